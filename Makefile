@@ -1,0 +1,57 @@
+# Every target sets itself up: a virtual environment in .venv, made with uv if it is there, else with venv and pip.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+BENCH  := $(VENV)/.ready-bench
+
+.PHONY: help setup demo test check fix bench docs lock clean
+.DEFAULT_GOAL := help
+
+help: ## list the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+setup: $(READY) ## make the virtual environment
+
+$(READY): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bespeak needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv venv -q --allow-existing -p $(PYTHON) $(VENV) && uv pip install -q -p $(BIN)/python -r requirements.lock && uv pip install -q -p $(BIN)/python --no-deps -e .; \
+	else \
+	  $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.lock && $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; \
+	fi
+	@touch $@
+
+$(BENCH): $(READY)
+	@if command -v uv >/dev/null 2>&1; then uv pip install -q -p $(BIN)/python fastapi mcp uvicorn; \
+	else $(BIN)/python -m pip install -q --disable-pip-version-check fastapi mcp uvicorn; fi
+	@touch $@
+
+demo: $(READY) ## start the example hotel and say what to try
+	@$(BIN)/python examples/demo.py
+
+test: $(READY) ## run the whole test suite
+	$(BIN)/python -m pytest
+
+check: $(READY) ## lint, types, import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: $(READY) ## repair what can be repaired
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(BENCH) ## measure bespeak beside its peers and print the ratios
+	$(BIN)/python bench/run.py
+
+docs: $(READY) ## write the generated reference pages
+	$(BIN)/python docs/generate.py
+
+lock: $(READY) ## write requirements.lock anew from pyproject.toml
+	$(BIN)/python -m pip install -q --disable-pip-version-check --upgrade -e . --group dev
+	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""bespeak: the contract layer for agent-facing APIs."""

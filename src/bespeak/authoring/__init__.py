@@ -1,0 +1,1 @@
+"""Contracts written as Python functions."""

@@ -1,0 +1,1 @@
+"""The approved verbs, versioned."""

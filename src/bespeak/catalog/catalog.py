@@ -1,0 +1,58 @@
+"""The catalog of approved verbs: look-up, categories, deprecation, legacy verbs (AGTP-API 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from bespeak.contract.deprecation import format_warning
+from bespeak.grammar.method_syntax import near_verbs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """One approved verb."""
+
+    name: str
+    categories: tuple[str, ...]
+    """The first one is the primary category."""
+    description: str
+    deprecated_in: str | None = None
+    removed_in: str | None = None
+    successor: str | None = None
+
+    @property
+    def warning(self) -> str | None:
+        """The value of AGTP-Catalog-Warning, or None for a verb in good standing (AGTP-API 4.4)."""
+        return format_warning(self.successor, self.removed_in) if self.deprecated_in else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegacyVerb:
+    """An HTTP verb and the AGTP verb to use in its place."""
+
+    name: str
+    preferred: str
+    description: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalog:
+    """One version of the vocabulary."""
+
+    version: str
+    embedded: tuple[str, ...]
+    legacy: Mapping[str, LegacyVerb]
+    categories: Mapping[str, str]
+    verbs: Mapping[str, Verb]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every approved verb, for membership tests on the hot path and the leakage check."""
+        return frozenset(self.verbs)
+
+    def near(self, method: str) -> list[str]:
+        """Approved verbs close to a text that is none; for a legacy verb, the one to use instead."""
+        legacy = self.legacy.get(method.upper())
+        return [legacy.preferred] if legacy else near_verbs(method, self.names)

@@ -1,0 +1,1 @@
+"""The model every other package talks about."""

@@ -1,0 +1,60 @@
+"""The three handler bindings of AGTP-API 12 as a tagged union. Only `type` ever leaves the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
+
+COMPOSITION_FAILED: Final = "composition_failed"
+"""AGTP-API 12.1: the error every composition endpoint declares."""
+
+UPSTREAM_ERRORS: Final = (
+    "upstream_timeout",
+    "upstream_connection_error",
+    "upstream_malformed_response",
+    "upstream_authentication_failed",
+    "upstream_error",
+)
+"""AGTP-API 12.3, table 2: the errors every external_service endpoint declares."""
+
+UPSTREAM_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+
+_EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredFunction:
+    """A Python callable: by dotted path in a file, by itself when the contract is written in Python."""
+
+    type: ClassVar[str] = "registered_function"
+    function: str
+    target: Callable[..., Any] | None = None
+    blocking: bool = False
+    """Run in a thread, because the function waits without `await`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composition:
+    """A named recipe over other endpoints of the same server."""
+
+    type: ClassVar[str] = "composition"
+    recipe: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExternalService:
+    """An HTTPS upstream behind a contract-keeping facade."""
+
+    type: ClassVar[str] = "external_service"
+    url: str
+    method: str
+    headers: Mapping[str, str] = field(default=_EMPTY)
+    input_transform: Mapping[str, str] = field(default=_EMPTY)
+    output_transform: Mapping[str, str] = field(default=_EMPTY)
+    error_map: Mapping[str, str] = field(default=_EMPTY)
+    timeout_seconds: float = 30.0
+
+
+HandlerBinding = RegisteredFunction | Composition | ExternalService

@@ -1,0 +1,35 @@
+"""Recipes: named compositions of endpoints (AGTP-API 12.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+from bespeak.source.span import Location
+
+_EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecipeStep:
+    """One call of a recipe."""
+
+    method: str
+    path: str | None = None
+    input: Mapping[str, Any] = field(default=_EMPTY)
+    """How the step's input is made, as the file says it."""
+    output: str | None = None
+    """The name later steps know the result by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """A named, ordered list of steps."""
+
+    name: str
+    steps: tuple[RecipeStep, ...]
+    description: str = ""
+    version: str = "1"
+    location: Location | None = None

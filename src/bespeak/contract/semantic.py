@@ -1,0 +1,78 @@
+"""The semantic block: what an endpoint is for, so that an agent can judge it before calling (AGTP-API 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, Literal, get_args
+
+Capability = Literal[
+    "discovery",
+    "retrieval",
+    "analysis",
+    "transaction",
+    "modification",
+    "creation",
+    "notification",
+    "mechanics",
+    "domain_spanning",
+]
+Impact = Literal["informational", "reversible", "irreversible"]
+
+CAPABILITIES: Final[tuple[str, ...]] = get_args(Capability)
+IMPACTS: Final[tuple[str, ...]] = get_args(Impact)
+
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateTransition:
+    """AGIS: the state an endpoint leaves behind, as the document names it."""
+
+    from_state: str
+    to_state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Semantic:
+    """Seven required fields of AGTP-API 7.1, and four that only AGIS documents carry."""
+
+    intent: str
+    actor: str
+    outcome: str
+    capability: str
+    confidence: float
+    """How sure the server is of the outcome. Not AGIS's `confidence_guidance`."""
+    impact: str
+    is_idempotent: bool
+
+    confidence_guidance: float | None = None
+    """AGIS: how sure the agent should be before acting alone."""
+    parameter_hints: Mapping[str, Any] = field(default=_NOTHING)
+    state_transition: StateTransition | None = None
+    mcp_tool_name: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The block as it stands in a manifest; AGIS-only fields appear when they are set."""
+        block: dict[str, Any] = {
+            "intent": self.intent,
+            "actor": self.actor,
+            "outcome": self.outcome,
+            "capability": self.capability,
+            "confidence": self.confidence,
+            "impact": self.impact,
+            "is_idempotent": self.is_idempotent,
+        }
+        if self.confidence_guidance is not None:
+            block["confidence_guidance"] = self.confidence_guidance
+        if self.parameter_hints:
+            block["parameter_hints"] = dict(self.parameter_hints)
+        if self.state_transition is not None:
+            block["state_transition"] = {
+                "from": self.state_transition.from_state,
+                "to": self.state_transition.to_state,
+            }
+        if self.mcp_tool_name is not None:
+            block["mcp_tool_name"] = self.mcp_tool_name
+        return block

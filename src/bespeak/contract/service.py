@@ -1,0 +1,58 @@
+"""A service: everything one server offers. Every way of authoring makes one; every face is derived from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bespeak.contract.agent import Agent
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
+from bespeak.contract.recipe import Recipe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerIdentity:
+    """The server block of a manifest (AGTP-API 8.3)."""
+
+    server_id: str
+    operator: str
+    contact: str
+    domain: str | None = None
+    supported_features: tuple[str, ...] = ()
+    issued: str | None = None
+    """When the manifest was first issued, ISO 8601; the server's start when not given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """Content that QUERY / may search: a named function that yields items, each a text or an object."""
+
+    name: str
+    description: str
+    items: Callable[[], Iterable[str | Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One service, whatever it was written in."""
+
+    identity: ServerIdentity
+    endpoints: tuple[Endpoint, ...] = ()
+    policies: Policies = field(default_factory=Policies)
+    catalog: str = "1.1.0"
+    """Version of a bundled catalog, or the path of a catalog document (AGTP-API 4.9)."""
+    recipes: tuple[Recipe, ...] = ()
+    agents: tuple[Agent, ...] = ()
+    agent_disclosure: str = "public"
+    agent_disclosure_notice: str | None = None
+    require_known_agents: bool = False
+    """Refuse Agent-IDs that no loaded document belongs to (401)."""
+    apis: tuple[Mapping[str, Any], ...] = ()
+    hosted_protocols: tuple[Mapping[str, Any], ...] = ()
+    resources: tuple[Resource, ...] = ()
+    wildcard_handler: Callable[..., Any] | None = None
+    """Answers ad-hoc invocations when both sides consent to wildcards."""
+    document_version: str | None = None
+    """The operator's own revision string; derived from the content when not given."""

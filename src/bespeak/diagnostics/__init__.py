@@ -1,0 +1,1 @@
+"""One finding type shared by loaders, registration, diffs and server start-up."""

@@ -1,0 +1,1 @@
+"""Files to model and back; every reader returns (model, diagnostics)."""

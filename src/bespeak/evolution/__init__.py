@@ -1,0 +1,1 @@
+"""What changed between two catalogs, and which deployment it breaks."""

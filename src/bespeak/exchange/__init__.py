@@ -1,0 +1,1 @@
+"""What every transport hands to the runtime: one Request, one Response, whichever wire it came by."""

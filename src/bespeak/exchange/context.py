@@ -1,0 +1,43 @@
+"""What a handler may know of the call beside its input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from bespeak.exchange.messages import Request
+from bespeak.exchange.principal import Principal
+
+
+class Context(msgspec.Struct, frozen=True):
+    """Ask for it with a parameter annotated `Context`. Everything in it has passed the gates."""
+
+    request: Request
+    principal: Principal
+    method: str
+    """The method in force, after redirects."""
+    path: str
+    input: Mapping[str, Any]
+    """The validated input: body, query and path parameters together."""
+
+    @property
+    def agent_id(self) -> str | None:
+        """The calling agent, or None for an anonymous call."""
+        return self.principal.agent_id
+
+    @property
+    def task_id(self) -> str | None:
+        """The caller's trace id."""
+        return self.request.headers.get("task-id")
+
+    @property
+    def session_id(self) -> str | None:
+        """The caller's session id."""
+        return self.request.headers.get("session-id")
+
+    @property
+    def request_id(self) -> str | None:
+        """The caller's id for this request."""
+        return self.request.headers.get("request-id")

@@ -1,0 +1,43 @@
+"""Header names the drafts define, and header blocks that are encoded once and sent often."""
+
+from __future__ import annotations
+
+from typing import Final
+
+AGENT_ID: Final = "agent-id"
+AUTHORITY_SCOPE: Final = "authority-scope"
+DELEGATION_CHAIN: Final = "delegation-chain"
+IF_NONE_MATCH: Final = "if-none-match"
+METHOD_GRAMMAR: Final = "method-grammar"
+REQUEST_ID: Final = "request-id"
+SESSION_ID: Final = "session-id"
+TASK_ID: Final = "task-id"
+"""Request header names, lower case, as they stand in `Request.headers`."""
+
+MEDIA_AGTP: Final = "application/vnd.agtp+json"
+MEDIA_JSON: Final = "application/json"
+MEDIA_MANIFEST: Final = "application/vnd.agtp.manifest+json"
+MEDIA_ENDPOINT: Final = "application/vnd.agtp.endpoint+json"
+MEDIA_IDENTITY: Final = "application/vnd.agtp.identity+json"
+
+
+def is_header_value(value: str) -> bool:
+    """Whether a value can stand on one header line: printable, no line breaks or other control characters."""
+    return all(character == "\t" or (character >= " " and character != "\x7f") for character in value)
+
+
+class HeaderBlock:
+    """Headers that are the same on many responses: kept as pairs for any face, encoded once for the wire."""
+
+    __slots__ = ("encoded", "pairs")
+
+    def __init__(self, *pairs: tuple[str, str]) -> None:
+        self.pairs = pairs
+        self.encoded = b"".join(f"{name}: {value}\r\n".encode() for name, value in pairs)
+
+    def plus(self, *pairs: tuple[str, str]) -> HeaderBlock:
+        """This block with more headers behind it."""
+        return HeaderBlock(*self.pairs, *pairs)
+
+
+NO_HEADERS: Final = HeaderBlock()

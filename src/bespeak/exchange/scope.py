@@ -1,0 +1,70 @@
+"""Authority-Scope: what an agent may do, as tokens `domain:action`, and when one token covers another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+# Core 7.5:  scope-token = segment 1*( ":" segment )
+#            segment     = 1*( ALPHA / DIGIT / "-" / "_" ) / "*"       (lower case)
+_TOKEN = re.compile(r"(?:[a-z0-9_-]+|\*)(?::(?:[a-z0-9_-]+|\*))+")
+
+
+def is_scope_token(token: str) -> bool:
+    """Whether the text is one well-formed scope token."""
+    return _TOKEN.fullmatch(token) is not None
+
+
+def covers(granted: str, wanted: str) -> bool:
+    """Whether a granted token includes a wanted one: segment by segment, `*` for any, a last `*` for any tail."""
+    if granted == wanted:
+        return True
+    have, want = granted.split(":"), wanted.split(":")
+    if len(have) > len(want) or (len(have) < len(want) and have[-1] != "*"):
+        return False
+    return all(mine in ("*", theirs) for mine, theirs in zip(have, want, strict=False))
+
+
+class Scopes:
+    """A set of scope tokens. Immutable; compares by content."""
+
+    __slots__ = ("_tokens", "_wild")
+
+    def __init__(self, tokens: Iterable[str] = ()) -> None:
+        self._tokens = frozenset(tokens)
+        self._wild = tuple(token for token in self._tokens if "*" in token)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._tokens))
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scopes) and other._tokens == self._tokens
+
+    def __hash__(self) -> int:
+        return hash(self._tokens)
+
+    def __repr__(self) -> str:
+        return f"Scopes({', '.join(self)})"
+
+    def covers(self, wanted: str) -> bool:
+        """Whether some token of this set includes the wanted one."""
+        return wanted in self._tokens or any(covers(token, wanted) for token in self._wild)
+
+    def missing(self, wanted: Iterable[str]) -> list[str]:
+        """The wanted tokens that nothing here covers, in the order given."""
+        return [token for token in wanted if not self.covers(token)]
+
+
+NO_SCOPES = Scopes()
+
+
+def parse_scopes(value: str) -> Scopes | str:
+    """The tokens of an Authority-Scope header, or the first text in it that is no token."""
+    tokens = [token.strip() for token in value.split(",")]
+    for token in tokens:
+        if not is_scope_token(token):
+            return token
+    return Scopes(tokens)

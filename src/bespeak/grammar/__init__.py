@@ -1,0 +1,1 @@
+"""Is this a well-formed method or path? Pure functions over strings."""

@@ -1,0 +1,114 @@
+"""The path grammar: structure, templates, and method names that leak into paths (AGTP-API 5).
+
+path           = "/" [ segment-nz *( "/" segment ) ]
+segment        = *segment-char
+segment-nz     = 1*segment-char
+segment-char   = unreserved / pct-encoded / sub-delims / ":" / "@"
+parameter      = "{" parameter-name "}"
+parameter-name = 1*( ALPHA / DIGIT / "_" )
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+_SEGMENT = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})*")
+_PARAMETER = re.compile(r"\{([A-Za-z0-9_]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class PathFault:
+    """Why a path breaks the grammar, and the segment that does it."""
+
+    segment: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A parsed path: literal segments, and parameters as None with their names beside."""
+
+    path: str
+    segments: tuple[str | None, ...]
+    parameters: tuple[str, ...]
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether the path has no parameters, so that equality is enough to match it."""
+        return not self.parameters
+
+    def overlaps(self, other: Template) -> bool:
+        """Whether some request path matches both templates equally well (AGTP-API 5.4: refused at registration)."""
+        return (
+            len(self.segments) == len(other.segments)
+            and len(self.parameters) == len(other.parameters)
+            and all(a is None or b is None or a == b for a, b in zip(self.segments, other.segments, strict=True))
+        )
+
+
+def check_structure(path: str) -> PathFault | None:
+    """What is wrong with a path's form, leaving method names aside. Accepts parameter segments."""
+    if not path.startswith("/"):
+        return PathFault(path, f"a path begins with '/': {path!r}")
+    if path == "/":
+        return None
+    if path.endswith("/"):
+        return PathFault("", f"a path does not end with '/': write {path.rstrip('/') or '/'!r}")
+    for position, segment in enumerate(path[1:].split("/")):
+        if not segment and position == 0:
+            return PathFault("", f"the first segment is empty in {path!r}")
+        if "{" in segment or "}" in segment:
+            if _PARAMETER.fullmatch(segment) is None:
+                return PathFault(
+                    segment,
+                    f"{segment!r} is no parameter: a parameter is a whole segment of the form "
+                    "{name}, with letters, digits and '_'",
+                )
+        elif _SEGMENT.fullmatch(segment) is None:
+            return PathFault(segment, f"{segment!r} has characters that a path segment cannot carry")
+    return None
+
+
+def leaking_segment(path: str, verbs: Container[str]) -> str | None:
+    """The first segment that is a verb once case, '-' and '_' are ignored (AGTP-API 5.1); parameters are exempt."""
+    for segment in path[1:].split("/"):
+        if segment.startswith("{"):
+            continue
+        literal = unquote(segment) if "%" in segment else segment
+        if literal.replace("-", "").replace("_", "").upper() in verbs:
+            return segment
+    return None
+
+
+def check_path(path: str, verbs: Container[str]) -> PathFault | None:
+    """What is wrong with a path, or None. The fault is what a 460 answer tells."""
+    fault = check_structure(path)
+    if fault is not None:
+        return fault
+    segment = leaking_segment(path, verbs)
+    if segment is not None:
+        return PathFault(segment, f"the segment {segment!r} is a method name: methods stand before the path, not in it")
+    return None
+
+
+def parse_template(path: str) -> Template | PathFault:
+    """A path as the router needs it."""
+    fault = check_structure(path)
+    if fault is not None:
+        return fault
+    segments: list[str | None] = []
+    parameters: list[str] = []
+    for segment in path[1:].split("/"):
+        match = _PARAMETER.fullmatch(segment)
+        if match is None:
+            segments.append(segment)
+            continue
+        name = match.group(1)
+        if name in parameters:
+            return PathFault(segment, f"the parameter {segment} stands twice in {path!r}")
+        parameters.append(name)
+        segments.append(None)
+    return Template(path, tuple(segments), tuple(parameters))

@@ -1,0 +1,1 @@
+"""The normative rules, one family a module."""

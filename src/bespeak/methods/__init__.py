@@ -1,0 +1,1 @@
+"""The methods every server has, registered like any other endpoint."""

@@ -1,0 +1,1 @@
+"""One contract, many faces; each is a pure function from the model to a document."""

@@ -1,0 +1,1 @@
+"""The dispatcher: Request to gates to handler to Response."""

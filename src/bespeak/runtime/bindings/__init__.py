@@ -1,0 +1,1 @@
+"""How the handler of an endpoint is called."""

@@ -1,0 +1,1 @@
+"""The gates of the dispatcher, in one ordered tuple; the first refusal wins."""

@@ -1,0 +1,23 @@
+"""A value that breaks a schema, as data: where in the value, where in the schema, which keyword, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """One broken constraint."""
+
+    pointer: str
+    """JSON Pointer into the value; empty for the whole of it."""
+    schema_pointer: str
+    """JSON Pointer into the schema, down to the keyword."""
+    keyword: str
+    message: str
+
+
+def pointer(parts: Iterable[str | int]) -> str:
+    """A JSON Pointer (RFC 6901) from its parts."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)

@@ -1,0 +1,1 @@
+"""Text to a tree that remembers where each key and value stood."""

@@ -1,0 +1,93 @@
+"""Every AGTP status code: its number, its name on the status line and the section that defines it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+OK: Final = 200
+ACCEPTED: Final = 202
+NO_CONTENT: Final = 204
+NEGOTIATION_IN_PROGRESS: Final = 261
+"""AGTP-API 11: PROPOSE is being evaluated; poll QUERY /proposals/{proposal_id}."""
+AUTHORIZATION_REQUIRED: Final = 262
+"""AGTP-API 11: a credential, scope or consent is missing. A refusal, although the number begins with 2."""
+PROPOSAL_APPROVED: Final = 263
+"""AGTP-API 11: the proposed endpoint exists now."""
+NOT_MODIFIED: Final = 304
+"""AGTP-API 8.11 asks for ETag; this is the cheap answer to a request that already holds it (RFC 9110 15.4.5)."""
+BAD_REQUEST: Final = 400
+UNAUTHORIZED: Final = 401
+FORBIDDEN: Final = 403
+NOT_FOUND: Final = 404
+"""AGTP-API 5.4: no registered path matches."""
+METHOD_NOT_ALLOWED: Final = 405
+"""AGTP-API 11: verb and path are fine, the combination is not exposed."""
+TIMEOUT: Final = 408
+CONFLICT: Final = 409
+GONE: Final = 410
+CONTENT_TOO_LARGE: Final = 413
+"""A message beyond this server's limits; the drafts define none (RFC 9110 15.5.14)."""
+UNPROCESSABLE: Final = 422
+"""AGTP-API 13.2: the input breaks the schema, or a declared business error occurred."""
+RATE_LIMITED: Final = 429
+GRAMMAR_VIOLATION: Final = 454
+"""AGIS only: answered in place of 459 and 460 to a request that says `Method-Grammar: AGIS/1.0`."""
+SCOPE_VIOLATION: Final = 455
+"""AGTP-API 6.3: the declared scopes do not cover the endpoint's required scopes."""
+BUDGET_EXCEEDED: Final = 456
+ZONE_VIOLATION: Final = 457
+COUNTERPARTY_UNVERIFIED: Final = 458
+METHOD_VIOLATION: Final = 459
+"""AGTP-API 11: the verb is not in the catalog."""
+ENDPOINT_VIOLATION: Final = 460
+"""AGTP-API 5.1: the path breaks the path grammar."""
+PROPOSAL_REJECTED: Final = 463
+"""AGTP-API 11: the server cannot or will not make the proposed endpoint."""
+SERVER_ERROR: Final = 500
+NOT_IMPLEMENTED: Final = 501
+UNAVAILABLE: Final = 503
+DELEGATION_FAILURE: Final = 550
+AUTHORITY_CHAIN_BROKEN: Final = 551
+
+REASONS: Final[dict[int, str]] = {
+    OK: "OK",
+    ACCEPTED: "Accepted",
+    NO_CONTENT: "No Content",
+    NEGOTIATION_IN_PROGRESS: "Negotiation In Progress",
+    AUTHORIZATION_REQUIRED: "Authorization Required",
+    PROPOSAL_APPROVED: "Proposal Approved",
+    NOT_MODIFIED: "Not Modified",
+    BAD_REQUEST: "Bad Request",
+    UNAUTHORIZED: "Unauthorized",
+    FORBIDDEN: "Forbidden",
+    NOT_FOUND: "Not Found",
+    METHOD_NOT_ALLOWED: "Method Not Allowed",
+    TIMEOUT: "Timeout",
+    CONFLICT: "Conflict",
+    GONE: "Gone",
+    CONTENT_TOO_LARGE: "Content Too Large",
+    UNPROCESSABLE: "Unprocessable Entity",
+    RATE_LIMITED: "Rate Limited",
+    GRAMMAR_VIOLATION: "Grammar Violation",
+    SCOPE_VIOLATION: "Scope Violation",
+    BUDGET_EXCEEDED: "Budget Exceeded",
+    ZONE_VIOLATION: "Zone Violation",
+    COUNTERPARTY_UNVERIFIED: "Counterparty Unverified",
+    METHOD_VIOLATION: "Method Violation",
+    ENDPOINT_VIOLATION: "Endpoint Violation",
+    PROPOSAL_REJECTED: "Proposal Rejected",
+    SERVER_ERROR: "Server Error",
+    NOT_IMPLEMENTED: "Not Implemented",
+    UNAVAILABLE: "Unavailable",
+    DELEGATION_FAILURE: "Delegation Failure",
+    AUTHORITY_CHAIN_BROKEN: "Authority Chain Broken",
+}
+"""The text after the number on a status line. Decoration: no decision may depend on it."""
+
+CODES: Final[dict[int, str]] = {number: reason.lower().replace(" ", "-") for number, reason in REASONS.items()}
+"""The default `error.code` for a status: its name in kebab case, `method-violation`."""
+
+
+def is_success(status: int) -> bool:
+    """Whether a request was carried out. 262 is a refusal although its number begins with 2."""
+    return 200 <= status < 300 and status != AUTHORIZATION_REQUIRED

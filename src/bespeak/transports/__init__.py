@@ -1,0 +1,1 @@
+"""Bytes and sockets; each turns a wire into exchange.Request and back."""

@@ -1,0 +1,1 @@
+"""Sans-IO AGTP: bytes in, messages out; no sockets, no asyncio, no clock."""
