@@ -1,0 +1,135 @@
+"""Every requirement of the drafts has a test or a recorded reason, and every marker names a requirement."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+SPECS = TESTS.parent / "specs"
+
+LEVELS = {"MUST", "MUST NOT", "SHOULD", "SHOULD NOT"}
+BOUND = {"server", "client", "tool", "author", "other"}
+STATUSES = {"deferred", "outside"}
+FIELDS = {"id", "section", "level", "applies", "text"}
+
+ID = re.compile(r"(?P<draft>[A-Z]+)-(?P<section>(?:[1-9][0-9]*|[A-Z])(?:\.[1-9][0-9]*)*)-(?P<number>[1-9][0-9]*)")
+
+
+def _load(name: str) -> dict[str, Any]:
+    return tomllib.loads((SPECS / name).read_text(encoding="utf-8"))
+
+
+def requirements() -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = _load("requirements.toml")["requirement"]
+    return entries
+
+
+def markers_in(source: str) -> Iterator[tuple[str | None, int]]:
+    """The ids in the `requirement` markers of a test file with their lines; None for one that is no literal."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requirement":
+            for argument in node.args:
+                literal = argument.value if isinstance(argument, ast.Constant) else None
+                yield (literal if isinstance(literal, str) else None, node.lineno)
+
+
+def marked() -> dict[str | None, list[str]]:
+    """Every id that a test names, with the places that name it."""
+    places: dict[str | None, list[str]] = {}
+    for file in sorted(TESTS.rglob("test_*.py")):
+        for name, line in markers_in(file.read_text(encoding="utf-8")):
+            places.setdefault(name, []).append(f"{file.relative_to(TESTS)}:{line}")
+    return places
+
+
+def test_every_requirement_has_a_test_or_a_reason() -> None:
+    named = marked()
+    bare = [
+        f"{entry['id']}: {entry['text']}"
+        for entry in requirements()
+        if "reason" not in entry and entry["id"] not in named
+    ]
+    assert not bare, f"{len(bare)} requirements have neither a test nor a reason:\n" + "\n".join(bare)
+
+
+def test_no_requirement_has_both_a_test_and_a_reason() -> None:
+    named = marked()
+    stale = [
+        f"{entry['id']}: {named[entry['id']]}" for entry in requirements() if "reason" in entry and entry["id"] in named
+    ]
+    assert not stale, "tests show what the reason says cannot be shown yet; remove the reason:\n" + "\n".join(stale)
+
+
+def test_every_marker_names_a_known_requirement() -> None:
+    known = {entry["id"] for entry in requirements()}
+    unknown = [f"{name!r}: {places}" for name, places in marked().items() if name not in known]
+    assert not unknown, "markers without a requirement:\n" + "\n".join(unknown)
+
+
+def test_ids_are_unique() -> None:
+    counts = Counter(entry["id"] for entry in requirements())
+    assert not [name for name, count in counts.items() if count > 1]
+
+
+def test_an_id_is_made_of_draft_section_and_a_running_number() -> None:
+    drafts = {draft["id"] for draft in _load("drafts.toml")["draft"]}
+    running: Counter[str] = Counter()
+    for entry in requirements():
+        match = ID.fullmatch(entry["id"])
+        assert match is not None, entry["id"]
+        assert match["draft"] in drafts
+        assert match["section"] == entry["section"]
+        section = f"{match['draft']}-{match['section']}"
+        running[section] += 1
+        assert int(match["number"]) == running[section], f"{entry['id']} is out of order"
+
+
+def test_every_entry_is_complete() -> None:
+    for entry in requirements():
+        assert entry.keys() >= FIELDS, entry
+        assert entry.keys() <= FIELDS | {"status", "reason"}, entry
+        assert entry["level"] in LEVELS
+        assert entry["applies"] in BOUND
+        assert 10 <= len(entry["text"]) <= 160, entry["id"]
+
+
+def test_a_reason_has_a_status_and_a_status_a_reason() -> None:
+    for entry in requirements():
+        assert ("reason" in entry) == ("status" in entry), entry["id"]
+        assert entry.get("status", "deferred") in STATUSES
+        assert entry.get("reason", "given").strip()
+
+
+def test_every_item_of_the_single_tier_is_a_requirement() -> None:
+    items = [entry["id"] for entry in requirements() if entry["section"] == "13.1"]
+    assert items == [f"API-13.1-{number}" for number in range(1, 14)]
+
+
+def test_every_draft_names_its_revision_and_date() -> None:
+    for draft in _load("drafts.toml")["draft"]:
+        assert re.fullmatch(r"draft-[a-z0-9-]+", draft["name"])
+        assert re.fullmatch(r"[0-9]{2}", draft["revision"])
+        assert re.fullmatch(r"[0-9]{4}-[0-9]{2}", draft["date"])
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("@pytest.mark.requirement('API-3-1')\ndef test_a(): ...", ["API-3-1"]),
+        ("@pytest.mark.requirement('API-3-1', 'API-3.1-1')\nasync def test_a(): ...", ["API-3-1", "API-3.1-1"]),
+        ("pytestmark = [pytest.mark.anyio, pytest.mark.requirement('API-3-1')]", ["API-3-1"]),
+        ("pytest.param(1, marks=pytest.mark.requirement('API-3-1'))", ["API-3-1"]),
+        ("pytest.mark.requirement(NAME)", [None]),
+        ("'pytest.mark.requirement(\"API-3-1\")'", []),
+    ],
+)
+def test_markers_are_found_wherever_pytest_reads_them(source: str, expected: list[str | None]) -> None:
+    assert [name for name, _ in markers_in(source)] == expected
