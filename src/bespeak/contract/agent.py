@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final
-
-_EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
 DISCLOSURES: Final = ("public", "authenticated", "private")
 """AGTP-API 8.5: who may see which agents a server hosts."""
@@ -25,7 +22,7 @@ class Agent:
     """The authority granted to the agent; an Authority-Scope header may narrow it, never widen it."""
     methods: tuple[str, ...] = ()
     wildcards: bool = False
-    document: Mapping[str, Any] = field(default=_EMPTY)
+    document: Mapping[str, Any] = field(default_factory=dict)
     """The whole identity document as it was read."""
 
     def reference(self) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 COMPOSITION_FAILED: Final = "composition_failed"
@@ -20,8 +19,6 @@ UPSTREAM_ERRORS: Final = (
 """AGTP-API 12.3, table 2: the errors every external_service endpoint declares."""
 
 UPSTREAM_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
-
-_EMPTY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +47,10 @@ class ExternalService:
     type: ClassVar[str] = "external_service"
     url: str
     method: str
-    headers: Mapping[str, str] = field(default=_EMPTY)
-    input_transform: Mapping[str, str] = field(default=_EMPTY)
-    output_transform: Mapping[str, str] = field(default=_EMPTY)
-    error_map: Mapping[str, str] = field(default=_EMPTY)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    input_transform: Mapping[str, str] = field(default_factory=dict)
+    output_transform: Mapping[str, str] = field(default_factory=dict)
+    error_map: Mapping[str, str] = field(default_factory=dict)
     timeout_seconds: float = 30.0
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
 from bespeak.source.span import Location
-
-_EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +15,7 @@ class RecipeStep:
 
     method: str
     path: str | None = None
-    input: Mapping[str, Any] = field(default=_EMPTY)
+    input: Mapping[str, Any] = field(default_factory=dict)
     """How the step's input is made, as the file says it."""
     output: str | None = None
     """The name later steps know the result by."""

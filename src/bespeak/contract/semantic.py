@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
 Capability = Literal[
@@ -22,8 +21,6 @@ Impact = Literal["informational", "reversible", "irreversible"]
 
 CAPABILITIES: Final[tuple[str, ...]] = get_args(Capability)
 IMPACTS: Final[tuple[str, ...]] = get_args(Impact)
-
-_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +46,7 @@ class Semantic:
 
     confidence_guidance: float | None = None
     """AGIS: how sure the agent should be before acting alone."""
-    parameter_hints: Mapping[str, Any] = field(default=_NOTHING)
+    parameter_hints: Mapping[str, Any] = field(default_factory=dict)
     state_transition: StateTransition | None = None
     mcp_tool_name: str | None = None
 
