@@ -1,0 +1,455 @@
+"""The external_service binding against real HTTPS upstreams on loopback, well-behaved and otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import trustme
+
+from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService
+from bespeak.contract.semantic import Semantic
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.exchange.context import Context
+from bespeak.exchange.messages import Connection, Request
+from bespeak.exchange.principal import Principal
+from bespeak.exchange.refusal import Refused
+from bespeak.exchange.scope import Scopes
+from bespeak.runtime.bindings.external import MAX_RESPONSE_BYTES, ExternalBinding, bind_external
+
+pytestmark = pytest.mark.anyio
+
+AGENT = "ab" * 32
+CONTEXT = Context(
+    Request(
+        "BOOK",
+        "/room",
+        "",
+        {"agent-id": AGENT, "authority-scope": "booking:room", "task-id": "t-1", "session-id": "s-1"},
+        b"",
+        Connection(),
+    ),
+    Principal(AGENT, Scopes(["booking:room"])),
+    "BOOK",
+    "/room",
+    {},
+)
+
+
+@dataclass
+class Seen:
+    """One request as the upstream got it."""
+
+    line: str
+    headers: dict[str, str]
+    body: bytes
+
+
+Respond = Callable[[Seen, asyncio.StreamWriter], Awaitable[None]]
+
+
+@dataclass
+class Upstream:
+    """A scripted HTTPS server."""
+
+    url: str
+    tls: ssl.SSLContext
+    seen: list[Seen] = field(default_factory=list)
+    connections: int = 0
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@contextlib.asynccontextmanager
+async def upstream(authority: trustme.CA, respond: Respond) -> AsyncIterator[Upstream]:
+    server_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(server_tls)
+    client_tls = ssl.create_default_context()
+    authority.configure_trust(client_tls)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        here.connections += 1
+        with contextlib.suppress(asyncio.IncompleteReadError, OSError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+                headers = {
+                    name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:-2])
+                }
+                seen = Seen(head[0], headers, await reader.readexactly(int(headers.get("content-length", "0"))))
+                here.seen.append(seen)
+                await respond(seen, writer)
+                if writer.is_closing():
+                    break
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=server_tls)
+    here = Upstream(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}", client_tls)
+    try:
+        yield here
+    finally:
+        server.close()
+
+
+def answer(code: int, body: bytes = b"{}", *extra: str) -> Respond:
+    async def respond(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        head = [f"HTTP/1.1 {code} Whatever", f"Content-Length: {len(body)}", *extra, "", ""]
+        writer.write("\r\n".join(head).encode() + body)
+        await writer.drain()
+
+    return respond
+
+
+def endpoint(handler: ExternalService, **properties: Mapping[str, Any]) -> Endpoint:
+    return Endpoint(
+        method="BOOK",
+        path="/room",
+        description="Book a room.",
+        semantic=Semantic(
+            intent="Book a room.",
+            actor="agent",
+            outcome="A room is booked.",
+            capability="transaction",
+            confidence=0.9,
+            impact="irreversible",
+            is_idempotent=False,
+        ),
+        input_schema={"type": "object", "properties": properties, "additionalProperties": False},
+        output_schema={"type": "object"},
+        errors=tuple(DeclaredError(name) for name in (*UPSTREAM_ERRORS, "room_unavailable")),
+        handler=handler,
+    )
+
+
+def bound(
+    url: str, tls: ssl.SSLContext | None, environment: Mapping[str, str] | None = None, **fields: Any
+) -> ExternalBinding:
+    handler = ExternalService(url=url, **{"method": "POST", **fields})
+    contract = endpoint(handler, room_id={"type": "string"}, guest_id={"type": "string"})
+    binding = bind_external(contract, handler, environment or {}, tls=tls)
+    assert isinstance(binding, ExternalBinding), binding
+    return binding
+
+
+@contextlib.asynccontextmanager
+async def facade(
+    authority: trustme.CA, respond: Respond, path: str = "/", **fields: Any
+) -> AsyncIterator[tuple[ExternalBinding, Upstream]]:
+    async with upstream(authority, respond) as server:
+        binding = bound(server.url + path, server.tls, **fields)
+        try:
+            yield binding, server
+        finally:
+            await binding.aclose()
+
+
+async def refusal(binding: ExternalBinding, **given: Any) -> Refused:
+    result = await binding.call(given, CONTEXT)
+    assert isinstance(result, Refused), result
+    assert result.status == 422
+    return result
+
+
+def findings(url: str, environment: Mapping[str, str] | None = None, **fields: Any) -> list[Diagnostic]:
+    handler = ExternalService(url=url, **{"method": "POST", **fields})
+    found = bind_external(endpoint(handler, room_id={"type": "string"}), handler, environment or {})
+    assert isinstance(found, list)
+    assert all(finding.severity == "error" for finding in found)
+    return found
+
+
+async def test_the_input_goes_out_as_json_and_the_answer_comes_back(authority: trustme.CA) -> None:
+    async with facade(authority, answer(200, b'{"reservation_id": "r-1"}'), "/booking") as (binding, server):
+        assert await binding.call({"room_id": "12", "nights": 2}, CONTEXT) == {"reservation_id": "r-1"}
+    assert server.seen[0].line == "POST /booking HTTP/1.1"
+    assert json.loads(server.seen[0].body) == {"room_id": "12", "nights": 2}
+    assert server.seen[0].headers["content-type"] == "application/json"
+
+
+@pytest.mark.requirement("API-12.3-5", "API-12.3-6")
+async def test_fields_are_renamed_both_ways_and_others_pass(authority: trustme.CA) -> None:
+    body = b'{"confirmationNumber": "c-1", "price": 90, "note": null}'
+    async with facade(
+        authority,
+        answer(201, body),
+        input_transform={"guest_id": "guestId"},
+        output_transform={"confirmation_code": "confirmationNumber"},
+    ) as (binding, server):
+        output = await binding.call({"guest_id": "g", "room_id": "12"}, CONTEXT)
+    assert json.loads(server.seen[0].body) == {"guestId": "g", "room_id": "12"}
+    assert output == {"confirmation_code": "c-1", "price": 90, "note": None}
+
+
+async def test_two_names_can_be_swapped(authority: trustme.CA) -> None:
+    async with facade(authority, answer(200), input_transform={"a": "b", "b": "a"}) as (binding, server):
+        await binding.call({"a": 1, "b": 2}, CONTEXT)
+    assert json.loads(server.seen[0].body) == {"b": 1, "a": 2}
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "OPTIONS"])
+async def test_methods_without_a_body_carry_the_input_in_the_query(authority: trustme.CA, method: str) -> None:
+    async with facade(authority, answer(200), "/rooms?page=1", method=method) as (binding, server):
+        await binding.call({"room_id": "a b&c", "free": True, "nights": 2, "tags": ["x"]}, CONTEXT)
+    target = server.seen[0].line.split(" ")[1]
+    assert target == "/rooms?page=1&room_id=a+b%26c&free=true&nights=2&tags=%5B%22x%22%5D"
+    assert server.seen[0].body == b""
+
+
+async def test_placeholders_in_the_path_take_encoded_values_that_are_not_sent_twice(authority: trustme.CA) -> None:
+    async with facade(authority, answer(200), "/rooms/{room_id}/stay") as (binding, server):
+        await binding.call({"room_id": "../a?b", "guest_id": "g"}, CONTEXT)
+    assert server.seen[0].line == "POST /rooms/..%2Fa%3Fb/stay HTTP/1.1"
+    assert json.loads(server.seen[0].body) == {"guest_id": "g"}
+
+
+@pytest.mark.parametrize("given", [{}, {"room_id": ""}, {"room_id": "."}, {"room_id": ".."}])
+async def test_a_value_that_would_choose_another_resource_is_not_passed_on(
+    authority: trustme.CA, given: dict[str, str]
+) -> None:
+    async with facade(authority, answer(200), "/rooms/{room_id}") as (binding, server):
+        refused = await refusal(binding, **given)
+    assert refused.code == "input-validation-failed"
+    assert refused.details["violations"][0]["pointer"] == "/room_id"
+    assert server.seen == []
+
+
+async def test_an_input_too_long_for_a_url_is_refused(authority: trustme.CA) -> None:
+    async with facade(authority, answer(200), method="GET") as (binding, server):
+        assert (await refusal(binding, room_id="x" * 100_000)).code == "input-validation-failed"
+    assert server.seen == []
+
+
+@pytest.mark.parametrize(("method", "code"), [("HEAD", 200), ("POST", 204)])
+async def test_an_answer_without_a_body_is_an_empty_output(authority: trustme.CA, method: str, code: int) -> None:
+    async with facade(authority, answer(code, b""), method=method) as (binding, _):
+        assert await binding.call({}, CONTEXT) == {}
+
+
+async def test_connections_are_kept_between_calls(authority: trustme.CA) -> None:
+    async with facade(authority, answer(200)) as (binding, server):
+        for _ in range(3):
+            await binding.call({}, CONTEXT)
+    assert (len(server.seen), server.connections) == (3, 1)
+
+
+@pytest.mark.requirement("API-12.3-18")
+async def test_the_upstream_learns_nothing_of_the_agent(authority: trustme.CA) -> None:
+    async with facade(
+        authority, answer(200), headers={"Authorization": "Bearer ${TOKEN}"}, environment={"TOKEN": "secret"}
+    ) as (binding, server):
+        await binding.call({"room_id": "12"}, CONTEXT)
+    sent = server.seen[0].headers
+    assert sent["authorization"] == "Bearer secret"
+    standard = {"accept", "accept-encoding", "connection", "content-length", "content-type", "host", "user-agent"}
+    assert set(sent) == {*standard, "authorization"}
+    assert AGENT not in str(server.seen[0])
+    assert "booking:room" not in str(server.seen[0])
+
+
+async def test_configured_headers_replace_the_standard_ones(authority: trustme.CA) -> None:
+    headers = {"Content-Type": "application/vnd.acme+json", "User-Agent": "acme"}
+    async with facade(authority, answer(200), headers=headers) as (binding, server):
+        await binding.call({}, CONTEXT)
+    assert server.seen[0].headers["content-type"] == "application/vnd.acme+json"
+    assert server.seen[0].headers["user-agent"] == "acme"
+
+
+@pytest.mark.requirement("API-12.3-13")
+async def test_a_silent_upstream_is_upstream_timeout(authority: trustme.CA) -> None:
+    released = asyncio.Event()
+
+    async def hang(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        await released.wait()
+
+    async with facade(authority, hang, timeout_seconds=0.2) as (binding, server):
+        assert (await refusal(binding)).code == "upstream_timeout"
+        released.set()
+    assert len(server.seen) == 1
+
+
+async def test_the_deadline_holds_for_an_upstream_that_drips(authority: trustme.CA) -> None:
+    """Each byte arrives in good time; only the whole is late."""
+    released = asyncio.Event()
+
+    async def drip(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+        while not released.is_set():
+            writer.write(b" ")
+            await writer.drain()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(released.wait(), 0.02)
+
+    async with facade(authority, drip, timeout_seconds=0.3) as (binding, _):
+        assert (await refusal(binding)).code == "upstream_timeout"
+        released.set()
+
+
+@pytest.mark.requirement("API-12.3-14")
+async def test_a_closed_port_is_upstream_connection_error(authority: trustme.CA) -> None:
+    async with upstream(authority, answer(200)) as server:
+        url, tls = server.url, server.tls
+    binding = bound(url, tls)
+    refused = await refusal(binding)
+    assert refused.code == "upstream_connection_error"
+    assert "127.0.0.1" not in refused.message
+    await binding.aclose()
+
+
+@pytest.mark.requirement("API-12.3-14")
+async def test_a_host_without_an_address_is_upstream_connection_error() -> None:
+    binding = bound("https://nowhere.invalid/", None)
+    assert (await refusal(binding)).code == "upstream_connection_error"
+    await binding.aclose()
+
+
+@pytest.mark.requirement("API-12.3-14")
+async def test_a_certificate_of_an_unknown_authority_is_upstream_connection_error(authority: trustme.CA) -> None:
+    async with upstream(authority, answer(200)) as server:
+        binding = bound(server.url, None)
+        assert (await refusal(binding)).code == "upstream_connection_error"
+        assert server.seen == []
+        await binding.aclose()
+
+
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", b"SSH-2.0-hello\r\n\r\n"])
+async def test_a_broken_exchange_is_upstream_connection_error(authority: trustme.CA, sent: bytes) -> None:
+    async def hang_up(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        writer.write(sent)
+        writer.close()
+
+    async with facade(authority, hang_up) as (binding, _):
+        assert (await refusal(binding)).code == "upstream_connection_error"
+
+
+@pytest.mark.requirement("API-12.3-15")
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>", b"[1]", b'"text"', b"null", b'{"a":', b"{\xff}", b"[" * 100_000],
+    ids=lambda body: repr(body[:8]),
+)
+async def test_a_success_that_is_no_json_object_is_upstream_malformed_response(
+    authority: trustme.CA, body: bytes
+) -> None:
+    async with facade(authority, answer(200, body)) as (binding, _):
+        assert (await refusal(binding)).code == "upstream_malformed_response"
+
+
+async def test_a_compressed_answer_nobody_asked_for_is_not_unpacked(authority: trustme.CA) -> None:
+    async with facade(authority, answer(200, b"\x1f\x8b\x08\x00", "Content-Encoding: gzip")) as (binding, server):
+        assert (await refusal(binding)).code == "upstream_malformed_response"
+    assert server.seen[0].headers["accept-encoding"] == "identity"
+
+
+async def test_an_endless_answer_is_cut_off_as_upstream_malformed_response(authority: trustme.CA) -> None:
+    written = 0
+
+    async def flood(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        nonlocal written
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        block = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+        while True:
+            writer.write(block)
+            await writer.drain()
+            written += 0x10000
+
+    async with facade(authority, flood) as (binding, _):
+        assert (await refusal(binding)).code == "upstream_malformed_response"
+        # A few megabytes may lie in the buffers between; the rest was never asked for.
+        assert written < 3 * MAX_RESPONSE_BYTES
+
+
+@pytest.mark.requirement("API-12.3-16")
+@pytest.mark.parametrize("code", [401, 403])
+async def test_rejected_credentials_are_upstream_authentication_failed(authority: trustme.CA, code: int) -> None:
+    async with facade(authority, answer(code)) as (binding, _):
+        refused = await refusal(binding)
+    assert refused.code == "upstream_authentication_failed"
+    assert refused.details == {"details": {"upstream_status": code}}
+
+
+@pytest.mark.requirement("API-12.3-17")
+@pytest.mark.parametrize("code", [400, 404, 418, 500, 503])
+async def test_other_failures_are_upstream_error(authority: trustme.CA, code: int) -> None:
+    async with facade(authority, answer(code, b"secret stack trace")) as (binding, _):
+        refused = await refusal(binding)
+    assert refused.code == "upstream_error"
+    assert "secret" not in str(refused)
+
+
+async def test_a_redirect_is_not_followed(authority: trustme.CA) -> None:
+    async with facade(authority, answer(302, b"", "Location: /elsewhere")) as (binding, server):
+        assert (await refusal(binding)).code == "upstream_error"
+    assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("code", [401, 409, 503])
+async def test_a_mapped_status_is_the_declared_error(authority: trustme.CA, code: int) -> None:
+    async with facade(authority, answer(code), error_map={str(code): "room_unavailable"}) as (binding, _):
+        assert (await refusal(binding)).code == "room_unavailable"
+
+
+async def test_after_a_failure_the_next_call_succeeds(authority: trustme.CA) -> None:
+    async def moody(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        if len(server.seen) == 1:
+            writer.close()
+        else:
+            await answer(200, b'{"ok": true}')(seen, writer)
+
+    async with facade(authority, moody) as (binding, server):
+        assert (await refusal(binding)).code == "upstream_connection_error"
+        assert await binding.call({}, CONTEXT) == {"ok": True}
+
+
+@pytest.mark.requirement("API-12.3-4")
+async def test_an_unset_variable_refuses_registration_by_name() -> None:
+    (finding,) = findings("https://up.example/", headers={"Authorization": "Bearer ${BOOKING_API_TOKEN}"})
+    assert "'BOOKING_API_TOKEN'" in finding.message
+    assert "'Authorization'" in finding.message
+    assert "BOOK /room" in finding.message
+
+
+async def test_every_unusable_header_is_reported() -> None:
+    headers = {"A": "${X}", "B": "${Y}", "C C": "1", "D": "${NEWLINE}", "E": "${}"}
+    found = findings("https://up.example/", {"NEWLINE": "a\r\nEvil: 1"}, headers=headers)
+    assert [finding.pointer.rpartition("/")[2] for finding in found] == ["A", "B", "C C", "D", "E"]
+
+
+@pytest.mark.parametrize(
+    "url", ["", "https://", "https:///x", "up.example/x", "https://[::1", "https://a:x/", "https://\x00/"]
+)
+async def test_a_url_that_cannot_be_called_refuses_registration(url: str) -> None:
+    (finding,) = findings(url)
+    assert finding.pointer == "/endpoint/handler/url"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://{room_id}.example/", "https://{room_id}@up.example/", "https://up.example:{room_id}/"]
+)
+async def test_the_input_cannot_choose_the_host(url: str) -> None:
+    (finding,) = findings(url)
+    assert "host" in finding.message
+
+
+async def test_a_placeholder_the_input_does_not_declare_refuses_registration() -> None:
+    (finding,) = findings("https://up.example/{room_id}/{other}")
+    assert "'other'" in finding.message
+
+
+@pytest.mark.parametrize("member", ["input_transform", "output_transform"])
+async def test_two_fields_under_one_upstream_name_refuse_registration(member: str) -> None:
+    (finding,) = findings("https://up.example/", **{member: {"a": "x", "b": "x"}})
+    assert member in finding.message
+
+
+@pytest.mark.requirement("API-12.3-10")
+async def test_without_a_timeout_the_upstream_has_thirty_seconds() -> None:
+    assert ExternalService(url="https://up.example/", method="POST").timeout_seconds == 30
