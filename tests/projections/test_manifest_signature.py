@@ -55,6 +55,7 @@ def test_the_canonical_form_is_sorted_and_has_no_white_space_and_no_signature() 
     )
 
 
+@pytest.mark.requirement("API-8.8-1")
 def test_the_signature_is_a_detached_jws_that_an_independent_verifier_accepts() -> None:
     key = generate_key()
     header, payload, signature = sign_manifest(MANIFEST, key).split(".")
