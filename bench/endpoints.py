@@ -1,0 +1,160 @@
+"""Ten thousand endpoints: how long the start takes, whether dispatch gets slower, and how fast the manifest comes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+import contract
+from load import Loader
+from process import Peer, ServerProcess, free_port, running
+from report import Goal, table
+
+MANY, FEW = 10_000, 10
+ASKED = 1_000
+"""Different requests in the mix, spread over all endpoints."""
+
+APP = Path(__file__).resolve().parent / "servers" / "many_app.py"
+
+START = Goal("start", at_most=3, unit=" s")
+DISPATCH = Goal("dispatch", at_least=0.9)
+
+_CONFIG = """\
+[server]
+server_id = "many.acme.example"
+operator = "Acme"
+contact = "ops@acme.example"
+"""
+
+_ENDPOINT = """\
+[endpoint]
+method = "{method}"
+path = "{path}"
+description = "Reserves a room at hotel {number}."
+required_scopes = ["{scope}"]
+
+[endpoint.semantic]
+intent = "Reserve a room for the named guest at the named property."
+actor = "agent"
+outcome = "A confirmed reservation exists and its reservation_id is returned."
+capability = "transaction"
+confidence = 0.95
+impact = "irreversible"
+is_idempotent = false
+
+[endpoint.input_schema]
+type = "object"
+required = ["guest_id", "room_id", "arrival", "departure"]
+additionalProperties = false
+
+[endpoint.input_schema.properties]
+guest_id = {{ type = "string", format = "uuid" }}
+room_id = {{ type = "string", minLength = 1, maxLength = {longest} }}
+arrival = {{ type = "string", format = "date" }}
+departure = {{ type = "string", format = "date" }}
+
+[endpoint.output_schema]
+type = "object"
+required = ["reservation_id"]
+
+[endpoint.output_schema.properties]
+reservation_id = {{ type = "string", format = "uuid" }}
+
+[endpoint.errors]
+list = ["room_unavailable"]
+
+[endpoint.handler]
+type = "registered_function"
+function = "contract.book_room"
+"""
+
+
+def write_folder(folder: Path, count: int) -> None:
+    """A deployment with one TOML file for each endpoint, no two schemas alike."""
+    (folder / "bespeak.toml").write_text(_CONFIG)
+    directory = folder / "endpoints"
+    directory.mkdir()
+    for number in range(count):
+        text = _ENDPOINT.format(
+            method=contract.METHOD,
+            path=contract.path_of(number),
+            number=number,
+            scope=contract.SCOPE,
+            longest=64 + number,
+        )
+        (directory / f"hotel-{number:05}.toml").write_text(text)
+
+
+@contextlib.contextmanager
+def serving(target: str, count: int = 0) -> Iterator[ServerProcess]:
+    """`bespeak serve` of a folder, or of the App with that many endpoints."""
+    os.environ["BESPEAK_BENCH_ENDPOINTS"] = str(count)
+    port = free_port()
+    with running(["-m", "bespeak", "serve", target, "--agtp", f"127.0.0.1:{port}"], port) as server:
+        reply = server.exchange(contract.request_of(0))
+        if b" 200 " not in reply[:20]:
+            raise RuntimeError(f"{target} did not book a room: {reply[:600]!r}")
+        yield server
+
+
+def measure(loader: Loader, *, rounds: int, seconds: float) -> bool:
+    """Print start times, the dispatch ratio and manifest times; whether every reply was a 200."""
+    with tempfile.TemporaryDirectory() as name:
+        write_folder(Path(name), MANY)
+        with serving(name) as server:
+            from_folder = server.start_seconds
+            folder_rss = server.rss_mb()
+    with serving(f"{APP}:app", FEW) as few, serving(f"{APP}:app", MANY) as many:
+        errors = _dispatch(loader, few, many, rounds=rounds, seconds=seconds)
+        print()
+        print("  " + START.line("start from 10,000 TOML files", from_folder) + f"   ({folder_rss:.0f} MB)")
+        print("  " + START.line("start from an App", many.start_seconds) + f"   ({many.rss_mb():.0f} MB)")
+        print(f"  {'start from an App with 10 endpoints':<44} {few.start_seconds:>9.2f} s")
+        _manifest(many)
+    return not errors
+
+
+def _dispatch(loader: Loader, few: ServerProcess, many: ServerProcess, *, rounds: int, seconds: float) -> int:
+    """Interleaved rounds on both servers, each with as many different requests; the number of errors."""
+    mixes = {FEW: few, MANY: many}
+    rates: dict[int, list[float]] = {FEW: [], MANY: []}
+    errors = 0
+    for turn in range(rounds + 1):
+        for count, server in mixes.items():
+            load = loader.run(server.port, _mix(count), seconds=seconds if turn else 0.5)
+            errors += load.errors
+            if turn:
+                rates[count].append(load.rps)
+    rows = [["endpoints", "requests/s"]]
+    rows += [[f"{count:,}", f"{median(values):,.0f}"] for count, values in rates.items()]
+    print(table(rows))
+    ratio = median(a / b for a, b in zip(rates[MANY], rates[FEW], strict=True))
+    print("\n  " + DISPATCH.line("dispatch, 10,000 / 10 endpoints", ratio))
+    return errors
+
+
+def _mix(count: int) -> bytes:
+    """Requests spread over all endpoints, literal paths and templates in turn."""
+    spread = (index * count // ASKED for index in range(ASKED))
+    return b"".join(contract.request_of(number - number % 2 + index % 2) for index, number in enumerate(spread))
+
+
+def _manifest(server: ServerProcess) -> None:
+    """The first DISCOVER pays for building the document; the others only for sending it."""
+    request = b"AGTP/1.0 DISCOVER /\r\nContent-Length: 0\r\n\r\n"
+    peer = Peer(server.port)
+    times, size = [], 0
+    for _ in range(11):
+        start = time.perf_counter()
+        size = len(peer.exchange(request))
+        times.append(time.perf_counter() - start)
+    peer.close()
+    print(
+        f"  manifest of {size / 1e6:.1f} MB: first DISCOVER {times[0] * 1e3:.0f} ms, "
+        f"then {median(times[1:]) * 1e3:.1f} ms (median of {len(times) - 1})"
+    )

@@ -1,0 +1,148 @@
+"""A server under measurement: its own process on its own core, ended by its own pid."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+START_LIMIT = 120.0
+REPLY_LIMIT = 60.0
+
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
+
+
+@contextlib.contextmanager
+def on_core(position: int) -> Iterator[None]:
+    """Processes started inside keep to one core, where there are two at least and the system has such a call."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    if len(cores) < 2:
+        yield
+        return
+    os.sched_setaffinity(0, {cores[position]})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Peer:
+    """A plain client connection: one request, one whole reply."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=REPLY_LIMIT)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def exchange(self, request: bytes) -> bytes:
+        """Send a request and read the reply, framed by Content-Length."""
+        self._socket.sendall(request)
+        parts: list[bytes] = []
+        have, wanted = 0, -1
+        while wanted < 0 or have < wanted:
+            part = self._socket.recv(1 << 20)
+            if not part:
+                raise ConnectionError("the server closed the connection instead of answering")
+            parts.append(part)
+            have += len(part)
+            if wanted < 0:
+                parts = [b"".join(parts)]
+                wanted = _whole_length(parts[0])
+        return b"".join(parts)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._socket.close()
+
+
+def _whole_length(reply: bytes) -> int:
+    end = reply.find(b"\r\n\r\n")
+    if end < 0:
+        return -1
+    found = _LENGTH.search(reply, 0, end + 2)
+    if found is None:
+        raise ValueError(f"a reply without Content-Length: {reply[:200]!r}")
+    return end + 4 + int(found[1])
+
+
+class ServerProcess:
+    """One server, started and accepting connections."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int, start_seconds: float) -> None:
+        self.process = process
+        self.port = port
+        self.start_seconds = start_seconds
+        """From the start of the process to the first accepted connection."""
+
+    def exchange(self, request: bytes) -> bytes:
+        """One request over a new connection."""
+        peer = Peer(self.port)
+        try:
+            return peer.exchange(request)
+        finally:
+            peer.close()
+
+    def rss_mb(self) -> float:
+        """Resident memory now."""
+        status = Path(f"/proc/{self.process.pid}/status")
+        if status.exists():
+            line = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS:"))
+            return int(line.split()[1]) / 1024
+        shown = subprocess.run(["ps", "-o", "rss=", "-p", str(self.process.pid)], capture_output=True, check=True)
+        return int(shown.stdout) / 1024
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str], port: int) -> Iterator[ServerProcess]:
+    """Start a server that will listen on `port`, wait until it does, and end it afterwards."""
+    environment = {**os.environ, "PYTHONPATH": str(HERE)}
+    with tempfile.TemporaryFile() as output:
+        start = time.perf_counter()
+        with on_core(0):
+            process = subprocess.Popen(
+                [sys.executable, *command],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            _wait_until_listening(process, port, start)
+            yield ServerProcess(process, port, time.perf_counter() - start)
+        except BaseException:
+            output.seek(0)
+            sys.stderr.write(output.read()[-4000:].decode(errors="replace"))
+            raise
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_until_listening(process: subprocess.Popen[bytes], port: int, start: float) -> None:
+    while True:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended at once with exit code {process.returncode}")
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        if time.perf_counter() - start > START_LIMIT:
+            raise RuntimeError(f"the server did not listen within {START_LIMIT:.0f} s")
+        time.sleep(0.005)

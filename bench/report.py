@@ -1,0 +1,46 @@
+"""How results are printed: plain tables, and goals with what was reached beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as aligned text; the first row is the heading, the first column stands to the left."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        first, *rest = (
+            cell.ljust(width) if at == 0 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join(["", first, *rest]))
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A figure the project set itself: a ratio to reach, or a limit to stay under."""
+
+    subject: str
+    at_least: float | None = None
+    at_most: float | None = None
+    aim: float | None = None
+    unit: str = "x"
+
+    def met(self, value: float) -> bool:
+        """Whether the figure is good enough."""
+        return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
+
+    def line(self, label: str, value: float) -> str:
+        """The figure, the goal and the verdict."""
+        bounds = []
+        if self.at_least is not None:
+            bounds.append(f">= {self.at_least:g}{self.unit}")
+        if self.at_most is not None:
+            bounds.append(f"<= {self.at_most:g}{self.unit}")
+        if self.aim is not None:
+            bounds.append(f"aim {self.aim:g}{self.unit}")
+        verdict = "met" if self.met(value) else "MISSED"
+        return f"{label:<44} {value:>9.2f}{self.unit:<3} goal {', '.join(bounds):<24} {verdict}"

@@ -1,0 +1,56 @@
+"""Measure bespeak: throughput beside its peers, ten thousand endpoints, memory. Ratios of one run are what counts."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+
+import endpoints
+import memory
+import throughput
+from load import find_loader
+
+PARTS = ("throughput", "endpoints", "memory")
+
+
+def main() -> int:
+    """Run the parts that are asked for and print what they found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=PARTS, action="append", help="run this part alone (repeatable)")
+    parser.add_argument("--rounds", type=int, default=3, help="interleaved rounds of each comparison (default 3)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="length of a round (default 3)")
+    parser.add_argument("--connections", type=int, default=32, help="keep-alive connections (default 32)")
+    parser.add_argument("--pipeline", type=int, default=1, help="requests in flight on each connection (default 1)")
+    parser.add_argument(
+        "--quick", action="store_true", help="one round of one second, fewer requests in the memory part"
+    )
+    options = parser.parse_args()
+    rounds, seconds = (1, 1.0) if options.quick else (options.rounds, options.seconds)
+
+    loader = find_loader()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    pinned = "server on one core, loader on another" if cores and cores > 1 else "one core for everything"
+    print(f"Python {platform.python_version()}, {cores} cores ({pinned}); load by {loader.description}")
+    good = True
+    for part in options.only or PARTS:
+        if part == "throughput":
+            print(
+                f"\nBOOK /room, one worker, {options.connections} connections, {options.pipeline} in flight on each, "
+                f"{rounds} x {seconds:g} s, medians"
+            )
+            good &= throughput.measure(
+                loader, rounds=rounds, seconds=seconds, connections=options.connections, depth=options.pipeline
+            )
+        elif part == "endpoints":
+            print("\n10,000 endpoints")
+            good &= endpoints.measure(loader, rounds=rounds, seconds=seconds)
+        else:
+            print("\nMemory of the example hotel")
+            good &= memory.measure(loader, requests=10_000 if options.quick else 100_000)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
