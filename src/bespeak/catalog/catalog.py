@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from bespeak.contract.deprecation import format_warning
 from bespeak.grammar.method_syntax import near_verbs
@@ -26,6 +27,20 @@ class Verb:
     def warning(self) -> str | None:
         """The value of AGTP-Catalog-Warning, or None for a verb in good standing (AGTP-API 4.4)."""
         return format_warning(self.successor, self.removed_in) if self.deprecated_in else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The verb's name and its entry in a catalog document; deprecation appears when it is set."""
+        entry: dict[str, Any] = {
+            "name": self.name,
+            "categories": list(self.categories),
+            "description": self.description,
+        }
+        deprecation = (
+            ("deprecated_in", self.deprecated_in),
+            ("removed_in", self.removed_in),
+            ("successor", self.successor),
+        )
+        return entry | {key: value for key, value in deprecation if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,3 +71,7 @@ class Catalog:
         """Approved verbs close to a text that is none; for a legacy verb, the one to use instead."""
         legacy = self.legacy.get(method.upper())
         return [legacy.preferred] if legacy else near_verbs(method, self.names)
+
+    def verbs_in(self, category: str) -> list[Verb]:
+        """The verbs of a category, whether it is their primary one or not, in the catalog's order."""
+        return [verb for verb in self.verbs.values() if category in verb.categories]
