@@ -1,0 +1,1 @@
+"""The checks by subject; `run` puts them in the order of AGTP-API 13.1."""
