@@ -72,7 +72,6 @@ def test_a_bundled_catalog_has_no_finding_at_all(version: str) -> None:
 
 
 @every_version
-@pytest.mark.requirement("API-3.1-1")
 def test_the_embedded_verbs_are_the_twelve_floor_methods(version: str) -> None:
     assert load_bundled(version).embedded == FLOOR_METHODS
 
@@ -89,7 +88,6 @@ def test_the_categories_are_the_capabilities_of_the_semantic_block(version: str)
 
 
 @every_version
-@pytest.mark.requirement("API-3.2-1")
 def test_every_verb_is_a_method_name_and_none_is_a_legacy_verb(version: str) -> None:
     names = load_bundled(version).names
     assert all(is_method_name(name) for name in names)
