@@ -1,1 +1,60 @@
-"""bespeak: the contract layer for agent-facing APIs."""
+"""bespeak: write an agent-facing contract once; serve it, prove it, publish it.
+
+The names below are the whole public API; everything else may change between minor versions (VERSIONING.md).
+They are imported when first used, so that `import bespeak` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bespeak.authoring.app import App
+    from bespeak.client.connect import connect, connect_sync
+    from bespeak.contract.deprecation import Deprecation
+    from bespeak.contract.policy import MethodPolicy, Policies, Redirect
+    from bespeak.contract.refusal import Refusal
+    from bespeak.errors import BespeakError, ConfigError, ContractError
+    from bespeak.exchange.context import Context
+
+__all__ = [
+    "App",
+    "BespeakError",
+    "ConfigError",
+    "Context",
+    "ContractError",
+    "Deprecation",
+    "MethodPolicy",
+    "Policies",
+    "Redirect",
+    "Refusal",
+    "connect",
+    "connect_sync",
+]
+
+_HOMES = {
+    "App": "bespeak.authoring.app",
+    "BespeakError": "bespeak.errors",
+    "ConfigError": "bespeak.errors",
+    "Context": "bespeak.exchange.context",
+    "ContractError": "bespeak.errors",
+    "Deprecation": "bespeak.contract.deprecation",
+    "MethodPolicy": "bespeak.contract.policy",
+    "Policies": "bespeak.contract.policy",
+    "Redirect": "bespeak.contract.policy",
+    "Refusal": "bespeak.contract.refusal",
+    "connect": "bespeak.client.connect",
+    "connect_sync": "bespeak.client.connect",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'bespeak' has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,87 @@
+"""`bespeak`: the table of commands, global options and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Final, NamedTuple, NoReturn
+
+import click
+
+EXIT_GOOD: Final = 0
+EXIT_REFUSED: Final = 1
+"""Findings, or a refusal by a server."""
+EXIT_UNUSABLE: Final = 2
+"""Usage, configuration or internal error."""
+
+
+class Entry(NamedTuple):
+    """Where a command lives. The module is imported only when the command runs, so that start-up stays short."""
+
+    module: str
+    attribute: str
+    group: str
+    summary: str
+
+
+COMMANDS: Final[dict[str, Entry]] = {
+    "serve": Entry("serve", "serve", "Write and run a service", "Serve a contract over AGTP."),
+    "keys": Entry("keys", "keys", "Write and run a service", "Make and show the keys that sign manifests."),
+    "discover": Entry("discover", "discover", "Use a service", "Show what a service offers."),
+    "call": Entry("call", "call", "Use a service", "Call an endpoint of a service."),
+    "catalog": Entry("catalog", "catalog", "Check a contract", "Look up verbs, compare catalogs."),
+    "conform": Entry("conform", "conform", "Check a contract", "Run the AGTP-API conformance checks on a server."),
+}
+
+
+class CommandTable(click.Group):
+    """Commands that are imported when they are asked for, listed by what a person wants to do."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module = importlib.import_module(f"bespeak.cli.{entry.module}")
+        command = getattr(module, entry.attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for group in dict.fromkeys(entry.group for entry in COMMANDS.values()):
+            with formatter.section(group):
+                formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items() if entry.group == group])
+
+
+@click.group(
+    cls=CommandTable,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="A SERVICE is agtp://HOST[:4480]. A TARGET to serve is a folder, a .toml or .py file, or module:app.\n\n"
+    "Exit codes: 0 good, 1 findings or a refusal, 2 wrong usage, configuration or an internal error.",
+)
+@click.version_option(package_name="bespeak")
+def bespeak() -> None:
+    """Write an agent-facing contract once; serve it, prove it, publish it."""
+
+
+def main() -> NoReturn:
+    """The console script. Turns every foreseen error into one clear message and an exit code."""
+    from bespeak.errors import BespeakError  # noqa: PLC0415 - `--help` needs none of it
+
+    try:
+        sys.exit(bespeak.main(standalone_mode=False) or EXIT_GOOD)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_UNUSABLE)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone, as `| head` does; nothing is left to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_GOOD)
+    except BespeakError as error:
+        click.echo(f"bespeak: {error}", err=True)
+        sys.exit(EXIT_UNUSABLE)

@@ -1,0 +1,59 @@
+"""`bespeak serve`: a contract, live."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.server.address import Address
+from bespeak.server.assembly import Assembled
+from bespeak.server.serving import serve_target
+from bespeak.server.settings import Settings, plan_settings
+from bespeak.server.target import load_target
+
+
+@click.command()
+@click.argument("target")
+@click.option("--agtp", "address", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:4480]")
+@click.option("--workers", type=int, help="Processes that share the port.  [default: 1]")
+@click.option("--cert", "certificate", type=click.Path(path_type=Path), help="Certificate chain (PEM), for TLS 1.3.")
+@click.option("--key", type=click.Path(path_type=Path), help="Private key of the certificate (PEM).")
+@click.option("--insecure", is_flag=True, help="Allow plain TCP beyond this machine.")
+@click.option("--strict", is_flag=True, help="Do not start when an endpoint is not valid.")
+def serve(target: str, **options: Any) -> int:
+    """Serve TARGET over AGTP until SIGTERM or Ctrl-C.
+
+    TARGET is a folder (bespeak.toml, endpoints/*.toml), a .toml or .py file, or module:app.
+    Endpoints that are not valid are left out and reported; --strict refuses to start then.
+
+    \b
+    bespeak serve examples/hotel
+    bespeak serve rooms.py --agtp 0.0.0.0:4480 --cert cert.pem --key key.pem --workers 2
+    """
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    loaded = load_target(target)
+    settings = plan_settings(target, loaded.document, **options)
+    return serve_target(
+        loaded, settings, report=_report, ready=lambda assembled, *at: _announce(assembled, settings, *at)
+    )
+
+
+def _report(findings: list[Diagnostic]) -> None:
+    for finding in findings:
+        click.echo(str(finding), err=True)
+
+
+def _announce(assembled: Assembled, settings: Settings, host: str, port: int) -> None:
+    """One line for each face, once it accepts connections."""
+    security = "TLS 1.3" if settings.certificate else "plain TCP"
+    own = sum(not endpoint.builtin for endpoint in assembled.registry.endpoints.values())
+    click.echo(
+        f"AGTP  agtp://{Address(host, port)}  {security}, {own} endpoint{'' if own == 1 else 's'}, "
+        f"{settings.workers} worker{'' if settings.workers == 1 else 's'}"
+    )
+    sys.stdout.flush()

@@ -1,0 +1,82 @@
+"""Every built-in endpoint of a server, as ordinary endpoints that an operator may override (AGTP-API 5.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.semantic import Semantic
+from bespeak.methods.describe import describe
+from bespeak.methods.discover import discover, discover_methods
+from bespeak.methods.floor import FLOOR, FloorMethod
+from bespeak.methods.propose import propose
+from bespeak.methods.publication import Publication
+from bespeak.methods.query import query
+from bespeak.methods.unavailable import unavailable
+from bespeak.schema.compile import DIALECT
+
+_CONTEXT: Final[Mapping[str, Any]] = {"type": "object"}
+"""Core 4: every floor method takes an optional `context` object."""
+
+_INVENTORY = FloorMethod(
+    name="DISCOVER",
+    description="Lists all registered endpoints on this server.",
+    intent="Discover which endpoints this server has.",
+    outcome="An array of every endpoint's method, path and description is returned.",
+    parameters={},
+)
+
+_OBJECT_OUTPUT: Final[Mapping[str, Any]] = {"$schema": DIALECT, "type": "object", "additionalProperties": True}
+_ARRAY_OUTPUT: Final[Mapping[str, Any]] = {
+    "$schema": DIALECT,
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in ("method", "path", "description")},
+        "required": ["method", "path", "description"],
+    },
+}
+
+
+def builtin_endpoints(publication: Publication) -> list[Endpoint]:
+    """The floor at `/`, and DISCOVER /methods."""
+    handlers: dict[str, Callable[..., Any]] = {
+        "QUERY": query(publication),
+        "DISCOVER": discover(publication),
+        "DESCRIBE": describe(publication),
+        "PROPOSE": propose(publication),
+    }
+    floor = [_endpoint(method, "/", handlers.get(method.name) or unavailable(method.name)) for method in FLOOR]
+    return [*floor, _endpoint(_INVENTORY, "/methods", discover_methods(publication), _ARRAY_OUTPUT)]
+
+
+def _endpoint(
+    method: FloorMethod, path: str, handler: Callable[..., Any], output: Mapping[str, Any] = _OBJECT_OUTPUT
+) -> Endpoint:
+    return Endpoint(
+        method=method.name,
+        path=path,
+        description=method.description,
+        namespace="floor",
+        semantic=Semantic(
+            intent=method.intent,
+            actor="agent",
+            outcome=method.outcome,
+            capability="",  # inherited from the catalog, like that of any endpoint
+            confidence=1.0,
+            impact=method.impact,
+            is_idempotent=method.idempotent,
+        ),
+        input_schema={
+            "$schema": DIALECT,
+            "type": "object",
+            "properties": {"context": _CONTEXT, **method.parameters},
+            "required": list(method.required),
+            "additionalProperties": False,
+        },
+        output_schema=output,
+        handler=RegisteredFunction(function=f"bespeak.methods.{method.name.lower()}", target=handler),
+        builtin=True,
+    )

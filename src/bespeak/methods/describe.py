@@ -1,0 +1,67 @@
+"""DESCRIBE: what this server can do, or who a hosted agent is (core 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bespeak import status
+from bespeak.exchange.context import Context
+from bespeak.exchange.headers import MEDIA_IDENTITY
+from bespeak.exchange.refusal import Refused
+from bespeak.methods.publication import Publication
+from bespeak.projections.agtp_manifest import API_VERSION
+from bespeak.runtime.answer import Answer, Envelope
+from bespeak.runtime.registry import Registry
+
+DOMAINS: Final = ("methods", "modalities", "tools", "version", "budget", "zones")
+
+
+def describe(publication: Publication) -> Callable[[Context], Answer | Envelope | Refused]:
+    """DESCRIBE / of a server: the identity document of a hosted agent that asks, else a capability document."""
+
+    def answer(context: Context) -> Answer | Envelope | Refused:
+        registry = publication.registry
+        agent = registry.principals.agent(context.agent_id)
+        if agent is not None and not context.input and registry.service.agent_disclosure == "public":
+            return Answer(msgspec.json.encode(agent.document), content_type=MEDIA_IDENTITY)
+        asked = _domains(context.input.get("capability_domains"))
+        unknown = [domain for domain in asked if domain not in DOMAINS]
+        if unknown:
+            return Refused(
+                status.UNPROCESSABLE,
+                "unknown-capability-domain",
+                f"{', '.join(map(repr, unknown[:5]))} is no capability domain; there are {', '.join(DOMAINS)}.",
+                {"unknown": unknown[:20], "capability_domains": list(DOMAINS)},
+            )
+        return Envelope(_capabilities(registry, asked or DOMAINS, context.input.get("version_min")))
+
+    return answer
+
+
+def _domains(given: Any) -> list[str]:
+    parts: Iterable[Any] = given.split(",") if isinstance(given, str) else given or ()
+    return [str(part).strip() for part in parts]
+
+
+def _capabilities(registry: Registry, domains: Iterable[str], version_min: str | None) -> Mapping[str, Any]:
+    known: dict[str, dict[str, Any]] = {
+        "methods": {"methods": registry.supported_methods},
+        "modalities": {"modalities": ["application/json"]},
+        "tools": {"tools": [str(endpoint) for endpoint in registry.endpoints.values() if not endpoint.builtin]},
+        "version": {"version": API_VERSION},
+        "budget": {"budget_units_accepted": []},
+        "zones": {"zones_accepted": []},
+    }
+    document: dict[str, Any] = {}
+    for domain in domains:
+        document |= known[domain]
+    if version_min is not None:
+        document["version_min_satisfied"] = _numbers(API_VERSION) >= _numbers(version_min)
+    return document
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) if part.isdecimal() and len(part) < 10 else 0 for part in version.split(".")[:4]]

@@ -1,0 +1,76 @@
+"""DISCOVER: the manifest for everybody, candidates for agents, the compact inventory at /methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from bespeak import status
+from bespeak.exchange.context import Context
+from bespeak.exchange.refusal import Refused
+from bespeak.methods.publication import Publication
+from bespeak.methods.relevance import rank
+from bespeak.runtime.answer import Answer, Envelope
+
+_DEFAULT_RESULTS = 20
+
+
+def discover(publication: Publication) -> Callable[[Context], Answer | Envelope | Refused]:
+    """DISCOVER / of a server (AGTP-API 8.10): no Agent-ID asks for the manifest, criteria for candidates."""
+
+    def answer(context: Context) -> Answer | Envelope | Refused:
+        target = context.input.get("target")
+        if target == "methods":
+            return publication.inventory.answer(context.request)
+        if target == "manifest" or context.agent_id is None:
+            return publication.manifest.answer(context.request)
+        criteria = context.input.get("criteria")
+        if criteria is None:
+            return Refused(
+                status.UNPROCESSABLE,
+                "missing-required-params",
+                "DISCOVER with an Agent-ID looks for candidates and needs `criteria`; "
+                "send no Agent-ID, or target 'manifest', for the manifest of this server.",
+                {"missing": ["criteria"]},
+            )
+        need = criteria if isinstance(criteria, str) else msgspec.json.encode(criteria).decode()
+        limit = context.input.get("max_results", _DEFAULT_RESULTS)
+        return Envelope({"candidates": _candidates(publication, need, limit)})
+
+    return answer
+
+
+def discover_methods(publication: Publication) -> Callable[[Context], Answer]:
+    """DISCOVER /methods (AGTP-API 5.8)."""
+
+    def answer(context: Context) -> Answer:
+        return publication.inventory.answer(context.request)
+
+    return answer
+
+
+def _candidates(publication: Publication, need: str, limit: int) -> list[dict[str, Any]]:
+    registry = publication.registry
+    service = registry.service
+    entries: list[tuple[str, dict[str, Any]]] = [
+        (
+            f"{endpoint.method} {endpoint.path} {endpoint.description} {endpoint.semantic.intent} "
+            f"{endpoint.semantic.outcome}",
+            {
+                "kind": "endpoint",
+                "method": endpoint.method,
+                "path": endpoint.path,
+                "description": endpoint.description,
+            },
+        )
+        for endpoint in registry.endpoints.values()
+        if not endpoint.builtin
+    ]
+    if service.agent_disclosure == "public":
+        entries += [
+            (f"{agent.name} {agent.description}", {"kind": "agent", **agent.reference()}) for agent in service.agents
+        ]
+    ranked = rank(need, [text for text, _ in entries])[:limit]
+    return [{**entries[index][1], "relevance": score} for score, index in ranked]

@@ -1,0 +1,203 @@
+"""The twelve floor methods as data: what each is for, and the parameters core 4 gives it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+_TEXT: Final[Mapping[str, Any]] = {"type": "string", "minLength": 1}
+_OBJECT: Final[Mapping[str, Any]] = {"type": "object"}
+_FLAG: Final[Mapping[str, Any]] = {"type": "boolean"}
+_TEXT_OR_OBJECT: Final[Mapping[str, Any]] = {"type": ["string", "object"]}
+_TEXT_OR_LIST: Final[Mapping[str, Any]] = {"type": ["string", "array"]}
+_SHARE: Final[Mapping[str, Any]] = {"type": "number", "minimum": 0, "maximum": 1}
+
+
+def _one_of(*values: str) -> Mapping[str, Any]:
+    return {"type": "string", "enum": list(values)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FloorMethod:
+    """One floor method."""
+
+    name: str
+    description: str
+    intent: str
+    outcome: str
+    impact: str = "informational"
+    idempotent: bool = True
+    parameters: Mapping[str, Mapping[str, Any]]
+    required: tuple[str, ...] = ()
+
+
+FLOOR: Final[tuple[FloorMethod, ...]] = (
+    FloorMethod(
+        name="QUERY",
+        description="Answers a question from the content this server has registered.",
+        intent="Find content that answers a stated need for information.",
+        outcome="Matching content is returned, each piece with its source and a confidence.",
+        parameters={
+            "intent": _TEXT_OR_OBJECT,
+            "scope": _TEXT_OR_LIST,
+            "format": _one_of("structured", "natural", "raw"),
+            "confidence_threshold": _SHARE,
+        },
+        required=("intent",),
+    ),
+    FloorMethod(
+        name="DISCOVER",
+        description="Returns the server manifest, or the endpoints and agents that meet the criteria.",
+        intent="Find endpoints and agents to talk to on this server.",
+        outcome="The manifest or a ranked list of candidates is returned.",
+        parameters={
+            "criteria": _TEXT_OR_OBJECT,
+            "filter": _OBJECT,
+            "max_results": {"type": "integer", "minimum": 1, "maximum": 1000},
+            "target": _one_of("manifest", "methods"),
+        },
+    ),
+    FloorMethod(
+        name="DESCRIBE",
+        description="Describes what this server can do, or the calling agent's own identity document.",
+        intent="Describe the capabilities of this server.",
+        outcome="A capability document or an identity document is returned.",
+        parameters={"capability_domains": _TEXT_OR_LIST, "version_min": _TEXT},
+    ),
+    FloorMethod(
+        name="SUMMARIZE",
+        description="Condenses a source to what matters for a reader.",
+        intent="Summarize the given source.",
+        outcome="A summary of the source is returned with the hash of what was read.",
+        parameters={
+            "source": _TEXT,
+            "length": _one_of("brief", "standard", "detailed"),
+            "focus": _TEXT,
+            "format": _one_of("bullets", "prose", "structured"),
+            "audience": _TEXT,
+        },
+        required=("source",),
+    ),
+    FloorMethod(
+        name="PLAN",
+        description="Lays out the steps towards a goal without taking any of them.",
+        intent="Plan the calls that reach a stated goal.",
+        outcome="An ordered list of calls is returned; nothing has been executed.",
+        parameters={"goal": _TEXT, "constraints": _TEXT_OR_OBJECT, "available_methods": _TEXT_OR_LIST},
+        required=("goal",),
+    ),
+    FloorMethod(
+        name="PROPOSE",
+        description="Takes the proposal of an endpoint that does not exist yet.",
+        intent="Propose an endpoint for this server to synthesize.",
+        outcome="The proposal is approved, put under evaluation or rejected with a reason.",
+        idempotent=False,
+        parameters={
+            **dict.fromkeys(("proposal", "endpoint", "signature", "parameters", "semantic", "handler"), _OBJECT),
+            **dict.fromkeys(("input_schema", "output_schema", "deprecated"), _OBJECT),
+            **dict.fromkeys(("proposed_method", "name", "method", "path", "description", "namespace"), _TEXT),
+            **dict.fromkeys(("intent", "contract_version", "session_id", "requested_duration"), _TEXT),
+            "persistent": _FLAG,
+            "scope_requested": _TEXT_OR_LIST,
+            "required_scopes": {"type": "array"},
+            "errors": {"type": "array"},
+        },
+    ),
+    FloorMethod(
+        name="EXECUTE",
+        description="Carries out a named action, or a payload of another protocol.",
+        intent="Execute a named action with the given arguments.",
+        outcome="The action has been carried out and its result is returned.",
+        impact="irreversible",
+        idempotent=False,
+        parameters={
+            "action": _TEXT,
+            "parameters": _OBJECT,
+            "payload": {},
+            "payload_type": _TEXT,
+            "idempotency_key": _TEXT,
+        },
+        required=("action",),
+    ),
+    FloorMethod(
+        name="DELEGATE",
+        description="Hands a task to another agent with part of the caller's authority.",
+        intent="Delegate a task to another agent within the caller's authority.",
+        outcome="The delegate has taken over the task.",
+        impact="reversible",
+        idempotent=False,
+        parameters={
+            "target_agent_id": _TEXT,
+            "task": _TEXT_OR_OBJECT,
+            "authority_scope": _TEXT_OR_LIST,
+            "delegation_token": _TEXT,
+            "callback": _TEXT,
+            "deadline": _TEXT,
+        },
+        required=("target_agent_id", "task", "authority_scope", "delegation_token"),
+    ),
+    FloorMethod(
+        name="ESCALATE",
+        description="Passes a decision to somebody with the authority to take it.",
+        intent="Escalate a decision the agent must not take alone.",
+        outcome="The decision waits with its recipient and the task is paused.",
+        impact="reversible",
+        parameters={
+            "task_id": _TEXT,
+            "reason": _one_of(
+                "confidence_threshold", "scope_limit", "ethical_flag", "ambiguous_instruction", "resource_unavailable"
+            ),
+            "context": _OBJECT,
+            "priority": _one_of("urgent", "normal", "low"),
+            "recipient": _TEXT,
+            "deadline": _TEXT,
+        },
+        required=("task_id", "reason", "context"),
+    ),
+    FloorMethod(
+        name="CONFIRM",
+        description="Accepts, rejects or defers something that waits for a decision.",
+        intent="Confirm the outcome of a pending decision.",
+        outcome="The decision is recorded with its time and an attestation id.",
+        impact="irreversible",
+        parameters={
+            "target_id": _TEXT,
+            "status": _one_of("accepted", "rejected", "deferred"),
+            "reason": _TEXT,
+            "attestation": _TEXT_OR_OBJECT,
+        },
+        required=("target_id", "status"),
+    ),
+    FloorMethod(
+        name="SUSPEND",
+        description="Pauses the workflow of a session until it is resumed.",
+        intent="Suspend a session and keep its checkpoint.",
+        outcome="The session is suspended and a single-use resumption nonce is returned.",
+        impact="reversible",
+        idempotent=False,
+        parameters={
+            "session_id": _TEXT,
+            "reason": _one_of("awaiting_input", "resource_limit", "scheduled_pause", "external_dependency"),
+            "resume_by": _TEXT,
+            "checkpoint": {},
+        },
+        required=("session_id",),
+    ),
+    FloorMethod(
+        name="NOTIFY",
+        description="Delivers a message to an agent, a person or a group.",
+        intent="Notify a recipient of something that happened.",
+        outcome="The message is accepted for delivery and a receipt is returned.",
+        impact="irreversible",
+        idempotent=False,
+        parameters={
+            "recipient": _TEXT,
+            "content": {},
+            "urgency": _one_of("critical", "informational", "background"),
+            "delivery_guarantee": _one_of("at_most_once", "at_least_once", "exactly_once"),
+            "expiry": _TEXT,
+        },
+        required=("recipient", "content"),
+    ),
+)

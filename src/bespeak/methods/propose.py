@@ -1,0 +1,38 @@
+"""PROPOSE while this server negotiates nothing: a clear refusal that points at what exists (AGTP-API 8.7, 10.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from bespeak import status
+from bespeak.exchange.context import Context
+from bespeak.exchange.refusal import Refused
+from bespeak.methods.publication import Publication
+from bespeak.methods.relevance import rank
+
+
+def propose(publication: Publication) -> Callable[[Context], Refused]:
+    """PROPOSE / of a server whose policy says `synthesis_enabled: false`."""
+
+    def answer(context: Context) -> Refused:
+        explanation = "This server does not negotiate endpoints: its policy says synthesis_enabled is false."
+        details: dict[str, Any] = {"reason": "synthesis-disabled", "explanation": explanation}
+        similar = _similar(publication, msgspec.json.encode(context.input).decode())
+        if similar:
+            details["similar_endpoints"] = similar
+        return Refused(status.PROPOSAL_REJECTED, "proposal-rejected", explanation, details)
+
+    return answer
+
+
+def _similar(publication: Publication, proposal: str) -> list[dict[str, str]]:
+    """AGTP-API 10.2, step 5b: entries of the manifest that serve a similar purpose."""
+    endpoints = [endpoint for endpoint in publication.registry.endpoints.values() if not endpoint.builtin]
+    texts = [f"{endpoint} {endpoint.description} {endpoint.semantic.intent}" for endpoint in endpoints]
+    return [
+        {"method": endpoints[index].method, "path": endpoints[index].path, "description": endpoints[index].description}
+        for _, index in rank(proposal, texts)[:3]
+    ]

@@ -1,0 +1,61 @@
+"""The manifest in bytes: made once, signed once, answered from memory with its ETag (AGTP-API 8.10, 8.11)."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+
+import msgspec
+from joserfc.jwk import OKPKey
+
+from bespeak import status
+from bespeak.exchange.headers import IF_NONE_MATCH, MEDIA_JSON, MEDIA_MANIFEST
+from bespeak.exchange.messages import Request
+from bespeak.projections.agtp_manifest import project_manifest
+from bespeak.projections.manifest_signature import SIGNATURE_MEMBER, sign_manifest
+from bespeak.projections.method_inventory import project_inventory
+from bespeak.runtime.answer import Answer
+from bespeak.runtime.registry import Registry
+
+_CACHE_CONTROL: Final = ("Cache-Control", "max-age=60")
+
+
+class Document:
+    """Encoded content with the headers that let a client keep it."""
+
+    def __init__(self, content: Any, content_type: str) -> None:
+        body = msgspec.json.encode(content)
+        self.etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        headers = (("ETag", self.etag), _CACHE_CONTROL)
+        self._full = Answer(body, status.OK, content_type, headers)
+        self._unchanged = Answer(b"", status.NOT_MODIFIED, content_type, headers)
+
+    def answer(self, request: Request) -> Answer:
+        """The document, or 304 for a caller that already holds it."""
+        held = request.headers.get(IF_NONE_MATCH)
+        if held is not None and (held == "*" or self.etag in (tag.strip() for tag in held.split(","))):
+            return self._unchanged
+        return self._full
+
+
+class Publication:
+    """What a server publishes about itself. Attached to its registry once every endpoint is in."""
+
+    def __init__(self, *, updated: str, signing_key: OKPKey | None = None) -> None:
+        self._updated = updated
+        self._signing_key = signing_key
+        self.registry: Registry
+        self.manifest: Document
+        self.inventory: Document
+
+    def attach(self, registry: Registry) -> None:
+        """Project and encode; nothing of it is done again for a request."""
+        self.registry = registry
+        endpoints = registry.endpoints.values()
+        manifest = project_manifest(
+            registry.service, endpoints, registry.policies, registry.catalog.version, updated=self._updated
+        )
+        if self._signing_key is not None:
+            manifest[SIGNATURE_MEMBER] = sign_manifest(manifest, self._signing_key)
+        self.manifest = Document(manifest, MEDIA_MANIFEST)
+        self.inventory = Document(project_inventory(endpoints), MEDIA_JSON)

@@ -1,0 +1,84 @@
+"""The server manifest as it goes over the wire: the contract with every handler detail dropped (AGTP-API 8)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import FLOOR_METHODS, Policies
+from bespeak.contract.service import Service
+
+AGTP_VERSION: Final = "1.0"
+API_VERSION: Final = "1.0"
+
+
+def project_endpoint(endpoint: Endpoint) -> dict[str, Any]:
+    """An endpoint definition with nothing of its handler but the kind (AGTP-API 8.9)."""
+    projected: dict[str, Any] = {
+        "method": endpoint.method,
+        "path": endpoint.path,
+        "description": endpoint.description,
+    }
+    if endpoint.namespace is not None:
+        projected["namespace"] = endpoint.namespace
+    projected |= {
+        "semantic": endpoint.semantic.to_json(),
+        "input_schema": endpoint.input_schema,
+        "output_schema": endpoint.output_schema,
+        "errors": list(endpoint.error_names),
+        "handler": {"type": endpoint.handler.type},
+        "required_scopes": list(endpoint.required_scopes),
+    }
+    if endpoint.deprecated is not None:
+        projected["deprecated"] = endpoint.deprecated.to_json()
+    return projected
+
+
+def project_manifest(
+    service: Service,
+    endpoints: Iterable[Endpoint],
+    policies: Policies,
+    catalog_version: str,
+    *,
+    updated: str,
+    authenticated: bool = False,
+) -> dict[str, Any]:
+    """The manifest of a service, unsigned. `authenticated` says whether the caller has a verified identity."""
+    identity = service.identity
+    shown = service.agent_disclosure == "public" or (service.agent_disclosure == "authenticated" and authenticated)
+    manifest: dict[str, Any] = {
+        "agtp_version": AGTP_VERSION,
+        "agtp_api_version": API_VERSION,
+        "catalog_version": catalog_version,
+        "catalog_versions_supported": [catalog_version],
+        "server": {
+            "server_id": identity.server_id,
+            "domain": identity.domain,
+            "operator": identity.operator,
+            "contact": identity.contact,
+            "supported_features": list(identity.supported_features),
+        },
+        "embedded_methods": list(FLOOR_METHODS),
+        "custom_methods": list(policies.methods.custom),
+        "endpoints": [project_endpoint(endpoint) for endpoint in endpoints],
+        "agent_disclosure": service.agent_disclosure,
+        "hosted_agents": [agent.reference() for agent in service.agents] if shown else [],
+        "agent_disclosure_notice": service.agent_disclosure_notice,
+        "apis": [dict(api) for api in service.apis],
+        "hosted_protocols": [dict(protocol) for protocol in service.hosted_protocols],
+        "policies": policies.to_json(),
+    }
+    manifest["document_version"] = service.document_version or content_version(manifest)
+    manifest["server"] |= {"issued": identity.issued or updated, "updated": updated}
+    manifest["manifest_signature"] = None
+    return manifest
+
+
+def content_version(content: Mapping[str, Any]) -> str:
+    """A revision string that changes exactly when the content does, on every worker and after every restart."""
+    canonical = msgspec.json.encode(content, order="sorted")
+    return "v-" + hashlib.sha256(canonical).hexdigest()[:12]

@@ -1,0 +1,59 @@
+"""Registered functions: a Python callable, by itself or by its dotted path (AGTP-API 12.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from bespeak.authoring.calling import plan_call
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import RegisteredFunction
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.errors import ContractError
+from bespeak.exchange.context import Context
+from bespeak.runtime.route import Call
+
+
+def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> Call | Diagnostic:
+    """The call of an endpoint's function, or why there is none. Imports the module: registration is the time."""
+    function = handler.target or resolve_function(handler.function)
+    if isinstance(function, str):
+        return Diagnostic(
+            "H702",
+            "error",
+            f"{endpoint}: the handler {handler.function!r} cannot be used: {function}",
+            endpoint.location,
+            "/endpoint/handler/function",
+            "Give the dotted path of a function that can be imported from the deployment folder.",
+        )
+    try:
+        plan = plan_call(function, endpoint.input_schema)
+    except ContractError as error:
+        return Diagnostic("H703", "error", f"{endpoint}: {error}", endpoint.location, "/endpoint/handler/function")
+    return _in_thread(plan) if handler.blocking else plan
+
+
+def _in_thread(call: Call) -> Call:
+    async def run(values: dict[str, Any], context: Context) -> Any:
+        return await asyncio.to_thread(call, values, context)
+
+    return run
+
+
+def resolve_function(dotted: str) -> Callable[..., Any] | str:
+    """The callable a dotted path names, or what is wrong with it."""
+    module_name, _, attribute = dotted.rpartition(".")
+    if not module_name:
+        return "a dotted path has a module and a function, like rooms.handlers.book_room"
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # noqa: BLE001 - an operator's module may fail in any way while it is imported
+        return f"importing {module_name} failed with {type(error).__name__}: {error}"
+    function: object = getattr(module, attribute, None)
+    if function is None:
+        return f"the module {module_name} has no {attribute}"
+    if not callable(function):
+        return f"{dotted} is a {type(function).__name__}, not a function"
+    return function

@@ -1,0 +1,37 @@
+"""One request on its way through the gates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bespeak.exchange.headers import METHOD_GRAMMAR
+from bespeak.exchange.principal import ANONYMOUS, Principal
+
+if TYPE_CHECKING:
+    from bespeak.exchange.messages import Request
+    from bespeak.runtime.registry import Registry
+    from bespeak.runtime.route import Route
+
+
+class Call:
+    """What is known so far. Each gate reads what the ones before it found out and adds its own."""
+
+    __slots__ = ("captures", "input", "method", "path", "preset", "principal", "registry", "request", "route")
+
+    def __init__(self, request: Request, registry: Registry) -> None:
+        self.request = request
+        self.registry = registry
+        self.method: str = request.method
+        """The method in force: a redirect or a legacy mapping may change it."""
+        self.path: str = request.path
+        self.principal: Principal = ANONYMOUS
+        self.route: Route | None = None
+        self.captures: dict[str, str] | None = None
+        self.preset: dict[str, Any] | None = None
+        """Input a legacy mapping adds, `action: "delete"` (AGTP-API 3.6)."""
+        self.input: dict[str, Any] = {}
+
+    @property
+    def speaks_agis(self) -> bool:
+        """Whether the request asks for AGIS rules by `Method-Grammar: AGIS/1.0`: grammar refusals are then 454."""
+        return self.request.headers.get(METHOD_GRAMMAR) == "AGIS/1.0"

@@ -1,0 +1,165 @@
+"""The pipeline of a request: gates, handler, output check, response."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import Coroutine, Mapping
+from itertools import count
+from types import CoroutineType
+from typing import Any, Final
+
+import msgspec
+
+from bespeak import status
+from bespeak.authoring.calling import ConversionError
+from bespeak.contract.refusal import Refusal
+from bespeak.exchange.context import Context
+from bespeak.exchange.headers import MEDIA_AGTP, REQUEST_ID, TASK_ID
+from bespeak.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.advisories import catalog_warning
+from bespeak.runtime.answer import Answer, Envelope
+from bespeak.runtime.call import Call
+from bespeak.runtime.gates import GATES
+from bespeak.runtime.registry import Registry
+from bespeak.runtime.route import Route
+
+_log = logging.getLogger("bespeak.runtime")
+
+_encode = msgspec.json.Encoder().encode
+
+# AGTP-API 11 and 10.2 put these fields into "the response body", clients look for them inside `error`: both hold.
+_MIRRORED: Final = frozenset({status.METHOD_NOT_ALLOWED, status.PROPOSAL_REJECTED})
+
+
+class Dispatcher:
+    """Answers requests for one registry. It is the `exchange.Handler` every transport and face calls."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._error_block = registry.block.plus(("Content-Type", MEDIA_AGTP))
+        self._introduction = ("Supported-Methods", ", ".join(registry.supported_methods))
+        # Unique without a random number for each response: 48 bits, counted from a random start.
+        self._ids = count(secrets.randbits(47))
+
+    def __call__(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
+        """Answer a request; a coroutine only when the handler is one."""
+        call = Call(request, self._registry)
+        for gate in GATES:
+            refused = gate(call)
+            if refused is not None:
+                return self._refuse(call, refused)
+        route = call.route
+        assert route is not None
+        context = Context(request, call.principal, call.method, call.path, call.input)
+        try:
+            result = route.call(call.input, context)
+            if type(result) is CoroutineType:
+                return self._await(call, route, result)
+            return self._finish(call, route, result)
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises, the agent gets an answer
+            return self._refuse(call, self._explain(call, route, error))
+
+    async def _await(self, call: Call, route: Route, waiting: Coroutine[Any, Any, Any]) -> Response:
+        try:
+            return self._finish(call, route, await waiting)
+        except Exception as error:  # noqa: BLE001 - as above
+            return self._refuse(call, self._explain(call, route, error))
+
+    def _finish(self, call: Call, route: Route, result: Any) -> Response:
+        if isinstance(result, Refused):
+            return self._refuse(call, result)
+        if isinstance(result, Answer):
+            block = self._registry.block if result.status == status.NOT_MODIFIED else None
+            block = block or self._registry.block.plus(("Content-Type", result.content_type))
+            return Response(result.status, result.body, block, self._headers(call) + result.headers)
+        if isinstance(result, Envelope):
+            return Response(result.status, _envelope(call, result), route.block, self._headers(call))
+        output = {} if result is None else msgspec.to_builtins(result, str_keys=True, enc_hook=_foreign)
+        if not route.output.is_valid(output):
+            return self._refuse(call, _broken_output(route, output))
+        return Response(status.OK, _encode(output), route.block, self._headers(call))
+
+    def _refuse(self, call: Call, refused: Refused) -> Response:
+        error = {"code": refused.code, "message": refused.message, **refused.details}
+        body: dict[str, Any] = {"status": refused.status, "error": error}
+        if refused.status in _MIRRORED:
+            body = {**refused.details, **body}
+        task_id = call.request.headers.get(TASK_ID)
+        if task_id is not None:
+            body["task_id"] = task_id
+        block = self._error_block if call.route is None else call.route.block
+        return Response(refused.status, _encode(body), block, self._headers(call) + refused.headers)
+
+    def _headers(self, call: Call) -> tuple[tuple[str, str], ...]:
+        request = call.request
+        given = request.headers
+        found: tuple[tuple[str, str], ...] = (("Response-ID", f"resp-{next(self._ids):012x}"),)
+        if TASK_ID in given:
+            found += (("Task-ID", given[TASK_ID]),)
+        if REQUEST_ID in given:
+            found += (("Request-ID", given[REQUEST_ID]),)
+        if not request.connection.answered:
+            found += (self._introduction,)
+        if call.route is None or call.method != request.method:
+            found += catalog_warning(self._registry.catalog, call)
+        return found
+
+    def malformed(self, fault: Malformed, connection: Connection) -> Response:
+        """Answer bytes that were no request."""
+        body = {"status": fault.status, "error": {"code": fault.code, "message": fault.message}}
+        headers: tuple[tuple[str, str], ...] = (("Response-ID", f"resp-{next(self._ids):012x}"),)
+        if not connection.answered:
+            headers += (self._introduction,)
+        return Response(fault.status, _encode(body), self._error_block, headers)
+
+    def _explain(self, call: Call, route: Route, error: Exception) -> Refused:
+        """What the agent learns of an exception: a declared error by its name, anything else by nothing."""
+        if isinstance(error, Refusal) and error.name in route.error_descriptions:
+            details: dict[str, Any] = {"method": call.method, "path": call.path}
+            if error.details:
+                details["details"] = msgspec.to_builtins(error.details, str_keys=True, enc_hook=str)
+            message = error.message or route.error_descriptions.get(error.name) or error.name
+            return Refused(status.UNPROCESSABLE, error.name, message, details)
+        if isinstance(error, ConversionError):
+            return error.refused(call.method, call.path)
+        if isinstance(error, Refusal):
+            _log.error("%s raised Refusal(%r), which it does not declare", route.endpoint, error.name)
+        else:
+            _log.error("%s failed", route.endpoint, exc_info=error)
+        return Refused(
+            status.SERVER_ERROR,
+            "server-error",
+            f"The handler of {route.endpoint} failed; the operator's log has the reason.",
+        )
+
+
+def _envelope(call: Call, envelope: Envelope) -> bytes:
+    body: dict[str, Any] = {"status": envelope.status}
+    task_id = call.request.headers.get(TASK_ID)
+    if task_id is not None:
+        body["task_id"] = task_id
+    body["result"] = envelope.result
+    return _encode(body)
+
+
+def _broken_output(route: Route, output: object) -> Refused:
+    violations = route.output.violations(output)
+    for violation in violations:
+        _log.error("the output of %s breaks its schema at %r: %s", route.endpoint, violation.pointer, violation.message)
+    return Refused(
+        status.SERVER_ERROR,
+        "output-validation-failed",
+        f"The handler of {route.endpoint} returned something its contract does not allow; nothing of it is shown.",
+        {"violations": len(violations)},
+    )
+
+
+def _foreign(value: Any) -> Mapping[str, Any]:
+    """Objects msgspec does not know: pydantic models say themselves what they are in JSON."""
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        raise TypeError(f"a handler returned {type(value).__name__}, which is no JSON value")
+    dumped: Mapping[str, Any] = dump(mode="json")
+    return dumped

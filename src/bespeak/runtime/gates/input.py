@@ -1,0 +1,112 @@
+"""400 and 422: the input is not JSON, or breaks the endpoint's input schema."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import unquote
+
+import msgspec
+
+from bespeak import status
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.call import Call
+from bespeak.runtime.route import Route
+from bespeak.schema.violation import Violation, pointer
+
+_ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "context"})
+"""Core 5.2: a body with no other keys, and an object under `parameters`, is the envelope around the input."""
+
+_decode = msgspec.json.Decoder().decode
+
+
+def input_gate(call: Call) -> Refused | None:
+    """Put the input together from path, query and body, and validate it."""
+    route = call.route
+    assert route is not None
+    request = call.request
+    body = request.body
+    value: Any = {}
+    if body:
+        content_type = request.headers.get("content-type")
+        if content_type is not None and "json" not in content_type:
+            return _bad_body(f"The body is {content_type[:80]!r}; this server reads JSON.")
+        try:
+            value = _decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return _bad_body(f"The body is not JSON: {error}.")
+        if type(value) is not dict:
+            return _bad_body(f"The body is a JSON {_kind(value)}; the input of an endpoint is an object.")
+    inner = value.get("parameters")
+    unwrapped = inner if type(inner) is dict and value.keys() <= _ENVELOPE else None
+    if unwrapped is not None and not route.has_parameters_field:
+        value, unwrapped = unwrapped, None
+    if call.captures is not None or request.query or call.preset:
+        try:
+            conflict = _merge(call, route, value)
+        except UnicodeDecodeError:
+            return Refused(status.BAD_REQUEST, "invalid-query", "The query string does not decode to UTF-8 text.")
+        if conflict is not None:
+            return _invalid(call, [conflict])
+    try:
+        if route.input.is_valid(value):
+            call.input = value
+            return None
+        if unwrapped is not None and route.input.is_valid(unwrapped):
+            call.input = unwrapped
+            return None
+        return _invalid(call, route.input.violations(value))
+    except ValueError as error:  # nested beyond what the validator follows, or text that is no Unicode
+        return _bad_body(f"The body cannot be validated: {error}.")
+
+
+def _merge(call: Call, route: Route, value: dict[str, Any]) -> Violation | None:
+    """Add path and query parameters. The body wins over the query (5.5); against the path it must agree."""
+    if call.request.query:
+        for name, text in _query_parameters(call.request.query).items():
+            if name not in value:
+                read = route.coercions.get(name)
+                value[name] = read(text) if read else text
+    for name, given in (call.preset or {}).items():
+        value.setdefault(name, given)
+    for name, text in (call.captures or {}).items():
+        read = route.coercions.get(name)
+        captured = read(text) if read else text
+        if value.setdefault(name, captured) != captured:
+            return Violation(
+                pointer((name,)), "", "path", f"the path says {captured!r} for {name!r}, the body says otherwise"
+            )
+    return None
+
+
+def _query_parameters(query: str) -> dict[str, str]:
+    """Decoded query parameters; of repeated keys the last one counts (AGTP-API 5.5). A `+` is a plus (RFC 3986)."""
+    parameters = {}
+    for part in query.split("&"):
+        if part:
+            name, _, text = part.partition("=")
+            parameters[unquote(name, errors="strict")] = unquote(text, errors="strict")
+    return parameters
+
+
+def _bad_body(message: str) -> Refused:
+    return Refused(status.BAD_REQUEST, "invalid-body", message)
+
+
+def _invalid(call: Call, violations: list[Violation]) -> Refused:
+    count = len(violations)
+    first = violations[0]
+    return Refused(
+        status.UNPROCESSABLE,
+        "input-validation-failed",
+        f"The input of {call.method} {call.path[:200]} is not valid: {first.message}"
+        + (f" (and {count - 1} more)." if count > 1 else "."),
+        {
+            "method": call.method,
+            "path": call.path[:300],
+            "violations": [msgspec.to_builtins(violation) for violation in violations],
+        },
+    )
+
+
+def _kind(value: object) -> str:
+    return {list: "array", str: "string", bool: "boolean", type(None): "null"}.get(type(value), "number")

@@ -1,0 +1,16 @@
+"""Redirects, and 405 for methods the policy does not let through (AGTP-API 9)."""
+
+from __future__ import annotations
+
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.call import Call
+
+
+def policy_gate(call: Call) -> Refused | None:
+    """Follow a redirect, then ask the policy about the method in force."""
+    registry = call.registry
+    if registry.redirects:
+        call.method, call.path = registry.redirects.follow(call.method, call.path)
+    if call.method in registry.allowed:
+        return None
+    return registry.not_allowed(call.method, call.path, f"The policy of this server does not admit {call.method}.")

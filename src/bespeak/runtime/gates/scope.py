@@ -1,0 +1,48 @@
+"""455: the declared authority does not cover the endpoint. 262: there is no authority to judge."""
+
+from __future__ import annotations
+
+from bespeak import status
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.call import Call
+
+
+def scope_gate(call: Call) -> Refused | None:
+    """Before the body is read: a caller without authority learns nothing about the input."""
+    assert call.route is not None
+    endpoint = call.route.endpoint
+    principal = call.principal
+    policies = call.registry.policies
+    if endpoint.builtin:
+        if principal.agent_id is None and not policies.anonymous_discovery:
+            return _required(
+                "anonymous-discovery-disabled", "This server answers discovery only to agents that say who they are."
+            )
+        return None
+    if endpoint.required_scopes:
+        if principal.agent_id is None:
+            return _required(
+                "credentials-missing",
+                f"{endpoint} needs the scopes {', '.join(endpoint.required_scopes)} of an agent; send Agent-ID.",
+            )
+        missing = principal.scopes.missing(endpoint.required_scopes)
+        if missing:
+            return Refused(
+                status.SCOPE_VIOLATION,
+                "scope-violation",
+                f"{endpoint} needs the scopes {', '.join(missing)} in Authority-Scope.",
+                {
+                    "missing_scopes": missing,
+                    "required_scopes": list(endpoint.required_scopes),
+                    "declared_scopes": list(principal.scopes),
+                },
+            )
+        return None
+    if policies.scope_required_for_invocation and not principal.scopes:
+        # AGTP-API 8.7; a grant in the agent's document counts as declared (core 2.3: absent means inherited).
+        return _required("scope-required", "This server invokes no endpoint without an Authority-Scope header.")
+    return None
+
+
+def _required(condition: str, message: str) -> Refused:
+    return Refused(status.AUTHORIZATION_REQUIRED, "authorization-required", message, {"type": condition})

@@ -1,0 +1,61 @@
+"""459: the method is not in the catalog. Legacy verbs become AGTP methods here, where opted in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bespeak import status
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.call import Call
+
+# AGTP-API 3.6: what a legacy verb means when no endpoint of the preferred verb is on the path.
+_LEGACY: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
+    "GET": ("QUERY", {}),
+    "POST": ("EXECUTE", {}),
+    "PUT": ("EXECUTE", {}),
+    "DELETE": ("EXECUTE", {"action": "delete"}),
+    "PATCH": ("EXECUTE", {"action": "modify"}),
+}
+
+
+def vocabulary_gate(call: Call) -> Refused | None:
+    """Admit catalog and custom methods; deprecated ones too, for a deprecated verb is never a 459 (4.4)."""
+    method = call.method
+    registry = call.registry
+    if method in registry.admitted:
+        return None
+    if method in registry.policies.methods.legacy:
+        _translate_legacy(call)
+        return None
+    catalog = registry.catalog
+    near = catalog.near(method)
+    legacy = catalog.legacy.get(method)
+    if legacy is not None:
+        message = f"{method} is a legacy verb this server has not opted into; use {legacy.preferred}."
+    else:
+        advice = f" Did you mean {', '.join(near)}?" if near else " `DISCOVER /methods` lists what this server has."
+        message = f"{_shown(method)} is not in method catalog {catalog.version}.{advice}"
+    return Refused(
+        status.GRAMMAR_VIOLATION if call.speaks_agis else status.METHOD_VIOLATION,
+        "method-violation",
+        message,
+        {"method": _shown(method), "catalog_version": catalog.version, "suggestions": near},
+    )
+
+
+def _translate_legacy(call: Call) -> None:
+    preferred = call.registry.catalog.legacy[call.method].preferred
+    if call.registry.router.find(preferred, call.path) is not None:
+        call.method = preferred
+        return
+    method, preset = _LEGACY[call.method]
+    if call.method == "PUT":
+        key = call.request.headers.get("idempotency-key")
+        preset = {"idempotency_key": key} if key else {}
+    call.method = method
+    call.preset = dict(preset)
+
+
+def _shown(method: str) -> str:
+    return method if len(method) <= 64 else method[:61] + "..."

@@ -1,0 +1,148 @@
+"""From a service to a registry: every endpoint is checked, bound and compiled, or left out with a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from bespeak.catalog.catalog import Catalog
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import Composition, ExternalService, RegisteredFunction
+from bespeak.contract.semantic import Semantic
+from bespeak.contract.service import Service
+from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.exchange.context import Context
+from bespeak.exchange.headers import MEDIA_AGTP, HeaderBlock
+from bespeak.grammar.path_syntax import PathFault, parse_template
+from bespeak.lint.registration import check_endpoint, check_service, effective_policies
+from bespeak.projections.agtp_manifest import API_VERSION
+from bespeak.runtime.advisories import endpoint_advisories
+from bespeak.runtime.bindings.external import bind_external
+from bespeak.runtime.bindings.function import bind_function
+from bespeak.runtime.registry import Registry
+from bespeak.runtime.route import Call, Route, plan_coercions
+from bespeak.schema.compile import SchemaFault, Validator, compile_schema
+
+
+def build_registry(
+    service: Service, catalog: Catalog, builtins: Iterable[Endpoint], environment: Mapping[str, str]
+) -> tuple[Registry, list[Diagnostic]]:
+    """Register what is valid and report the rest (AGTP-API 13.2). An operator's endpoint replaces a built-in one."""
+    policies, findings = effective_policies(service.policies, catalog)
+    block = HeaderBlock(("Server-ID", service.identity.server_id), ("AGTP-API-Version", API_VERSION))
+    registry = Registry(service, catalog, policies, block)
+    accepted: list[Endpoint] = []
+    for endpoint in service.endpoints:
+        inherited = _inherit_capability(endpoint, catalog)
+        found = check_endpoint(inherited, catalog, policies, service.recipes)
+        findings += found
+        if not has_errors(found):
+            accepted.append(inherited)
+    clashes = check_service(accepted)
+    findings += [finding for _, finding in clashes]
+    left_out = {id(endpoint) for endpoint, finding in clashes if finding.severity == "error"}
+    operator = [endpoint for endpoint in accepted if id(endpoint) not in left_out]
+    taken = {endpoint.key for endpoint in operator}
+    floor = [_inherit_capability(builtin, catalog) for builtin in builtins if builtin.key not in taken]
+    for endpoint in (*floor, *operator):
+        findings += _register(registry, endpoint, environment)
+    if service.wildcard_handler is not None and policies.wildcards_accepted:
+        registry.wildcard = _wildcard_route(registry, service.wildcard_handler)
+    return registry, findings
+
+
+def _wildcard_route(registry: Registry, handler: Callable[..., Any]) -> Route:
+    """One route for every ad-hoc invocation: no contract was agreed on, so any object passes both ways."""
+    anything = compile_schema({})
+    assert isinstance(anything, Validator)
+    semantic = Semantic(
+        intent="Answer an ad-hoc invocation.",
+        actor="agent",
+        outcome="The operator's wildcard handler has answered.",
+        capability="domain_spanning",
+        confidence=0.0,
+        impact="irreversible",
+        is_idempotent=False,
+    )
+    endpoint = Endpoint(
+        method="*",
+        path="*",
+        description="Answers ad-hoc invocations by mutual consent.",
+        semantic=semantic,
+        input_schema={},
+        output_schema={},
+        handler=RegisteredFunction(function=handler.__qualname__, target=handler),
+    )
+
+    def call(_: dict[str, Any], context: Context) -> Any:
+        return handler(context)
+
+    return Route(
+        endpoint=endpoint,
+        call=call,
+        input=anything,
+        output=anything,
+        block=registry.block.plus(("Content-Type", MEDIA_AGTP)),
+        error_descriptions={},
+        has_parameters_field=False,
+        coercions={},
+    )
+
+
+def _inherit_capability(endpoint: Endpoint, catalog: Catalog) -> Endpoint:
+    """AGTP-API 7.1: an endpoint has the capability of its method's category unless it says another."""
+    verb = catalog.verbs.get(endpoint.method)
+    if endpoint.semantic.capability or verb is None:
+        return endpoint
+    return replace(endpoint, semantic=replace(endpoint.semantic, capability=verb.categories[0]))
+
+
+def _register(registry: Registry, endpoint: Endpoint, environment: Mapping[str, str]) -> list[Diagnostic]:
+    call, findings = _bind(endpoint, environment)
+    template = parse_template(endpoint.path)
+    validators = _compile(endpoint, strict_output=registry.policies.strict_output)
+    if call is None or isinstance(template, PathFault) or validators is None:
+        return findings
+    advisories = endpoint_advisories(endpoint, registry.catalog)
+    route = Route(
+        endpoint=endpoint,
+        call=call,
+        input=validators[0],
+        output=validators[1],
+        block=registry.block.plus(("Content-Type", MEDIA_AGTP), *advisories),
+        error_descriptions={error.name: error.description for error in endpoint.errors},
+        has_parameters_field="parameters" in endpoint.input_schema.get("properties", ()),
+        coercions=plan_coercions(endpoint.input_schema),
+    )
+    registry.router.add(endpoint.method, template, route)
+    registry.endpoints[endpoint.key] = endpoint
+    return findings
+
+
+def _bind(endpoint: Endpoint, environment: Mapping[str, str]) -> tuple[Call | None, list[Diagnostic]]:
+    match endpoint.handler:
+        case RegisteredFunction() as handler:
+            bound = bind_function(endpoint, handler)
+            return (None, [bound]) if isinstance(bound, Diagnostic) else (bound, [])
+        case ExternalService() as handler:
+            external = bind_external(endpoint, handler, environment)
+            return (None, external) if isinstance(external, list) else (external.call, [])
+        case Composition(recipe=recipe):
+            reason = f"it runs the recipe {recipe!r}, and this version of bespeak does not execute recipes"
+        case other:
+            reason = f"its handler type {other.type!r} says nothing about how to call it"
+    return None, [
+        Diagnostic("H701", "error", f"{endpoint} is not registered: {reason}", endpoint.location, "/endpoint/handler")
+    ]
+
+
+def _compile(endpoint: Endpoint, *, strict_output: bool) -> tuple[Validator, Validator] | None:
+    output_schema = endpoint.output_schema
+    if strict_output and output_schema.get("type") == "object":
+        output_schema = {**output_schema, "additionalProperties": False}
+    received = compile_schema(endpoint.input_schema)
+    returned = compile_schema(output_schema)
+    if isinstance(received, SchemaFault) or isinstance(returned, SchemaFault):
+        return None
+    return received, returned

@@ -1,0 +1,55 @@
+"""What a server has registered: routes, vocabulary, policy. Built once, then only read."""
+
+from __future__ import annotations
+
+from bespeak import status
+from bespeak.catalog.catalog import Catalog
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
+from bespeak.contract.service import Service
+from bespeak.exchange.headers import HeaderBlock
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.principals import Principals
+from bespeak.runtime.redirects import Redirects
+from bespeak.runtime.route import Route
+from bespeak.runtime.router import Router
+
+
+class Registry:
+    """The state every gate reads. `runtime.registration` fills it; nothing invalid comes in."""
+
+    def __init__(self, service: Service, catalog: Catalog, policies: Policies, block: HeaderBlock) -> None:
+        self.service = service
+        self.catalog = catalog
+        self.policies = policies
+        """The policy with the entries that name removed methods left out."""
+        self.block = block
+        """Headers of every response of this server."""
+        self.router: Router[Route] = Router()
+        self.endpoints: dict[tuple[str, str], Endpoint] = {}
+        self.wildcard: Route | None = None
+        self.redirects = Redirects(policies.methods.redirects)
+        self.principals = Principals(service.agents, require_known=service.require_known_agents)
+        self.admitted = catalog.names | frozenset(policies.methods.custom)
+        self.allowed = frozenset(method for method in self.admitted if policies.methods.admits(method))
+
+    @property
+    def supported_methods(self) -> list[str]:
+        """The methods some endpoint has, sorted."""
+        return sorted({method for method, _ in self.endpoints})
+
+    def not_allowed(self, method: str, path: str, message: str) -> Refused:
+        """A 405 with the two fields it must carry (AGTP-API 11), so that the agent can recover by itself."""
+        offered = [name for name in self.router.methods_at(path) if name in self.allowed]
+        advice = f" Offered here: {', '.join(offered)}." if offered else ""
+        return Refused(
+            status.METHOD_NOT_ALLOWED,
+            "method-not-allowed",
+            message + advice,
+            {
+                "method": method,
+                "path": path[:300],
+                "allowed_methods_for_path": offered,
+                "redirects_for_path": self.redirects.for_path(path),
+            },
+        )

@@ -1,0 +1,76 @@
+"""A registered endpoint, ready to be called: everything that can be known before a request is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.exchange.context import Context
+from bespeak.exchange.headers import HeaderBlock
+from bespeak.schema.compile import Validator
+
+Call = Callable[[dict[str, Any], Context], Any]
+"""`(validated input, context) -> output`, or a coroutine of it, or a Refused or Answer value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Route:
+    """One endpoint with its compiled schemas, its bound handler and its constant headers."""
+
+    endpoint: Endpoint
+    call: Call
+    input: Validator
+    output: Validator
+    block: HeaderBlock
+    """Headers of every response: server, content type, deprecation warnings."""
+    error_descriptions: Mapping[str, str]
+    """The declared errors; nothing else may be raised by name."""
+    has_parameters_field: bool
+    """The input has a property `parameters` of its own, so the envelope is only the second guess."""
+    coercions: Mapping[str, Callable[[str], Any]]
+    """How a text from the path or the query becomes the JSON value its property asks for."""
+
+
+def read_integer(text: str) -> Any:
+    """The integer a text says, else the text, for the schema to refuse."""
+    sign = 1 if text[:1] in "+-" else 0
+    return int(text) if text.isascii() and text[sign:].isdigit() and len(text) <= 20 else text
+
+
+def read_number(text: str) -> Any:
+    """The number a text says, else the text."""
+    whole = read_integer(text)
+    if isinstance(whole, int):
+        return whole
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if number - number == 0 else text  # neither infinite nor NaN: JSON has no such numbers
+
+
+def read_boolean(text: str) -> Any:
+    """The boolean a text says, else the text."""
+    return {"true": True, "false": False}.get(text, text)
+
+
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "integer": read_integer,
+    "number": read_number,
+    "boolean": read_boolean,
+}
+
+
+def plan_coercions(input_schema: Mapping[str, Any]) -> dict[str, Callable[[str], Any]]:
+    """Readers for the properties whose type is not text; query and path carry nothing but text."""
+    properties = input_schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return {}
+    found = {}
+    for name, schema in properties.items():
+        kind = schema.get("type") if isinstance(schema, Mapping) else None
+        if isinstance(kind, str) and kind in _READERS:
+            found[name] = _READERS[kind]
+    return found

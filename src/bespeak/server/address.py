@@ -1,0 +1,43 @@
+"""Where a server listens, and whether plain TCP may be spoken there."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+from bespeak.errors import ConfigError
+
+DEFAULT_PORT = 4480
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A host and a port; port 0 lets the system choose."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach the address."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def parse_address(text: str) -> Address:
+    """`HOST:PORT`, `HOST`, `:PORT` or `[IPv6]:PORT`."""
+    bracketed = text.endswith("]") or ":" not in text
+    host, _, port = (text, "", "") if bracketed else text.rpartition(":")
+    if ":" in host and not host.startswith("["):
+        raise ConfigError(f"{text!r} is no address: write an IPv6 host in brackets, [::1]:{DEFAULT_PORT}")
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    if port and not (port.isascii() and port.isdigit() and int(port) < 65536):
+        raise ConfigError(f"{text!r} is no address: the port is a number from 0 to 65535, not {port!r}")
+    return Address(host, int(port) if port else DEFAULT_PORT)

@@ -1,0 +1,67 @@
+"""Start, announce, wait, drain, stop: the life of one serving process."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from bespeak.server.assembly import Assembled
+from bespeak.server.settings import Settings
+from bespeak.transports.agtp_server import AgtpServer
+from bespeak.transports.timeouts import Timeouts
+from bespeak.transports.tls import server_context
+from bespeak.wire.limits import Limits
+
+
+async def serve(
+    assembled: Assembled,
+    settings: Settings,
+    *,
+    ready: Callable[[str, int], None],
+    stop: asyncio.Event | None = None,
+    reuse_port: bool = False,
+) -> None:
+    """Accept until told to stop (SIGTERM, SIGINT or `stop`), then finish what is running and return."""
+    stop = stop or _stop_on_signals()
+    context = None
+    if settings.certificate is not None and settings.key is not None:
+        context = server_context(settings.certificate, settings.key)
+    server = AgtpServer(
+        assembled.dispatcher,
+        limits=Limits(body=settings.max_body),
+        timeouts=Timeouts(
+            idle=settings.idle_timeout, read=settings.read_timeout, drain=settings.drain_timeout
+        ),
+        max_connections=settings.max_connections,
+    )
+    addresses = await server.start(settings.address.host, settings.address.port, ssl=context, reuse_port=reuse_port)
+    # What exists now lives as long as the process: the collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+    ready(*addresses[0])
+    try:
+        await stop.wait()
+    finally:
+        await server.drain()
+
+
+def _stop_on_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+def run(main: Any) -> None:
+    """Run a coroutine on the fastest loop this platform has."""
+    if sys.platform == "win32":
+        asyncio.run(main)
+    else:
+        import uvloop  # noqa: PLC0415 - not installable on Windows
+
+        uvloop.run(main)

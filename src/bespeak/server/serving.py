@@ -1,0 +1,62 @@
+"""Serve a target: load it, put it together, run it in one process or several."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+
+from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.errors import BespeakError, ConfigError
+from bespeak.projections.manifest_signature import KeyFault, parse_key
+from bespeak.server.assembly import Assembled, assemble, now
+from bespeak.server.lifecycle import run, serve
+from bespeak.server.settings import Settings
+from bespeak.server.target import Target, load_target
+from bespeak.server.workers import Workers
+
+Ready = Callable[[Assembled, str, int], None]
+"""Called once connections are accepted, with the address they are accepted on."""
+
+
+def assemble_target(target: Target, updated: str) -> Assembled:
+    """A loaded target, put together; its findings come before those of the assembly."""
+    path = target.document.signing_key
+    key = None
+    if path is not None:
+        try:
+            parsed = parse_key(path.read_text())
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"signing_key {path} cannot be read: {error}") from error
+        if isinstance(parsed, KeyFault):
+            raise ConfigError(f"signing_key {path}: {parsed.message}")
+        key = parsed
+    assembled = assemble(target.service, base=target.base, updated=updated, signing_key=key)
+    assembled.findings[:0] = target.findings
+    return assembled
+
+
+def serve_target(
+    target: Target, settings: Settings, *, report: Callable[[list[Diagnostic]], None], ready: Ready
+) -> int:
+    """Serve until told to stop. The exit code: 0 after an orderly end."""
+    updated = now()
+    assembled = assemble_target(target, updated)
+    report(assembled.findings)
+    if settings.strict and has_errors(assembled.findings):
+        raise ConfigError("not started: --strict was given, and there are errors")
+    if settings.workers > 1:
+        return Workers(settings, updated, _work).run(lambda host, port: ready(assembled, host, port))
+    run(serve(assembled, settings, ready=lambda host, port: ready(assembled, host, port)))
+    return 0
+
+
+def _work(settings: Settings, updated: str, ready: Connection) -> None:
+    """The life of one worker process. The parent has reported the findings; here they would only repeat."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    try:
+        assembled = assemble_target(load_target(settings.target), updated)
+        run(serve(assembled, settings, ready=lambda *_: ready.send(True), reuse_port=True))
+    except BespeakError as error:
+        sys.exit(f"bespeak: {error}")

@@ -1,0 +1,117 @@
+"""Several processes on one port: each accepts by itself (SO_REUSEPORT), one parent starts and ends them."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+from bespeak.errors import ConfigError
+from bespeak.server.address import Address
+from bespeak.server.settings import Settings
+
+_log = logging.getLogger("bespeak.server")
+
+_RESTARTS_PER_MINUTE = 5
+"""A worker that keeps dying is a fault to report, not to hide behind restarts."""
+
+WorkerMain = Callable[[Settings, str, Connection], None]
+"""`(settings, updated, ready)`: serve until SIGTERM; send one message on `ready` once connections are accepted."""
+
+
+class Workers:
+    """The parent's view of its worker processes."""
+
+    def __init__(self, settings: Settings, updated: str, main: WorkerMain) -> None:
+        self._context = multiprocessing.get_context("spawn")
+        self._main = main
+        self._updated = updated
+        self._placeholder, self._settings = _reserve_port(settings)
+        self._processes: list[SpawnProcess] = []
+        self._restarts: list[float] = []
+        self._stopping = False
+
+    def run(self, ready: Callable[[str, int], None]) -> int:
+        """Start all, announce once, restart the fallen, end all on SIGTERM or SIGINT. The exit code."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        self._processes = [self._start() for _ in range(self._settings.workers)]
+        if any(process is None for process in self._processes):
+            return self._end(2)
+        ready(self._settings.address.host, self._settings.address.port)
+        while not self._stopping:
+            wait([process.sentinel for process in self._processes], timeout=1.0)
+            if not self._stopping and not self._replace_fallen():
+                return self._end(2)
+        return self._end(0)
+
+    def _start(self) -> Any:
+        receiver, sender = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=self._main, args=(self._settings, self._updated, sender), daemon=True)
+        process.start()
+        sender.close()
+        try:
+            receiver.recv()
+        except EOFError:  # it died before it was ready; it has said why
+            process.join()
+            return None
+        finally:
+            receiver.close()
+        return process
+
+    def _replace_fallen(self) -> bool:
+        for index, process in enumerate(self._processes):
+            if process.is_alive():
+                continue
+            _log.error("worker %s ended with code %s; starting another", process.pid, process.exitcode)
+            now = time.monotonic()
+            self._restarts = [moment for moment in self._restarts if now - moment < 60] + [now]
+            if len(self._restarts) > _RESTARTS_PER_MINUTE:
+                _log.error("more than %s workers fell within a minute; stopping", _RESTARTS_PER_MINUTE)
+                return False
+            started = self._start()
+            if started is None:
+                return False
+            self._processes[index] = started
+        return True
+
+    def _stop(self, *_: object) -> None:
+        self._stopping = True
+        for process in self._processes:
+            if process is not None and process.is_alive():
+                process.terminate()
+
+    def _end(self, code: int) -> int:
+        self._stop()
+        deadline = time.monotonic() + self._settings.drain_timeout + 5
+        for process in self._processes:
+            if process is None:
+                continue
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+                process.join()
+        self._placeholder.close()
+        return code
+
+
+def _reserve_port(settings: Settings) -> tuple[socket.socket, Settings]:
+    """Bind, without listening: the port is chosen and taken before the first worker starts."""
+    address = settings.address
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    placeholder = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        placeholder.bind((address.host, address.port))
+    except OSError as error:
+        placeholder.close()
+        raise ConfigError(f"cannot listen on {address}: {error.strerror}") from error
+    return placeholder, replace(settings, address=Address(address.host, placeholder.getsockname()[1]))

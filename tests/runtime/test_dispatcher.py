@@ -1,0 +1,183 @@
+"""What comes out of the dispatcher: outputs, declared errors, failures, headers."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pydantic import BaseModel
+
+from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.policy import Policies
+from bespeak.contract.refusal import Refusal
+from bespeak.exchange.messages import Connection, Malformed
+from bespeak.exchange.refusal import Refused
+
+from .conftest import AGENT, Bench, Build, Reply, echo, make_endpoint
+
+
+def test_an_async_handler_and_a_sync_one_answer_alike(build: Build) -> None:
+    async def later(context: Any) -> dict[str, int]:
+        return {"n": 1}
+
+    bench = build(make_endpoint("FETCH", "/a", later), make_endpoint("FETCH", "/b", lambda context: {"n": 1}))
+    assert bench.send("FETCH", "/a").json == bench.send("FETCH", "/b").json == {"n": 1}
+
+
+def test_python_values_become_json(build: Build) -> None:
+    @dataclass
+    class Stay:
+        guest: UUID
+        night: date
+
+    class Bill(BaseModel):
+        total: int
+
+    stay = Stay(UUID(int=1), date(2026, 12, 1))
+    bench = build(
+        make_endpoint("FETCH", "/stay", lambda context: stay),
+        make_endpoint("FETCH", "/tab", lambda context: Bill(total=3)),
+        make_endpoint("FETCH", "/nothing", lambda context: None),
+    )
+    assert bench.send("FETCH", "/stay").json == {"guest": str(UUID(int=1)), "night": "2026-12-01"}
+    assert bench.send("FETCH", "/tab").json == {"total": 3}
+    assert bench.send("FETCH", "/nothing").json == {}
+
+
+@pytest.mark.requirement("API-6.3-4")
+def test_a_declared_error_is_a_422_with_its_name_and_details(build: Build) -> None:
+    def refuse(context: Any) -> None:
+        raise Refusal("room_unavailable", "Taken.", next_free=date(2026, 12, 3))
+
+    reply = build(make_endpoint("BOOK", "/room", refuse, errors=("room_unavailable",))).send("BOOK", "/room")
+    assert (reply.status, reply.error["code"], reply.error["message"]) == (422, "room_unavailable", "Taken.")
+    assert reply.error["details"] == {"next_free": "2026-12-03"}
+
+
+def test_an_undeclared_error_and_a_crash_are_a_500_that_tells_the_log_and_not_the_agent(
+    build: Build, caplog: pytest.LogCaptureFixture
+) -> None:
+    def undeclared(context: Any) -> None:
+        raise Refusal("secret_reason")
+
+    async def crash(context: Any) -> None:
+        raise RuntimeError("password=hunter2")
+
+    bench = build(make_endpoint("BOOK", "/a", undeclared), make_endpoint("BOOK", "/b", crash))
+    with caplog.at_level(logging.ERROR):
+        for path in ("/a", "/b"):
+            reply = bench.send("BOOK", path)
+            assert (reply.status, reply.error["code"]) == (500, "server-error")
+            assert b"secret" not in reply.response.body
+            assert b"hunter2" not in reply.response.body
+    assert "secret_reason" in caplog.text
+    assert "hunter2" in caplog.text
+
+
+@pytest.mark.requirement("API-13.3-3", "API-13.3-4")
+def test_output_may_have_more_than_the_schema_but_not_less(build: Build) -> None:
+    output = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
+    bench = build(
+        make_endpoint("FETCH", "/more", lambda context: {"id": 1, "new": True}, output=output),
+        make_endpoint("FETCH", "/less", lambda context: {"new": "confidential"}, output=output),
+    )
+    assert bench.send("FETCH", "/more").json == {"id": 1, "new": True}
+    reply = bench.send("FETCH", "/less")
+    assert (reply.status, reply.error["code"]) == (500, "output-validation-failed")
+    assert b"confidential" not in reply.response.body
+
+
+def test_strict_output_refuses_more_too(build: Build) -> None:
+    output = {"type": "object", "properties": {"id": {"type": "integer"}}}
+    endpoint = make_endpoint("FETCH", "/more", lambda context: {"id": 1, "new": True}, output=output)
+    policies = Policies(scope_required_for_invocation=False, strict_output=True)
+    assert build(endpoint, policies=policies).send("FETCH", "/more").status == 500
+
+
+def test_a_refusal_returned_as_a_value_is_answered(build: Build) -> None:
+    refused = Refused(409, "conflict", "Somebody was faster.")
+    assert build(make_endpoint("BOOK", "/a", lambda context: refused)).send("BOOK", "/a").error["code"] == "conflict"
+
+
+# headers
+
+
+def test_every_response_has_a_server_id_and_a_response_id_of_its_own(build: Build) -> None:
+    bench = build(make_endpoint("BOOK", "/room", echo))
+    replies = [bench.send("BOOK", "/room"), bench.send("FROB"), bench.send("BOOK", "/nothing")]
+    malformed = bench.assembled.dispatcher.malformed(Malformed(400, "invalid-request-line", "No."), Connection())
+    replies.append(Reply(malformed))
+    assert {reply.header("Server-ID") for reply in replies} == {"test.example"}
+    assert {reply.header("AGTP-API-Version") for reply in replies} == {"1.0"}
+    assert len({reply.header("Response-ID") for reply in replies}) == 4
+
+
+def test_task_and_request_ids_are_echoed(build: Build) -> None:
+    reply = build().send("FROB", "/", task_id="t-1", request_id="r-1")
+    assert (reply.header("Task-ID"), reply.header("Request-ID"), reply.json["task_id"]) == ("t-1", "r-1", "t-1")
+    assert build().send("FROB").header("Task-ID") is None
+
+
+def test_supported_methods_introduce_the_server_on_the_first_response_only(build: Build) -> None:
+    bench = build(make_endpoint("BOOK", "/room", echo))
+    introduction = bench.send("BOOK", "/room").header("Supported-Methods")
+    assert introduction is not None
+    assert "BOOK" in introduction.split(", ")
+    assert "DISCOVER" in introduction.split(", ")
+    bench.connection.answered = 1
+    assert bench.send("BOOK", "/room").header("Supported-Methods") is None
+
+
+@pytest.fixture
+def ageing(build: Build) -> Bench:
+    def refuse(input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
+        if input.get("fail"):
+            raise Refusal("broken")
+        return {}
+
+    return build(
+        make_endpoint(
+            "AUDITLOG",
+            "/stays",
+            refuse,
+            properties={"fail": {"type": "boolean"}},
+            errors=("broken",),
+            scopes=("a:b",),
+            deprecated=Deprecation(
+                deprecated_in="1.0", removed_in="2.0", successor_method="LOG", successor_path="/notes"
+            ),
+        )
+    )
+
+
+@pytest.mark.requirement("API-4.4-1", "API-4.4-2", "API-4.4-3", "API-4.4-4", "API-6.4-1", "API-6.4-2", "API-6.4-3")
+@pytest.mark.requirement("API-6.4-4", "API-13.1-11", "API-13.1-12")
+def test_both_warnings_stand_on_successes_and_on_every_kind_of_failure(ageing: Bench) -> None:
+    replies = [
+        ageing.send("AUDITLOG", "/stays", scopes="a:b"),
+        ageing.send("AUDITLOG", "/stays", {"fail": True}, scopes="a:b"),
+        ageing.send("AUDITLOG", "/stays", {"fail": 1}, scopes="a:b"),
+        ageing.send("AUDITLOG", "/stays", agent_id=AGENT),
+    ]
+    assert [reply.status for reply in replies] == [200, 422, 422, 455]
+    for reply in replies:
+        assert reply.header("AGTP-Catalog-Warning") == "deprecated; successor=LOG; removed_in=2.0.0"
+        assert reply.header("AGTP-Endpoint-Warning") == "deprecated; successor=LOG /notes; removed_in=2.0"
+
+
+def test_a_deprecated_verb_is_warned_of_where_no_endpoint_answers(ageing: Bench) -> None:
+    for path, status in (("/nowhere", 404), ("/book", 460)):
+        reply = ageing.send("AUDITLOG", path)
+        assert reply.status == status
+        assert reply.header("AGTP-Catalog-Warning") is not None
+        assert reply.header("AGTP-Endpoint-Warning") is None
+
+
+def test_a_verb_in_good_standing_carries_no_warning(build: Build) -> None:
+    reply = build(make_endpoint("BOOK", "/room", echo)).send("BOOK", "/room")
+    assert reply.header("AGTP-Catalog-Warning") is None
+    assert reply.header("AGTP-Endpoint-Warning") is None

@@ -1,0 +1,126 @@
+"""What comes into the registry, and what is left out with a finding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bespeak.contract.handler import Composition, RegisteredFunction
+from bespeak.contract.policy import MethodPolicy, Policies, Redirect
+
+from .conftest import Build, echo, make_endpoint
+
+
+def rules(bench: Any) -> list[str]:
+    return [finding.rule for finding in bench.findings if finding.severity == "error"]
+
+
+@pytest.mark.requirement("API-13.2-1", "API-13.2-7", "API-13.2-8", "API-13.2-2", "API-4.5-1", "API-4.5-2")
+def test_the_valid_endpoints_are_served_and_the_others_named(build: Build) -> None:
+    bench = build(
+        make_endpoint("BOOK", "/room", echo), make_endpoint("FROBNICATE", "/room", echo, capability="creation")
+    )
+    assert bench.send("BOOK", "/room").status == 200
+    reply = bench.send("FROBNICATE", "/room")
+    assert (reply.status, reply.error["catalog_version"]) == (459, "1.1.0")
+    [finding] = [finding for finding in bench.findings if finding.severity == "error"]
+    assert "FROBNICATE /room" in finding.message
+    assert "1.1.0" in finding.message
+
+
+@pytest.mark.requirement("API-13.2-3", "API-13.2-4", "API-13.2-5", "API-13.2-14", "API-5.2-4", "API-5.3-2", "API-5.3-4")
+def test_what_breaks_the_contract_layer_is_left_out(build: Build) -> None:
+    good = make_endpoint("BOOK", "/room", echo)
+    parameter = {"id": {"type": "string"}}
+    broken = [
+        make_endpoint("BOOK", "/book", echo),
+        make_endpoint("BOOK", "/room/", echo),
+        make_endpoint("BOOK", "/room/{id}", echo),
+        make_endpoint("BOOK", "/room/{id}/{id}", echo, properties=parameter),
+        make_endpoint("BOOK", "/room/x-{id}", echo, properties=parameter),
+        make_endpoint("BOOK", "/room/{?id}", echo, properties=parameter),
+        replace(good, path="/a", semantic=replace(good.semantic, intent="")),
+        replace(good, path="/b", semantic=replace(good.semantic, confidence=1.5)),
+        replace(good, path="/c", input_schema={"type": "object"}),
+        replace(good, path="/d", output_schema={"type": "nonsense"}),
+    ]
+    for endpoint in broken:
+        bench = build(endpoint, good)
+        assert rules(bench), endpoint
+        assert bench.send("BOOK", "/room").status == 200
+        assert endpoint.key not in bench.assembled.registry.endpoints
+
+
+@pytest.mark.requirement("API-5.4-5", "API-5.4-6")
+def test_of_two_ambiguous_templates_the_later_one_is_refused(build: Build) -> None:
+    properties = {name: {"type": "string"} for name in ("a", "b")}
+    bench = build(
+        make_endpoint("FETCH", "/{a}/x", echo, properties=properties),
+        make_endpoint("FETCH", "/y/{b}", echo, properties=properties),
+    )
+    assert len(rules(bench)) == 1
+    assert bench.send("FETCH", "/y/x").json == {"a": "y"}
+
+
+@pytest.mark.requirement("API-12.2-2", "API-13.2-6")
+@pytest.mark.parametrize(
+    ("dotted", "why"),
+    [
+        ("no_such_module.book", "ModuleNotFoundError"),
+        ("json.no_such_function", "has no no_such_function"),
+        ("math.pi", "not a function"),
+        ("book", "book"),
+    ],
+)
+def test_a_function_that_cannot_be_resolved_is_a_finding(build: Build, dotted: str, why: str) -> None:
+    endpoint = replace(make_endpoint("BOOK", "/room", echo), handler=RegisteredFunction(function=dotted))
+    bench = build(endpoint)
+    assert any(why in str(finding) for finding in bench.findings)
+    assert bench.send("BOOK", "/room").status == 404
+
+
+def test_a_dotted_path_is_imported(build: Build) -> None:
+    endpoint = replace(make_endpoint("BOOK", "/room", echo), handler=RegisteredFunction(function="copy.copy"))
+    assert build(endpoint).findings == []
+
+
+def test_a_composition_is_refused_with_a_clear_reason(build: Build) -> None:
+    endpoint = make_endpoint("BOOK", "/room", echo, errors=("composition_failed",))
+    bench = build(replace(endpoint, handler=Composition(recipe="r")))
+    assert any("recipe" in str(finding) for finding in bench.findings)
+    assert ("BOOK", "/room") not in bench.assembled.registry.endpoints
+
+
+@pytest.mark.requirement("API-4.5-4", "API-9.4-1")
+def test_policy_entries_that_name_removed_methods_are_skipped_with_a_warning_each(build: Build) -> None:
+    methods = MethodPolicy(
+        allow=("BOOK", "OLDVERB"),
+        disallow=("GONEVERB",),
+        redirects=(Redirect(from_method="LOSTVERB", to_method="BOOK"),),
+    )
+    bench = build(
+        make_endpoint("BOOK", "/room", echo),
+        policies=Policies(scope_required_for_invocation=False, methods=methods),
+    )
+    warnings = [str(finding) for finding in bench.findings if finding.severity == "warning"]
+    for name in ("OLDVERB", "GONEVERB", "LOSTVERB"):
+        assert any(name in warning for warning in warnings)
+    assert bench.send("BOOK", "/room").status == 200
+    assert bench.send("LOSTVERB", "/room").status == 459
+
+
+@pytest.mark.requirement("API-5.8-6", "API-5.8-5")
+def test_an_operator_may_take_the_place_of_a_built_in(build: Build) -> None:
+    own = make_endpoint("SUMMARIZE", "/", lambda context: {"summary": "short"}, properties={"source": {}})
+    bench = build(own)
+    assert bench.send("SUMMARIZE", "/", {"source": "long"}).json == {"summary": "short"}
+    manifest = bench.send("DISCOVER", "/").json
+    assert [e["description"] for e in manifest["endpoints"] if e["method"] == "SUMMARIZE"] == ["Does SUMMARIZE on /."]
+
+
+def test_synthesis_that_is_asked_for_but_not_there_is_said_plainly(build: Build) -> None:
+    bench = build(policies=Policies(synthesis_enabled=True))
+    assert any("synthesis_enabled" in str(finding) for finding in bench.findings)
+    assert bench.send("DISCOVER", "/").json["policies"]["synthesis_enabled"] is False
