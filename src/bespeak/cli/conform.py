@@ -13,7 +13,6 @@ from rich.text import Text
 from bespeak.conformance.check import Verdict
 from bespeak.conformance.report import Report
 from bespeak.conformance.run import run_conformance
-from bespeak.errors import BespeakError
 
 _STYLES: Final = {Verdict.PASS: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"}
 _QUIET: Final = "dim"
@@ -44,12 +43,9 @@ def conform(
     Nothing is changed on the server: each request must be refused, or goes to an endpoint that only informs.
     Exits with 0 if no check fails, with 1 if one does, with 2 if the server cannot be reached.
     """
-    running = run_conformance(uri, agent_id=agent_id, tls=tls, ca_file=ca_file, insecure=insecure, timeout=timeout)
-    try:
-        report = asyncio.run(running)
-    except BespeakError as error:
-        click.echo(f"Error: {error}", err=True)
-        context.exit(2)
+    report = asyncio.run(
+        run_conformance(uri, agent_id=agent_id, tls=tls, ca_file=ca_file, insecure=insecure, timeout=timeout)
+    )
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(report.to_json()), indent=2))
     else:
