@@ -19,6 +19,8 @@ class ServerIdentity:
     server_id: str
     operator: str
     contact: str
+    name: str = ""
+    """What people call the service. The wire manifest has no field for it; other faces do."""
     domain: str | None = None
     supported_features: tuple[str, ...] = ()
     issued: str | None = None

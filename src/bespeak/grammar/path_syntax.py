@@ -40,35 +40,27 @@ class Template:
         """Whether the path has no parameters, so that equality is enough to match it."""
         return not self.parameters
 
-    def overlaps(self, other: Template) -> bool:
-        """Whether some request path matches both templates equally well (AGTP-API 5.4: refused at registration)."""
-        return (
-            len(self.segments) == len(other.segments)
-            and len(self.parameters) == len(other.parameters)
-            and all(a is None or b is None or a == b for a, b in zip(self.segments, other.segments, strict=True))
-        )
-
 
 def check_structure(path: str) -> PathFault | None:
     """What is wrong with a path's form, leaving method names aside. Accepts parameter segments."""
     if not path.startswith("/"):
-        return PathFault(path, f"a path begins with '/': {path!r}")
+        return PathFault(path, f"a path begins with '/': {_quote(path)}")
     if path == "/":
         return None
     if path.endswith("/"):
-        return PathFault("", f"a path does not end with '/': write {path.rstrip('/') or '/'!r}")
+        return PathFault("", f"a path does not end with '/': write {_quote(path.rstrip('/') or '/')}")
     for position, segment in enumerate(path[1:].split("/")):
         if not segment and position == 0:
-            return PathFault("", f"the first segment is empty in {path!r}")
+            return PathFault("", f"the first segment is empty in {_quote(path)}")
         if "{" in segment or "}" in segment:
             if _PARAMETER.fullmatch(segment) is None:
                 return PathFault(
                     segment,
-                    f"{segment!r} is no parameter: a parameter is a whole segment of the form "
+                    f"{_quote(segment)} is no parameter: a parameter is a whole segment of the form "
                     "{name}, with letters, digits and '_'",
                 )
         elif _SEGMENT.fullmatch(segment) is None:
-            return PathFault(segment, f"{segment!r} has characters that a path segment cannot carry")
+            return PathFault(segment, f"{_quote(segment)} has characters that a path segment cannot carry")
     return None
 
 
@@ -78,7 +70,8 @@ def leaking_segment(path: str, verbs: Container[str]) -> str | None:
         if segment.startswith("{"):
             continue
         literal = unquote(segment) if "%" in segment else segment
-        if literal.replace("-", "").replace("_", "").upper() in verbs:
+        # Verbs are ASCII; upper() alone would read a long s as S.
+        if literal.isascii() and literal.replace("-", "").replace("_", "").upper() in verbs:
             return segment
     return None
 
@@ -90,7 +83,9 @@ def check_path(path: str, verbs: Container[str]) -> PathFault | None:
         return fault
     segment = leaking_segment(path, verbs)
     if segment is not None:
-        return PathFault(segment, f"the segment {segment!r} is a method name: methods stand before the path, not in it")
+        return PathFault(
+            segment, f"the segment {_quote(segment)} is a method name: methods stand before the path, not in it"
+        )
     return None
 
 
@@ -108,7 +103,12 @@ def parse_template(path: str) -> Template | PathFault:
             continue
         name = match.group(1)
         if name in parameters:
-            return PathFault(segment, f"the parameter {segment} stands twice in {path!r}")
+            return PathFault(segment, f"the parameter {_quote(segment)} stands twice in {_quote(path)}")
         parameters.append(name)
         segments.append(None)
     return Template(path, tuple(segments), tuple(parameters))
+
+
+def _quote(text: str) -> str:
+    """The text as a message shows it: quoted, and no longer than a reader follows."""
+    return repr(text if len(text) <= 120 else text[:119] + "…")

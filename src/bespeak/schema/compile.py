@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import jsonschema_rs
 import msgspec
 
-from bespeak.schema.violation import Violation, pointer
+from bespeak.schema.violation import Violation, pointer, shorten
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+MAX_DEPTH: Final = 128
+"""Levels of JSON in a schema: far beyond what anybody writes, far below what a native stack can hold."""
 
 _MAX_REPORTED: Final = 100
 """A value can break a schema in as many ways as it has elements; nobody reads more than these."""
 
-_REGEX_LIMITS: Final = jsonschema_rs.RegexOptions()
+_LINEAR: Final = jsonschema_rs.RegexOptions()
 """The linear-time engine: a pattern can be slow to write, never slow to match."""
+
+_REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
+_VALUES: Final = frozenset({"const", "default", "enum", "examples"})
+"""Keywords whose content is data, so that a `$ref` in it is no reference."""
+_NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
+"""Keywords whose keys are names, so that a `$ref` among them is a name."""
 
 
 class Validator:
-    """A compiled schema."""
+    """A compiled schema. Values are what a JSON decoder makes; anything else raises ValueError."""
 
     __slots__ = ("_compiled", "is_valid")
 
@@ -32,9 +41,7 @@ class Validator:
         """Everything that is wrong with a value, not only the first thing."""
         found: list[Violation] = []
         for error in self._compiled.iter_errors(value):
-            schema_path = list(error.schema_path)
-            keyword = str(schema_path[-1]) if schema_path else "false"
-            found.append(Violation(pointer(error.instance_path), pointer(schema_path), keyword, error.message))
+            found.append(_violation(error))
             if len(found) == _MAX_REPORTED:
                 break
         return found
@@ -55,19 +62,22 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator | SchemaFault:
     """The validator of a schema, or what is wrong with it. Equal schemas share one validator."""
     try:
         key = msgspec.json.encode(schema)
+        plain = msgspec.json.decode(key) if key not in _cache else None
     except (TypeError, ValueError, RecursionError) as error:
         return SchemaFault("", f"the schema is not JSON: {error}")
-    known = _cache.get(key)
-    if known is not None:
-        return known
-    plain = msgspec.json.decode(key)
+    if plain is None:
+        return _cache[key]
     fault = _check(plain)
     if fault is not None:
         return fault
     try:
-        compiled = jsonschema_rs.Draft202012Validator(plain, validate_formats=True, pattern_options=_REGEX_LIMITS)
-    except (ValueError, jsonschema_rs.ReferencingError) as error:
-        return SchemaFault("", _first_line(error))
+        compiled = jsonschema_rs.Draft202012Validator(
+            plain, validate_formats=True, pattern_options=_LINEAR, offline=True
+        )
+    except jsonschema_rs.ValidationError as error:
+        return SchemaFault(pointer(error.instance_path), shorten(error.message))
+    except ValueError as error:
+        return SchemaFault("", shorten(str(error)))
     validator = Validator(compiled)
     if len(_cache) < _CACHE_LIMIT:
         _cache[key] = validator
@@ -75,37 +85,49 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator | SchemaFault:
 
 
 def _check(schema: object) -> SchemaFault | None:
+    """What the compiler would not say, or say too late: the dialect, the depth, references to elsewhere."""
     if not isinstance(schema, dict):
         return SchemaFault("", f"a schema is an object, not {type(schema).__name__}")
     dialect = schema.get("$schema", DIALECT)
     if dialect not in (DIALECT, DIALECT + "#"):
         return SchemaFault("/$schema", f"the dialect is {DIALECT}, not {dialect!r}")
-    outside = _outside_reference(schema)
-    if outside is not None:
-        return SchemaFault(outside[0], f"a $ref stays inside its schema ('#...'), not {outside[1]!r}")
-    try:
-        jsonschema_rs.meta.validate({**schema, "$schema": DIALECT})
-    except jsonschema_rs.ValidationError as error:
-        return SchemaFault(pointer(error.instance_path), error.message)
+    for at, node in _nodes(schema):
+        if len(at) > MAX_DEPTH:
+            return SchemaFault("", f"the schema is nested more than {MAX_DEPTH} levels deep")
+        for name in _REFERENCES & node.keys():
+            target = node[name]
+            if not isinstance(target, str) or not target.startswith("#"):
+                return SchemaFault(
+                    pointer((*at, name)), f"a {name} stays inside its schema ('#...'), not {shorten(repr(target))}"
+                )
     return None
 
 
-def _outside_reference(node: object, at: tuple[str | int, ...] = ()) -> tuple[str, object] | None:
-    """The first reference that leaves the document: resolving it would read files or the network."""
-    if isinstance(node, dict):
-        for name, value in node.items():
-            if name in ("$ref", "$dynamicRef") and not (isinstance(value, str) and value.startswith("#")):
-                return pointer((*at, name)), value
-            found = _outside_reference(value, (*at, name))
-            if found is not None:
-                return found
-    elif isinstance(node, list):
-        for index, value in enumerate(node):
-            found = _outside_reference(value, (*at, index))
-            if found is not None:
-                return found
-    return None
+def _nodes(schema: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    """Every object in schema position with its place. A loop with a stack: depth costs memory, not frames."""
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), schema)]
+    while waiting:
+        at, node = waiting.pop()
+        if isinstance(node, list):
+            waiting.extend(((*at, index), item) for index, item in enumerate(node))
+        elif isinstance(node, dict):
+            yield at, node
+            if len(at) > MAX_DEPTH:
+                return
+            for name, value in node.items():
+                if name in _NAMED and isinstance(value, dict):
+                    waiting.extend(((*at, name, key), item) for key, item in value.items())
+                elif name not in _VALUES:
+                    waiting.append(((*at, name), value))
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+def _violation(error: jsonschema_rs.ValidationError) -> Violation:
+    schema_path = list(error.schema_path)
+    keyword, message = str(schema_path[-1]) if schema_path else "false", error.message
+    if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.FalseSchema):
+        # The library speaks of the schema `false` here; a reader wants to know what may not stand where.
+        if keyword == "additionalProperties":
+            message = "no properties are allowed here"
+        else:
+            keyword, message = "false", "nothing is allowed here"
+    return Violation(pointer(error.instance_path), pointer(schema_path), keyword, shorten(message))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
+
+_LONGEST: Final = 300
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -21,3 +24,8 @@ class Violation(msgspec.Struct, frozen=True):
 def pointer(parts: Iterable[str | int]) -> str:
     """A JSON Pointer (RFC 6901) from its parts."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def shorten(text: str) -> str:
+    """A message short enough to read: values quoted in it can be as long as the document they come from."""
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

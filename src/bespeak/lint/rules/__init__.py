@@ -1,1 +1,13 @@
-"""The normative rules, one family a module."""
+"""The rules, one module for each concern; the letter of an id is the concern."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.lint.rule import Rule
+from bespeak.lint.rules import handler, method, path, policy, schema, semantic
+
+RULES: Final[dict[str, Rule]] = {
+    rule.id: rule for module in (method, path, semantic, schema, handler, policy) for rule in module.RULES
+}
+"""Every rule by its id."""

@@ -1,0 +1,242 @@
+"""A service written in Python: functions become endpoints, and whatever is wrong is said while they are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+from bespeak.authoring.reading import Reading, locate, read_handler
+from bespeak.authoring.signature import function_name
+from bespeak.catalog.bundled import DEFAULT_VERSION, open_catalog
+from bespeak.catalog.catalog import Catalog
+from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.policy import Policies, Redirect
+from bespeak.contract.semantic import Impact, Semantic, StateTransition
+from bespeak.contract.service import Resource, ServerIdentity, Service
+from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.errors import ContractError
+from bespeak.lint.registration import check_endpoint, effective_policies
+from bespeak.lint.rules.handler import SIGNATURE
+from bespeak.lint.rules.path import PathClaims
+from bespeak.lint.rules.schema import INVALID, UNDECLARED_ERROR
+from bespeak.source.span import Location
+
+DEFAULT_CONFIDENCE: Final = 0.9
+"""The confidence of an endpoint that states none: a tested function can still meet a failing resource."""
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Items = TypeVar("_Items", bound=Callable[[], Iterable[str | Mapping[str, Any]]])
+
+
+class App:
+    """Collects endpoints from decorated functions; `service()` hands them over."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        server_id: str,
+        operator: str,
+        contact: str,
+        domain: str | None = None,
+        catalog: str = DEFAULT_VERSION,
+        policies: Policies | None = None,
+    ) -> None:
+        """`catalog` is a bundled version or the path of a catalog document; `policies` default to the draft's."""
+        self.name = name
+        self._identity = ServerIdentity(
+            name=name, server_id=server_id, operator=operator, contact=contact, domain=domain
+        )
+        self._catalog_reference = catalog
+        self._catalog = _opened(catalog)
+        self._policies = policies or Policies()
+        self._endpoints: list[Endpoint] = []
+        self._claims = PathClaims()
+        self._readings: dict[Callable[..., Any], Reading] = {}
+        self._redirects: list[Redirect] = []
+        self._resources: list[Resource] = []
+        self._wildcard: Callable[..., Any] | None = None
+
+    def endpoint(
+        self,
+        method: str,
+        path: str,
+        *,
+        impact: Impact,
+        confidence: float = DEFAULT_CONFIDENCE,
+        capability: str | None = None,
+        actor: str = "agent",
+        idempotent: bool | None = None,
+        scopes: Sequence[str] = (),
+        errors: Mapping[str, str] | Sequence[str] = (),
+        namespace: str | None = None,
+        deprecated: Deprecation | None = None,
+        description: str | None = None,
+        intent: str | None = None,
+        outcome: str | None = None,
+        blocking: bool = False,
+        confidence_guidance: float | None = None,
+        parameter_hints: Mapping[str, Any] | None = None,
+        state_transition: StateTransition | None = None,
+        mcp_tool_name: str | None = None,
+    ) -> Callable[[_Function], _Function]:
+        """Declare a function as the handler of a method on a path. The function itself stays as it is.
+
+        The input schema comes from the parameters, the output schema from the return annotation, intent (and
+        description) from the first paragraph of the docstring, the outcome from its paragraph `Outcome:`, further
+        errors from `Errors:` and descriptions of parameters from `Args:`. What is given here wins.
+
+        `impact` has no default: only the author knows it. An informational endpoint is idempotent unless
+        `idempotent` says otherwise, any other is not. `capability` defaults to the category of the method.
+        `blocking` runs the function in a thread.
+        """
+
+        def declare(function: _Function) -> _Function:
+            reading = self._read(function, f"{method} {path}")
+            prose = reading.prose
+            endpoint = Endpoint(
+                method=method,
+                path=path,
+                description=description or intent or prose.intent,
+                semantic=Semantic(
+                    intent=intent or prose.intent,
+                    actor=actor,
+                    outcome=outcome or prose.outcome,
+                    capability=self._category(method) if capability is None else capability,
+                    confidence=confidence,
+                    impact=impact,
+                    is_idempotent=impact == "informational" if idempotent is None else idempotent,
+                    confidence_guidance=confidence_guidance,
+                    parameter_hints=dict(parameter_hints or {}),
+                    state_transition=state_transition,
+                    mcp_tool_name=mcp_tool_name,
+                ),
+                input_schema=reading.input_schema,
+                output_schema=reading.output_schema,
+                errors=_declared_errors(errors, prose.errors),
+                handler=RegisteredFunction(function=_dotted(function), target=function, blocking=blocking),
+                namespace=namespace,
+                required_scopes=tuple(scopes),
+                deprecated=deprecated,
+                location=locate(function),
+            )
+            self._declare(endpoint, reading)
+            return function
+
+        return declare
+
+    def redirect(
+        self, from_method: str, from_path: str | None = None, *, to_method: str, to_path: str | None = None
+    ) -> None:
+        """Process requests for one method and path as another: no `from_path` is any, no `to_path` keeps it."""
+        self._redirects.append(
+            Redirect(from_method=from_method, from_path=from_path, to_method=to_method, to_path=to_path)
+        )
+
+    def resource(self, name: str, description: str) -> Callable[[_Items], _Items]:
+        """Declare a function that yields items, texts or objects, as content that QUERY / may search."""
+
+        def declare(items: _Items) -> _Items:
+            if any(resource.name == name for resource in self._resources):
+                raise ContractError(f"{locate(items)}: there is a resource {name!r} already")
+            self._resources.append(Resource(name=name, description=description, items=items))
+            return items
+
+        return declare
+
+    def wildcard(self, function: _Function) -> _Function:
+        """Declare the function that answers ad-hoc invocations; it takes the Context."""
+        place = locate(function)
+        if not self._policies.wildcards_accepted:
+            raise ContractError(f"{place}: a wildcard handler needs policies=Policies(wildcards_accepted=True)")
+        if self._wildcard is not None:
+            raise ContractError(f"{place}: there is a wildcard handler already, at {locate(self._wildcard)}")
+        self._wildcard = function
+        return function
+
+    def service(self) -> Service:
+        """The service as declared so far. Raises ContractError when its policies cannot be used."""
+        policies = self._policies
+        if self._redirects:
+            methods = replace(policies.methods, redirects=(*policies.methods.redirects, *self._redirects))
+            policies = replace(policies, methods=methods)
+        _, findings = effective_policies(policies, self._catalog)
+        _raise_errors(f"the policies of {self.name} are not valid", findings)
+        return Service(
+            identity=self._identity,
+            endpoints=tuple(self._endpoints),
+            policies=policies,
+            catalog=self._catalog_reference,
+            resources=tuple(self._resources),
+            wildcard_handler=self._wildcard,
+        )
+
+    def _category(self, method: str) -> str:
+        verb = self._catalog.verbs.get(method)
+        return verb.categories[0] if verb else ""
+
+    def _read(self, function: Callable[..., Any], endpoint: str) -> Reading:
+        reading = self._readings.get(function)
+        if reading is None:
+            try:
+                reading = read_handler(function)
+            except ContractError as error:
+                finding = Diagnostic(INVALID.id, INVALID.severity, f"{endpoint}: {error}", locate(function))
+                raise ContractError(f"{endpoint} cannot be declared", [finding]) from None
+            self._readings[function] = reading
+        return reading
+
+    def _declare(self, endpoint: Endpoint, reading: Reading) -> None:
+        findings = check_endpoint(endpoint, self._catalog, self._policies)
+        findings += _check_function(endpoint, reading)
+        if not has_errors(findings):
+            clash = self._claims.claim(endpoint)
+            findings += [clash] if clash else []
+        _raise_errors(f"{endpoint} cannot be declared", findings)
+        self._endpoints.append(endpoint)
+
+
+def _check_function(endpoint: Endpoint, reading: Reading) -> Iterator[Diagnostic]:
+    """What only the function itself can tell: how it waits, and which names it refuses with."""
+    handler = endpoint.handler
+    if isinstance(handler, RegisteredFunction) and handler.blocking and reading.is_async:
+        message = "blocking=True is for functions without async; a coroutine waits by itself"
+        yield SIGNATURE.at(endpoint, "/handler/function", message)
+    for name, line in reading.refused:
+        if name not in endpoint.error_names:
+            place = Location(endpoint.location.file, line) if endpoint.location else None
+            yield UNDECLARED_ERROR.at(
+                replace(endpoint, location=place),
+                "/errors",
+                f"the handler refuses with {name!r}, which is no declared error",
+                f"Add it to errors={{{name!r}: ...}} or to `Errors:` in the docstring.",
+            )
+
+
+def _declared_errors(
+    given: Mapping[str, str] | Sequence[str], described: Mapping[str, str]
+) -> tuple[DeclaredError, ...]:
+    """The errors of the decorator, then those only the docstring names; a description of the decorator wins."""
+    texts = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given, "")
+    names = [*texts, *(name for name in described if name not in texts)]
+    return tuple(DeclaredError(name, texts.get(name) or described.get(name, "")) for name in names)
+
+
+def _opened(reference: str) -> Catalog:
+    catalog, findings = open_catalog(reference)
+    if catalog is None:
+        raise ContractError(f"the catalog {reference!r} cannot be used", findings)
+    return catalog
+
+
+def _raise_errors(message: str, findings: Sequence[Diagnostic]) -> None:
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        raise ContractError(message, errors)
+
+
+def _dotted(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{getattr(function, '__qualname__', function_name(function))}"

@@ -1,0 +1,32 @@
+"""Types that describe themselves: pydantic models, where pydantic is installed. Nothing here imports it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, TypeGuard
+
+Side = Literal["validation", "serialization"]
+"""Whether a schema is for what comes in or for what goes out; pydantic models may differ in that."""
+
+
+class SelfDescribing(Protocol):
+    """The three class methods this package needs of a pydantic model."""
+
+    @classmethod
+    def model_json_schema(cls, *, ref_template: str, mode: Side) -> dict[str, Any]: ...
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> Any: ...
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]: ...
+
+
+def describes_itself(kind: object) -> TypeGuard[type[SelfDescribing]]:
+    """Whether a type is a pydantic model or looks exactly like one."""
+    return isinstance(kind, type) and hasattr(kind, "model_json_schema") and hasattr(kind, "model_validate")
+
+
+def validate_foreign(kind: type, value: Any) -> Any:
+    """A value of a self-describing type from JSON data: the `dec_hook` of msgspec."""
+    if describes_itself(kind):
+        return kind.model_validate(value)
+    raise NotImplementedError(f"{kind.__name__} cannot be read from JSON")

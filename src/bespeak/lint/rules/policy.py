@@ -1,0 +1,136 @@
+"""Y8xx: scopes, deprecations, and the policies of a server (AGTP-API 6.3, 6.4, 8.7, 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import replace
+from typing import Final
+
+from bespeak.catalog.catalog import Catalog
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import LEGACY_VERBS, MethodPolicy, Policies, Redirect
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.exchange.headers import is_header_value
+from bespeak.exchange.scope import is_scope_token
+from bespeak.grammar.method_syntax import is_method_name
+from bespeak.grammar.path_syntax import check_path
+from bespeak.lint.rule import Rule, brief
+
+SCOPE: Final = Rule(
+    "Y801", "scope-token", "MUST", "AGTP-API 6.3", "required_scopes are tokens of the form domain:action."
+)
+DEPRECATION: Final = Rule(
+    "Y802",
+    "deprecation",
+    "MUST",
+    "AGTP-API 6.4",
+    "deprecated says a version, and its successor is a method, a path or both, fit for a header.",
+)
+SKIPPED: Final = Rule(
+    "Y803",
+    "skipped-policy-entry",
+    "SHOULD",
+    "AGTP-API 4.5, 9.4",
+    "allow, disallow and redirects name methods of the catalog; an entry that does not is skipped with a warning.",
+)
+LEGACY_SET: Final = Rule(
+    "Y804", "legacy-verbs", "MUST", "AGTP-API 9.4", "legacy lists nothing but the five HTTP verbs."
+)
+CUSTOM: Final = Rule(
+    "Y805", "custom-method", "MUST", "AGTP-API 3.3", "A custom method keeps the lexical rule of methods."
+)
+REDIRECT_PATH: Final = Rule(
+    "Y806", "redirect-path", "MUST", "AGTP-API 5.1, 9.2", "The paths of a redirect keep the path grammar."
+)
+DEPTH: Final = Rule("Y807", "synthesis-depth", "MUST", "AGTP-API 8.7", "max_synthesis_depth is a positive integer.")
+
+RULES: Final = (SCOPE, DEPRECATION, SKIPPED, LEGACY_SET, CUSTOM, REDIRECT_PATH, DEPTH)
+
+
+def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
+    """Findings about the scopes and the deprecation of one endpoint."""
+    for index, token in enumerate(endpoint.required_scopes):
+        if not is_scope_token(token):
+            message = f"{brief(token)} is no scope: a scope is lower-case segments joined by ':'"
+            yield SCOPE.at(endpoint, f"/required_scopes/{index}", message, "Write it like booking:room.")
+    deprecated = endpoint.deprecated
+    if deprecated is None:
+        return
+    for name, version in (("deprecated_in", deprecated.deprecated_in), ("removed_in", deprecated.removed_in)):
+        if version is not None and (not version.strip() or ";" in version or not is_header_value(version)):
+            message = f"{name} is a version string for a header, not {brief(version)}"
+            yield DEPRECATION.at(endpoint, f"/deprecated/{name}", message)
+    method, path = deprecated.successor_method, deprecated.successor_path
+    if method is not None and not is_method_name(method):
+        message = f"the successor's method {brief(method)} is no method"
+        yield DEPRECATION.at(endpoint, "/deprecated/successor/method", message)
+    fault = check_path(path, verbs) if path is not None else None
+    if fault is not None:
+        message = f"the successor's path breaks the path grammar: {fault.message}"
+        yield DEPRECATION.at(endpoint, "/deprecated/successor/path", message)
+
+
+def effective(policies: Policies, catalog: Catalog) -> tuple[Policies, list[Diagnostic]]:
+    """The policies without the entries that name a method nobody knows any more, and a warning for each of them."""
+    policy = policies.methods
+    findings = list(_check_policy(policies, policy))
+    known = catalog.names | catalog.legacy.keys() | set(policy.custom)
+
+    def kept(field: str, methods: tuple[str, ...]) -> tuple[str, ...]:
+        for index, method in enumerate(methods):
+            if method not in known:
+                findings.append(_skip(f"{field}/{index}", method, catalog))
+        return tuple(method for method in methods if method in known)
+
+    redirects: list[Redirect] = []
+    for index, redirect in enumerate(policy.redirects):
+        lost = [method for method in (redirect.from_method, redirect.to_method) if method not in known]
+        if lost:
+            findings.append(_skip(f"redirects/{index}", lost[0], catalog))
+            continue
+        faults = list(_check_redirect(redirect, index, catalog))
+        findings += faults
+        if not faults:
+            redirects.append(redirect)
+    methods = replace(
+        policy,
+        allow="*" if policy.allow == "*" else kept("allow", policy.allow),
+        disallow=kept("disallow", policy.disallow),
+        redirects=tuple(redirects),
+    )
+    return replace(policies, methods=methods), findings
+
+
+def _check_policy(policies: Policies, policy: MethodPolicy) -> Iterator[Diagnostic]:
+    for index, verb in enumerate(policy.legacy):
+        if verb not in LEGACY_VERBS:
+            message = f"legacy lists {brief(verb)}, and the legacy verbs are {', '.join(LEGACY_VERBS)}"
+            yield LEGACY_SET.inside(f"/policies/methods/legacy/{index}", message)
+    for index, method in enumerate(policy.custom):
+        pointer = f"/policies/methods/custom/{index}"
+        if not is_method_name(method):
+            yield CUSTOM.inside(pointer, f"{brief(method)} is no method: a method is 3 to 32 capital letters")
+        elif method in LEGACY_VERBS:
+            yield CUSTOM.inside(pointer, f"{method} is an HTTP verb", "Opt into it with policies.methods.legacy.")
+    depth: object = policies.max_synthesis_depth
+    if not isinstance(depth, int) or isinstance(depth, bool) or depth < 1:
+        yield DEPTH.inside(
+            "/policies/max_synthesis_depth", f"max_synthesis_depth is a positive integer, not {brief(depth)}"
+        )
+
+
+def _check_redirect(redirect: Redirect, index: int, catalog: Catalog) -> Iterator[Diagnostic]:
+    for name, path in (("from_path", redirect.from_path), ("to_path", redirect.to_path)):
+        fault = check_path(path, catalog.names) if path is not None else None
+        if fault is not None:
+            message = f"{name} of a redirect breaks the path grammar: {fault.message}"
+            yield REDIRECT_PATH.inside(f"/policies/methods/redirects/{index}/{name}", message)
+
+
+def _skip(field: str, method: str, catalog: Catalog) -> Diagnostic:
+    near = catalog.near(method)
+    return SKIPPED.inside(
+        f"/policies/methods/{field}",
+        f"the policy entry is skipped: {brief(method)} is not in catalog {catalog.version}",
+        f"Did you mean {' or '.join(near)}?" if near else "Remove the entry, or declare a custom method.",
+    )

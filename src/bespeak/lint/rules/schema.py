@@ -1,0 +1,82 @@
+"""J6xx: the schemas are valid, inputs are closed, outputs are open, errors have names (AGTP-API 6.3, 13.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.lint.rule import Rule, brief
+from bespeak.schema.compile import SchemaFault, compile_schema
+
+INVALID: Final = Rule(
+    "J601",
+    "invalid-schema",
+    "MUST",
+    "AGTP-API 6.3, 13.2",
+    "input_schema and output_schema are valid JSON Schema 2020-12, with no reference to another document.",
+)
+NOT_OBJECT: Final = Rule("J602", "input-not-object", "MUST", "AGTP-API 6.3", "input_schema has type object.")
+OPEN_INPUT: Final = Rule(
+    "J603", "open-input", "MUST", "AGTP-API 6.3, 13.3", "input_schema sets additionalProperties to false."
+)
+CLOSED_OUTPUT: Final = Rule(
+    "J604",
+    "closed-output",
+    "SHOULD",
+    "AGTP-API 6.3, 13.3",
+    "output_schema leaves additionalProperties true, so that a field can be added without breaking callers.",
+)
+ERROR_NAME: Final = Rule(
+    "J605", "error-name", "MUST", "AGTP-API 6.3", "An error has a name that works as an identifier in any language."
+)
+REPEATED_ERROR: Final = Rule("J606", "repeated-error", "MUST", "AGTP-API 6.3", "An error is declared once.")
+UNDECLARED_ERROR: Final = Rule(
+    "J607", "undeclared-error", "MUST", "AGTP-API 6.3", "A handler refuses by no name but those its endpoint declares."
+)
+
+RULES: Final = (INVALID, NOT_OBJECT, OPEN_INPUT, CLOSED_OUTPUT, ERROR_NAME, REPEATED_ERROR, UNDECLARED_ERROR)
+"""J607 is found where the handler's source is at hand: in contracts written in Python."""
+
+_ERROR_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+
+
+def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
+    """Findings about the schemas and the declared errors of one endpoint."""
+    yield from _check_valid(endpoint, "input_schema", endpoint.input_schema)
+    yield from _check_valid(endpoint, "output_schema", endpoint.output_schema)
+    kind = endpoint.input_schema.get("type")
+    if kind != "object":
+        message = f"input_schema has type {brief(kind)}, and the input of an endpoint is an object"
+        yield NOT_OBJECT.at(endpoint, "/input_schema/type", message, 'Set "type": "object".')
+    if endpoint.input_schema.get("additionalProperties") is not False:
+        message = "input_schema lets undeclared fields pass"
+        yield OPEN_INPUT.at(
+            endpoint, "/input_schema/additionalProperties", message, 'Set "additionalProperties": false.'
+        )
+    if endpoint.output_schema.get("additionalProperties") is False:
+        message = "output_schema forbids further fields, so adding one later breaks the contract"
+        yield CLOSED_OUTPUT.at(
+            endpoint, "/output_schema/additionalProperties", message, 'Set "additionalProperties": true.'
+        )
+    yield from _check_errors(endpoint)
+
+
+def _check_valid(endpoint: Endpoint, name: str, schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    compiled = compile_schema(schema)
+    if isinstance(compiled, SchemaFault):
+        message = f"{name} is no usable JSON Schema: {compiled.message}"
+        yield INVALID.at(endpoint, f"/{name}{compiled.pointer}", message)
+
+
+def _check_errors(endpoint: Endpoint) -> Iterator[Diagnostic]:
+    seen: set[str] = set()
+    for index, name in enumerate(endpoint.error_names):
+        if _ERROR_NAME.fullmatch(name) is None:
+            message = f"{brief(name)} is no error name: a letter, then letters, digits, '_', '-' and '.'"
+            yield ERROR_NAME.at(endpoint, f"/errors/{index}", message, "Write it like room_unavailable.")
+        elif name in seen:
+            yield REPEATED_ERROR.at(endpoint, f"/errors/{index}", f"the error {name} is declared twice")
+        seen.add(name)
