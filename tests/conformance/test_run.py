@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import trustme
 
+from bespeak.catalog.bundled import DEFAULT_VERSION, load_bundled
 from bespeak.client.errors import UnreachableError
 from bespeak.conformance.check import Verdict
 from bespeak.conformance.report import ITEMS, Report
@@ -213,10 +214,8 @@ async def test_a_server_wrong_in_one_way_fails_that_check(mini: Any, check: str,
 
 
 async def test_every_check_of_a_must_can_fail() -> None:
-    of_wildcards_and_synthesis = {"13.1-05i", "13.1-07b", "13.1-07c", "13.1-07d", "13.1-07e", "13.1-08f"}
-    assert {check.id for check in CHECKS if check.level == "MUST"} == {
-        name for name, _ in WRONG
-    } | of_wildcards_and_synthesis
+    elsewhere = {"13.1-05i", "13.1-07b", "13.1-07c", "13.1-07d", "13.1-07e", "13.1-08f", "13.1-11b"}
+    assert {check.id for check in CHECKS if check.level == "MUST"} == {name for name, _ in WRONG} | elsewhere
 
 
 @pytest.mark.parametrize(
@@ -269,6 +268,20 @@ async def test_wildcards_without_consent_are_checked_where_accepted(mini: Any) -
     assert "13.1-08f" not in found(await run(mini), Verdict.FAIL)
     _spoil(lambda ask, _: ask.path == "/zz-no-such-thing", status=200)(mini)
     assert "13.1-08f" in found(await run(mini), Verdict.FAIL)
+
+
+async def test_verbs_that_a_known_catalog_deprecates_are_asked_for_their_warning(mini: Any) -> None:
+    _manifest(catalog_version=DEFAULT_VERSION)(mini)
+    deprecated = {verb.name: verb.warning for verb in load_bundled().verbs.values() if verb.warning}
+    assert deprecated
+    _spoil(lambda ask, _: ask.method in deprecated, status=404)(mini)
+    assert "13.1-11b" in found(await run(mini), Verdict.WARN)
+    mini.spoil = lambda ask, answer: (
+        replace(answer, status=404, headers={**answer.headers, "AGTP-Catalog-Warning": deprecated[ask.method]})
+        if ask.method in deprecated
+        else None
+    )
+    assert "13.1-11b" in found(await run(mini), Verdict.PASS)
 
 
 async def test_the_probe_agent_is_used_where_any_id_is_taken(mini: Any) -> None:

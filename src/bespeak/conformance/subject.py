@@ -51,7 +51,7 @@ class Subject:
         for candidate in [agent_id] if agent_id else others:
             subject.agent_id = candidate
             subject.inventory_answer = await subject.ask("DISCOVER", "/methods")
-            if subject.inventory_answer.status == 200:
+            if not subject.inventory_answer.refuses_identity:
                 break
         return subject
 

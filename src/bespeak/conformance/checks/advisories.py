@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bespeak.conformance.check import Check, Outcome, all_of, failed, not_applicable, passed, skipped
+from bespeak.catalog.bundled import bundled_versions, load_bundled
+from bespeak.conformance.check import Check, Outcome, all_of, failed, not_applicable, passed, skipped, warned
 from bespeak.conformance.subject import PROBE_FIELD, Subject, is_safe, mapping
 from bespeak.contract.deprecation import format_warning
 
@@ -42,7 +43,7 @@ async def _endpoint_warning(subject: Subject) -> Outcome:
     return all_of(found) if found else skipped("no deprecated endpoint can be asked without harm")
 
 
-async def _catalog_warning(subject: Subject) -> Outcome:
+async def _seen_catalog_warnings(subject: Subject) -> Outcome:
     """A manifest does not tell which verbs are deprecated: ask each bound verb once, and judge the warnings seen."""
     tried: set[str] = set()
     found = []
@@ -57,12 +58,30 @@ async def _catalog_warning(subject: Subject) -> Outcome:
         if warning is not None:
             well_formed = warning.split(";")[0].strip() == _WARNING
             found.append(passed(seen) if well_formed else failed(f"AGTP-Catalog-Warning is {warning!r}", seen))
-    return all_of(found) if found else not_applicable("no bound verb is known to be deprecated")
+    return all_of(found) if found else not_applicable("no answer carries a catalog warning")
+
+
+async def _known_deprecated_verbs(subject: Subject) -> Outcome:
+    version = subject.manifest.get("catalog_version")
+    if version not in bundled_versions():
+        return not_applicable(f"the catalog {version!r} is not known here")
+    deprecated = [verb for verb in load_bundled(version).verbs.values() if verb.warning is not None]
+    found = []
+    for verb in deprecated[:_TRIED]:
+        seen = await subject.ask(verb.name, "/zz-no-such-thing")
+        warning = seen.header("AGTP-Catalog-Warning")
+        if warning == verb.warning and seen.status != 459:
+            found.append(passed(seen))
+        elif seen.refuses_identity:
+            found.append(skipped(f"the server turned the caller down with {seen.status}; give --agent-id", seen))
+        else:
+            # Another publisher's catalog may have the same version, so this is no proof.
+            found.append(warned(f"the catalog {version} bespeak has says {verb.warning!r} of {verb.name}", seen))
+    return all_of(found) if found else not_applicable(f"no verb of catalog {version} is deprecated")
 
 
 CHECKS: Final = (
-    Check(
-        "13.1-11a", "deprecated verbs are answered with AGTP-Catalog-Warning, never with 459", "4.4", _catalog_warning
-    ),
+    Check("13.1-11a", "catalog warnings are well formed and never come with 459", "4.4", _seen_catalog_warnings),
+    Check("13.1-11b", "verbs known to be deprecated are answered with a warning", "4.4", _known_deprecated_verbs),
     Check("13.1-12a", "answers of deprecated endpoints carry AGTP-Endpoint-Warning", "6.4", _endpoint_warning),
 )
