@@ -96,7 +96,8 @@ def _input_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _output_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
-    if mapping(endpoint.get("output_schema")).get("additionalProperties") is not True:
+    schema = mapping(endpoint.get("output_schema"))
+    if schema.get("type", "object") == "object" and schema.get("additionalProperties") is not True:
         yield "output_schema does not set additionalProperties to true"
 
 
