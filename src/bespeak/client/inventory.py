@@ -1,0 +1,35 @@
+"""What a server offers in short: the answer to DISCOVER /methods, in every form servers give it (AGTP-API 5.8)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.errors import RemoteProtocolError
+
+_LISTS: Final = ("endpoints", "items", "methods")
+"""Members that hold the list where a server answers with an object: the reference implementation gives its whole
+manifest to an anonymous caller, and an object with `items` to others."""
+
+
+class InventoryEntry(msgspec.Struct, frozen=True):
+    """One endpoint, without its contract; that is in the manifest."""
+
+    method: str
+    path: str
+    description: str
+
+
+def parse_inventory(value: Any) -> list[InventoryEntry]:
+    """The entries of an answer to DISCOVER /methods. Raises RemoteProtocolError when it is none."""
+    listed = value
+    if isinstance(value, dict):
+        listed = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)
+    if not isinstance(listed, list):
+        raise RemoteProtocolError(f"DISCOVER /methods was answered with {type(value).__name__}, not with a list.")
+    return [
+        InventoryEntry(method, str(item.get("path") or "/"), str(item.get("description") or ""))
+        for item in listed
+        if isinstance(item, dict) and isinstance(method := item.get("method") or item.get("name"), str)
+    ]
