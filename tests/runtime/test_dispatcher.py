@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 from pydantic import BaseModel
+from tests.service import AGENT, Bench, Reply, build, echo, make_endpoint
 
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.policy import Policies
@@ -17,10 +18,8 @@ from bespeak.contract.refusal import Refusal
 from bespeak.exchange.messages import Connection, Malformed
 from bespeak.exchange.refusal import Refused
 
-from .conftest import AGENT, Bench, Build, Reply, echo, make_endpoint
 
-
-def test_an_async_handler_and_a_sync_one_answer_alike(build: Build) -> None:
+def test_an_async_handler_and_a_sync_one_answer_alike() -> None:
     async def later(context: Any) -> dict[str, int]:
         return {"n": 1}
 
@@ -28,7 +27,7 @@ def test_an_async_handler_and_a_sync_one_answer_alike(build: Build) -> None:
     assert bench.send("FETCH", "/a").json == bench.send("FETCH", "/b").json == {"n": 1}
 
 
-def test_python_values_become_json(build: Build) -> None:
+def test_python_values_become_json() -> None:
     @dataclass
     class Stay:
         guest: UUID
@@ -49,7 +48,7 @@ def test_python_values_become_json(build: Build) -> None:
 
 
 @pytest.mark.requirement("API-6.3-4")
-def test_a_declared_error_is_a_422_with_its_name_and_details(build: Build) -> None:
+def test_a_declared_error_is_a_422_with_its_name_and_details() -> None:
     def refuse(context: Any) -> None:
         raise Refusal("room_unavailable", "Taken.", next_free=date(2026, 12, 3))
 
@@ -59,7 +58,7 @@ def test_a_declared_error_is_a_422_with_its_name_and_details(build: Build) -> No
 
 
 def test_an_undeclared_error_and_a_crash_are_a_500_that_tells_the_log_and_not_the_agent(
-    build: Build, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def undeclared(context: Any) -> None:
         raise Refusal("secret_reason")
@@ -79,7 +78,7 @@ def test_an_undeclared_error_and_a_crash_are_a_500_that_tells_the_log_and_not_th
 
 
 @pytest.mark.requirement("API-13.3-3", "API-13.3-4")
-def test_output_may_have_more_than_the_schema_but_not_less(build: Build) -> None:
+def test_output_may_have_more_than_the_schema_but_not_less() -> None:
     output = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
     bench = build(
         make_endpoint("FETCH", "/more", lambda context: {"id": 1, "new": True}, output=output),
@@ -91,14 +90,14 @@ def test_output_may_have_more_than_the_schema_but_not_less(build: Build) -> None
     assert b"confidential" not in reply.response.body
 
 
-def test_strict_output_refuses_more_too(build: Build) -> None:
+def test_strict_output_refuses_more_too() -> None:
     output = {"type": "object", "properties": {"id": {"type": "integer"}}}
     endpoint = make_endpoint("FETCH", "/more", lambda context: {"id": 1, "new": True}, output=output)
     policies = Policies(scope_required_for_invocation=False, strict_output=True)
     assert build(endpoint, policies=policies).send("FETCH", "/more").status == 500
 
 
-def test_a_refusal_returned_as_a_value_is_answered(build: Build) -> None:
+def test_a_refusal_returned_as_a_value_is_answered() -> None:
     refused = Refused(409, "conflict", "Somebody was faster.")
     assert build(make_endpoint("BOOK", "/a", lambda context: refused)).send("BOOK", "/a").error["code"] == "conflict"
 
@@ -106,7 +105,7 @@ def test_a_refusal_returned_as_a_value_is_answered(build: Build) -> None:
 # headers
 
 
-def test_every_response_has_a_server_id_and_a_response_id_of_its_own(build: Build) -> None:
+def test_every_response_has_a_server_id_and_a_response_id_of_its_own() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo))
     replies = [bench.send("BOOK", "/room"), bench.send("FROB"), bench.send("BOOK", "/nothing")]
     malformed = bench.assembled.dispatcher.malformed(Malformed(400, "invalid-request-line", "No."), Connection())
@@ -116,13 +115,13 @@ def test_every_response_has_a_server_id_and_a_response_id_of_its_own(build: Buil
     assert len({reply.header("Response-ID") for reply in replies}) == 4
 
 
-def test_task_and_request_ids_are_echoed(build: Build) -> None:
+def test_task_and_request_ids_are_echoed() -> None:
     reply = build().send("FROB", "/", task_id="t-1", request_id="r-1")
     assert (reply.header("Task-ID"), reply.header("Request-ID"), reply.json["task_id"]) == ("t-1", "r-1", "t-1")
     assert build().send("FROB").header("Task-ID") is None
 
 
-def test_supported_methods_introduce_the_server_on_the_first_response_only(build: Build) -> None:
+def test_supported_methods_introduce_the_server_on_the_first_response_only() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo))
     introduction = bench.send("BOOK", "/room").header("Supported-Methods")
     assert introduction is not None
@@ -133,7 +132,7 @@ def test_supported_methods_introduce_the_server_on_the_first_response_only(build
 
 
 @pytest.fixture
-def ageing(build: Build) -> Bench:
+def ageing() -> Bench:
     def refuse(input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
         if input.get("fail"):
             raise Refusal("broken")
@@ -177,7 +176,7 @@ def test_a_deprecated_verb_is_warned_of_where_no_endpoint_answers(ageing: Bench)
         assert reply.header("AGTP-Endpoint-Warning") is None
 
 
-def test_a_verb_in_good_standing_carries_no_warning(build: Build) -> None:
+def test_a_verb_in_good_standing_carries_no_warning() -> None:
     reply = build(make_endpoint("BOOK", "/room", echo)).send("BOOK", "/room")
     assert reply.header("AGTP-Catalog-Warning") is None
     assert reply.header("AGTP-Endpoint-Warning") is None

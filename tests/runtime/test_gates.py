@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.exchange.context import Context
-
-from .conftest import AGENT, Build, echo, make_endpoint
 
 OPEN = Policies(scope_required_for_invocation=False)
 
@@ -23,7 +22,7 @@ def open_with(**methods: Any) -> Policies:
 
 
 @pytest.mark.requirement("API-3-1", "API-3.2-2", "API-13.1-2")
-def test_a_method_outside_the_catalog_is_a_459_with_near_verbs_and_the_catalog_version(build: Build) -> None:
+def test_a_method_outside_the_catalog_is_a_459_with_near_verbs_and_the_catalog_version() -> None:
     reply = build().send("QUERRY", "/")
     assert (reply.status, reply.error["code"]) == (459, "method-violation")
     assert reply.error["catalog_version"] == "1.1.0"
@@ -32,30 +31,30 @@ def test_a_method_outside_the_catalog_is_a_459_with_near_verbs_and_the_catalog_v
 
 @pytest.mark.requirement("API-3.2-1")
 @pytest.mark.parametrize("method", ["query", "Query", "X-TEST", "QU", "Q" * 33, "Q1", "ÄNDERE"])
-def test_a_name_that_breaks_the_lexical_rule_is_a_459(build: Build, method: str) -> None:
+def test_a_name_that_breaks_the_lexical_rule_is_a_459(method: str) -> None:
     assert build().send(method).status == 459
 
 
-def test_a_method_of_twenty_thousand_letters_is_refused_with_a_short_answer(build: Build) -> None:
+def test_a_method_of_twenty_thousand_letters_is_refused_with_a_short_answer() -> None:
     reply = build().send("Q" * 20_000)
     assert reply.status == 459
     assert len(reply.response.body) < 1000
 
 
-def test_a_legacy_verb_nobody_opted_into_is_a_459_that_names_the_preferred_verb(build: Build) -> None:
+def test_a_legacy_verb_nobody_opted_into_is_a_459_that_names_the_preferred_verb() -> None:
     reply = build().send("GET", "/rooms")
     assert reply.status == 459
     assert reply.error["suggestions"] == ["FETCH"]
 
 
 @pytest.mark.requirement("API-3.3-1")
-def test_a_custom_method_is_admitted(build: Build) -> None:
+def test_a_custom_method_is_admitted() -> None:
     endpoint = make_endpoint("GLAZE", "/pots", echo, capability="creation")
     assert build(endpoint, policies=open_with(custom=("GLAZE",))).send("GLAZE", "/pots").status == 200
     assert build(endpoint).send("GLAZE", "/pots").status == 459
 
 
-def test_agis_grammar_asks_for_454(build: Build) -> None:
+def test_agis_grammar_asks_for_454() -> None:
     assert build().send("FROB", "/", method_grammar="AGIS/1.0").status == 454
     assert build().send("QUERY", "/orders/get", method_grammar="AGIS/1.0").status in (454, 404)
 
@@ -64,7 +63,7 @@ def test_agis_grammar_asks_for_454(build: Build) -> None:
 
 
 @pytest.mark.requirement("API-3.6-1", "API-9.2-3")
-def test_get_becomes_the_preferred_verb_where_it_exists_else_query(build: Build) -> None:
+def test_get_becomes_the_preferred_verb_where_it_exists_else_query() -> None:
     bench = build(
         make_endpoint("FETCH", "/guest", lambda context: {"by": context.method}),
         make_endpoint("QUERY", "/rooms", lambda context: {"by": context.method}),
@@ -76,7 +75,7 @@ def test_get_becomes_the_preferred_verb_where_it_exists_else_query(build: Build)
 
 
 @pytest.mark.requirement("API-3.6-2", "API-3.6-3", "API-3.6-4", "API-3.6-5")
-def test_the_other_legacy_verbs_become_execute_with_what_they_imply(build: Build) -> None:
+def test_the_other_legacy_verbs_become_execute_with_what_they_imply() -> None:
     properties = {name: {"type": "string"} for name in ("action", "idempotency_key", "name")}
     bench = build(
         make_endpoint("EXECUTE", "/thing", echo, properties=properties),
@@ -96,7 +95,7 @@ def test_the_other_legacy_verbs_become_execute_with_what_they_imply(build: Build
     ("path", "segment"),
     [("/orders/get-", None), ("/orders/Re-Serve", "Re-Serve"), ("/book", "book"), ("/rooms/", ""), ("rooms", "rooms")],
 )
-def test_a_path_that_breaks_the_grammar_is_a_460_with_the_segment(build: Build, path: str, segment: str | None) -> None:
+def test_a_path_that_breaks_the_grammar_is_a_460_with_the_segment(path: str, segment: str | None) -> None:
     reply = build().send("QUERY", path)
     if segment is None:
         assert reply.status == 404
@@ -104,13 +103,13 @@ def test_a_path_that_breaks_the_grammar_is_a_460_with_the_segment(build: Build, 
         assert (reply.status, reply.error["segment"]) == (460, segment)
 
 
-def test_a_verb_hidden_by_percent_encoding_is_still_a_verb(build: Build) -> None:
+def test_a_verb_hidden_by_percent_encoding_is_still_a_verb() -> None:
     assert build().send("QUERY", "/rooms/%62ook").status == 460
 
 
 @pytest.mark.requirement("API-5.2-1")
 @pytest.mark.parametrize("path", ["/a%zz", "/a%4", "/a b", "/a\\b", "/{id}", '/"'])
-def test_characters_outside_the_grammar_are_a_460(build: Build, path: str) -> None:
+def test_characters_outside_the_grammar_are_a_460(path: str) -> None:
     assert (
         build(make_endpoint("FETCH", "/{id}", echo, properties={"id": {"type": "string"}})).send("FETCH", path).status
         == 460
@@ -118,13 +117,13 @@ def test_characters_outside_the_grammar_are_a_460(build: Build, path: str) -> No
 
 
 @pytest.mark.requirement("API-5.5-2")
-def test_the_query_may_hold_verbs(build: Build) -> None:
+def test_the_query_may_hold_verbs() -> None:
     bench = build(make_endpoint("QUERY", "/rooms", echo, properties={"book": {"type": "string"}}))
     assert bench.send("QUERY", "/rooms?book=/book/").json == {"book": "/book/"}
 
 
 @pytest.mark.requirement("API-5.7-1")
-def test_no_prefix_is_reserved(build: Build) -> None:
+def test_no_prefix_is_reserved() -> None:
     bench = build(make_endpoint("FETCH", "/.well-known/agtp", echo), make_endpoint("FETCH", "/_agtp/x", echo))
     assert bench.send("FETCH", "/.well-known/agtp").status == 200
     assert bench.send("FETCH", "/_agtp/x").status == 200
@@ -135,7 +134,7 @@ def test_no_prefix_is_reserved(build: Build) -> None:
 
 
 @pytest.mark.requirement("API-9.2-1")
-def test_an_allow_list_admits_its_methods_and_the_floor_only(build: Build) -> None:
+def test_an_allow_list_admits_its_methods_and_the_floor_only() -> None:
     bench = build(
         make_endpoint("BOOK", "/room", echo), make_endpoint("FETCH", "/room", echo), policies=open_with(allow=("BOOK",))
     )
@@ -145,7 +144,7 @@ def test_an_allow_list_admits_its_methods_and_the_floor_only(build: Build) -> No
 
 
 @pytest.mark.requirement("API-9.2-2", "API-11-2", "API-11-3", "API-13.1-4")
-def test_a_disallowed_method_is_a_405_with_both_fields_in_the_body_and_in_the_error(build: Build) -> None:
+def test_a_disallowed_method_is_a_405_with_both_fields_in_the_body_and_in_the_error() -> None:
     policies = open_with(
         disallow=("FETCH",), redirects=(Redirect(from_method="RESERVE", from_path="/room", to_method="BOOK"),)
     )
@@ -158,7 +157,7 @@ def test_a_disallowed_method_is_a_405_with_both_fields_in_the_body_and_in_the_er
 
 
 @pytest.mark.requirement("API-9.2-4")
-def test_a_redirected_request_is_processed_as_its_target(build: Build) -> None:
+def test_a_redirected_request_is_processed_as_its_target() -> None:
     policies = open_with(
         redirects=(Redirect(from_method="RESERVE", from_path="/room", to_method="BOOK", to_path="/suite"),)
     )
@@ -170,7 +169,7 @@ def test_a_redirected_request_is_processed_as_its_target(build: Build) -> None:
 
 
 @pytest.mark.requirement("API-5.4-3", "API-11-1", "API-13.1-8", "API-13.2-11")
-def test_the_most_specific_structural_code_is_answered(build: Build) -> None:
+def test_the_most_specific_structural_code_is_answered() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo))
     assert bench.send("FROB", "/book").status == 459
     assert bench.send("BOOK", "/book").status == 460
@@ -178,7 +177,7 @@ def test_the_most_specific_structural_code_is_answered(build: Build) -> None:
     assert bench.send("FETCH", "/room").status == 405
 
 
-def test_a_404_says_where_to_look(build: Build) -> None:
+def test_a_404_says_where_to_look() -> None:
     reply = build().send("QUERY", "/nothing")
     assert reply.error["code"] == "endpoint-not-found"
     assert "DISCOVER /methods" in reply.error["message"]
@@ -188,7 +187,7 @@ CONSENTING = Agent(agent_id=AGENT, name="explorer", wildcards=True)
 
 
 @pytest.mark.requirement("API-2-1", "API-16.4-2", "API-16.4-3")
-def test_an_ad_hoc_call_needs_the_consent_of_both_sides(build: Build) -> None:
+def test_an_ad_hoc_call_needs_the_consent_of_both_sides() -> None:
     def wildcard(context: Context) -> dict[str, str]:
         return {"asked": f"{context.method} {context.path}"}
 
@@ -207,7 +206,7 @@ def test_an_ad_hoc_call_needs_the_consent_of_both_sides(build: Build) -> None:
 
 
 @pytest.mark.requirement("API-6.3-8", "API-13.2-10")
-def test_scopes_that_do_not_cover_are_a_455_with_the_missing_ones(build: Build) -> None:
+def test_scopes_that_do_not_cover_are_a_455_with_the_missing_ones() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo, scopes=("booking:room", "calendar:write")))
     reply = bench.send("BOOK", "/room", scopes="booking:room")
     assert (reply.status, reply.error["missing_scopes"]) == (455, ["calendar:write"])
@@ -216,13 +215,13 @@ def test_scopes_that_do_not_cover_are_a_455_with_the_missing_ones(build: Build) 
 
 
 @pytest.mark.requirement("API-11-4")
-def test_without_an_agent_a_scoped_endpoint_asks_for_credentials(build: Build) -> None:
+def test_without_an_agent_a_scoped_endpoint_asks_for_credentials() -> None:
     reply = build(make_endpoint("BOOK", "/room", echo, scopes=("booking:room",))).send("BOOK", "/room")
     assert (reply.status, reply.error["type"]) == (262, "credentials-missing")
 
 
 @pytest.mark.requirement("API-6.3-9", "API-8.7-3")
-def test_an_unscoped_endpoint_needs_authority_only_where_the_policy_says_so(build: Build) -> None:
+def test_an_unscoped_endpoint_needs_authority_only_where_the_policy_says_so() -> None:
     calls = []
     endpoint = make_endpoint("FETCH", "/guest", lambda context: calls.append(1) or {})
     strict = build(endpoint, policies=Policies())
@@ -235,7 +234,7 @@ def test_an_unscoped_endpoint_needs_authority_only_where_the_policy_says_so(buil
 
 
 @pytest.mark.requirement("API-8.7-2")
-def test_without_anonymous_discovery_the_built_ins_ask_who_is_there(build: Build) -> None:
+def test_without_anonymous_discovery_the_built_ins_ask_who_is_there() -> None:
     bench = build(policies=Policies(anonymous_discovery=False))
     for target in ("/", "/methods"):
         reply = bench.send("DISCOVER", target)
@@ -243,7 +242,7 @@ def test_without_anonymous_discovery_the_built_ins_ask_who_is_there(build: Build
     assert bench.send("DISCOVER", "/methods", agent_id=AGENT).status == 200
 
 
-def test_scope_is_checked_before_the_body_is_read(build: Build) -> None:
+def test_scope_is_checked_before_the_body_is_read() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo, scopes=("booking:room",)))
     assert bench.send("BOOK", "/room", b"{broken", agent_id=AGENT).status == 455
 
@@ -251,12 +250,12 @@ def test_scope_is_checked_before_the_body_is_read(build: Build) -> None:
 # identity
 
 
-def test_a_malformed_agent_id_is_a_400_and_an_unknown_one_a_401_where_agents_must_be_known(build: Build) -> None:
+def test_a_malformed_agent_id_is_a_400_and_an_unknown_one_a_401_where_agents_must_be_known() -> None:
     assert build().send("DISCOVER", "/", agent_id="agt-1").error["code"] == "invalid-canonical-id"
     assert build(require_known_agents=True).send("QUERY", "/", {"intent": "x"}, agent_id=AGENT).status == 401
 
 
-def test_a_delegation_chain_is_a_501_that_names_the_feature(build: Build) -> None:
+def test_a_delegation_chain_is_a_501_that_names_the_feature() -> None:
     assert build().send("DISCOVER", "/", delegation_chain="x").error["code"] == "delegation-not-supported"
 
 
@@ -266,7 +265,7 @@ BOOKING = {"party": {"type": "integer", "minimum": 1}, "name": {"type": "string"
 
 
 @pytest.mark.requirement("API-13.2-9", "API-13.2-12", "API-13.2-13", "API-13.3-1", "API-13.3-2", "API-13.1-10")
-def test_all_violations_are_reported_and_the_handler_never_runs(build: Build) -> None:
+def test_all_violations_are_reported_and_the_handler_never_runs() -> None:
     calls = []
     endpoint = make_endpoint(
         "BOOK", "/table", lambda values: calls.append(1) or {}, properties=BOOKING, required=("name",)
@@ -280,7 +279,7 @@ def test_all_violations_are_reported_and_the_handler_never_runs(build: Build) ->
 
 
 @pytest.mark.requirement("API-5.5-3", "API-5.5-4", "API-5.5-5", "API-5.5-6")
-def test_the_query_is_decoded_typed_and_merged_under_the_body(build: Build) -> None:
+def test_the_query_is_decoded_typed_and_merged_under_the_body() -> None:
     bench = build(make_endpoint("BOOK", "/table", echo, properties=BOOKING))
     assert bench.send("BOOK", "/table?party=4&vip=true&name=Ann%20%26%20Bo%2B").json == {
         "party": 4,
@@ -295,7 +294,7 @@ def test_the_query_is_decoded_typed_and_merged_under_the_body(build: Build) -> N
 
 
 @pytest.mark.requirement("API-5.3-5")
-def test_path_parameters_are_part_of_the_input_and_must_agree_with_the_body(build: Build) -> None:
+def test_path_parameters_are_part_of_the_input_and_must_agree_with_the_body() -> None:
     bench = build(make_endpoint("FETCH", "/tables/{number}", echo, properties={"number": {"type": "integer"}}))
     assert bench.send("FETCH", "/tables/12").json == {"number": 12}
     assert bench.send("FETCH", "/tables/12", {"number": 12}).json == {"number": 12}
@@ -303,14 +302,14 @@ def test_path_parameters_are_part_of_the_input_and_must_agree_with_the_body(buil
     assert bench.send("FETCH", "/tables/twelve").status == 422
 
 
-def test_the_envelope_is_unwrapped(build: Build) -> None:
+def test_the_envelope_is_unwrapped() -> None:
     bench = build(make_endpoint("BOOK", "/table", echo, properties=BOOKING))
     body = {"method": "BOOK", "task_id": "t", "parameters": {"party": 2}, "context": {}}
     assert bench.send("BOOK", "/table", body).json == {"party": 2}
     assert bench.send("BOOK", "/table", {**body, "extra": 1}).status == 422
 
 
-def test_an_endpoint_with_its_own_parameters_field_is_read_flat_first(build: Build) -> None:
+def test_an_endpoint_with_its_own_parameters_field_is_read_flat_first() -> None:
     properties = {"parameters": {"type": "object"}, "action": {"type": "string"}}
     bench = build(make_endpoint("EXECUTE", "/job", echo, properties=properties))
     assert bench.send("EXECUTE", "/job", {"parameters": {"a": 1}}).json == {"parameters": {"a": 1}}
@@ -322,19 +321,19 @@ def test_an_endpoint_with_its_own_parameters_field_is_read_flat_first(build: Bui
     "body",
     [b"{", b"[1]", b'"x"', b"1", b"null", b"\xff", b'{"a":\x00}', b"[" * 100_000, b'{"a":' * 100_000, b"NaN", b"{} {}"],
 )
-def test_a_body_that_is_no_json_object_is_a_400(build: Build, body: bytes) -> None:
+def test_a_body_that_is_no_json_object_is_a_400(body: bytes) -> None:
     bench = build(make_endpoint("BOOK", "/table", echo, properties=BOOKING))
     assert bench.send("BOOK", "/table", body).error["code"] == "invalid-body"
 
 
-def test_deep_nesting_and_lone_surrogates_are_refused_not_fatal(build: Build) -> None:
+def test_deep_nesting_and_lone_surrogates_are_refused_not_fatal() -> None:
     bench = build(make_endpoint("BOOK", "/table", echo, properties={"name": {}}))
     nested = b'{"name":' + b"[" * 900 + b"]" * 900 + b"}"
     assert bench.send("BOOK", "/table", nested).status in (200, 400, 422)
     assert bench.send("BOOK", "/table", b'{"name":"\\ud800"}').status in (200, 400, 422)
 
 
-def test_a_body_of_another_type_than_json_is_a_400(build: Build) -> None:
+def test_a_body_of_another_type_than_json_is_a_400() -> None:
     bench = build(make_endpoint("BOOK", "/table", echo, properties=BOOKING))
     assert bench.send("BOOK", "/table", b"party=1", content_type="application/x-www-form-urlencoded").status == 400
     assert bench.send("BOOK", "/table", b'{"party":1}', content_type="application/vnd.agtp+json").status == 200

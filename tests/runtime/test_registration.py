@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.service import build, echo, make_endpoint
 
 from bespeak.contract.handler import Composition, RegisteredFunction
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
-
-from .conftest import Build, echo, make_endpoint
 
 
 def rules(bench: Any) -> list[str]:
@@ -18,7 +17,7 @@ def rules(bench: Any) -> list[str]:
 
 
 @pytest.mark.requirement("API-13.2-1", "API-13.2-7", "API-13.2-8", "API-13.2-2", "API-4.5-1", "API-4.5-2")
-def test_the_valid_endpoints_are_served_and_the_others_named(build: Build) -> None:
+def test_the_valid_endpoints_are_served_and_the_others_named() -> None:
     bench = build(
         make_endpoint("BOOK", "/room", echo), make_endpoint("FROBNICATE", "/room", echo, capability="creation")
     )
@@ -31,7 +30,7 @@ def test_the_valid_endpoints_are_served_and_the_others_named(build: Build) -> No
 
 
 @pytest.mark.requirement("API-13.2-3", "API-13.2-4", "API-13.2-5", "API-13.2-14", "API-5.2-4", "API-5.3-2", "API-5.3-4")
-def test_what_breaks_the_contract_layer_is_left_out(build: Build) -> None:
+def test_what_breaks_the_contract_layer_is_left_out() -> None:
     good = make_endpoint("BOOK", "/room", echo)
     parameter = {"id": {"type": "string"}}
     broken = [
@@ -54,7 +53,7 @@ def test_what_breaks_the_contract_layer_is_left_out(build: Build) -> None:
 
 
 @pytest.mark.requirement("API-5.4-5", "API-5.4-6")
-def test_of_two_ambiguous_templates_the_later_one_is_refused(build: Build) -> None:
+def test_of_two_ambiguous_templates_the_later_one_is_refused() -> None:
     properties = {name: {"type": "string"} for name in ("a", "b")}
     bench = build(
         make_endpoint("FETCH", "/{a}/x", echo, properties=properties),
@@ -74,19 +73,19 @@ def test_of_two_ambiguous_templates_the_later_one_is_refused(build: Build) -> No
         ("book", "book"),
     ],
 )
-def test_a_function_that_cannot_be_resolved_is_a_finding(build: Build, dotted: str, why: str) -> None:
+def test_a_function_that_cannot_be_resolved_is_a_finding(dotted: str, why: str) -> None:
     endpoint = replace(make_endpoint("BOOK", "/room", echo), handler=RegisteredFunction(function=dotted))
     bench = build(endpoint)
     assert any(why in str(finding) for finding in bench.findings)
     assert bench.send("BOOK", "/room").status == 404
 
 
-def test_a_dotted_path_is_imported(build: Build) -> None:
+def test_a_dotted_path_is_imported() -> None:
     endpoint = replace(make_endpoint("BOOK", "/room", echo), handler=RegisteredFunction(function="copy.copy"))
     assert build(endpoint).findings == []
 
 
-def test_a_composition_is_refused_with_a_clear_reason(build: Build) -> None:
+def test_a_composition_is_refused_with_a_clear_reason() -> None:
     endpoint = make_endpoint("BOOK", "/room", echo, errors=("composition_failed",))
     bench = build(replace(endpoint, handler=Composition(recipe="r")))
     assert any("recipe" in str(finding) for finding in bench.findings)
@@ -94,7 +93,7 @@ def test_a_composition_is_refused_with_a_clear_reason(build: Build) -> None:
 
 
 @pytest.mark.requirement("API-4.5-4", "API-9.4-1")
-def test_policy_entries_that_name_removed_methods_are_skipped_with_a_warning_each(build: Build) -> None:
+def test_policy_entries_that_name_removed_methods_are_skipped_with_a_warning_each() -> None:
     methods = MethodPolicy(
         allow=("BOOK", "OLDVERB"),
         disallow=("GONEVERB",),
@@ -112,7 +111,7 @@ def test_policy_entries_that_name_removed_methods_are_skipped_with_a_warning_eac
 
 
 @pytest.mark.requirement("API-5.8-6", "API-5.8-5")
-def test_an_operator_may_take_the_place_of_a_built_in(build: Build) -> None:
+def test_an_operator_may_take_the_place_of_a_built_in() -> None:
     own = make_endpoint("SUMMARIZE", "/", lambda context: {"summary": "short"}, properties={"source": {}})
     bench = build(own)
     assert bench.send("SUMMARIZE", "/", {"source": "long"}).json == {"summary": "short"}
@@ -120,7 +119,7 @@ def test_an_operator_may_take_the_place_of_a_built_in(build: Build) -> None:
     assert [e["description"] for e in manifest["endpoints"] if e["method"] == "SUMMARIZE"] == ["Does SUMMARIZE on /."]
 
 
-def test_synthesis_that_is_asked_for_but_not_there_is_said_plainly(build: Build) -> None:
+def test_synthesis_that_is_asked_for_but_not_there_is_said_plainly() -> None:
     bench = build(policies=Policies(synthesis_enabled=True))
     assert any("synthesis_enabled" in str(finding) for finding in bench.findings)
     assert bench.send("DISCOVER", "/").json["policies"]["synthesis_enabled"] is False

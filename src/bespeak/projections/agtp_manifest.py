@@ -45,11 +45,9 @@ def project_manifest(
     catalog_version: str,
     *,
     updated: str,
-    authenticated: bool = False,
 ) -> dict[str, Any]:
-    """The manifest of a service, unsigned. `authenticated` says whether the caller has a verified identity."""
+    """The manifest of a service as an unauthenticated caller may see it, unsigned."""
     identity = service.identity
-    shown = service.agent_disclosure == "public" or (service.agent_disclosure == "authenticated" and authenticated)
     manifest: dict[str, Any] = {
         "agtp_version": AGTP_VERSION,
         "agtp_api_version": API_VERSION,
@@ -66,7 +64,7 @@ def project_manifest(
         "custom_methods": list(policies.methods.custom),
         "endpoints": [project_endpoint(endpoint) for endpoint in endpoints],
         "agent_disclosure": service.agent_disclosure,
-        "hosted_agents": [agent.reference() for agent in service.agents] if shown else [],
+        "hosted_agents": [agent.reference() for agent in service.agents if service.agent_disclosure == "public"],
         "agent_disclosure_notice": service.agent_disclosure_notice,
         "apis": [dict(api) for api in service.apis],
         "hosted_protocols": [dict(protocol) for protocol in service.hosted_protocols],

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
-import pytest
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.deprecation import Deprecation
@@ -123,23 +122,15 @@ def _drive(coroutine: Any) -> Response:
     raise AssertionError("the handler waited; use an async test")
 
 
-Build = Callable[..., Bench]
-
-
-@pytest.fixture
-def build() -> Build:
-    """`build(*endpoints, policies=..., agents=..., **service fields) -> Bench`."""
-
-    def make(
-        *endpoints: Endpoint, policies: Policies | None = None, agents: tuple[Agent, ...] = (), **fields: Any
-    ) -> Bench:
-        service = Service(
-            identity=ServerIdentity(server_id="test.example", operator="Test", contact="ops@test.example"),
-            endpoints=endpoints,
-            policies=policies or Policies(scope_required_for_invocation=False),
-            agents=agents,
-            **fields,
-        )
-        return Bench(assemble(service, updated="2026-01-01T00:00:00Z"))
-
-    return make
+def build(
+    *endpoints: Endpoint, policies: Policies | None = None, agents: tuple[Agent, ...] = (), **fields: Any
+) -> Bench:
+    """A service of these endpoints, put together. Other keywords are fields of `Service`."""
+    service = Service(
+        identity=ServerIdentity(server_id="test.example", operator="Test", contact="ops@test.example"),
+        endpoints=endpoints,
+        policies=policies or Policies(scope_required_for_invocation=False),
+        agents=agents,
+        **fields,
+    )
+    return Bench(assemble(service, updated="2026-01-01T00:00:00Z"))

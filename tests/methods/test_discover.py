@@ -1,0 +1,142 @@
+"""DISCOVER: manifest, inventory, candidates."""
+
+from __future__ import annotations
+
+import pytest
+from tests.service import AGENT, build, echo, make_endpoint
+
+from bespeak.contract.agent import Agent
+from bespeak.contract.policy import FLOOR_METHODS, MethodPolicy, Policies, Redirect
+
+ROOM = make_endpoint("BOOK", "/room", echo, scopes=("booking:room",), errors=("room_unavailable",))
+
+
+@pytest.mark.requirement("API-8.10-1", "API-8.10-2", "API-8.11-1", "API-8.11-2", "API-13.1-5")
+def test_without_agent_id_the_manifest_comes_with_its_type_etag_and_cache_control() -> None:
+    reply = build(ROOM).send("DISCOVER", "/")
+    assert reply.status == 200
+    assert reply.header("Content-Type") == "application/vnd.agtp.manifest+json"
+    assert reply.header("ETag")
+    assert reply.header("Cache-Control") == "max-age=60"
+    assert reply.json["endpoints"]
+
+
+def test_who_holds_the_manifest_already_gets_a_304_without_a_body() -> None:
+    bench = build(ROOM)
+    etag = bench.send("DISCOVER", "/").header("ETag")
+    assert etag is not None
+    for held in (etag, f'"other", {etag}', "*"):
+        reply = bench.send("DISCOVER", "/", if_none_match=held)
+        assert (reply.status, reply.response.body, reply.header("ETag")) == (304, b"", etag)
+        assert reply.header("Content-Type") is None
+    assert bench.send("DISCOVER", "/", if_none_match='"other"').status == 200
+
+
+@pytest.mark.requirement("API-8.10-1")
+def test_with_agent_id_candidates_are_ranked_by_the_criteria() -> None:
+    bench = build(ROOM, make_endpoint("QUERY", "/menus", echo))
+    reply = bench.send("DISCOVER", "/", {"criteria": "book a room"}, agent_id=AGENT)
+    assert reply.json["status"] == 200
+    [first, *_] = reply.json["result"]["candidates"]
+    assert (first["method"], first["path"]) == ("BOOK", "/room")
+    assert 0 < first["relevance"] <= 1
+    assert bench.send("DISCOVER", "/", {"criteria": "zebra"}, agent_id=AGENT).json["result"] == {"candidates": []}
+
+
+def test_an_agent_that_names_no_criteria_is_told_what_to_send() -> None:
+    reply = build(ROOM).send("DISCOVER", "/", agent_id=AGENT)
+    assert (reply.status, reply.error["missing"]) == (422, ["criteria"])
+    assert build(ROOM).send("DISCOVER", "/", {"target": "manifest"}, agent_id=AGENT).json["agtp_version"] == "1.0"
+
+
+@pytest.mark.requirement("API-5.8-1", "API-5.8-2", "API-5.8-3", "API-13.1-13")
+def test_the_inventory_lists_every_endpoint_and_itself() -> None:
+    bench = build(ROOM)
+    inventory = bench.send("DISCOVER", "/methods").json
+    assert {
+        "method": "DISCOVER",
+        "path": "/methods",
+        "description": "Lists all registered endpoints on this server.",
+    } in (inventory)
+    assert all(entry.keys() == {"method", "path", "description"} for entry in inventory)
+    assert len(inventory) == len(bench.send("DISCOVER", "/").json["endpoints"])
+    assert bench.send("DISCOVER", "/", {"target": "methods"}).json == inventory
+
+
+@pytest.mark.requirement("API-3.1-1", "API-8.4-1", "API-5.8-5", "API-13.1-9", "API-13.1-1")
+def test_the_floor_is_in_the_manifest_and_every_endpoint_is_complete() -> None:
+    manifest = build(ROOM).send("DISCOVER", "/").json
+    assert manifest["embedded_methods"] == list(FLOOR_METHODS)
+    assert {e["method"] for e in manifest["endpoints"] if e["path"] == "/"} == set(FLOOR_METHODS)
+    for endpoint in manifest["endpoints"]:
+        assert endpoint.keys() >= {"method", "path", "description", "semantic", "input_schema", "output_schema"}
+        assert endpoint.keys() >= {"errors", "handler"}
+        assert all(
+            endpoint["semantic"][name] not in ("", None) for name in ("intent", "actor", "outcome", "capability")
+        )
+        assert endpoint["input_schema"]["additionalProperties"] is False
+
+
+@pytest.mark.requirement("API-6.3-7", "API-8.9-1", "API-8.9-2", "API-13.1-6")
+def test_nothing_of_a_handler_but_its_kind_is_shown() -> None:
+    manifest = build(ROOM).send("DISCOVER", "/").json
+    assert all(endpoint["handler"] == {"type": "registered_function"} for endpoint in manifest["endpoints"])
+    assert "tests.function" not in str(manifest)
+
+
+@pytest.mark.requirement("API-4.3-1", "API-4.3-2", "API-4.3-3", "API-4.8-1", "API-8.2-1", "API-8.2-3", "API-8.7-1")
+@pytest.mark.requirement("API-8.3-1", "API-8.3-2", "API-9.5-1")
+def test_the_manifest_has_the_structure_of_the_draft() -> None:
+    redirect = Redirect(from_method="RESERVE", from_path="/room", to_method="BOOK")
+    policies = Policies(methods=MethodPolicy(disallow=("TRADE",), legacy=("GET",), redirects=(redirect,)))
+    manifest = build(ROOM, policies=policies).send("DISCOVER", "/").json
+    assert manifest["catalog_versions_supported"] == [manifest["catalog_version"]] == ["1.1.0"]
+    assert (manifest["agtp_version"], manifest["agtp_api_version"]) == ("1.0", "1.0")
+    assert manifest["server"] == {
+        "server_id": "test.example",
+        "domain": None,
+        "operator": "Test",
+        "contact": "ops@test.example",
+        "supported_features": [],
+        "issued": "2026-01-01T00:00:00Z",
+        "updated": "2026-01-01T00:00:00Z",
+    }
+    assert manifest.keys() >= {
+        *("document_version", "embedded_methods", "custom_methods", "endpoints", "agent_disclosure", "hosted_agents"),
+        *("agent_disclosure_notice", "apis", "hosted_protocols", "policies", "manifest_signature"),
+    }
+    assert manifest["policies"] == {
+        "wildcards_accepted": False,
+        "anonymous_discovery": True,
+        "scope_required_for_invocation": True,
+        "synthesis_enabled": False,
+        "max_synthesis_depth": 10,
+        "methods": {
+            "allow": "*",
+            "disallow": ["TRADE"],
+            "legacy": ["GET"],
+            "redirects": [{"from_method": "RESERVE", "from_path": "/room", "to_method": "BOOK"}],
+            "custom": [],
+        },
+    }
+
+
+@pytest.mark.requirement("API-8.2-2")
+def test_the_document_version_follows_the_content() -> None:
+    one = build(ROOM).send("DISCOVER", "/").json["document_version"]
+    again = build(ROOM).send("DISCOVER", "/").json["document_version"]
+    other = build(ROOM, make_endpoint("QUERY", "/menus", echo)).send("DISCOVER", "/").json["document_version"]
+    assert one == again != other
+    assert build(ROOM, document_version="v7").send("DISCOVER", "/").json["document_version"] == "v7"
+
+
+@pytest.mark.requirement("API-8.5-1", "API-8.5-2", "API-8.5-3")
+def test_hosted_agents_are_shown_as_far_as_the_disclosure_goes() -> None:
+    agent = Agent(agent_id=AGENT, name="concierge", description="Helps guests.")
+    shown = [{"agent_id": AGENT, "name": "concierge", "description": "Helps guests."}]
+    for disclosure, agents in (("public", shown), ("authenticated", []), ("private", [])):
+        manifest = build(agents=(agent,), agent_disclosure=disclosure).send("DISCOVER", "/").json
+        assert (manifest["agent_disclosure"], manifest["hosted_agents"]) == (disclosure, agents)
+    # An Agent-ID header alone verifies nothing.
+    bench = build(agents=(agent,), agent_disclosure="authenticated")
+    assert bench.send("DISCOVER", "/", {"target": "manifest"}, agent_id=AGENT).json["hosted_agents"] == []
