@@ -1,0 +1,56 @@
+"""The example hotel conforms: the checks against the real server, over a real socket."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from bespeak.conformance.check import Verdict
+from bespeak.conformance.report import ITEMS, Report
+from bespeak.conformance.run import run_conformance
+from bespeak.server.assembly import assemble
+from bespeak.server.target import load_target
+from bespeak.transports.agtp_server import AgtpServer
+
+pytestmark = pytest.mark.anyio
+
+HOTEL = Path(__file__).resolve().parents[2] / "examples" / "hotel"
+
+
+@pytest.fixture(params=["", "app.py"], ids=["toml", "python"])
+async def report(request: pytest.FixtureRequest) -> AsyncIterator[Report]:
+    target = load_target(str(HOTEL / request.param))
+    server = AgtpServer(assemble(target.service, base=target.base).dispatcher)
+    [(host, port), *_] = await server.start("127.0.0.1", 0)
+    try:
+        yield await run_conformance(f"agtp://{host}:{port}")
+    finally:
+        await server.close()
+
+
+@pytest.mark.requirement(
+    "API-13.1-1",
+    "API-13.1-2",
+    "API-13.1-3",
+    "API-13.1-4",
+    "API-13.1-5",
+    "API-13.1-6",
+    "API-13.1-7",
+    "API-13.1-8",
+    "API-13.1-9",
+    "API-13.1-10",
+    "API-13.1-11",
+    "API-13.1-12",
+    "API-13.1-13",
+)
+async def test_the_hotel_conforms_in_every_item(report: Report) -> None:
+    text = "\n".join(line for _, line in report.lines())
+    assert report.conforms, text
+    assert {item for item in ITEMS if report.verdict(item) not in (Verdict.PASS, Verdict.WARN)} == set(), text
+
+
+async def test_the_only_thing_the_hotel_could_do_better_is_to_sign_its_manifest(report: Report) -> None:
+    warned = [result.check.id for result in report.results if result.outcome.verdict is Verdict.WARN]
+    assert warned == ["13.1-05h"]
