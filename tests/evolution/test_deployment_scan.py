@@ -128,6 +128,15 @@ def test_a_recipe_step_on_a_path_with_a_new_verb_breaks() -> None:
     assert [conflict.kind for conflict in scan(recipes=(recipe(("QUERY", "/map")),))] == ["path"]
 
 
+def test_a_recipe_for_proposals_of_a_removed_method_or_a_leaking_path_breaks() -> None:
+    pattern = {"name_exact": "RENT", "path_exact": "/map"}
+    waiting = Recipe(name="cars", steps=(RecipeStep(method="BOOK"),), pattern=pattern)
+    assert found(scan(recipes=(waiting,))) == [
+        ("recipe", "RENT", "recipe cars, its pattern", True),
+        ("path", "MAP", "recipe cars, its pattern", True),
+    ]
+
+
 def test_allow_and_disallow_entries_that_would_be_skipped_are_told() -> None:
     conflicts = scan(policy=MethodPolicy(allow=("BOOK", "RENT"), disallow=("AUDITLOG", "PATCH")))
     assert found(conflicts) == [

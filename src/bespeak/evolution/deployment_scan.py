@@ -82,15 +82,7 @@ def _uses(endpoints: Iterable[Endpoint], recipes: Iterable[Recipe], policies: Po
     for endpoint in endpoints:
         yield from _endpoint_uses(endpoint)
     for recipe in recipes:
-        for number, step in enumerate(recipe.steps, 1):
-            yield _Use(
-                kind="recipe",
-                artefact=f"recipe {recipe.name}, step {number} ({_pair(step.method, step.path)})",
-                method=step.method,
-                path=step.path,
-                if_removed="the recipe can no longer run.",
-                location=recipe.location,
-            )
+        yield from _recipe_uses(recipe)
     yield from _policy_uses(policies)
 
 
@@ -111,6 +103,28 @@ def _endpoint_uses(endpoint: Endpoint) -> Iterator[_Use]:
             if_removed="callers are sent to a method that no longer exists.",
             breaks=False,
             location=endpoint.location,
+        )
+
+
+def _recipe_uses(recipe: Recipe) -> Iterator[_Use]:
+    for number, step in enumerate(recipe.steps, 1):
+        yield _Use(
+            kind="recipe",
+            artefact=f"recipe {recipe.name}, step {number} ({_pair(step.method, step.path)})",
+            method=step.method,
+            path=step.path,
+            if_removed="the recipe can no longer run.",
+            location=recipe.location,
+        )
+    if recipe.pattern:
+        yield _Use(
+            kind="recipe",
+            artefact=f"recipe {recipe.name}, its pattern",
+            method=recipe.pattern.get("name_exact"),
+            path=recipe.pattern.get("path_exact"),
+            if_removed="proposals of it are refused before the recipe is looked at.",
+            calls=False,
+            location=recipe.location,
         )
 
 
