@@ -144,6 +144,8 @@ def test_allow_and_disallow_entries_that_would_be_skipped_are_told() -> None:
         ("policy", "AUDITLOG", "policies.methods.disallow", True),
     ]
     assert all("skipped" in conflict.message for conflict in conflicts)
+    assert conflicts[0].help.startswith("Drop the entry, or list RENT in policies.methods.custom")
+    assert conflicts[1].help.startswith("Name LOG in its place, drop the entry, or list AUDITLOG")
 
 
 @pytest.mark.parametrize(

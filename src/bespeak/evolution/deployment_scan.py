@@ -164,6 +164,8 @@ def _redirect_uses(redirect: Redirect) -> Iterator[_Use]:
 
 def _removal(use: _Use, verb: Verb, version: str) -> Conflict:
     instead = f"Use {verb.successor} in its place" if verb.successor else "Choose another verb"
+    if use.kind == "policy":
+        instead = f"Name {verb.successor} in its place, drop the entry" if verb.successor else "Drop the entry"
     return Conflict(
         kind=use.kind,
         method=verb.name,
