@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import click
-import msgspec
 from rich.text import Text
 
 from bespeak.catalog.bundled import DEFAULT_VERSION, open_catalog, versions_with
 from bespeak.catalog.catalog import Catalog, Verb
 from bespeak.cli.catalog_diff import catalog_diff, line, print_findings, print_lines
+from bespeak.cli.console import print_json
 
 _version_option = click.option(
     "--version",
@@ -44,7 +43,7 @@ def list_verbs(category: str | None, reference: str, as_json: bool) -> None:
     verbs = chosen.verbs.values() if category is None else chosen.verbs_in(category)
     ordered = sorted(verbs, key=lambda verb: verb.name)
     if as_json:
-        _print_json({"version": chosen.version, "verbs": [verb.to_json() for verb in ordered]})
+        print_json({"version": chosen.version, "verbs": [verb.to_json() for verb in ordered]})
         return
     print_lines(_list_lines(ordered))
 
@@ -62,7 +61,7 @@ def show(verb: str, reference: str, as_json: bool) -> None:
         click.get_current_context().exit(1)
     embedded = found.name in chosen.embedded
     if as_json:
-        _print_json({"version": chosen.version, **found.to_json(), "embedded": embedded})
+        print_json({"version": chosen.version, **found.to_json(), "embedded": embedded})
         return
     print_lines(_show_lines(found, chosen.version, embedded=embedded))
 
@@ -116,7 +115,3 @@ def _unknown(text: str, chosen: Catalog) -> str:
         return f"{told} It is in {', '.join(elsewhere)}."
     near = chosen.near(text)
     return f"{told} Did you mean {' or '.join(near)}?" if near else f"{told} See `bespeak catalog list`."
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-import msgspec
-from rich.console import Console
 from rich.text import Text
 
 from bespeak.catalog.bundled import open_catalog
 from bespeak.catalog.catalog import Verb
+from bespeak.cli.console import console, print_json
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.evolution.catalog_diff import CatalogDiff, VerbChange, diff_catalogs
 from bespeak.evolution.deployment_scan import Conflict, scan_deployment
@@ -68,7 +67,7 @@ def _compare(old: str, new: str, deployment: Path | None, *, as_json: bool) -> i
         conflicts, found = _scan(deployment, diff)
         findings += found
     if as_json:
-        click.echo(_document(diff, conflicts, findings))
+        print_json(_document(diff, conflicts, findings))
     else:
         print_findings(findings)
         if diff is not None:
@@ -89,14 +88,13 @@ def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[Conflict], list[Dia
     return scan_deployment(deployed.endpoints, deployed.recipes, deployed.policies, diff), findings
 
 
-def _document(diff: CatalogDiff | None, conflicts: list[Conflict] | None, findings: list[Diagnostic]) -> str:
-    document: dict[str, Any] = {
+def _document(diff: CatalogDiff | None, conflicts: list[Conflict] | None, findings: list[Diagnostic]) -> dict[str, Any]:
+    return {
         "diff": diff.to_json() if diff is not None else None,
         "conflicts": [conflict.to_json() for conflict in conflicts] if conflicts is not None else None,
         "breaking": any(conflict.breaking for conflict in conflicts or ()),
         "findings": findings,
     }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
 
 
 def print_findings(findings: Iterable[Diagnostic]) -> None:
@@ -107,7 +105,7 @@ def print_findings(findings: Iterable[Diagnostic]) -> None:
 
 def print_lines(lines: Iterable[Text]) -> None:
     """Styled lines: coloured in a terminal, plain text in a pipe, never cut or wrapped to a width."""
-    Console(highlight=False).print(Text("\n").join(lines), soft_wrap=True)
+    console().print(Text("\n").join(lines))
 
 
 def line(*parts: str | tuple[str, str]) -> Text:
