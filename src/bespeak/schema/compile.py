@@ -62,11 +62,12 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator | SchemaFault:
     """The validator of a schema, or what is wrong with it. Equal schemas share one validator."""
     try:
         key = msgspec.json.encode(schema)
-        plain = msgspec.json.decode(key) if key not in _cache else None
+        known = _cache.get(key)
+        if known is not None:
+            return known
+        plain = msgspec.json.decode(key)
     except (TypeError, ValueError, RecursionError) as error:
         return SchemaFault("", f"the schema is not JSON: {error}")
-    if plain is None:
-        return _cache[key]
     fault = _check(plain)
     if fault is not None:
         return fault

@@ -27,5 +27,5 @@ def pointer(parts: Iterable[str | int]) -> str:
 
 
 def shorten(text: str) -> str:
-    """A message short enough to read: values quoted in it can be as long as the document they come from."""
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    """A message short enough to read: a value quoted in it can be as long as a body, and the end says what is wrong."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 101]}…{text[-100:]}"
