@@ -85,3 +85,9 @@ def main() -> NoReturn:
     except BespeakError as error:
         click.echo(f"bespeak: {error}", err=True)
         sys.exit(EXIT_UNUSABLE)
+    except Exception as error:
+        if os.environ.get("BESPEAK_DEBUG"):
+            raise
+        click.echo(f"bespeak: internal error: {type(error).__name__}: {error}", err=True)
+        click.echo("This is a defect of bespeak. BESPEAK_DEBUG=1 shows the trace to report it with.", err=True)
+        sys.exit(EXIT_UNUSABLE)

@@ -33,9 +33,7 @@ async def serve(
     server = AgtpServer(
         assembled.dispatcher,
         limits=Limits(body=settings.max_body),
-        timeouts=Timeouts(
-            idle=settings.idle_timeout, read=settings.read_timeout, drain=settings.drain_timeout
-        ),
+        timeouts=Timeouts(idle=settings.idle_timeout, read=settings.read_timeout, drain=settings.drain_timeout),
         max_connections=settings.max_connections,
     )
     addresses = await server.start(settings.address.host, settings.address.port, ssl=context, reuse_port=reuse_port)

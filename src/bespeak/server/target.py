@@ -61,11 +61,21 @@ def _load_deployment(path: Path) -> Target:
     service = _bind_functions(deployment)
     if deployment.server.app is not None:
         module, _, name = deployment.server.app.partition(":")
-        app = _app_in(_import_module(module), name or "app").service()
-        service = replace(
-            service, endpoints=(*service.endpoints, *app.endpoints), resources=(*service.resources, *app.resources)
-        )
+        service = _join(service, _app_in(_import_module(module), name or "app").service(), deployment.server)
     return Target(service, deployment.root, deployment.server, findings)
+
+
+def _join(files: Service, app: Service, document: ServerDocument) -> Service:
+    """An app inside a deployment: its endpoints join those of the files, its settings yield to what a file says."""
+    return replace(
+        files,
+        identity=files.identity if document.identity is not None else app.identity,
+        policies=files.policies if "policies" in document.given else app.policies,
+        catalog=document.catalog or app.catalog,
+        endpoints=(*files.endpoints, *app.endpoints),
+        resources=(*files.resources, *app.resources),
+        wildcard_handler=files.wildcard_handler or app.wildcard_handler,
+    )
 
 
 def _bind_functions(deployment: Deployment) -> Service:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from typing import Any
 
 from bespeak.errors import ConfigError
 from bespeak.server.address import Address
@@ -42,9 +41,9 @@ class Workers:
         """Start all, announce once, restart the fallen, end all on SIGTERM or SIGINT. The exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
-        self._processes = [self._start() for _ in range(self._settings.workers)]
-        if any(process is None for process in self._processes):
-            return self._end(2)
+        for _ in range(self._settings.workers):
+            if not self._start():
+                return self._end(2)
         ready(self._settings.address.host, self._settings.address.port)
         while not self._stopping:
             wait([process.sentinel for process in self._processes], timeout=1.0)
@@ -52,7 +51,8 @@ class Workers:
                 return self._end(2)
         return self._end(0)
 
-    def _start(self) -> Any:
+    def _start(self) -> bool:
+        """Start one worker and wait until it accepts; False if it died before."""
         receiver, sender = self._context.Pipe(duplex=False)
         process = self._context.Process(target=self._main, args=(self._settings, self._updated, sender), daemon=True)
         process.start()
@@ -61,39 +61,34 @@ class Workers:
             receiver.recv()
         except EOFError:  # it died before it was ready; it has said why
             process.join()
-            return None
+            return False
         finally:
             receiver.close()
-        return process
+        self._processes.append(process)
+        return True
 
     def _replace_fallen(self) -> bool:
-        for index, process in enumerate(self._processes):
-            if process.is_alive():
-                continue
+        for process in [process for process in self._processes if not process.is_alive()]:
+            self._processes.remove(process)
             _log.error("worker %s ended with code %s; starting another", process.pid, process.exitcode)
             now = time.monotonic()
             self._restarts = [moment for moment in self._restarts if now - moment < 60] + [now]
             if len(self._restarts) > _RESTARTS_PER_MINUTE:
                 _log.error("more than %s workers fell within a minute; stopping", _RESTARTS_PER_MINUTE)
                 return False
-            started = self._start()
-            if started is None:
+            if not self._start():
                 return False
-            self._processes[index] = started
         return True
 
     def _stop(self, *_: object) -> None:
         self._stopping = True
         for process in self._processes:
-            if process is not None and process.is_alive():
-                process.terminate()
+            process.terminate()
 
     def _end(self, code: int) -> int:
         self._stop()
         deadline = time.monotonic() + self._settings.drain_timeout + 5
         for process in self._processes:
-            if process is None:
-                continue
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
                 process.kill()

@@ -1,0 +1,143 @@
+"""`bespeak call`: one call of an endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.text import Text
+
+from bespeak.cli.console import console, print_json
+from bespeak.cli.service import open_service, service_options
+from bespeak.client.reply import Reply
+from bespeak.client.service import ServiceClient
+from bespeak.errors import BespeakError
+
+_CONVERTED = ("integer", "number", "boolean", "array", "object")
+
+
+@click.command()
+@click.argument("service")
+@click.argument("method")
+@click.argument("path")
+@click.argument("fields", nargs=-1, metavar="[KEY=VALUE | KEY:=JSON]...")
+@click.option("-d", "--data", metavar="JSON", help="The input as a JSON object; @FILE reads a file, - standard input.")
+@click.option("--task-id", help="Task-ID header, echoed by the service.")
+@service_options
+def call(
+    *,
+    service: str,
+    method: str,
+    path: str,
+    fields: tuple[str, ...],
+    data: str | None,
+    task_id: str | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Call METHOD on PATH of SERVICE and print what comes back.
+
+    KEY=VALUE is text, or what the endpoint's schema asks for; KEY:=JSON is any JSON value.
+    The exit code is 0 when the call was carried out and 1 when the service refused.
+
+    \b
+    bespeak call agtp://127.0.0.1 QUERY /rooms beds=2
+    bespeak call agtp://127.0.0.1 BOOK /room -d @booking.json --agent-id ID --scope booking:room
+    """
+    given = _read_data(data)
+
+    async def run() -> Reply:
+        async with open_service(service, **options) as client:
+            whole = await _with_fields(client, method.upper(), path, given, fields) if fields else given
+            return await client.request(method.upper(), path, whole, task_id=task_id)
+
+    reply = asyncio.run(run())
+    if as_json:
+        print_json(
+            {"status": reply.status, "reason": reply.reason, "headers": dict(reply.headers), "body": reply.json()}
+        )
+    else:
+        _print(reply)
+    return 0 if reply.ok else 1
+
+
+async def _with_fields(
+    client: ServiceClient, method: str, path: str, given: dict[str, Any] | None, fields: tuple[str, ...]
+) -> dict[str, Any]:
+    types = await _property_types(client, method, path)
+    return {**(given or {}), **dict(_read_field(field, types) for field in fields)}
+
+
+def _read_data(data: str | None) -> dict[str, Any] | None:
+    if data is None:
+        return None
+    try:
+        text = sys.stdin.read() if data == "-" else Path(data[1:]).read_text("utf-8") if data[:1] == "@" else data
+        value = msgspec.json.decode(text)
+    except OSError as error:
+        raise click.BadParameter(f"{data[1:]}: {error.strerror}", param_hint="-d") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise click.BadParameter(f"not JSON: {error}", param_hint="-d") from error
+    if not isinstance(value, dict):
+        raise click.BadParameter('the input is a JSON object, like {"beds": 2}', param_hint="-d")
+    return value
+
+
+async def _property_types(client: ServiceClient, method: str, path: str) -> Mapping[str, Any]:
+    """What the manifest says of the endpoint's properties; nothing when it cannot be read."""
+    try:
+        endpoint = (await client.discover()).endpoint(method, path)
+    except BespeakError:
+        return {}
+    properties = endpoint.input_schema.get("properties") if endpoint is not None else None
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def _read_field(field: str, properties: Mapping[str, Any]) -> tuple[str, Any]:
+    name, mark, text = field.partition("=")
+    if not mark or not name.rstrip(":"):
+        raise click.BadParameter(f"{field!r} is neither KEY=VALUE nor KEY:=JSON", param_hint="KEY=VALUE")
+    explicit = name.endswith(":")
+    name = name.removesuffix(":")
+    schema = properties.get(name)
+    wanted = schema.get("type") if isinstance(schema, Mapping) else None
+    if not explicit and wanted not in _CONVERTED:
+        return name, text
+    try:
+        return name, msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        if explicit:
+            raise click.BadParameter(f"{text!r} is not JSON: {error}", param_hint=f"{name}:=JSON") from error
+        return name, text
+
+
+def _print(reply: Reply) -> None:
+    aside = console(stderr=True)
+    for advisory in reply.warnings:
+        successor = f"; use {advisory.successor}" if advisory.successor else ""
+        removed = f"; removed in {advisory.removed_in}" if advisory.removed_in else ""
+        what = "verb" if advisory.about == "catalog" else "endpoint"
+        aside.print(Text(f"warning: this {what} is {advisory.kind}{successor}{removed}", "yellow"))
+    if reply.ok:
+        print_json(reply.output)
+        return
+    error = reply.error
+    aside.print(Text(f"{reply.status} {reply.reason}", "bold red"))
+    if error is None:
+        return
+    aside.print(Text(f"{error.code}: {error.message}"))
+    for violation in error.members.get("violations") or ():
+        if isinstance(violation, Mapping):
+            aside.print(Text(f"  {violation.get('pointer') or '(input)'}: {violation.get('message')}"))
+    if error.details:
+        aside.print(Text(f"details: {msgspec.json.encode(error.details).decode()}"))
+    missing = error.members.get("missing_scopes")
+    if isinstance(missing, list):
+        aside.print(Text(f"help: declare the authority with {' '.join(f'--scope {scope}' for scope in missing)}"))
+    elif error.members.get("type") == "credentials-missing":
+        aside.print(Text("help: say who calls with --agent-id and what may be done with --scope"))

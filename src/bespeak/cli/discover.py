@@ -1,0 +1,90 @@
+"""`bespeak discover`: what a service offers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import click
+from rich.text import Text
+
+from bespeak.cli.console import console, print_json
+from bespeak.cli.service import open_service, service_options
+from bespeak.client.service import ServiceClient
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.manifest_json import ManifestDocument
+
+_METHOD = "bold cyan"
+_QUIET = "dim"
+
+
+@click.command()
+@click.argument("service")
+@click.option("--methods", is_flag=True, help="Only the compact inventory of DISCOVER /methods.")
+@service_options
+def discover(service: str, methods: bool, as_json: bool, **options: Any) -> None:
+    """Show what SERVICE offers: its manifest, or with --methods the list of its endpoints.
+
+    SERVICE is agtp://HOST[:4480], or a folder, a file or module:app that is read without being served.
+
+    \b
+    bespeak discover agtp://127.0.0.1
+    bespeak discover examples/hotel --json
+    """
+    asyncio.run(_discover(service, methods, as_json, options))
+
+
+async def _discover(service: str, methods: bool, as_json: bool, options: dict[str, Any]) -> None:
+    async with open_service(service, **options) as client:
+        if methods:
+            inventory = await client.methods()
+            if as_json:
+                print_json(inventory)
+            else:
+                _print_rows([(entry.method, entry.path, entry.description) for entry in inventory])
+            return
+        manifest = await client.discover()
+        if as_json:
+            print_json(manifest.raw)
+            return
+        out = console()
+        for line in _summary(manifest, client):
+            out.print(line)
+        own = [endpoint for endpoint in manifest.endpoints if endpoint.path not in ("/", "/methods")]
+        out.print()
+        _print_rows([(endpoint.method, endpoint.path, _about(endpoint)) for endpoint in own])
+        if len(own) < len(manifest.endpoints):
+            out.print(
+                Text(f"and {len(manifest.endpoints) - len(own)} built-in endpoints; --methods lists them too", _QUIET)
+            )
+
+
+def _summary(manifest: ManifestDocument, client: ServiceClient) -> Iterator[Text]:
+    server = manifest.server
+    yield Text.assemble((server.server_id, "bold"), f"  {server.operator}", (f"  {server.contact}", _QUIET))
+    yield Text(
+        f"AGTP {manifest.agtp_version}, AGTP-API {manifest.agtp_api_version}, catalog {manifest.catalog_version}, "
+        f"document {manifest.document_version}"
+    )
+    if client.signature is not None:
+        trust = " (key not pinned)" if client.signature.state == "valid" and not client.signature.trusted else ""
+        yield Text(f"signature {client.signature.state}{trust}")
+    for redirect in manifest.policies.methods.redirects:
+        source = f"{redirect.from_method} {redirect.from_path or '*'}"
+        yield Text(f"redirect {source} -> {redirect.to_method} {redirect.to_path or ''}".rstrip())
+
+
+def _about(endpoint: Endpoint) -> str:
+    notes = [endpoint.semantic.impact, *(f"needs {scope}" for scope in endpoint.required_scopes)]
+    if endpoint.deprecated is not None:
+        notes.append(endpoint.deprecated.warning())
+    return f"{endpoint.description}  [{', '.join(notes)}]"
+
+
+def _print_rows(rows: list[tuple[str, str, str]]) -> None:
+    out = console()
+    first = max((len(method) for method, _, _ in rows), default=0)
+    second = max((len(path) for _, path, _ in rows), default=0)
+    for method, path, text in rows:
+        out.print(Text.assemble((f"{method:<{first}}", _METHOD), f"  {path:<{second}}  {text}"))

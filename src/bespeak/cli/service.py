@@ -1,0 +1,68 @@
+"""The service a command talks to: its options, and the way from what was typed to an open client."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from bespeak.client.connect import connect
+from bespeak.client.service import ServiceClient
+from bespeak.errors import ConfigError
+from bespeak.server.local import connect_local
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--agent-id", metavar="ID", help="Call as this agent (64 hexadecimal digits)."),
+    click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="Authority to declare; repeatable."),
+    click.option("--tls", is_flag=True, help="TLS also to this machine."),
+    click.option("--ca-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Trust these CAs."),
+    click.option("--insecure", is_flag=True, help="Plain TCP also to a host that is not this machine."),
+    click.option(
+        "--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, help="Seconds for each request."
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
+)
+
+
+def service_options(command: Command) -> Command:
+    """The options of every command that talks to a service."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@asynccontextmanager
+async def open_service(
+    service: str,
+    *,
+    agent_id: str | None,
+    scopes: tuple[str, ...],
+    tls: bool,
+    ca_file: Path | None,
+    insecure: bool,
+    timeout: float,  # noqa: ASYNC109 - the deadline of each call
+) -> AsyncIterator[ServiceClient]:
+    """A live service by its URI, or one that is put together here from a folder, a file or module:app."""
+    tokens = [token for text in scopes for token in text.replace(",", " ").split()]
+    if service.startswith("agtp://"):
+        async with connect(
+            service,
+            agent_id=agent_id,
+            scopes=tokens,
+            tls=tls,
+            ca_file=ca_file,
+            insecure=insecure,
+            timeout=timeout,
+        ) as client:
+            yield client
+    elif "://" in service:
+        raise ConfigError(
+            f"{service!r} is no service this version can reach: give agtp://HOST[:PORT], a folder or a file"
+        )
+    else:
+        yield connect_local(service, agent_id=agent_id, scopes=tokens, timeout=timeout)
