@@ -1,4 +1,4 @@
-"""Whether a connection is encrypted, and whom it trusts."""
+"""Whether a connection is encrypted."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bespeak.client.locator import Locator
 from bespeak.errors import ConfigError
+from bespeak.transports.tls import client_context
 
 
 def choose_tls(
@@ -19,21 +20,12 @@ def choose_tls(
 ) -> ssl.SSLContext | None:
     """The TLS settings for a host, or None for plain TCP.
 
-    Core 1 demands TLS 1.3. Loopback hosts get plain TCP unless `tls` or `ca_file` is given, as no network stands
-    between; any other host gets plain TCP only with `insecure`.
+    Loopback hosts get plain TCP unless `tls` or `ca_file` is given, as no network stands between; any other host gets
+    plain TCP only with `insecure`.
     """
     wanted = tls or ca_file is not None
     if insecure and wanted:
         raise ConfigError("insecure means plain TCP, and tls or ca_file means TLS: give one of them.")
     if insecure or (locator.is_loopback and not wanted):
         return None
-    try:
-        context = ssl.create_default_context(cafile=ca_file)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"The CA file {str(ca_file)!r} cannot be used: {error}") from error
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.set_alpn_protocols(["agtp"])
-    if not verify:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
+    return client_context(ca_file, verify=verify)

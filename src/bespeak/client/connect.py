@@ -1,0 +1,66 @@
+"""`connect` and `connect_sync`: from a URI to a service that can be called."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from joserfc.jwk import OKPKey
+
+from bespeak.client.locator import parse_uri
+from bespeak.client.retry import RetryPolicy
+from bespeak.client.sender import Sender
+from bespeak.client.service import ServiceClient
+from bespeak.client.synchronous import blocking
+from bespeak.client.tls import choose_tls
+from bespeak.errors import ConfigError
+from bespeak.projections.manifest_signature import KeyFault, parse_key
+from bespeak.transports.agtp_client import Pool
+
+
+@asynccontextmanager
+async def connect(
+    uri: str,
+    *,
+    agent_id: str | None = None,
+    scopes: Iterable[str] = (),
+    timeout: float = 30.0,  # noqa: ASYNC109 - the deadline of each call, retries included
+    tls: bool = False,
+    ca_file: str | Path | None = None,
+    verify: bool = True,
+    insecure: bool = False,
+    signing_key: str | None = None,
+    pool_size: int = 8,
+    retry: RetryPolicy | None = None,
+) -> AsyncIterator[ServiceClient]:
+    """A service by its URI, `agtp://host[:port]` or `agtp://<agent-id>@host[:port]`.
+
+    Connections are opened when needed, at most `pool_size`, and closed at the end of the block. TLS is used for every
+    host but the loopback ones, where `tls` or `ca_file` asks for it; `insecure` means plain TCP, `verify=False` TLS
+    with whoever answers. `signing_key` is the public key, PEM or JWK, that the service's manifest should be signed by.
+    """
+    locator = parse_uri(uri)
+    context = choose_tls(locator, tls=tls, ca_file=ca_file, verify=verify, insecure=insecure)
+    pool = Pool(locator.host, locator.port, ssl=context, size=pool_size, connect_timeout=timeout)
+    sender = Sender(pool, locator, timeout=timeout, retry=retry or RetryPolicy(), secure=context is not None)
+    try:
+        service = ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes, signing_key=_read_key(signing_key))
+        if locator.agent_id is not None:
+            await service.identify()
+        yield service
+    finally:
+        await sender.close()
+
+
+connect_sync = blocking(connect)
+"""`connect` for a plain `with` block: the same options, and methods that block."""
+
+
+def _read_key(text: str | None) -> OKPKey | None:
+    if text is None:
+        return None
+    key = parse_key(text)
+    if isinstance(key, KeyFault):
+        raise ConfigError(f"The signing key cannot be used: {key.message}.")
+    return key

@@ -1,0 +1,88 @@
+"""One request to a service and its response: the deadline, the retries, and what broke in words."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from typing import Protocol
+
+from bespeak import status
+from bespeak.client.errors import CallTimeoutError, UnreachableError
+from bespeak.client.locator import Locator
+from bespeak.client.retry import RetryPolicy
+from bespeak.errors import RemoteProtocolError
+from bespeak.wire.messages import ResponseMessage
+from bespeak.wire.writer import Pairs
+
+
+class Exchanger(Protocol):
+    """Carries one request to the service: a pool of connections, or a handler in the same process."""
+
+    async def request(
+        self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
+    ) -> ResponseMessage:
+        """The response to a request; raises OSError or RemoteProtocolError when there is none.
+
+        `retry` allows to send it again at once when a kept connection turns out to be dead.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give up the connections."""
+        ...
+
+
+class Sender:
+    """Sends to one service."""
+
+    def __init__(
+        self, exchanger: Exchanger, locator: Locator, *, timeout: float, retry: RetryPolicy, secure: bool = False
+    ) -> None:
+        self._exchanger = exchanger
+        self._locator = locator
+        self._timeout = timeout
+        self._retry = retry
+        self._secure = secure
+        self._answered = False
+
+    async def send(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
+    ) -> ResponseMessage:
+        """The response, whatever its status. A repeatable request is sent again after a broken connection or a 503."""
+        attempts = self._retry.attempts if repeatable else 1
+        failures = 0
+        try:
+            async with asyncio.timeout(self._timeout):
+                while True:
+                    last = failures + 1 >= attempts
+                    try:
+                        message = await self._exchanger.request(method, target, headers.items(), body, retry=repeatable)
+                        self._answered = True
+                        if last or message.status != status.UNAVAILABLE:
+                            return message
+                    except (OSError, RemoteProtocolError) as error:
+                        # A failed handshake fails again: the peer speaks another protocol, or is not trusted.
+                        if last or isinstance(error, ssl.SSLError):
+                            raise UnreachableError(f"{method} {target[:120]}: {self._explain(error)}") from error
+                    failures += 1
+                    await asyncio.sleep(self._retry.delay(failures))
+        except TimeoutError as error:
+            place = f"{method} {target[:120]} at {self._locator}"
+            raise CallTimeoutError(f"{place}: no reply within {self._timeout:g} seconds.") from error
+
+    async def close(self) -> None:
+        """Give up the connections."""
+        await self._exchanger.close()
+
+    def _explain(self, error: OSError | RemoteProtocolError) -> str:
+        """What broke, and which option may help if it looks as if the two sides speak different protocols."""
+        what = f"{self._locator} gives no reply: {str(error).rstrip('.') or type(error).__name__}."
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"{what} Give the authority that issued its certificate as ca_file."
+        broken = isinstance(error, ssl.SSLError | RemoteProtocolError | ConnectionResetError | ConnectionAbortedError)
+        if self._answered or not broken:
+            return what
+        if self._secure:
+            return f"{what} If it speaks plain TCP, say insecure=True."
+        return f"{what} If it speaks TLS, say tls=True or give its ca_file."

@@ -1,0 +1,204 @@
+"""A service from the agent's side: discover, call, and read every refusal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+from joserfc.jwk import OKPKey
+
+from bespeak import status
+from bespeak.catalog.bundled import DEFAULT_VERSION, bundled_versions
+from bespeak.catalog.version import common_version
+from bespeak.client.errors import IdentityMismatchError, NoCommonCatalogError, error_of
+from bespeak.client.inventory import InventoryEntry, parse_inventory
+from bespeak.client.locator import Locator
+from bespeak.client.reply import Reply
+from bespeak.client.retry import Idempotency
+from bespeak.client.sender import Sender
+from bespeak.documents.manifest_json import ManifestDocument, parse_manifest
+from bespeak.errors import ConfigError, RemoteProtocolError
+from bespeak.exchange.headers import MEDIA_AGTP, MEDIA_IDENTITY
+from bespeak.exchange.principal import is_canonical_id
+from bespeak.exchange.scope import is_scope_token
+from bespeak.projections.manifest_signature import SignatureVerdict, verify_manifest
+
+_log = logging.getLogger(__name__)
+
+_API_VERSION: Final = "agtp-api-version"
+
+
+class ServiceClient:
+    """One service, called in the name of one agent. Made by `bespeak.connect`."""
+
+    def __init__(
+        self,
+        sender: Sender,
+        locator: Locator,
+        *,
+        agent_id: str | None = None,
+        scopes: Iterable[str] = (),
+        signing_key: OKPKey | None = None,
+    ) -> None:
+        self.locator = locator
+        self.manifest: ManifestDocument | None = None
+        """The manifest last read, or None before `discover`."""
+        self.signature: SignatureVerdict | None = None
+        """What that manifest's signature is worth."""
+        self.catalog_version: str | None = None
+        """The catalog version both sides know (AGTP-API 4.6); None before `discover`, or if there is none."""
+        self._sender = sender
+        self._agent_id = _checked_agent(agent_id or locator.agent_id)
+        self._scopes = _join_scopes(scopes)
+        self._signing_key = signing_key
+        self._idempotency = Idempotency()
+        self._etag: str | None = None
+        self._api_version: str | None = None
+        self._stale = False
+        self._discovering = asyncio.Lock()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        input: Mapping[str, Any] | None = None,  # noqa: A002 - the draft's word
+        *,
+        query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        scopes: Iterable[str] | None = None,
+        task_id: str | None = None,
+    ) -> Reply:
+        """Send one request and give its reply, whatever its status.
+
+        Raises UnreachableError or CallTimeoutError when there is none. `scopes` narrows the client's own for this
+        request; `headers` replaces those the client would send.
+        """
+        if self._stale:
+            await self.discover()
+        body = b"" if input is None else msgspec.json.encode(input)
+        standard = {
+            "Agent-ID": self._agent_id,
+            "Authority-Scope": self._scopes if scopes is None else _join_scopes(scopes),
+            "Task-ID": task_id,
+            "Content-Type": MEDIA_AGTP if body else None,
+        }
+        target = path + _encode_query(path, query)
+        return await self._send(method, target, _merge_headers(standard, headers or {}), body)
+
+    async def call(self, method: str, path: str, /, **input: Any) -> Any:  # noqa: A002 - the draft's word
+        """The output of an endpoint. Raises the ServiceError of the status when the service refuses."""
+        if self.manifest is not None and self.catalog_version is None:
+            offered = ", ".join(self.manifest.catalog_versions_supported)
+            raise NoCommonCatalogError(
+                f"{self.locator} validates by catalog {offered}; this client knows {', '.join(bundled_versions())}."
+            )
+        reply = await self.request(method, path, input or None)
+        if not reply.ok:
+            raise error_of(reply)
+        return reply.output
+
+    async def discover(self, *, refresh: bool = False) -> ManifestDocument:
+        """The service's manifest: read once, then only asked for again on `refresh` or when the server has changed."""
+        async with self._discovering:
+            if self.manifest is not None and not (refresh or self._stale):
+                return self.manifest
+            # AGTP-API 8.10: the absence of Agent-ID asks for the manifest.
+            condition = {"If-None-Match": self._etag} if self._etag is not None else {}
+            reply = await self._send("DISCOVER", "/", condition)
+            self._stale = False
+            if reply.status == status.NOT_MODIFIED and self.manifest is not None:
+                return self.manifest
+            if not reply.ok:
+                raise error_of(reply)
+            self.manifest = self._adopt(reply)
+            self._etag = reply.headers.get("etag")
+            return self.manifest
+
+    async def methods(self) -> list[InventoryEntry]:
+        """What the service offers, in short (AGTP-API 5.8). The contracts are in the manifest."""
+        return parse_inventory(await self.call("DISCOVER", "/methods"))
+
+    async def identify(self) -> dict[str, Any]:
+        """The identity document of the agent the URI names. Raises IdentityMismatchError if the host gives another."""
+        wanted = self.locator.agent_id
+        if wanted is None:
+            raise ConfigError(f"{self.locator} names no agent; write agtp://<agent-id>@host.")
+        reply = await self.request("DESCRIBE", "/", headers={"Agent-ID": wanted, "Accept": MEDIA_IDENTITY})
+        if not reply.ok:
+            raise error_of(reply)
+        document = reply.output
+        found = document.get("agent_id") if isinstance(document, dict) else None
+        if found != wanted:
+            # Core 3, form 1a: the host is only a hint, and this one is wrong.
+            raise IdentityMismatchError(f"{self.locator} answered with the identity of {str(found)[:80]!r}.")
+        return dict(document)
+
+    async def close(self) -> None:
+        """Give up the connections."""
+        await self._sender.close()
+
+    def _adopt(self, reply: Reply) -> ManifestDocument:
+        manifest, findings = parse_manifest(reply.body)
+        if manifest is None:
+            raise RemoteProtocolError(f"{self.locator} gave a manifest that cannot be read: {findings[0]}")
+        verdict = verify_manifest(manifest.raw, self._signing_key)
+        if verdict.state != "valid" and verdict != self.signature:
+            # AGTP-API 8.8: warn, and go on; the signature alone is no reason to reject.
+            _log.warning(
+                "the manifest of %s has no good signature (%s): %s", self.locator, verdict.state, verdict.reason
+            )
+        self.signature = verdict
+        offered = manifest.catalog_versions_supported or (manifest.catalog_version,)
+        self.catalog_version = common_version(DEFAULT_VERSION, bundled_versions(), offered)
+        self._idempotency = Idempotency(
+            (endpoint.method, endpoint.path, endpoint.semantic.is_idempotent) for endpoint in manifest.endpoints
+        )
+        return manifest
+
+    async def _send(self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"") -> Reply:
+        repeatable = self._idempotency.may_repeat(method, target.partition("?")[0])
+        message = await self._sender.send(method, target, headers, body, repeatable=repeatable)
+        version = message.headers.get(_API_VERSION)
+        if version is not None and version != self._api_version:
+            # Core 2.4: the manifest must be read again before the next call.
+            self._stale = self._api_version is not None and self.manifest is not None
+            self._api_version = version
+        return Reply(message.status, message.reason, message.headers, message.body)
+
+
+def _checked_agent(agent_id: str | None) -> str | None:
+    if agent_id is not None and not is_canonical_id(agent_id):
+        raise ConfigError(f"An agent id is 64 lower-case hexadecimal digits, not {agent_id[:80]!r}.")
+    return agent_id
+
+
+def _join_scopes(scopes: Iterable[str]) -> str | None:
+    tokens = tuple(scopes)
+    for token in tokens:
+        if not is_scope_token(token):
+            raise ConfigError(f"{token[:80]!r} is no scope; a scope looks like booking:room.")
+    return ", ".join(tokens) or None
+
+
+def _merge_headers(standard: Mapping[str, str | None], special: Mapping[str, str]) -> dict[str, str]:
+    """The standard headers that have a value, without those the caller gives."""
+    given = {name.lower() for name in special}
+    kept = {name: value for name, value in standard.items() if value is not None and name.lower() not in given}
+    return {**kept, **special}
+
+
+def _encode_query(path: str, query: Mapping[str, Any] | None) -> str:
+    """Query parameters behind a path: texts as they are, other values as JSON; a space is %20 (RFC 3986)."""
+    if not query:
+        return ""
+    texts = (
+        (name, value if isinstance(value, str) else msgspec.json.encode(value).decode())
+        for name, value in query.items()
+    )
+    return ("&" if "?" in path else "?") + "&".join(
+        f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in texts
+    )
