@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bespeak.catalog.catalog import Catalog
+from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.policy import Policies
+from bespeak.lint.registration import check_endpoint
+
+Check = Callable[..., list[str]]
+
+
+@pytest.mark.requirement("API-13.2-5")
+@pytest.mark.parametrize("broken", [{"type": "nonsense"}, {"$ref": "https://example.com/x"}, {"pattern": "("}])
+def test_a_schema_that_is_none_is_refused(check: Check, broken: dict[str, Any]) -> None:
+    closed = {"type": "object", "properties": {"room_id": broken}, "additionalProperties": False}
+    assert check(input_schema=closed) == ["J601"]
+    assert check(output_schema=broken) == ["J601"]
+
+
+def test_a_schema_fault_points_into_the_endpoint(room: Endpoint, catalog: Catalog) -> None:
+    endpoint = replace(room, output_schema={"properties": {"a": {"type": "x"}}})
+    (finding,) = check_endpoint(endpoint, catalog, Policies())
+    assert finding.pointer == "/endpoint/output_schema/properties/a/type"
+
+
+@pytest.mark.requirement("API-6.3-1")
+@pytest.mark.parametrize("kind", ["array", None, ["object", "null"]])
+def test_an_input_is_an_object(check: Check, kind: Any) -> None:
+    schema = {"additionalProperties": False} if kind is None else {"type": kind, "additionalProperties": False}
+    assert check(input_schema=schema) == ["J602"]
+
+
+@pytest.mark.requirement("API-6.3-2", "API-13.3-1")
+@pytest.mark.parametrize("extra", [{}, {"additionalProperties": True}, {"additionalProperties": {"type": "string"}}])
+def test_an_input_is_closed(check: Check, extra: dict[str, Any]) -> None:
+    assert check(input_schema={"type": "object", **extra}) == ["J603"]
+
+
+@pytest.mark.requirement("API-6.3-3")
+def test_a_closed_output_is_a_warning(room: Endpoint, catalog: Catalog) -> None:
+    closed = replace(room, output_schema={"type": "object", "additionalProperties": False})
+    (finding,) = check_endpoint(closed, catalog, Policies())
+    assert (finding.rule, finding.severity) == ("J604", "warning")
+
+
+@pytest.mark.parametrize("name", ["", "room unavailable", "9lives", "a\n", "x" * 65, "naïve"])
+def test_an_error_has_a_name_that_is_an_identifier(check: Check, name: str) -> None:
+    assert check(errors=(DeclaredError(name),)) == ["J605"]
+
+
+def test_an_error_is_declared_once(check: Check) -> None:
+    assert check(errors=(DeclaredError("gone"), DeclaredError("gone", "again"))) == ["J606"]
+
+
+def test_an_endpoint_may_have_no_errors(check: Check) -> None:
+    assert check(errors=()) == []

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.lint.rule import Rule, brief
+from bespeak.lint.rules import RULES, handler, method, path, policy, schema, semantic
+from bespeak.source.span import Location
+
+
+def test_what_a_draft_demands_is_an_error_and_what_it_recommends_a_warning() -> None:
+    assert Rule("X1", "x", "MUST", "", "").severity == "error"
+    assert Rule("X1", "x", "SHOULD", "", "").severity == "warning"
+    assert Rule("X1", "x", "style", "", "").severity == "info"
+
+
+def test_a_finding_names_the_endpoint_its_place_and_what_to_do(room: Endpoint) -> None:
+    finding = method.SYNTAX.at(room, "/method", "it is wrong", "Do better.")
+    assert finding == Diagnostic(
+        "M201", "error", "BOOK /room: it is wrong", Location("room.toml", 1), "/endpoint/method", "Do better."
+    )
+
+
+def test_ids_are_unique_and_their_letter_is_the_concern() -> None:
+    letters = {method: "M2", path: "P3", semantic: "S4", schema: "J6", handler: "H7", policy: "Y8"}
+    every = [(rule, prefix) for module, prefix in letters.items() for rule in module.RULES]
+    assert len(RULES) == len(every)
+    for rule, prefix in every:
+        assert re.fullmatch(prefix + r"\d\d", rule.id)
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
+        assert rule.source
+        assert rule.summary.endswith(".")
+    assert len({rule.name for rule, _ in every}) == len(every)
+
+
+@pytest.mark.parametrize("value", ["x" * 20_000, list(range(5_000)), object()])
+def test_a_value_in_a_message_is_short(value: object) -> None:
+    assert len(brief(value)) < 200
