@@ -1,0 +1,110 @@
+"""However bytes are cut, both readers give the same events, raise nothing, and hold no more than their limits.
+
+`python fuzz/wire.py --seconds 60 --seed 7` mutates conversations at random and checks that sentence on each; it ends
+with 1 and the offending bytes when the sentence does not hold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+
+from bespeak.wire.limits import Limits
+from bespeak.wire.messages import CLOSED, Pause, WireFault
+from bespeak.wire.reader import Reader, RequestReader, ResponseReader
+
+LIMITS = Limits(line=64, head=256, headers=6, body=48)
+
+SEEDS = (
+    b"AGTP/1.0 DISCOVER /\r\n\r\n",
+    b"AGTP/1.0 QUERY\nAgent-ID: a\nContent-Length: 3\n\nabc",
+    b'AGTP/1.0 BOOK /room?x=1\r\nContent-Length: 12\r\nAuthority-Scope: booking:room\r\n\r\n{"a": "b"}\r\n',
+    b"AGTP/1.0 200 OK\r\nServer-ID: s\r\nContent-Length: 2\r\n\r\n{}",
+    b"AGTP/1.0 204 No Content\r\nContent-Length: 0\r\n\r\n",
+)
+TOKENS = (
+    b"\r\n", b"\n", b"\r", b"\r\n\r\n", b"\n\n", b" ", b":", b"#", b"?", b"\x00", b"\xff", b"\xc3\xa4", b"-1",
+    b"AGTP/1.0 ", b"AGTP/1.1 ", b"Content-Length: ", b"Content-Length: 1000000000000\r\n", b"Transfer-Encoding: x\r\n",
+    b"1" * 17, b"Agent-ID: b\r\n", b" folded\r\n", b"x" * 70, b"A: b\r\n" * 7,
+)  # fmt: skip
+
+
+def mutate(rng: random.Random) -> bytes:
+    """A few messages, pipelined and damaged."""
+    data = bytearray(b"".join(rng.choices(SEEDS, k=rng.randint(1, 4))))
+    for _ in range(rng.randint(0, 6)):
+        at = rng.randint(0, len(data))
+        match rng.randrange(4):
+            case 0:
+                data[at:at] = rng.choice(TOKENS)
+            case 1:
+                del data[at : at + rng.randint(1, 12)]
+            case 2:
+                data[at : at + 1] = bytes([rng.randrange(256)])
+            case _:
+                data[at:at] = data[at : at + rng.randint(1, 40)]
+    return bytes(data)
+
+
+def cut(data: bytes, rng: random.Random) -> list[bytes]:
+    """The same bytes in random pieces."""
+    pieces = []
+    while data:
+        size = rng.choice((1, 2, 3, 7, 40, 300))
+        pieces.append(data[:size])
+        data = data[size:]
+    return pieces
+
+
+def read(reader: Reader[object], pieces: list[bytes]) -> list[object]:
+    """Every event of the stream and of its end, up to the first fault."""
+    events: list[object] = []
+    for piece in [*pieces, None]:
+        if piece is None:
+            reader.receive_eof()
+        else:
+            reader.receive_data(piece)
+        while not isinstance(event := reader.next_event(), Pause):
+            events.append(event)
+            if isinstance(event, WireFault):
+                return events
+        bound = LIMITS.head + LIMITS.body + len(piece or b"")
+        if reader.buffered > bound:
+            raise AssertionError(f"{reader.buffered} bytes buffered, {bound} allowed")
+    return [*events, CLOSED]
+
+
+def check(data: bytes, rng: random.Random) -> None:
+    """Raise if the sentence at the top does not hold for this stream."""
+    pieces = cut(data, rng)
+    for role in (RequestReader, ResponseReader):
+        whole = read(role(LIMITS), [data] if data else [])
+        if read(role(LIMITS), pieces) != whole:
+            raise AssertionError(f"{role.__name__} depends on the cut {[len(piece) for piece in pieces]}")
+
+
+def main() -> int:
+    """Run until the time is over."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=None, help="repeat a run")
+    options = parser.parse_args()
+    seed = random.randrange(2**32) if options.seed is None else options.seed
+    rng = random.Random(seed)
+    end, streams = time.monotonic() + options.seconds, 0
+    while time.monotonic() < end:
+        data = mutate(rng)
+        try:
+            check(data, rng)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
+            print(f"seed {seed}, stream {streams}: {type(error).__name__}: {error}\n{data!r}")
+            return 1
+        streams += 1
+    print(f"seed {seed}: {streams} streams, the invariant holds")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+"""How much of a message is read before it is refused: the drafts set no limits, an open port needs them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """The largest message a reader accepts. Sizes are bytes as they stand on the wire, line ends included."""
+
+    line: int = 8192
+    """The start line."""
+    head: int = 65536
+    """Start line, headers and the blank line together."""
+    headers: int = 128
+    """Header lines."""
+    body: int = 8 * 1024 * 1024
+
+
+DEFAULT_LIMITS: Final = Limits()
