@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bespeak.conformance.check import Verdict
 from bespeak.conformance.report import ITEMS, Report
 from bespeak.conformance.run import run_conformance
+from bespeak.projections.manifest_signature import generate_key
 from bespeak.server.assembly import assemble
-from bespeak.server.target import load_target
+from bespeak.server.target import Target, load_target
 from bespeak.transports.agtp_server import AgtpServer
 
 pytestmark = pytest.mark.anyio
@@ -19,15 +20,18 @@ pytestmark = pytest.mark.anyio
 HOTEL = Path(__file__).resolve().parents[2] / "examples" / "hotel"
 
 
-@pytest.fixture(params=["", "app.py"], ids=["toml", "python"])
-async def report(request: pytest.FixtureRequest) -> AsyncIterator[Report]:
-    target = load_target(str(HOTEL / request.param))
-    server = AgtpServer(assemble(target.service, base=target.base).dispatcher)
+async def run(target: Target, **options: Any) -> Report:
+    server = AgtpServer(assemble(target.service, base=target.base, **options).dispatcher)
     [(host, port), *_] = await server.start("127.0.0.1", 0)
     try:
-        yield await run_conformance(f"agtp://{host}:{port}")
+        return await run_conformance(f"agtp://{host}:{port}")
     finally:
         await server.close()
+
+
+@pytest.fixture(params=["", "app.py"], ids=["toml", "python"])
+async def report(request: pytest.FixtureRequest) -> Report:
+    return await run(load_target(str(HOTEL / request.param)))
 
 
 @pytest.mark.requirement(
@@ -54,3 +58,10 @@ async def test_the_hotel_conforms_in_every_item(report: Report) -> None:
 async def test_the_only_thing_the_hotel_could_do_better_is_to_sign_its_manifest(report: Report) -> None:
     warned = [result.check.id for result in report.results if result.outcome.verdict is Verdict.WARN]
     assert warned == ["13.1-05h"]
+
+
+@pytest.mark.requirement("API-8.10-3")
+async def test_a_hotel_with_a_key_leaves_nothing_to_wish_for() -> None:
+    report = await run(load_target(str(HOTEL)), signing_key=generate_key())
+    assert report.conforms
+    assert not [result.check.id for result in report.results if result.outcome.verdict is Verdict.WARN]

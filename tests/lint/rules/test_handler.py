@@ -83,6 +83,7 @@ def test_an_external_service_without_an_error_map_is_a_warning(room: Endpoint, c
     assert (finding.rule, finding.severity) == ("H717", "warning")
 
 
+@pytest.mark.requirement("API-6.3-5", "API-12.1-2", "API-12.1-3")
 def test_a_composition_declares_composition_failed_and_a_known_recipe(room: Endpoint, catalog: Catalog) -> None:
     endpoint = replace(room, handler=Composition(recipe="audit"))
     assert [finding.rule for finding in check_endpoint(endpoint, catalog, Policies())] == ["H718", "H719"]
