@@ -1,177 +1,35 @@
-"""The client over real sockets, against scripted servers: what it sends, what it makes of answers and failures."""
+"""Discovering and calling: what the client sends, and what it makes of the answers."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
 import logging
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
-import trustme
+from tests.client.scripted import (
+    AGENT,
+    always,
+    endpoint,
+    in_turn,
+    manifest,
+    service_of,
+)
 
-from bespeak.client.connect import connect
 from bespeak.client.errors import (
     AuthorityMissingError,
     BusinessError,
-    CallTimeoutError,
-    IdentityMismatchError,
     NoCommonCatalogError,
     NotFoundError,
-    UnavailableError,
-    UnreachableError,
 )
 from bespeak.client.inventory import InventoryEntry
-from bespeak.client.retry import RetryPolicy
-from bespeak.client.service import ServiceClient
 from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.projections.manifest_signature import generate_key, public_jwk, sign_manifest
 
 pytestmark = pytest.mark.anyio
 
-AGENT = "ab" * 32
-AT_ONCE = RetryPolicy(attempts=3, first_delay=0, longest_delay=0)
 
-
-@dataclass
-class Seen:
-    """One request as the server got it."""
-
-    line: str
-    headers: dict[str, str]
-    body: bytes
-
-
-Script = Callable[[Seen, asyncio.StreamWriter], Awaitable[None] | None]
-
-
-@dataclass
-class Server:
-    """A scripted AGTP server on loopback."""
-
-    port: int
-    seen: list[Seen] = field(default_factory=list)
-    connections: int = 0
-    open: int = 0
-    most: int = 0
-
-    @property
-    def uri(self) -> str:
-        return f"agtp://127.0.0.1:{self.port}"
-
-
-@contextlib.asynccontextmanager
-async def serving(script: Script, tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
-    writers: set[asyncio.StreamWriter] = set()
-
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        server.connections += 1
-        server.open += 1
-        server.most = max(server.most, server.open)
-        writers.add(writer)
-        with contextlib.suppress(asyncio.IncompleteReadError, OSError, asyncio.LimitOverrunError):
-            while not writer.is_closing():
-                head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-                headers = {name.lower(): text.strip() for name, _, text in (line.partition(":") for line in head[1:-2])}
-                seen = Seen(head[0], headers, await reader.readexactly(int(headers.get("content-length", "0"))))
-                server.seen.append(seen)
-                waiting = script(seen, writer)
-                if waiting is not None:
-                    await waiting
-                await writer.drain()
-        writer.close()
-        server.open -= 1
-
-    listening = await asyncio.start_server(talk, "127.0.0.1", 0, ssl=tls)
-    server = Server(listening.sockets[0].getsockname()[1])
-    try:
-        yield server
-    finally:
-        listening.close()
-        for writer in writers:
-            writer.close()
-
-
-def write(writer: asyncio.StreamWriter, status: int, body: Any = None, **headers: str) -> None:
-    content = b"" if body is None else json.dumps(body).encode()
-    lines = [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
-    head = [f"AGTP/1.0 {status} Reason", f"Content-Length: {len(content)}", *lines, "", ""]
-    writer.write("\r\n".join(head).encode() + content)
-
-
-def always(status: int, body: Any = None, **headers: str) -> Script:
-    return lambda seen, writer: write(writer, status, body, **headers)
-
-
-def in_turn(*scripts: Script) -> Script:
-    """One script for each request; the last one goes on."""
-    waiting = list(scripts)
-
-    def script(seen: Seen, writer: asyncio.StreamWriter) -> Awaitable[None] | None:
-        return (waiting.pop(0) if len(waiting) > 1 else waiting[0])(seen, writer)
-
-    return script
-
-
-def hang_up(seen: Seen, writer: asyncio.StreamWriter) -> None:
-    writer.close()
-
-
-@contextlib.asynccontextmanager
-async def service_of(script: Script, **options: Any) -> AsyncIterator[tuple[ServiceClient, Server]]:
-    async with serving(script) as server, connect(server.uri, **{"retry": AT_ONCE, **options}) as service:
-        yield service, server
-
-
-def endpoint(method: str, path: str, *, is_idempotent: bool) -> dict[str, Any]:
-    return {
-        "method": method,
-        "path": path,
-        "description": "Book a room.",
-        "semantic": {
-            "intent": "Book a room.",
-            "actor": "agent",
-            "outcome": "A room is booked.",
-            "capability": "transaction",
-            "confidence": 0.9,
-            "impact": "reversible",
-            "is_idempotent": is_idempotent,
-        },
-        "input_schema": {"type": "object", "properties": {}, "additionalProperties": False},
-        "output_schema": {"type": "object"},
-        "errors": [],
-        "handler": {"type": "registered_function"},
-    }
-
-
-def manifest(*endpoints: dict[str, Any], versions: tuple[str, ...] = ("1.0.0",), **members: Any) -> dict[str, Any]:
-    return {
-        "agtp_version": "1.0",
-        "agtp_api_version": "1.0",
-        "document_version": "v1",
-        "catalog_version": versions[0],
-        "catalog_versions_supported": list(versions),
-        "server": {"server_id": "rooms", "operator": "Acme", "contact": "ops@acme.example", "supported_features": []},
-        "embedded_methods": [],
-        "endpoints": list(endpoints),
-        "agent_disclosure": "public",
-        "hosted_agents": [],
-        "policies": {
-            "wildcards_accepted": False,
-            "anonymous_discovery": True,
-            "scope_required_for_invocation": True,
-            "synthesis_enabled": False,
-            "max_synthesis_depth": 10,
-        },
-        **members,
-    }
-
-
+@pytest.mark.requirement("API-16.4-1")
 async def test_a_request_carries_the_agent_its_scopes_and_the_input() -> None:
     async with service_of(always(200, {"ok": True}), agent_id=AGENT, scopes=["booking:room", "a:b"]) as (
         service,
@@ -243,64 +101,8 @@ async def test_call_gives_the_output_or_raises_the_typed_error() -> None:
     assert json.loads(server.seen[0].body) == {"room_id": "12"}
 
 
-async def test_a_connection_is_used_again() -> None:
-    async with service_of(always(200, {})) as (service, server):
-        for _ in range(5):
-            await service.request("BOOK", "/room")
-    assert (len(server.seen), server.connections) == (5, 1)
-
-
-async def test_a_server_that_closes_after_each_reply_is_served_as_well() -> None:
-    def answer_and_close(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        write(writer, 200, {})
-        writer.close()
-
-    async with service_of(answer_and_close) as (service, server):
-        for _ in range(5):
-            assert (await service.request("BOOK", "/room")).ok
-    assert (len(server.seen), server.connections) == (5, 5)
-
-
-async def test_concurrent_calls_share_at_most_the_pool() -> None:
-    async with service_of(always(200, {}), pool_size=3) as (service, server):
-        replies = await asyncio.gather(*(service.request("BOOK", "/room", {"n": n}) for n in range(40)))
-    assert all(reply.ok for reply in replies)
-    assert len(server.seen) == 40
-    assert server.most <= 3
-
-
-async def test_an_idempotent_request_is_sent_again_after_a_broken_connection() -> None:
-    async with service_of(in_turn(hang_up, hang_up, always(200, {"found": 1}))) as (service, server):
-        assert await service.call("QUERY", "/rooms") == {"found": 1}
-    assert len(server.seen) >= 3
-
-
-async def test_an_idempotent_request_is_sent_again_after_503_and_only_so_often() -> None:
-    async with service_of(in_turn(always(503), always(200, {}))) as (service, server):
-        assert await service.call("QUERY", "/rooms") == {}
-    assert len(server.seen) == 2
-    async with service_of(always(503)) as (service, server):
-        with pytest.raises(UnavailableError):
-            await service.call("QUERY", "/rooms")
-    assert len(server.seen) == 3
-
-
-@pytest.mark.requirement("API-7.1-7")
-@pytest.mark.parametrize("script", [hang_up, always(503)])
-async def test_a_request_that_acts_is_never_sent_twice(script: Script) -> None:
-    async with service_of(script) as (service, server):
-        with pytest.raises((UnreachableError, UnavailableError)):
-            await service.call("BOOK", "/room")
-    assert len(server.seen) == 1
-
-
-@pytest.mark.parametrize("status", [410, 429, 455, 456, 457, 458, 500])
-async def test_no_other_refusal_is_retried(status: int) -> None:
-    async with service_of(always(status)) as (service, server):
-        assert (await service.request("QUERY", "/rooms")).status == status
-    assert len(server.seen) == 1
-
-
+@pytest.mark.requirement("API-8.4-2")
+@pytest.mark.requirement("API-5.8-4", "API-8.4-2")
 async def test_the_manifest_decides_what_may_be_repeated() -> None:
     document = manifest(
         endpoint("CANCEL", "/rooms/{id}", is_idempotent=True), endpoint("QUERY", "/next", is_idempotent=False)
@@ -313,49 +115,7 @@ async def test_the_manifest_decides_what_may_be_repeated() -> None:
     assert len(server.seen) == 4
 
 
-async def test_a_silent_server_is_a_typed_timeout_and_the_connection_is_given_up() -> None:
-    released = asyncio.Event()
-
-    async def hang(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        await released.wait()
-
-    async with service_of(in_turn(hang, always(200, {"answer": 2})), timeout=0.3) as (service, server):
-        with pytest.raises(CallTimeoutError, match="BOOK /room"):
-            await service.request("BOOK", "/room")
-        assert (await service.request("BOOK", "/room")).json() == {"answer": 2}
-        released.set()
-    assert server.connections == 2
-
-
-async def test_the_deadline_holds_for_all_attempts_together() -> None:
-    async with service_of(
-        always(503), timeout=0.2, retry=RetryPolicy(attempts=10**9, first_delay=0, longest_delay=0)
-    ) as (
-        service,
-        server,
-    ):
-        with pytest.raises(CallTimeoutError, match="QUERY /rooms"):
-            await service.request("QUERY", "/rooms")
-    assert len(server.seen) > 1
-
-
-async def test_a_closed_port_is_a_typed_error_that_names_the_service() -> None:
-    async with serving(always(200)) as server:
-        pass
-    async with connect(server.uri, retry=AT_ONCE) as service:
-        with pytest.raises(UnreachableError, match=f"127.0.0.1:{server.port}"):
-            await service.call("QUERY", "/rooms")
-
-
-async def test_bytes_that_are_not_agtp_are_a_typed_error() -> None:
-    def speak_http(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-    async with service_of(speak_http) as (service, _):
-        with pytest.raises(UnreachableError, match="tls=True"):
-            await service.call("BOOK", "/room")
-
-
+@pytest.mark.requirement("API-5.8-4")
 async def test_the_manifest_is_asked_for_without_an_agent_and_only_once() -> None:
     document = manifest(endpoint("BOOK", "/room", is_idempotent=False))
     async with service_of(always(200, document), agent_id=AGENT) as (service, server):
@@ -474,7 +234,6 @@ async def test_without_a_common_catalog_version_calls_are_given_up() -> None:
     assert len(server.seen) == 1
 
 
-@pytest.mark.requirement("API-5.8-4")
 async def test_the_inventory_is_read_in_both_forms() -> None:
     entry = {"method": "BOOK", "path": "/room", "description": "Book a room."}
     async with service_of(in_turn(always(200, [entry]), always(200, {"items": [entry]}))) as (service, server):
@@ -483,82 +242,7 @@ async def test_the_inventory_is_read_in_both_forms() -> None:
     assert server.seen[0].line == "AGTP/1.0 DISCOVER /methods"
 
 
-async def test_an_agent_at_a_host_is_checked_before_anything_else() -> None:
-    async with (
-        serving(always(200, {"agent_id": AGENT, "name": "reserver"})) as server,
-        connect(f"agtp://{AGENT}@127.0.0.1:{server.port}") as service,
-    ):
-        await service.request("QUERY", "/rooms")
-    assert [seen.line for seen in server.seen] == ["AGTP/1.0 DESCRIBE /", "AGTP/1.0 QUERY /rooms"]
-    assert [seen.headers["agent-id"] for seen in server.seen] == [AGENT, AGENT]
-
-
-@pytest.mark.parametrize("document", [{"agent_id": "cd" * 32}, {"methods": []}, []])
-async def test_a_host_that_does_not_vouch_for_the_agent_is_rejected(document: Any) -> None:
-    async with serving(always(200, document)) as server:
-        with pytest.raises(IdentityMismatchError):
-            async with connect(f"agtp://{AGENT}@127.0.0.1:{server.port}"):
-                pytest.fail("the block must not be entered")
-
-
 async def test_a_uri_without_an_agent_has_no_identity_to_ask_for() -> None:
     async with service_of(always(200, {})) as (service, _):
         with pytest.raises(ConfigError, match="names no agent"):
             await service.identify()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"agent_id": "short"}, {"scopes": ["no scope"]}, {"signing_key": "no key"}, {"tls": True, "insecure": True}],
-)
-async def test_options_that_cannot_work_are_refused_at_once(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError):
-        async with connect("agtp://127.0.0.1:1", **options):
-            pytest.fail("the block must not be entered")
-
-
-def tls_server(authority: trustme.CA) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    return context
-
-
-async def test_a_service_is_called_over_tls(tmp_path: Path) -> None:
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    async with serving(always(200, {"secure": True}), tls_server(authority)) as server:
-        async with connect(server.uri, ca_file=tmp_path / "ca.pem") as service:
-            assert await service.call("QUERY", "/rooms") == {"secure": True}
-        async with connect(server.uri, tls=True, verify=False) as service:
-            assert await service.call("QUERY", "/rooms") == {"secure": True}
-
-
-async def test_an_untrusted_certificate_is_refused_with_advice() -> None:
-    async with serving(always(200, {}), tls_server(trustme.CA())) as server, connect(server.uri, tls=True) as service:
-        with pytest.raises(UnreachableError, match="ca_file"):
-            await service.call("QUERY", "/rooms")
-    assert server.seen == []
-
-
-async def test_tls_to_a_plain_server_says_which_option_to_use() -> None:
-    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(1)
-        write(writer, 400)
-        await writer.drain()
-        writer.close()
-
-    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as listening:
-        uri = f"agtp://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-        async with connect(uri, tls=True) as service:
-            with pytest.raises(UnreachableError, match="insecure=True"):
-                await service.call("QUERY", "/rooms")
-
-
-async def test_plain_tcp_to_a_tls_server_says_which_option_to_use() -> None:
-    async with (
-        serving(always(200, {}), tls_server(trustme.CA())) as server,
-        connect(server.uri, retry=AT_ONCE) as service,
-    ):
-        with pytest.raises(UnreachableError, match="tls=True"):
-            await service.call("QUERY", "/rooms")

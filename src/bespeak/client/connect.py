@@ -39,6 +39,9 @@ async def connect(
     Connections are opened when needed, at most `pool_size`, and closed at the end of the block. TLS is used for every
     host but the loopback ones, where `tls` or `ca_file` asks for it; `insecure` means plain TCP, `verify=False` TLS
     with whoever answers. `signing_key` is the public key, PEM or JWK, that the service's manifest should be signed by.
+
+    An agent in the URI must be vouched for by the host before the block is entered, and calls are made in its name
+    unless `agent_id` names another.
     """
     locator = parse_uri(uri)
     context = choose_tls(locator, tls=tls, ca_file=ca_file, verify=verify, insecure=insecure)

@@ -109,13 +109,12 @@ class ServiceClient:
             # AGTP-API 8.10: the absence of Agent-ID asks for the manifest.
             condition = {"If-None-Match": self._etag} if self._etag is not None else {}
             reply = await self._send("DISCOVER", "/", condition)
+            if reply.status != status.NOT_MODIFIED or self.manifest is None:
+                if not reply.ok:
+                    raise error_of(reply)
+                self.manifest = self._adopt(reply)
+                self._etag = reply.headers.get("etag")
             self._stale = False
-            if reply.status == status.NOT_MODIFIED and self.manifest is not None:
-                return self.manifest
-            if not reply.ok:
-                raise error_of(reply)
-            self.manifest = self._adopt(reply)
-            self._etag = reply.headers.get("etag")
             return self.manifest
 
     async def methods(self) -> list[InventoryEntry]:
