@@ -1,0 +1,294 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from bespeak.authoring.app import DEFAULT_CONFIDENCE, App
+from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.policy import MethodPolicy, Policies, Redirect
+from bespeak.contract.refusal import Refusal
+from bespeak.contract.semantic import StateTransition
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.errors import ContractError
+from bespeak.exchange.context import Context
+from bespeak.lint.registration import check_endpoint
+
+
+@dataclass
+class Reservation:
+    reservation_id: UUID
+
+
+def make(**options: Any) -> App:
+    return App("Acme Rooms", server_id="rooms.acme.example", operator="Acme", contact="ops@acme.example", **options)
+
+
+@pytest.fixture
+def app() -> App:
+    return make()
+
+
+def declare(
+    app: App, function: Callable[..., Any], method: str = "BOOK", path: str = "/room", **options: Any
+) -> Endpoint:
+    app.endpoint(method, path, **{"impact": "reversible", **options})(function)
+    return app.service().endpoints[-1]
+
+
+def refused(app: App, function: Callable[..., Any], *arguments: str, **options: Any) -> list[Diagnostic]:
+    with pytest.raises(ContractError) as caught:
+        declare(app, function, *arguments, **options)
+    return [finding for finding in caught.value.findings if isinstance(finding, Diagnostic)]
+
+
+async def book_room(guest_id: UUID, room_id: str, arrival: date, departure: date) -> Reservation:
+    """Reserve a room for the named guest at the named property.
+
+    Outcome: A confirmed reservation exists and its reservation_id is returned.
+    """
+    if room_id == "12":
+        raise Refusal("room_unavailable", "Taken on those dates.", next_free="2026-12-05")
+    return Reservation(uuid4())
+
+
+def fetch(reservation_id: str) -> Reservation:
+    """Fetch a reservation.
+
+    Outcome: The reservation is returned.
+
+    Errors:
+        not_found: There is none.
+        gone: It was cancelled.
+    """
+    raise Refusal("not_found")
+
+
+def silent(room_id: str) -> None: ...
+
+
+def test_a_function_becomes_an_endpoint_and_stays_a_function(app: App) -> None:
+    decorated = app.endpoint(
+        "BOOK",
+        "/room",
+        impact="irreversible",
+        confidence=0.95,
+        scopes=["booking:room"],
+        errors={"room_unavailable": "The room is taken."},
+    )(book_room)
+    assert decorated is book_room
+    (endpoint,) = app.service().endpoints
+    assert endpoint.key == ("BOOK", "/room")
+    assert endpoint.description == "Reserve a room for the named guest at the named property."
+    assert endpoint.semantic.intent == endpoint.description
+    assert endpoint.semantic.outcome == "A confirmed reservation exists and its reservation_id is returned."
+    assert endpoint.semantic.actor == "agent"
+    assert endpoint.semantic.capability == "transaction"
+    assert endpoint.semantic.confidence == 0.95
+    assert endpoint.semantic.is_idempotent is False
+    assert endpoint.required_scopes == ("booking:room",)
+    assert endpoint.errors == (DeclaredError("room_unavailable", "The room is taken."),)
+    assert list(endpoint.input_schema["properties"]) == ["guest_id", "room_id", "arrival", "departure"]
+    assert endpoint.output_schema["required"] == ["reservation_id"]
+    assert isinstance(endpoint.handler, RegisteredFunction)
+    assert endpoint.handler.target is book_room
+    assert endpoint.handler.function.endswith("test_app.book_room")
+    assert endpoint.location is not None
+    assert endpoint.location.file == __file__
+
+
+def test_the_service_says_who_it_is(app: App) -> None:
+    identity = app.service().identity
+    assert (identity.name, identity.server_id) == ("Acme Rooms", "rooms.acme.example")
+    assert (identity.operator, identity.contact, identity.domain) == ("Acme", "ops@acme.example", None)
+    assert app.service().catalog == "1.1.0"
+
+
+def test_what_the_decorator_says_wins_over_the_docstring(app: App) -> None:
+    endpoint = declare(
+        app,
+        fetch,
+        "FETCH",
+        "/reservations/{reservation_id}",
+        impact="informational",
+        capability="discovery",
+        actor="guest",
+        idempotent=False,
+        errors={"not_found": "No such reservation."},
+        namespace="reservations",
+        deprecated=Deprecation(deprecated_in="2.0.0"),
+        description="Fetches.",
+        intent="Get it.",
+        outcome="You have it.",
+        blocking=True,
+        confidence_guidance=0.5,
+        parameter_hints={"reservation_id": "from BOOK"},
+        state_transition=StateTransition(from_state="any", to_state="any"),
+        mcp_tool_name="fetch_reservation",
+    )
+    assert (endpoint.description, endpoint.semantic.intent, endpoint.semantic.outcome) == (
+        "Fetches.",
+        "Get it.",
+        "You have it.",
+    )
+    assert endpoint.errors == (
+        DeclaredError("not_found", "No such reservation."),
+        DeclaredError("gone", "It was cancelled."),
+    )
+    assert endpoint.semantic.capability == "discovery"
+    assert endpoint.semantic.is_idempotent is False
+    assert endpoint.semantic.mcp_tool_name == "fetch_reservation"
+    assert isinstance(endpoint.handler, RegisteredFunction)
+    assert endpoint.handler.blocking
+
+
+def test_defaults_follow_from_method_and_impact(app: App) -> None:
+    endpoint = declare(
+        app, fetch, "FETCH", "/reservations/{reservation_id}", impact="informational", errors=["not_found"]
+    )
+    assert endpoint.semantic.capability == "retrieval"
+    assert endpoint.semantic.is_idempotent is True
+    assert endpoint.semantic.confidence == DEFAULT_CONFIDENCE
+    assert endpoint.error_names == ("not_found", "gone")
+    assert endpoint.errors[0].description == "There is none."
+
+
+def test_one_function_may_serve_several_endpoints(app: App) -> None:
+    for method in ("FETCH", "READ"):
+        declare(app, fetch, method, "/reservations/{reservation_id}")
+    assert [endpoint.method for endpoint in app.service().endpoints] == ["FETCH", "READ"]
+
+
+def test_a_missing_docstring_is_refused_at_the_place_of_the_function(app: App) -> None:
+    findings = refused(app, silent)
+    assert {finding.pointer for finding in findings} == {
+        "/endpoint/description",
+        "/endpoint/semantic/intent",
+        "/endpoint/semantic/outcome",
+    }
+    assert all(str(finding.location) == f"{__file__}:{silent.__code__.co_firstlineno}" for finding in findings)
+
+
+def test_a_refused_endpoint_is_not_declared(app: App) -> None:
+    refused(app, silent)
+    assert app.service().endpoints == ()
+
+
+def test_a_name_that_is_not_declared_is_refused_at_the_line_that_raises_it(app: App) -> None:
+    (finding,) = refused(app, book_room)
+    assert finding.rule == "J607"
+    assert "'room_unavailable'" in finding.message
+    assert finding.location is not None
+    assert finding.location.line > book_room.__code__.co_firstlineno
+
+
+def test_an_unknown_method_is_refused_with_the_verbs_that_may_be_meant(app: App) -> None:
+    (finding,) = refused(app, fetch, "FETSH", "/reservations")
+    assert finding.rule == "M202"
+    assert "FETCH" in finding.help
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [("/list", "P302"), ("/a/", "P301"), ("/a/x{b}", "P303"), ("/a/{room_id}", "P305")],
+)
+def test_a_path_that_cannot_be_served_is_refused(app: App, path: str, rule: str) -> None:
+    assert [finding.rule for finding in refused(app, fetch, "FETCH", path)] == [rule]
+
+
+@pytest.mark.requirement("API-5.4-5")
+def test_an_ambiguous_path_is_refused_with_the_place_of_the_other(app: App) -> None:
+    declare(app, fetch, "FETCH", "/reservations/{reservation_id}")
+    declare(app, fetch, "READ", "/{reservation_id}/latest")
+    (finding,) = refused(app, fetch, "FETCH", "/{reservation_id}/latest")
+    assert finding.rule == "P306"
+    assert f"({__file__}:" in finding.message
+
+
+def test_an_endpoint_that_is_there_already_is_refused(app: App) -> None:
+    declare(app, fetch, "FETCH", "/reservations")
+    assert [finding.rule for finding in refused(app, fetch, "FETCH", "/reservations")] == ["P307"]
+
+
+@pytest.mark.parametrize("options", [{"impact": "bad"}, {"confidence": 2}, {"capability": "bad"}, {"scopes": ["x"]}])
+def test_a_value_out_of_range_is_refused(app: App, options: dict[str, Any]) -> None:
+    assert len(refused(app, fetch, "FETCH", "/reservations", **options)) == 1
+
+
+def test_an_impossible_schema_is_refused(app: App) -> None:
+    def opaque(a: complex) -> None:
+        """Do it."""
+
+    (finding,) = refused(app, opaque)
+    assert finding.rule == "J601"
+    assert "complex" in finding.message
+    assert finding.location is not None
+
+
+def test_a_coroutine_needs_no_thread(app: App) -> None:
+    assert [f.rule for f in refused(app, book_room, blocking=True, errors=["room_unavailable"])] == ["H703"]
+
+
+def test_a_custom_method_of_the_policies_can_be_declared() -> None:
+    app = make(policies=Policies(methods=MethodPolicy(custom=("FROBNICATE",))))
+    assert declare(app, fetch, "FROBNICATE", "/x", capability="analysis").method == "FROBNICATE"
+    assert [finding.rule for finding in refused(app, fetch, "FROBNICATE", "/y")] == ["S402"]
+
+
+def test_a_redirect_becomes_part_of_the_policies() -> None:
+    first = Redirect(from_method="BOOK", to_method="RESERVE")
+    app = make(policies=Policies(methods=MethodPolicy(redirects=(first,))))
+    app.redirect("HIRE", "/room", to_method="BOOK", to_path="/rooms")
+    second = Redirect(from_method="HIRE", from_path="/room", to_method="BOOK", to_path="/rooms")
+    assert app.service().policies.methods.redirects == (first, second)
+
+
+def test_policies_that_cannot_be_used_are_refused(app: App) -> None:
+    app.redirect("HIRE", "room", to_method="BOOK")
+    with pytest.raises(ContractError, match="Y806"):
+        app.service()
+
+
+def test_a_resource_yields_items(app: App) -> None:
+    @app.resource("rooms", "All rooms.")
+    def rooms() -> Iterator[str]:
+        yield "12"
+
+    (resource,) = app.service().resources
+    assert (resource.name, resource.description, list(resource.items())) == ("rooms", "All rooms.", ["12"])
+    with pytest.raises(ContractError, match="there is a resource 'rooms' already"):
+        app.resource("rooms", "Again.")(rooms)
+
+
+def test_a_wildcard_handler_needs_the_consent_of_the_policies(app: App) -> None:
+    def anything(context: Context) -> None: ...
+
+    with pytest.raises(ContractError, match="wildcards_accepted=True"):
+        app.wildcard(anything)
+    consenting = make(policies=Policies(wildcards_accepted=True))
+    assert consenting.wildcard(anything) is anything
+    assert consenting.service().wildcard_handler is anything
+    with pytest.raises(ContractError, match="already"):
+        consenting.wildcard(anything)
+
+
+def test_a_catalog_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ContractError, match="cannot be used"):
+        make(catalog=str(tmp_path / "none.json"))
+
+
+def test_an_older_catalog_knows_fewer_verbs() -> None:
+    (finding,) = refused(make(catalog="1.0.0"), fetch, "TRANSLATE", "/text")
+    assert "not in catalog 1.0.0 (catalog 1.1.0 has it)" in finding.message
+
+
+def test_what_an_app_declares_is_what_registration_accepts(app: App) -> None:
+    endpoint = declare(app, book_room, errors=["room_unavailable"])
+    assert check_endpoint(endpoint, app._catalog, Policies()) == []
