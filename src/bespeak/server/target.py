@@ -36,7 +36,7 @@ def load_target(text: str) -> Target:
     """Read what a command was given. Raises ConfigError when there is nothing to serve in it."""
     place, _, name = text.rpartition(":") if _names_attribute(text) else (text, "", "app")
     path = Path(place)
-    if path.is_dir() or (path.suffix == ".toml" and path.is_file()):
+    if text and (path.is_dir() or (path.suffix == ".toml" and path.is_file())):
         return _load_deployment(path)
     if path.suffix == ".py" and path.is_file():
         return Target(_app_in(_import_file(path), name).service(), path.parent)

@@ -6,6 +6,7 @@ import logging
 import multiprocessing
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,7 +36,7 @@ class Workers:
         self._placeholder, self._settings = _reserve_port(settings)
         self._processes: list[SpawnProcess] = []
         self._restarts: list[float] = []
-        self._stopping = False
+        self._stopping = threading.Event()
 
     def run(self, ready: Callable[[str, int], None]) -> int:
         """Start all, announce once, restart the fallen, end all on SIGTERM or SIGINT. The exit code."""
@@ -45,9 +46,9 @@ class Workers:
             if not self._start():
                 return self._end(2)
         ready(self._settings.address.host, self._settings.address.port)
-        while not self._stopping:
+        while not self._stopping.is_set():
             wait([process.sentinel for process in self._processes], timeout=1.0)
-            if not self._stopping and not self._replace_fallen():
+            if not self._stopping.is_set() and not self._replace_fallen():
                 return self._end(2)
         return self._end(0)
 
@@ -81,7 +82,7 @@ class Workers:
         return True
 
     def _stop(self, *_: object) -> None:
-        self._stopping = True
+        self._stopping.set()
         for process in self._processes:
             process.terminate()
 

@@ -1,0 +1,110 @@
+"""`bespeak call` and `bespeak discover` against a live server, and without one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.process import HOTEL, Served, bespeak, serving
+
+AGENT = "a" * 64
+AUTHORITY = ["--agent-id", AGENT, "--scope", "booking:room", "--scope", "calendar:write"]
+BOOKING = {
+    "guest_id": "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+    "room_id": "101",
+    "arrival": "2031-05-01",
+    "departure": "2031-05-03",
+}
+
+
+@pytest.fixture(scope="module")
+def hotel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    ledger = tmp_path_factory.mktemp("ledger") / "hotel.sqlite3"
+    with serving(env={"HOTEL_LEDGER": str(ledger)}) as served:
+        yield served
+
+
+def test_fields_take_the_type_the_schema_asks_for(hotel: Served) -> None:
+    result = bespeak("call", hotel.uri, "QUERY", "/rooms", "beds=3")
+    assert result.returncode == 0, result.stderr
+    assert {room["beds"] for room in json.loads(result.stdout)["rooms"]} == {3}
+    assert bespeak("call", hotel.uri, "query", "/rooms", "beds:=2").returncode == 0
+
+
+def test_a_booking_goes_in_and_comes_back(hotel: Served) -> None:
+    booked = bespeak("call", hotel.uri, "BOOK", "/room", "-d", json.dumps(BOOKING), *AUTHORITY)
+    assert booked.returncode == 0, booked.stderr
+    reservation = json.loads(booked.stdout)["reservation_id"]
+    fetched = bespeak("call", hotel.uri, "FETCH", f"/reservations/{reservation}", *AUTHORITY, "--json")
+    document = json.loads(fetched.stdout)
+    assert document["status"] == 200
+    assert document["headers"]["server-id"] == "hotel.example"
+    assert document["body"]["arrival"] == "2031-05-01"
+    again = bespeak("call", hotel.uri, "RESERVE", "/room", "-d", "-", *AUTHORITY, given=json.dumps(BOOKING))
+    assert again.returncode == 1
+    assert "room_unavailable" in again.stderr
+    assert "2031-05-03" in again.stderr
+
+
+def test_a_refusal_is_exit_code_1_and_says_what_to_do(hotel: Served) -> None:
+    scope = bespeak("call", hotel.uri, "BOOK", "/room", "--agent-id", AGENT)
+    assert scope.returncode == 1
+    assert "--scope booking:room --scope calendar:write" in scope.stderr
+    assert scope.stdout == ""
+    nobody = bespeak("call", hotel.uri, "BOOK", "/room")
+    assert "--agent-id" in nobody.stderr
+    invalid = bespeak("call", hotel.uri, "BOOK", "/room", "room_id=1", "party=2", *AUTHORITY)
+    assert invalid.stderr.count("is a required property") >= 3
+    assert "party" in invalid.stderr
+
+
+def test_warnings_are_shown_beside_the_answer(hotel: Served) -> None:
+    result = bespeak("call", hotel.uri, "QUERY", "/availability", "arrival=2031-01-01", "departure=2031-01-02")
+    assert result.returncode == 0
+    assert "warning: this endpoint is deprecated; use QUERY /rooms; removed in 2.0.0" in result.stderr
+
+
+def test_discover_is_readable_and_complete(hotel: Served) -> None:
+    result = bespeak("discover", hotel.uri)
+    assert result.returncode == 0, result.stderr
+    assert "hotel.example" in result.stdout
+    assert "redirect RESERVE /room -> BOOK /room" in result.stdout
+    assert "needs booking:room, needs calendar:write" in result.stdout
+    assert "\x1b" not in result.stdout
+    methods = bespeak("discover", hotel.uri, "--methods", "--json")
+    assert {"method": "BOOK", "path": "/room"}.items() <= json.loads(methods.stdout)[-1].items() or methods.stdout
+
+
+def test_a_folder_answers_like_its_server(hotel: Served, tmp_path: Path) -> None:
+    live = json.loads(bespeak("discover", hotel.uri, "--json").stdout)
+    local = json.loads(bespeak("discover", str(HOTEL), "--json").stdout)
+    assert local["endpoints"] == live["endpoints"]
+    result = bespeak("call", str(HOTEL), "QUERY", "/rooms", "beds=3", env={"HOTEL_LEDGER": str(tmp_path / "l")})
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["call", "agtp://127.0.0.1:1", "QUERY", "/rooms"],
+        ["discover", "agtp://127.0.0.1:1"],
+        ["discover", "ftp://host"],
+        ["discover", "agtp://"],
+        ["discover", "no/such/folder"],
+        ["call", "x", "QUERY", "/", "-d", "{"],
+        ["call", "x", "QUERY", "/", "-d", "[1]"],
+        ["call", "x", "QUERY", "/", "-d", "@/no/such/file"],
+        ["call", str(HOTEL), "QUERY", "/", "novalue"],
+        ["call", str(HOTEL), "QUERY", "/", "a:={"],
+        ["call", str(HOTEL), "QUERY", "/", "--agent-id", "short"],
+        ["call", str(HOTEL), "QUERY", "/", "--scope", "nonsense"],
+    ],
+)
+def test_what_cannot_be_done_is_exit_code_2_with_one_clear_message(arguments: list[str]) -> None:
+    result = bespeak(*arguments)
+    assert result.returncode == 2, result
+    assert "Traceback" not in result.stderr
+    assert "internal error" not in result.stderr
+    assert result.stderr.strip()

@@ -1,0 +1,45 @@
+"""The command table: help, exit codes, errors people can read."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from tests.process import bespeak
+
+from bespeak.cli.main import COMMANDS
+
+
+def test_help_lists_every_command_by_what_it_is_for() -> None:
+    result = bespeak("--help")
+    assert result.returncode == 0
+    for name, entry in COMMANDS.items():
+        assert name in result.stdout
+        assert entry.group in result.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name: str) -> None:
+    result = bespeak(name, "--help")
+    assert result.returncode == 0
+    assert "Usage:" in result.stdout
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["serve"], ["call", "agtp://x"], ["--nonsense"]])
+def test_wrong_usage_is_exit_code_2_without_a_trace(arguments: list[str]) -> None:
+    result = bespeak(*arguments)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    assert result.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    result = subprocess.run(
+        f"{sys.executable} -m bespeak catalog list | head -1", shell=True, capture_output=True, text=True, check=False
+    )
+    assert result.stderr == ""
+
+
+def test_the_version_is_printed() -> None:
+    assert "0.1.0" in bespeak("--version").stdout

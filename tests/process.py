@@ -1,0 +1,73 @@
+"""A real `bespeak serve` in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+HOTEL = ROOT / "examples" / "hotel"
+
+
+class Served:
+    """A running server."""
+
+    def __init__(self, process: subprocess.Popen[str], announcement: str) -> None:
+        self.process = process
+        self.announcement = announcement
+        found = re.search(r"agtp://\S+:(\d+)", announcement)
+        assert found, announcement
+        self.port = int(found[1])
+        self.uri = f"agtp://127.0.0.1:{self.port}"
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(20)
+
+
+@contextmanager
+def serving(
+    target: str | Path = HOTEL, *options: str, env: Mapping[str, str] | None = None, cwd: Path = ROOT
+) -> Iterator[Served]:
+    """Serve a target on a free port until the block ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bespeak", "serve", str(target), "--agtp", "127.0.0.1:0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, **(env or {})},
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            assert process.stderr is not None
+            raise AssertionError(f"the server did not start: {process.stderr.read()}")
+        yield Served(process, line)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def bespeak(
+    *arguments: str, env: Mapping[str, str] | None = None, cwd: Path = ROOT, given: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run one command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "bespeak", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=cwd,
+        check=False,
+        input=given,
+        env={**os.environ, "NO_COLOR": "1", **(env or {})},
+    )
