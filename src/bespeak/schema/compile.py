@@ -68,7 +68,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator | SchemaFault:
         plain = msgspec.json.decode(key)
     except (TypeError, ValueError, RecursionError) as error:
         return SchemaFault("", f"the schema is not JSON: {error}")
-    fault = _check(plain)
+    fault = _check(plain, key)
     if fault is not None:
         return fault
     try:
@@ -85,13 +85,15 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator | SchemaFault:
     return validator
 
 
-def _check(schema: object) -> SchemaFault | None:
+def _check(schema: object, text: bytes) -> SchemaFault | None:
     """What the compiler would not say, or say too late: the dialect, the depth, references to elsewhere."""
     if not isinstance(schema, dict):
         return SchemaFault("", f"a schema is an object, not {type(schema).__name__}")
     dialect = schema.get("$schema", DIALECT)
     if dialect not in (DIALECT, DIALECT + "#"):
         return SchemaFault("/$schema", f"the dialect is {DIALECT}, not {dialect!r}")
+    if b"$ref" not in text and b"$dynamicRef" not in text and text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
+        return None  # nothing refers, nothing can be too deep: most schemas, and a server may start with thousands
     for at, node in _nodes(schema):
         if len(at) > MAX_DEPTH:
             return SchemaFault("", f"the schema is nested more than {MAX_DEPTH} levels deep")
