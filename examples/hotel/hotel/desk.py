@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Annotated
 from uuid import UUID, uuid4
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from bespeak import Refusal
 from hotel.ledger import Ledger, ledger_file
@@ -80,7 +80,9 @@ def book_room(guest_id: UUID, room_id: str, arrival: date, departure: date) -> B
 
 
 def find_rooms(
-    beds: Annotated[int, Meta(ge=1, le=3)] = 1, arrival: date | None = None, departure: date | None = None
+    beds: Annotated[int, Meta(ge=1, le=3)] = 1,
+    arrival: date | UnsetType = UNSET,
+    departure: date | UnsetType = UNSET,
 ) -> Rooms:
     """Find rooms with enough beds that are free on the given nights.
 

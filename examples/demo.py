@@ -1,0 +1,96 @@
+"""Start the example hotel and say what to try: `make demo`, or `python examples/demo.py [PORT]`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+FIRST_PORT = 4480
+AGENT = "0a3f" * 16
+GUEST = "5f3c2a52-6f0e-4c1b-9a44-0d4b1f0c8f11"
+
+WHAT_TO_TRY = """
+The hotel is open at {uri}. In another terminal:
+
+  What does it offer?
+    {bespeak} discover {uri}
+
+  Which rooms have three beds?
+    {bespeak} call {uri} QUERY /rooms beds=3
+
+  Book one, as an agent with the authority to do so. The same again is refused, because the room is taken:
+    {bespeak} call {uri} BOOK /room guest_id={guest} room_id=105 arrival=2027-05-01 departure=2027-05-03 \
+--agent-id {agent} --scope booking:room --scope calendar:write
+
+  Book one without that authority, and read the refusal:
+    {bespeak} call {uri} BOOK /room guest_id={guest} room_id=108 arrival=2027-05-01 departure=2027-05-03
+
+  Check the server against AGTP-API 13.1:
+    {bespeak} conform {uri}
+
+  Speak AGTP by hand:
+    printf 'AGTP/1.0 QUERY /rooms?beds=3\\r\\nContent-Length: 0\\r\\n\\r\\n' | nc -w 1 127.0.0.1 {port}
+
+Ctrl-C closes the hotel and forgets its bookings. (A warning above is part of the example: AUDITLOG is deprecated.)
+"""
+
+
+def main() -> int:
+    """Run the hotel until Ctrl-C or SIGTERM. The exit code is that of the server."""
+    port = free_port(int(sys.argv[1]) if len(sys.argv) > 1 else FIRST_PORT)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with tempfile.TemporaryDirectory(prefix="bespeak-demo-") as folder:
+        server = subprocess.Popen(  # noqa: S603 - our own command and our own folder
+            [sys.executable, "-m", "bespeak", "serve", str(FOLDER / "hotel"), "--agtp", f"127.0.0.1:{port}"],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "HOTEL_LEDGER": str(Path(folder) / "ledger.sqlite3")},
+            # Ctrl-C then reaches this process only, which stops the server and waits for it.
+            start_new_session=True,
+        )
+        try:
+            assert server.stdout is not None
+            if server.stdout.readline():
+                sys.stdout.write(what_to_try(port))
+                sys.stdout.flush()
+            return server.wait()
+        except (KeyboardInterrupt, BrokenPipeError):
+            return 0
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def what_to_try(port: int) -> str:
+    """Commands that work as they stand, from the folder this was started in."""
+    return WHAT_TO_TRY.format(uri=f"agtp://127.0.0.1:{port}", port=port, bespeak=command(), guest=GUEST, agent=AGENT)
+
+
+def command() -> str:
+    """The bespeak beside this Python, as short as it can be typed here."""
+    installed = Path(sys.executable).with_name("bespeak")
+    here = Path.cwd()
+    return str(installed.relative_to(here) if installed.is_relative_to(here) else installed)
+
+
+def free_port(first: int) -> int:
+    """The first port from here on that nobody listens on."""
+    for port in range(first, first + 100):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    sys.exit(f"no port is free from {first} to {first + 99}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""`make demo` starts the hotel, and every command it prints works as printed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+DEMO = Path(__file__).resolve().parents[2] / "examples" / "demo.py"
+
+
+class Demo:
+    """A running demo and what it printed."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, str(DEMO), str(port)],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.text = ""
+        for line in self.process.stdout:
+            self.text += line
+            if line.startswith("Ctrl-C"):
+                break
+        found = re.search(r"agtp://127\.0\.0\.1:(\d+)", self.text)
+        assert found, self.text
+        self.port = int(found[1])
+
+    def commands(self) -> list[str]:
+        return re.findall(r"^    (\S*bespeak .*)$", self.text, re.MULTILINE)
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(shlex.split(command), cwd=self.folder, capture_output=True, text=True, check=False)
+
+    def stop(self, number: int) -> int:
+        self.process.send_signal(number)
+        self.process.communicate()
+        return self.process.returncode
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Demo]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # Another folder than the repository: what is printed must work from there.
+    demo = Demo(tmp_path, port)
+    yield demo
+    demo.process.terminate()
+    demo.process.communicate()
+
+
+def test_every_printed_command_works(demo: Demo) -> None:
+    discover, query, book, refused, conform = demo.commands()
+    assert "BOOK" in demo.run(discover).stdout
+    assert '"room_id": "105"' in demo.run(query).stdout
+    assert "reservation_id" in demo.run(book).stdout
+    again = demo.run(book)
+    assert (again.returncode, "room_unavailable" in again.stderr) == (1, True)
+    without = demo.run(refused)
+    assert (without.returncode, "262 Authorization Required" in without.stderr) == (1, True)
+    assert demo.run(conform).returncode == 0
+
+
+def test_the_line_to_speak_by_hand_is_answered(demo: Demo) -> None:
+    found = re.search(r"printf '(.*)' \| nc -w 1 127\.0\.0\.1 (\d+)$", demo.text, re.MULTILINE)
+    assert found
+    with socket.create_connection(("127.0.0.1", int(found[2]))) as connection:
+        connection.sendall(found[1].encode().decode("unicode_escape").encode())
+        assert connection.recv(100).startswith(b"AGTP/1.0 200 OK\r\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_demo_and_its_server(demo: Demo, number: int) -> None:
+    assert demo.stop(number) == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", demo.port))
+
+
+def test_the_next_free_port_is_taken_when_one_is_in_use(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        demo = Demo(tmp_path, port)
+        assert demo.port > port
+        assert demo.stop(signal.SIGTERM) == 0
