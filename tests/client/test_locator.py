@@ -67,13 +67,3 @@ def test_any_text_is_a_locator_or_a_config_error(text: str) -> None:
         except ConfigError:
             continue
         assert parse_uri(str(locator)) == locator
-
-
-@pytest.mark.parametrize("host", ["localhost", "LocalHost", "127.0.0.1", "127.9.9.9", "::1"])
-def test_loopback_hosts_are_known(host: str) -> None:
-    assert Locator(host).is_loopback
-
-
-@pytest.mark.parametrize("host", ["rooms.acme.example", "10.0.0.1", "0.0.0.0", "::2", "localhost.example"])
-def test_other_hosts_are_not_loopback(host: str) -> None:
-    assert not Locator(host).is_loopback

@@ -102,7 +102,6 @@ async def test_call_gives_the_output_or_raises_the_typed_error() -> None:
 
 
 @pytest.mark.requirement("API-8.4-2")
-@pytest.mark.requirement("API-5.8-4", "API-8.4-2")
 async def test_the_manifest_decides_what_may_be_repeated() -> None:
     document = manifest(
         endpoint("CANCEL", "/rooms/{id}", is_idempotent=True), endpoint("QUERY", "/next", is_idempotent=False)

@@ -8,8 +8,8 @@ import pytest
 
 from bespeak.documents.server_toml import LimitSettings, ListenSettings, ServerDocument
 from bespeak.errors import ConfigError
-from bespeak.server.address import Address
 from bespeak.server.settings import plan_settings
+from bespeak.transports.address import Address
 
 
 def test_the_command_line_goes_over_the_configuration_and_that_over_the_default() -> None:

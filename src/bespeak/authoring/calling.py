@@ -19,12 +19,10 @@ from typing import Any, Final, get_origin
 
 import msgspec
 
-from bespeak import status
 from bespeak.authoring.foreign_types import describes_itself, validate_foreign
 from bespeak.authoring.signature import MISSING, Parameter, Signature, function_name, parameter_struct, read_signature
 from bespeak.errors import BespeakError, ContractError
 from bespeak.exchange.context import Context
-from bespeak.exchange.refusal import Refused
 from bespeak.schema.violation import Violation, pointer, shorten
 
 Call = Callable[[dict[str, Any], Context], Any]
@@ -40,19 +38,6 @@ class ConversionError(BespeakError):
     def __init__(self, violations: list[Violation]) -> None:
         self.violations = violations
         super().__init__("; ".join(f"{violation.pointer}: {violation.message}" for violation in violations))
-
-    def refused(self, method: str, path: str) -> Refused:
-        """The answer an agent gets: the same as for an input that breaks its schema."""
-        return Refused(
-            status.UNPROCESSABLE,
-            "input-validation-failed",
-            f"The input of {method} {path[:200]} is not valid: {self.violations[0].message}.",
-            {
-                "method": method,
-                "path": path[:300],
-                "violations": [msgspec.to_builtins(violation) for violation in self.violations],
-            },
-        )
 
 
 def plan_call(function: Callable[..., Any], input_schema: Mapping[str, Any]) -> Call:

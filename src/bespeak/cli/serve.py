@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.server.address import Address
 from bespeak.server.assembly import Assembled
 from bespeak.server.serving import serve_target
 from bespeak.server.settings import Settings, plan_settings
 from bespeak.server.target import load_target
+from bespeak.transports.address import Address
 
 
 @click.command()

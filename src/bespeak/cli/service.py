@@ -21,6 +21,11 @@ _OPTIONS = (
     click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="Authority to declare; repeatable."),
     click.option("--tls", is_flag=True, help="TLS also to this machine."),
     click.option("--ca-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Trust these CAs."),
+    click.option(
+        "--signing-key",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Public key (PEM or JWK) the manifest should be signed with.",
+    ),
     click.option("--insecure", is_flag=True, help="Plain TCP also to a host that is not this machine."),
     click.option(
         "--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, help="Seconds for each request."
@@ -45,9 +50,11 @@ async def open_service(
     tls: bool,
     ca_file: Path | None,
     insecure: bool,
+    signing_key: Path | None,
     timeout: float,  # noqa: ASYNC109 - the deadline of each call
 ) -> AsyncIterator[ServiceClient]:
     """A live service by its URI, or one that is put together here from a folder, a file or module:app."""
+    trusted = signing_key.read_text("utf-8") if signing_key else None  # noqa: ASYNC240 - nothing else runs yet
     tokens = [token for text in scopes for token in text.replace(",", " ").split()]
     if service.startswith("agtp://"):
         async with connect(
@@ -57,6 +64,7 @@ async def open_service(
             tls=tls,
             ca_file=ca_file,
             insecure=insecure,
+            signing_key=trusted,
             timeout=timeout,
         ) as client:
             yield client

@@ -9,8 +9,7 @@ from typing import Final
 
 from bespeak.errors import ConfigError
 from bespeak.exchange.principal import is_canonical_id
-
-DEFAULT_PORT: Final = 4480
+from bespeak.transports.address import DEFAULT_PORT, Address
 
 # Core 3:  form 2   agtp://host[:port]
 #          form 1a  agtp://agent-id@host[:port]
@@ -28,19 +27,13 @@ class Locator:
     agent_id: str | None = None
 
     @property
-    def is_loopback(self) -> bool:
-        """Whether the host is this machine itself, so that no network stands between."""
-        if self.host.lower() == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+    def address(self) -> Address:
+        """Where to connect to."""
+        return Address(self.host, self.port)
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
         agent = f"{self.agent_id}@" if self.agent_id else ""
-        return f"agtp://{agent}{host}:{self.port}"
+        return f"agtp://{agent}{self.address}"
 
 
 def parse_uri(uri: str) -> Locator:

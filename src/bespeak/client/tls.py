@@ -26,6 +26,6 @@ def choose_tls(
     wanted = tls or ca_file is not None
     if insecure and wanted:
         raise ConfigError("insecure means plain TCP, and tls or ca_file means TLS: give one of them.")
-    if insecure or (locator.is_loopback and not wanted):
+    if insecure or (locator.address.is_loopback and not wanted):
         return None
     return client_context(ca_file, verify=verify)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 # Core 7.5:  scope-token = segment 1*( ":" segment )
 #            segment     = 1*( ALPHA / DIGIT / "-" / "_" ) / "*"       (lower case)
@@ -37,6 +37,9 @@ class Scopes:
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._tokens))
 
+    def __contains__(self, token: object) -> bool:
+        return token in self._tokens
+
     def __len__(self) -> int:
         return len(self._tokens)
 
@@ -53,8 +56,10 @@ class Scopes:
         """Whether some token of this set includes the wanted one."""
         return wanted in self._tokens or any(covers(token, wanted) for token in self._wild)
 
-    def missing(self, wanted: Iterable[str]) -> list[str]:
+    def missing(self, wanted: Collection[str]) -> list[str]:
         """The wanted tokens that nothing here covers, in the order given."""
+        if self._tokens.issuperset(wanted):
+            return []
         return [token for token in wanted if not self.covers(token)]
 
 

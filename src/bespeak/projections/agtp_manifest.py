@@ -51,6 +51,7 @@ def project_manifest(
     manifest: dict[str, Any] = {
         "agtp_version": AGTP_VERSION,
         "agtp_api_version": API_VERSION,
+        "document_version": service.document_version,
         "catalog_version": catalog_version,
         "catalog_versions_supported": [catalog_version],
         "server": {
@@ -70,7 +71,8 @@ def project_manifest(
         "hosted_protocols": [dict(protocol) for protocol in service.hosted_protocols],
         "policies": policies.to_json(),
     }
-    manifest["document_version"] = service.document_version or content_version(manifest)
+    if service.document_version is None:
+        manifest["document_version"] = content_version(manifest)
     manifest["server"] |= {"issued": identity.issued or updated, "updated": updated}
     manifest["manifest_signature"] = None
     return manifest

@@ -24,6 +24,7 @@ from bespeak.runtime.call import Call
 from bespeak.runtime.gates import GATES
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.route import Route
+from bespeak.schema.report import refuse_input
 
 _log = logging.getLogger("bespeak.runtime")
 
@@ -123,7 +124,7 @@ class Dispatcher:
             message = error.message or route.error_descriptions.get(error.name) or error.name
             return Refused(status.UNPROCESSABLE, error.name, message, details)
         if isinstance(error, ConversionError):
-            return error.refused(call.method, call.path)
+            return refuse_input(call.method, call.path, error.violations)
         if isinstance(error, Refusal):
             _log.error("%s raised Refusal(%r), which it does not declare", route.endpoint, error.name)
         else:

@@ -99,7 +99,7 @@ def _inherit_capability(endpoint: Endpoint, catalog: Catalog) -> Endpoint:
 
 
 def _register(registry: Registry, endpoint: Endpoint, environment: Mapping[str, str]) -> list[Diagnostic]:
-    call, findings = _bind(endpoint, environment)
+    call, findings = _bind(registry, endpoint, environment)
     template = parse_template(endpoint.path)
     validators = _compile(endpoint, strict_output=registry.policies.strict_output)
     if call is None or isinstance(template, PathFault) or validators is None:
@@ -120,14 +120,19 @@ def _register(registry: Registry, endpoint: Endpoint, environment: Mapping[str, 
     return findings
 
 
-def _bind(endpoint: Endpoint, environment: Mapping[str, str]) -> tuple[Call | None, list[Diagnostic]]:
+def _bind(
+    registry: Registry, endpoint: Endpoint, environment: Mapping[str, str]
+) -> tuple[Call | None, list[Diagnostic]]:
     match endpoint.handler:
         case RegisteredFunction() as handler:
             bound = bind_function(endpoint, handler)
             return (None, [bound]) if isinstance(bound, Diagnostic) else (bound, [])
         case ExternalService() as handler:
             external = bind_external(endpoint, handler, environment)
-            return (None, external) if isinstance(external, list) else (external.call, [])
+            if isinstance(external, list):
+                return None, external
+            registry.closers.append(external.aclose)
+            return external.call, []
         case Composition(recipe=recipe):
             reason = f"it runs the recipe {recipe!r}, and this version of bespeak does not execute recipes"
         case other:

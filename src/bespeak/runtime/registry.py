@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from bespeak import status
 from bespeak.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
@@ -28,6 +30,8 @@ class Registry:
         self.router: Router[Route] = Router()
         self.endpoints: dict[tuple[str, str], Endpoint] = {}
         self.wildcard: Route | None = None
+        self.closers: list[Callable[[], Awaitable[None]]] = []
+        """What bindings hold open until the server stops."""
         self.redirects = Redirects(policies.methods.redirects)
         self.principals = Principals(service.agents, require_known=service.require_known_agents)
         self.admitted = catalog.names | frozenset(policies.methods.custom)
@@ -37,6 +41,11 @@ class Registry:
     def supported_methods(self) -> list[str]:
         """The methods some endpoint has, sorted."""
         return sorted({method for method, _ in self.endpoints})
+
+    async def close(self) -> None:
+        """Let go of what the bindings hold."""
+        for close in self.closers:
+            await close()
 
     def not_allowed(self, method: str, path: str, message: str) -> Refused:
         """A 405 with the two fields it must carry (AGTP-API 11), so that the agent can recover by itself."""

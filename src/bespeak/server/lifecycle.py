@@ -45,6 +45,7 @@ async def serve(
         await stop.wait()
     finally:
         await server.drain()
+        await assembled.registry.close()
 
 
 def _stop_on_signals() -> asyncio.Event:

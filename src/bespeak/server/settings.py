@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.errors import ConfigError
-from bespeak.server.address import Address, parse_address
+from bespeak.transports.address import Address, parse_address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
 from bespeak.errors import ConfigError
-from bespeak.server.address import Address
 from bespeak.server.settings import Settings
+from bespeak.transports.address import Address
 
 _log = logging.getLogger("bespeak.server")
 

@@ -11,6 +11,7 @@ from bespeak import status
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 from bespeak.runtime.route import Route
+from bespeak.schema.report import refuse_input
 from bespeak.schema.violation import Violation, pointer
 
 _ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "context"})
@@ -46,7 +47,7 @@ def input_gate(call: Call) -> Refused | None:
         except UnicodeDecodeError:
             return Refused(status.BAD_REQUEST, "invalid-query", "The query string does not decode to UTF-8 text.")
         if conflict is not None:
-            return _invalid(call, [conflict])
+            return refuse_input(call.method, call.path, [conflict])
     try:
         if route.input.is_valid(value):
             call.input = value
@@ -54,7 +55,7 @@ def input_gate(call: Call) -> Refused | None:
         if unwrapped is not None and route.input.is_valid(unwrapped):
             call.input = unwrapped
             return None
-        return _invalid(call, route.input.violations(value))
+        return refuse_input(call.method, call.path, route.input.violations(value))
     except ValueError as error:  # nested beyond what the validator follows, or text that is no Unicode
         return _bad_body(f"The body cannot be validated: {error}.")
 
@@ -90,22 +91,6 @@ def _query_parameters(query: str) -> dict[str, str]:
 
 def _bad_body(message: str) -> Refused:
     return Refused(status.BAD_REQUEST, "invalid-body", message)
-
-
-def _invalid(call: Call, violations: list[Violation]) -> Refused:
-    count = len(violations)
-    first = violations[0]
-    return Refused(
-        status.UNPROCESSABLE,
-        "input-validation-failed",
-        f"The input of {call.method} {call.path[:200]} is not valid: {first.message}"
-        + (f" (and {count - 1} more)." if count > 1 else "."),
-        {
-            "method": call.method,
-            "path": call.path[:300],
-            "violations": [msgspec.to_builtins(violation) for violation in violations],
-        },
-    )
 
 
 def _kind(value: object) -> str:

@@ -1,13 +1,15 @@
-"""Where a server listens, and whether plain TCP may be spoken there."""
+"""A host and a port: where to listen or connect, and whether a network stands between."""
 
 from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
+from typing import Final
 
 from bespeak.errors import ConfigError
 
-DEFAULT_PORT = 4480
+DEFAULT_PORT: Final = 4480
+"""Core 1: the port of AGTP over TCP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +24,8 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach the address."""
-        if self.host == "localhost":
+        """Whether the host is this machine itself, so that no network stands between."""
+        if self.host.lower() == "localhost":
             return True
         try:
             return ipaddress.ip_address(self.host).is_loopback

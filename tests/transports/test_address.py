@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bespeak.errors import ConfigError
-from bespeak.server.address import Address, parse_address
+from bespeak.transports.address import Address, parse_address
 
 
 @pytest.mark.parametrize(
