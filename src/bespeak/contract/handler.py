@@ -54,4 +54,11 @@ class ExternalService:
     timeout_seconds: float = 30.0
 
 
-HandlerBinding = RegisteredFunction | Composition | ExternalService
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpaqueHandler:
+    """The binding of somebody else's endpoint: a manifest says its kind and nothing more (AGTP-API 8.9)."""
+
+    type: str
+
+
+HandlerBinding = RegisteredFunction | Composition | ExternalService | OpaqueHandler

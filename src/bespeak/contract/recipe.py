@@ -29,4 +29,8 @@ class Recipe:
     steps: tuple[RecipeStep, ...]
     description: str = ""
     version: str = "1"
+    pattern: Mapping[str, Any] = field(default_factory=dict)
+    """Which proposals the recipe answers, as the file says it."""
+    aggregation: str = "last"
+    """What becomes of the steps' outputs: the `last` one, all in a `merge`, or a `list`."""
     location: Location | None = None

@@ -39,6 +39,7 @@ class Semantic:
     actor: str
     outcome: str
     capability: str
+    """One of CAPABILITIES; empty to inherit the category of the method at registration (AGTP-API 7.1)."""
     confidence: float
     """How sure the server is of the outcome. Not AGIS's `confidence_guidance`."""
     impact: str

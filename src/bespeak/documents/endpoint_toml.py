@@ -1,0 +1,96 @@
+"""One endpoint per TOML file (AGTP-API A.1). Shape only: `lint` says whether the endpoint keeps the drafts' rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.endpoint_shape import (
+    read_deprecation,
+    read_errors,
+    read_input_schema,
+    read_output_schema,
+    read_semantic,
+)
+from bespeak.documents.findings import brief
+from bespeak.documents.handler_shape import read_handler
+from bespeak.documents.table import Table
+from bespeak.documents.text_file import read_text, toml_table
+from bespeak.source.span import Location
+
+_Part = TypeVar("_Part")
+
+
+def read_endpoint(path: Path) -> tuple[Endpoint | None, list[Diagnostic]]:
+    """The endpoint in a file, and everything that is wrong with it."""
+    text = read_text(path)
+    return (None, [text]) if isinstance(text, Diagnostic) else parse_endpoint(text, str(path))
+
+
+def parse_endpoint(text: str, file: str) -> tuple[Endpoint | None, list[Diagnostic]]:
+    """The endpoint a text declares. None when any finding is an error."""
+    root = toml_table(text, file)
+    return (None, [root]) if isinstance(root, Diagnostic) else endpoint_of(root, file)
+
+
+def endpoint_of(root: Table, file: str) -> tuple[Endpoint | None, list[Diagnostic]]:
+    """The endpoint in the root table of a document."""
+    block = root.table("endpoint")
+    if block is None:
+        if not root.has("endpoint"):
+            root.missing("endpoint", "An endpoint file starts with [endpoint].")
+        return None, root.findings.found
+    endpoint = _read(block, file)
+    block.finish()
+    root.finish()
+    return None if root.findings.failed else endpoint, root.findings.found
+
+
+def _read(block: Table, file: str) -> Endpoint | None:
+    """Read every part before giving up on any, so that all findings come at once."""
+    semantic = _part(block, "semantic", read_semantic, "Every endpoint has [endpoint.semantic] (AGTP-API 7.1).")
+    handler = _part(block, "handler", read_handler, "Every endpoint has [endpoint.handler] (AGTP-API 12).")
+    method, path = _read_method(block), block.need_text("path")
+    description = block.need_text("description", "One sentence for people who read the manifest (AGTP-API 6.2).")
+    input_schema, output_schema = read_input_schema(block), read_output_schema(block)
+    if not block.has("errors"):
+        block.missing("errors", "Write `errors = []` for an endpoint that has none (AGTP-API 6.2).")
+    errors, scopes, namespace = read_errors(block), block.texts("required_scopes"), block.text("namespace")
+    deprecated = read_deprecation(block.table("deprecated"))
+    if semantic is None or handler is None:
+        return None
+    return Endpoint(
+        method=method,
+        path=path,
+        description=description,
+        semantic=semantic,
+        input_schema=input_schema,
+        output_schema=output_schema,
+        errors=errors,
+        handler=handler,
+        namespace=namespace,
+        required_scopes=scopes,
+        deprecated=deprecated,
+        location=Location(file),
+    )
+
+
+def _part(block: Table, key: str, read: Callable[[Table], _Part], advice: str) -> _Part | None:
+    inner = block.table(key)
+    if inner is not None:
+        return read(inner)
+    if not block.has(key):
+        block.missing(key, advice)
+    return None
+
+
+def _read_method(block: Table) -> str:
+    method = block.need_text("method")
+    capitals = method.upper()
+    if method != capitals:
+        message = f"`method` is {brief(method)}, and methods are written in capitals (AGTP-API 3.2)"
+        block.findings.warning("D117", message, block.pointer("method"), f"It is read as {brief(capitals)[1:-1]}.")
+    return capitals

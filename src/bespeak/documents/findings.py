@@ -1,0 +1,95 @@
+"""What is wrong with one document, collected while it is read, and the rules the readers report under."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable
+from typing import Final
+
+from bespeak.diagnostics.diagnostic import Diagnostic, Severity, has_errors
+from bespeak.source.span import Location
+
+RULES: Final = {
+    "D101": "The file cannot be read: it is missing, forbidden, too large or not UTF-8.",
+    "D102": "The text is not well-formed TOML or JSON.",
+    "D103": "A key that must be there is missing.",
+    "D104": "A value has the wrong type or form.",
+    "D105": "Nobody reads this key.",
+    "D106": "A value is none of those the key allows.",
+    "D107": "The key is spelled as in an earlier release of the format.",
+    "D108": "A handler is written in a form that AGTP-API 12 does not support.",
+    "D109": "The same thing is said twice.",
+    "D110": "A schema holds a value that JSON cannot express.",
+    "D111": "Two files declare the same endpoint.",
+    "D112": "A folder is reached by two names, perhaps through a link back into itself.",
+    "D113": "The folder has nothing to serve.",
+    "D114": "The file is of a kind this server does not use.",
+    "D115": "An agent identity document is not complete.",
+    "D116": "An endpoint of a manifest cannot be used.",
+    "D117": "A method is not written in capitals.",
+    "D118": "Nothing is declared, and a default is taken.",
+    "D199": "The document has more findings than are shown.",
+    "Y804": "legacy lists nothing but the five HTTP verbs.",
+    "Y820": "The identity of the server is not given in full.",
+    "Y821": "This server does not act on a setting.",
+    "Y822": "Settings contradict each other.",
+}
+"""Every rule of this package by its id. Lint has the same Y804 for contracts that were not read from a file."""
+
+_MOST: Final = 100
+"""A broken document can break every rule in every line; nobody reads more than these."""
+
+_brief = reprlib.Repr()
+_brief.maxstring = _brief.maxother = 80
+_brief.maxlist = _brief.maxdict = 4
+
+
+def brief(value: object) -> str:
+    """A value as a message shows it, no longer than a reader follows."""
+    try:
+        return _brief.repr(value)
+    except ValueError:  # Python does not write integers of thousands of digits
+        return "..."
+
+
+class Findings:
+    """The findings of one document. A place is looked up only when there is something to report at it."""
+
+    __slots__ = ("_locate", "found", "tolerant")
+
+    def __init__(self, locate: Callable[[str], Location], *, tolerant: bool = False) -> None:
+        self._locate = locate
+        self.tolerant = tolerant
+        """Somebody else's document: errors are warnings, and keys nobody knows are none of our business."""
+        self.found: list[Diagnostic] = []
+
+    @property
+    def failed(self) -> bool:
+        """Whether the document cannot be used."""
+        return has_errors(self.found)
+
+    @property
+    def full(self) -> bool:
+        """Whether more findings would help nobody."""
+        return len(self.found) > _MOST
+
+    def error(self, rule: str, message: str, at: str = "", advice: str = "") -> None:
+        """Report what keeps the document from being used."""
+        self._add(rule, "warning" if self.tolerant else "error", message, at, advice)
+
+    def warning(self, rule: str, message: str, at: str = "", advice: str = "") -> None:
+        """Report what the author should look at."""
+        self._add(rule, "warning", message, at, advice)
+
+    def info(self, rule: str, message: str, at: str = "", advice: str = "") -> None:
+        """Report what the author may want to know."""
+        self._add(rule, "info", message, at, advice)
+
+    def _add(self, rule: str, severity: Severity, message: str, at: str, advice: str) -> None:
+        if len(self.found) < _MOST:
+            self.found.append(Diagnostic(rule, severity, message, self._locate(at), at, advice))
+        elif len(self.found) == _MOST:
+            # What is no longer looked at may hold errors, so that it counts as one.
+            grave: Severity = "warning" if self.tolerant else "error"
+            rest = f"only the first {_MOST} findings are shown"
+            self.found.append(Diagnostic("D199", grave, rest, self._locate(""), help="Repair these first."))

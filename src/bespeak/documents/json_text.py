@@ -1,0 +1,42 @@
+"""JSON text to a table ready to be read. The place of a fault is known; the places of keys are not."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.findings import Findings
+from bespeak.documents.table import Table, kind
+from bespeak.source.span import Location
+
+_BYTE: Final = re.compile(r" \(byte (\d+)\)$")
+
+
+def json_table(data: bytes, file: str, *, tolerant: bool = False) -> Table | Diagnostic:
+    """The root object of a JSON text, or why there is none."""
+    try:
+        value = msgspec.json.decode(data)
+    except RecursionError:
+        return _fault("it is nested too deeply", Location(file))
+    except ValueError as error:  # msgspec's errors, and text that is not UTF-8
+        message = str(error)
+        place = _BYTE.search(message)
+        if place is None:
+            return _fault(message, Location(file))
+        return _fault(message[: place.start()], _location(data, int(place[1]), file))
+    if not isinstance(value, dict):
+        return Diagnostic("D104", "error", f"the document is {kind(value)}, not an object", Location(file))
+    return Table(value, "", Findings(lambda _: Location(file), tolerant=tolerant))
+
+
+def _fault(reason: str, location: Location) -> Diagnostic:
+    return Diagnostic("D102", "error", f"this is not JSON: {reason}", location)
+
+
+def _location(data: bytes, offset: int, file: str) -> Location:
+    before = data[:offset]
+    column = len(before[before.rfind(b"\n") + 1 :].decode(errors="replace")) + 1
+    return Location(file, before.count(b"\n") + 1, column)

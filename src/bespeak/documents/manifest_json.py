@@ -1,0 +1,151 @@
+"""A server's manifest as a client receives it (AGTP-API 8): typed where it keeps to the draft, raw for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import OpaqueHandler
+from bespeak.contract.policy import Policies
+from bespeak.contract.semantic import Semantic
+from bespeak.contract.service import ServerIdentity
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.endpoint_shape import (
+    read_deprecation,
+    read_errors,
+    read_input_schema,
+    read_output_schema,
+    read_semantic,
+)
+from bespeak.documents.json_text import json_table
+from bespeak.documents.policy_shape import read_policies
+from bespeak.documents.table import Table
+
+_FILE: Final = "manifest"
+_VERSIONS: Final = ("agtp_version", "agtp_api_version", "document_version", "catalog_version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestDocument:
+    """What a server says of itself. Nothing here is verified: the signature is checked over `raw`."""
+
+    agtp_version: str = ""
+    agtp_api_version: str = ""
+    document_version: str = ""
+    catalog_version: str = ""
+    catalog_versions_supported: tuple[str, ...] = ()
+    server: ServerIdentity
+    updated: str | None = None
+    embedded_methods: tuple[str, ...] = ()
+    custom_methods: tuple[str, ...] = ()
+    endpoints: tuple[Endpoint, ...] = ()
+    """Every endpoint with a method and a path. Where its semantic block says too little, the cautious reading stands:
+    irreversible, not idempotent, no confidence."""
+    policies: Policies = field(default_factory=Policies)
+    agent_disclosure: str = ""
+    hosted_agents: tuple[Mapping[str, Any], ...] = ()
+    agent_disclosure_notice: str | None = None
+    apis: tuple[Mapping[str, Any], ...] = ()
+    hosted_protocols: tuple[Mapping[str, Any], ...] = ()
+    signature: str | Mapping[str, Any] | None = None
+    """`manifest_signature` as it was received."""
+    raw: Mapping[str, Any]
+
+    def endpoint(self, method: str, path: str) -> Endpoint | None:
+        """The endpoint with exactly this method and this path or template."""
+        return next((endpoint for endpoint in self.endpoints if endpoint.key == (method, path)), None)
+
+
+def parse_manifest(data: bytes) -> tuple[ManifestDocument | None, list[Diagnostic]]:
+    """The manifest in a reply. None only when there is no JSON object; whatever else is odd is a warning."""
+    root = json_table(data, _FILE, tolerant=True)
+    if isinstance(root, Diagnostic):
+        return None, [root]
+    for key in (*_VERSIONS, "catalog_versions_supported", "server", "endpoints", "policies"):
+        if not root.has(key):
+            root.missing(key)
+    server = root.table("server") or Table({}, "/server", root.findings)
+    policies = root.table("policies")
+    signature = root.value("manifest_signature")
+    document = ManifestDocument(
+        agtp_version=root.text("agtp_version") or "",
+        agtp_api_version=root.text("agtp_api_version") or "",
+        document_version=root.text("document_version") or "",
+        catalog_version=root.text("catalog_version") or "",
+        catalog_versions_supported=root.texts("catalog_versions_supported"),
+        server=_read_server(server),
+        updated=server.text("updated"),
+        embedded_methods=_method_names(root, "embedded_methods"),
+        custom_methods=_method_names(root, "custom_methods"),
+        endpoints=tuple(
+            endpoint for entry in root.tables("endpoints") if (endpoint := _read_endpoint(entry)) is not None
+        ),
+        policies=read_policies(policies) if policies else Policies(),
+        agent_disclosure=root.text("agent_disclosure") or "",
+        hosted_agents=_objects(root, "hosted_agents"),
+        agent_disclosure_notice=root.text("agent_disclosure_notice"),
+        apis=_objects(root, "apis"),
+        hosted_protocols=_objects(root, "hosted_protocols"),
+        signature=signature if isinstance(signature, (str, dict)) else None,
+        raw=root.data,
+    )
+    return document, root.findings.found
+
+
+def _read_server(server: Table) -> ServerIdentity:
+    return ServerIdentity(
+        server_id=server.text("server_id") or "",
+        operator=server.text("operator") or "",
+        contact=server.text("contact") or "",
+        domain=server.text("domain"),
+        supported_features=server.texts("supported_features"),
+        issued=server.text("issued"),
+    )
+
+
+def _method_names(root: Table, key: str) -> tuple[str, ...]:
+    """Methods by name; the reference implementation lists whole specifications, of which only the name counts here."""
+    entries = root.value(key)
+    if not isinstance(entries, list):
+        return root.texts(key)
+    names = [entry.get("method", entry.get("name")) if isinstance(entry, dict) else entry for entry in entries]
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def _objects(root: Table, key: str) -> tuple[Mapping[str, Any], ...]:
+    return tuple(entry.data for entry in root.tables(key))
+
+
+def _read_endpoint(entry: Table) -> Endpoint | None:
+    method, path = entry.text("method"), entry.text("path")
+    if not method or not path:
+        entry.findings.warning("D116", "an endpoint without a method and a path is left out", entry.at)
+        return None
+    handler = entry.table("handler")
+    return Endpoint(
+        method=method,
+        path=path,
+        description=entry.text("description") or "",
+        semantic=_read_semantic(entry.table("semantic")),
+        input_schema=read_input_schema(entry),
+        output_schema=read_output_schema(entry),
+        errors=read_errors(entry),
+        handler=OpaqueHandler(type=(handler.text("type") or "") if handler else ""),
+        namespace=entry.text("namespace"),
+        required_scopes=entry.texts("required_scopes"),
+        deprecated=read_deprecation(entry.table("deprecated")),
+    )
+
+
+def _read_semantic(block: Table | None) -> Semantic:
+    if block is None:
+        return _UNSAID
+    semantic = read_semantic(block)
+    return semantic if semantic.impact else replace(semantic, impact=_UNSAID.impact)
+
+
+_UNSAID: Final = Semantic(
+    intent="", actor="", outcome="", capability="", confidence=0.0, impact="irreversible", is_idempotent=False
+)

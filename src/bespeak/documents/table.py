@@ -1,0 +1,232 @@
+"""Typed access to a table of a document: what is wrong is noted, not raised, so that everything is found at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import date
+from difflib import get_close_matches
+from typing import Any, Final, TypeGuard
+
+from bespeak.documents.findings import Findings, brief
+from bespeak.source.pointer import child
+
+_INT64: Final = 1 << 63
+_NAMES: Final[dict[type, str]] = {
+    str: "a string",
+    bool: "a boolean",
+    int: "an integer",
+    float: "a number",
+    list: "an array",
+    dict: "a table",
+    type(None): "null",
+}
+
+
+class Table:
+    """One table (TOML) or object (JSON). It remembers the keys it was asked for; `finish` reports the others."""
+
+    __slots__ = ("_asked", "at", "data", "findings")
+
+    def __init__(self, data: dict[str, Any], at: str, findings: Findings) -> None:
+        self.data = data
+        self.at = at
+        self.findings = findings
+        self._asked: set[str] = set()
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there with a value; null is none."""
+        self._asked.add(key)
+        return self.data.get(key) is not None
+
+    def value(self, key: str) -> Any:
+        """The value as it is, or None."""
+        self._asked.add(key)
+        return self.data.get(key)
+
+    def pointer(self, key: str) -> str:
+        """The pointer of a key of this table."""
+        return child(self.at, key)
+
+    def missing(self, key: str, advice: str = "") -> None:
+        """Report that a key is not there."""
+        self.findings.error("D103", f"`{key}` is missing", self.at, advice)
+
+    def wrong(self, key: str, wanted: str, value: object) -> None:
+        """Report that a value is not of the wanted kind."""
+        self.findings.error("D104", f"`{key}` is {kind(value)}, not {wanted}: {brief(value)}", self.pointer(key))
+
+    def either(self, key: str, old: str) -> str:
+        """The key to read: an old spelling counts, and is reported, when the present one is not there."""
+        if not self.has(key) and self.has(old):
+            message = f"`{old}` is read as `{key}`, as an earlier release of the format wrote it"
+            self.findings.warning("D107", message, self.pointer(old), f"Write `{key}`.")
+            return old
+        return key
+
+    def text(self, key: str) -> str | None:
+        """A string, if there is one."""
+        value = self.value(key)
+        if value is None or isinstance(value, str):
+            return value
+        self.wrong(key, "a string", value)
+        return None
+
+    def need_text(self, key: str, advice: str = "") -> str:
+        """A string that must be there."""
+        value = self.value(key)
+        if isinstance(value, str):
+            return value
+        if value is None:
+            self.missing(key, advice)
+        else:
+            self.wrong(key, "a string", value)
+        return ""
+
+    def choice(self, key: str, options: Sequence[str]) -> str | None:
+        """One of a few strings, if there is one."""
+        value = self.text(key)
+        if value is None or value in options:
+            return value
+        near = get_close_matches(value[:40].lower(), options, n=1, cutoff=0.5)
+        self.findings.error(
+            "D106",
+            f"`{key}` is {brief(value)}, which is none of {', '.join(options)}",
+            self.pointer(key),
+            f'Did you mean "{near[0]}"?' if near else "",
+        )
+        return None
+
+    def boolean(self, key: str) -> bool | None:
+        """A boolean, if there is one."""
+        value = self.value(key)
+        if value is None or isinstance(value, bool):
+            return value
+        self.wrong(key, "true or false", value)
+        return None
+
+    def number(self, key: str) -> float | None:
+        """A finite number, if there is one. An integer stays one."""
+        value = self.value(key)
+        if value is None:
+            return None
+        if _is_number(value):
+            return value
+        self.wrong(key, "a number", value)
+        return None
+
+    def positive(self, key: str) -> float | None:
+        """A number above zero, if there is one."""
+        value = self.number(key)
+        if value is not None and value <= 0:
+            self.findings.error("D104", f"`{key}` is {brief(value)}, and must be above 0", self.pointer(key))
+            return None
+        return value
+
+    def count(self, key: str) -> int | None:
+        """An integer above zero, if there is one."""
+        value = self.value(key)
+        if value is None:
+            return None
+        if is_integer(value) and value > 0:
+            return value
+        self.wrong(key, "an integer above 0", value)
+        return None
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """An array of strings; empty when it is not there."""
+        return tuple(item for item in self._items(key, "a string") if self._is(str, key, "a string", item))
+
+    def tables(self, key: str) -> list[Table]:
+        """An array of tables; empty when it is not there."""
+        return [
+            Table(item, child(self.pointer(key), index), self.findings)
+            for index, item in enumerate(self._items(key, "a table"))
+            if self._is(dict, key, "a table", item)
+        ]
+
+    def table(self, key: str) -> Table | None:
+        """A table, if there is one."""
+        value = self.value(key)
+        if value is None:
+            return None
+        if isinstance(value, dict):
+            return Table(value, self.pointer(key), self.findings)
+        self.wrong(key, "a table", value)
+        return None
+
+    def text_map(self, key: str) -> dict[str, str]:
+        """A table of strings; empty when it is not there. An integer is read as its digits."""
+        inner = self.table(key)
+        found: dict[str, str] = {}
+        for name, value in inner.data.items() if inner else ():
+            if isinstance(value, str) or is_integer(value):
+                found[name] = str(value)
+            elif inner:
+                inner.wrong(name, "a string", value)
+        return found
+
+    def json(self, key: str) -> dict[str, Any]:
+        """A table that has to be JSON; empty when it is not there."""
+        inner = self.table(key)
+        if inner is None:
+            return {}
+        self.check_json(key)
+        return inner.data
+
+    def check_json(self, key: str) -> None:
+        """Report the values below a key that JSON cannot express: TOML has dates, and numbers that are none."""
+        waiting: list[tuple[str, Any]] = [(self.pointer(key), self.value(key))]
+        while waiting:
+            at, value = waiting.pop()
+            if isinstance(value, dict):
+                waiting.extend((child(at, name), item) for name, item in value.items())
+            elif isinstance(value, list):
+                waiting.extend((child(at, index), item) for index, item in enumerate(value))
+            elif not (value is None or isinstance(value, (str, bool)) or _is_number(value)):
+                message = f"a JSON document cannot hold {kind(value)}: {brief(value)}"
+                self.findings.error("D110", message, at, "Write it as a string.")
+
+    def finish(self) -> None:
+        """Report the keys nobody asked for, each with the key that may have been meant."""
+        if self.findings.tolerant or self.data.keys() <= self._asked:
+            return
+        for key in self.data:
+            if key in self._asked or self.findings.full:
+                continue
+            near = get_close_matches(key[:40], self._asked, n=1)
+            advice = f"Did you mean `{near[0]}`?" if near else ""
+            self.findings.warning("D105", f"`{brief(key)[1:-1]}` is not a known key", self.pointer(key), advice)
+
+    def _items(self, key: str, of: str) -> list[Any]:
+        value = self.value(key)
+        if value is None:
+            return []
+        if isinstance(value, list):
+            return value
+        self.wrong(key, f"an array of {of.partition(' ')[2]}s", value)
+        return []
+
+    def _is(self, wanted: type, key: str, name: str, item: object) -> bool:
+        if isinstance(item, wanted):
+            return True
+        self.findings.error("D104", f"`{key}` holds {kind(item)}, not {name}: {brief(item)}", self.pointer(key))
+        return False
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Whether the value is an integer of 64 bits, which is what TOML promises; Python would take any."""
+    return isinstance(value, int) and not isinstance(value, bool) and -_INT64 <= value < _INT64
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return is_integer(value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def kind(value: object) -> str:
+    """The kind of a value, in the words of a person who writes TOML."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "an infinite number" if math.isinf(value) else "a not-a-number"
+    if type(value) is int and not is_integer(value):
+        return "an integer of more than 64 bits"
+    return _NAMES.get(type(value), "a date" if isinstance(value, date) else "a time")

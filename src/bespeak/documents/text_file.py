@@ -1,0 +1,45 @@
+"""Files of a deployment as text: bounded, UTF-8, and never an exception."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.findings import Findings
+from bespeak.documents.table import Table
+from bespeak.source.span import Location
+from bespeak.source.toml_tree import MAX_BYTES, TomlFault, parse_toml
+
+
+def read_text(path: Path) -> str | Diagnostic:
+    """The text of a file, or why there is none."""
+    try:
+        # Without waiting: opening a pipe would last until somebody writes to it.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                return _unreadable(path, "is not an ordinary file")
+            if status.st_size > MAX_BYTES:
+                return _unreadable(path, f"is larger than {MAX_BYTES} bytes")
+            return os.read(descriptor, status.st_size).decode("utf-8-sig")
+        finally:
+            os.close(descriptor)
+    except UnicodeDecodeError as error:
+        return _unreadable(path, f"is not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}")
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        return _unreadable(path, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def toml_table(text: str, file: str) -> Table | Diagnostic:
+    """The root table of a TOML text, ready to be read, or why there is none."""
+    tree = parse_toml(text, file)
+    if isinstance(tree, TomlFault):
+        return Diagnostic("D102", "error", f"this is not TOML: {tree.message}", tree.location)
+    return Table(tree.data, "", Findings(tree.locate))
+
+
+def _unreadable(path: Path, reason: str) -> Diagnostic:
+    return Diagnostic("D101", "error", f"the file {reason}", Location(str(path)))

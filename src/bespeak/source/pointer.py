@@ -1,0 +1,27 @@
+"""JSON Pointers (RFC 6901): the names of places inside a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def child(at: str, part: str | int) -> str:
+    """The pointer one step below another."""
+    if isinstance(part, int):
+        return f"{at}/{part}"
+    if "~" in part or "/" in part:
+        part = part.replace("~", "~0").replace("/", "~1")
+    return f"{at}/{part}"
+
+
+def pointer(parts: Iterable[str | int]) -> str:
+    """A pointer from its parts; the empty text is the whole document."""
+    at = ""
+    for part in parts:
+        at = child(at, part)
+    return at
+
+
+def parent(at: str) -> str:
+    """The pointer one step above; the whole document is its own parent."""
+    return at.rpartition("/")[0]

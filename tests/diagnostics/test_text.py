@@ -1,0 +1,81 @@
+"""Findings as text: readable in a pipe, and harmless in a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.text import concise, from_disk, full, printable, summary
+from bespeak.source.span import Location
+
+WRONG = Diagnostic("D104", "error", "`a` is an integer", Location("x.toml", 2, 5), "/a", "Write a string.")
+ODD = Diagnostic("D105", "warning", "`b` is not a known key", Location("y.toml"))
+
+
+def test_concise_text_is_one_line_for_each_finding() -> None:
+    assert concise([WRONG, ODD]) == (
+        "x.toml:2:5: error[D104] `a` is an integer\ny.toml: warning[D105] `b` is not a known key"
+    )
+
+
+def test_full_text_shows_the_line_a_caret_and_the_advice() -> None:
+    assert full([WRONG], lambda _: "first\nsec ond\nthird") == (
+        "x.toml:2:5: error[D104] `a` is an integer\n  2 | sec ond\n    |     ^\n  help: Write a string."
+    )
+
+
+def test_a_file_that_cannot_be_read_leaves_out_the_frame() -> None:
+    assert full([WRONG], lambda _: None) == "x.toml:2:5: error[D104] `a` is an integer\n  help: Write a string."
+
+
+def test_a_line_beyond_the_end_leaves_out_the_frame() -> None:
+    assert "|" not in full([WRONG], lambda _: "one line")
+
+
+def test_a_long_line_is_cut_around_the_caret() -> None:
+    finding = Diagnostic("D104", "error", "wrong", Location("x", 1, 5000))
+    line = "a" * 4999 + "Z" + "b" * 5000
+    _, shown, caret = full([finding], lambda _: line).split("\n")
+    assert len(shown) < 120
+    assert shown[caret.index("^")] == "Z"
+
+
+def test_tabs_keep_the_caret_below_its_place() -> None:
+    finding = Diagnostic("D104", "error", "wrong", Location("x", 1, 3))
+    _, shown, caret = full([finding], lambda _: "\t\tZ").split("\n")
+    assert shown[caret.index("^")] == "Z"
+
+
+def test_files_are_read_from_disk_once(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text("k = 1\n")
+    text = full([Diagnostic("D104", "error", "wrong", Location(str(file), 1, 1))] * 2)
+    assert text.count("k = 1") == 2
+
+
+def test_a_folder_or_a_missing_file_has_no_text(tmp_path: Path) -> None:
+    assert from_disk(str(tmp_path)) is None
+    assert from_disk(str(tmp_path / "none")) is None
+    assert from_disk("a\0b") is None
+
+
+def test_a_summary_counts_by_severity() -> None:
+    assert summary([WRONG, WRONG, ODD]) == "2 errors, 1 warning"
+    assert summary([Diagnostic("D118", "info", "x")]) == "1 info"
+    assert summary([]) == "no findings"
+
+
+@given(st.text(), st.text(), st.integers(0, 5), st.integers(0, 300))
+def test_nothing_in_a_file_reaches_the_terminal_as_a_control_character(
+    text: str, message: str, line: int, column: int
+) -> None:
+    finding = Diagnostic("D104", "error", message, Location("x\x1b[0m", line, column), help=message)
+    shown = full([finding], lambda _: text) + concise([finding])
+    assert all(char.isprintable() or char == "\n" for char in shown)
+
+
+def test_what_is_not_printable_shows_as_its_escape() -> None:
+    assert printable("a\x1b[31mb\n") == "a\\x1b[31mb\\n"
