@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-import contract
 from load import Loader
-from process import Peer, ServerProcess, free_port, running
 from report import Goal, table
+
+import contract
+from process import Peer, ServerProcess, free_port, running
 
 MANY, FEW = 10_000, 10
 ASKED = 1_000

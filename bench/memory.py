@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import contract
 from load import Loader
-from process import free_port, running
 from report import Goal, table
+
+import contract
+from process import free_port, running
 
 ROOT = Path(__file__).resolve().parent.parent
 WARM_UP = 10_000

@@ -40,9 +40,7 @@ def main() -> int:
                 f"\nBOOK /room, one worker, {options.connections} connections, {options.pipeline} in flight on each, "
                 f"{rounds} x {seconds:g} s, medians"
             )
-            good &= throughput.measure(
-                loader, rounds=rounds, seconds=seconds, connections=options.connections, depth=options.pipeline
-            )
+            good &= throughput.measure(loader, throughput.Shape(rounds, seconds, options.connections, options.pipeline))
         elif part == "endpoints":
             print("\n10,000 endpoints")
             good &= endpoints.measure(loader, rounds=rounds, seconds=seconds)

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-import contract
 from load import Load, Loader
-from process import ServerProcess, free_port, running
 from report import Goal, table
+
+import contract
+from process import ServerProcess, free_port, running
 
 SERVERS = Path(__file__).resolve().parent / "servers"
 
@@ -52,13 +53,43 @@ GOALS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How much load, and for how long."""
+
+    rounds: int
+    seconds: float
+    connections: int
+    depth: int
+
+
 @dataclass(slots=True)
 class Measured:
-    """A running contender and its rounds."""
+    """A running contender and its rounds with one kind of request."""
 
     contender: Contender
     server: ServerProcess
+    requests: bytes
     rounds: list[Load] = field(default_factory=list)
+    cpu_us: list[float] = field(default_factory=list)
+    """Processor time for each request, by round."""
+
+    def run_round(self, loader: Loader, shape: Shape) -> None:
+        """Measure once more."""
+        before = self.server.cpu_seconds()
+        load = loader.run(
+            self.server.port, self.requests, seconds=shape.seconds, connections=shape.connections, depth=shape.depth
+        )
+        self.rounds.append(load)
+        self.cpu_us.append((self.server.cpu_seconds() - before) / load.requests * 1e6)
+
+    def ratio(self, other: Measured) -> float:
+        """Median of the ratios within each round, so that a slow minute of the machine counts on both sides."""
+        return median(mine.rps / theirs.rps for mine, theirs in zip(self.rounds, other.rounds, strict=True))
+
+    def cpu_ratio(self, other: Measured) -> float:
+        """The same by processor time, which other work on the machine hardly moves."""
+        return median(other.cpu_us) / median(self.cpu_us)
 
 
 def check(contender: Contender, server: ServerProcess) -> None:
@@ -71,10 +102,16 @@ def check(contender: Contender, server: ServerProcess) -> None:
         raise RuntimeError(f"{contender.name} accepted a date that is none: {refused[:600]!r}")
 
 
-def measure(loader: Loader, *, rounds: int, seconds: float, connections: int, depth: int) -> bool:
-    """Run all contenders, print the table and the goals; whether every reply was a 200."""
+def with_task_ids(request: bytes) -> bytes:
+    """Copies of a request that differ in one header, more of them than any server remembers heads."""
+    line, _, rest = request.partition(b"\r\n")
+    return b"".join(b"%b\r\nTask-ID: task-%06d\r\n%b" % (line, number, rest) for number in range(4096))
+
+
+def measure(loader: Loader, shape: Shape) -> bool:
+    """Run all contenders, print the tables and the goals; whether every reply was a 200."""
     with contextlib.ExitStack() as stack:
-        field_of: list[Measured] = []
+        entries: list[Measured] = []
         for contender in CONTENDERS:
             missing = [name for name in contender.needs if importlib.util.find_spec(name) is None]
             if missing:
@@ -83,37 +120,41 @@ def measure(loader: Loader, *, rounds: int, seconds: float, connections: int, de
             port = free_port()
             server = stack.enter_context(running(contender.command(port), port))
             check(contender, server)
-            loader.run(
-                port, contender.request(contract.GOOD), seconds=min(seconds, 1), connections=connections, depth=depth
-            )
-            field_of.append(Measured(contender, server))
-        for _ in range(rounds):
-            for entry in field_of:
-                request = entry.contender.request(contract.GOOD)
-                entry.rounds.append(
-                    loader.run(entry.server.port, request, seconds=seconds, connections=connections, depth=depth)
-                )
-        _report(field_of)
-    return not any(load.errors for entry in field_of for load in entry.rounds)
+            entry = Measured(contender, server, contender.request(contract.GOOD))
+            loader.run(port, entry.requests, seconds=min(shape.seconds, 1), connections=shape.connections)
+            entries.append(entry)
+        _compete(loader, shape, entries)
+        _report(entries)
+        changing = [
+            Measured(entry.contender, entry.server, with_task_ids(entry.requests))
+            for entry in entries
+            if entry.contender.name in (BESPEAK, CEILING)
+        ]
+        _compete(loader, shape, changing)
+        print("\n  The same with a different Task-ID in every request:")
+        _report(changing)
+    return not any(load.errors for entry in (*entries, *changing) for load in entry.rounds)
 
 
-def _ratio(mine: Measured, theirs: Measured) -> float:
-    """Median of the ratios within each round, so that a slow minute of the machine counts on both sides."""
-    return median(a.rps / b.rps for a, b in zip(mine.rounds, theirs.rounds, strict=True))
+def _compete(loader: Loader, shape: Shape, entries: list[Measured]) -> None:
+    for _ in range(shape.rounds):
+        for entry in entries:
+            entry.run_round(loader, shape)
 
 
 def _report(entries: list[Measured]) -> None:
     by_name = {entry.contender.name: entry for entry in entries}
     ceiling = by_name.get(CEILING)
-    rows = [["server", "requests/s", "p50 µs", "p99 µs", "RSS MB", "of ceiling", "errors"]]
+    rows = [["server", "requests/s", "p50 µs", "p99 µs", "CPU µs", "RSS MB", "of ceiling", "errors"]]
     rows += [
         [
             entry.contender.name,
             f"{median(load.rps for load in entry.rounds):,.0f}",
             f"{median(load.p50_us for load in entry.rounds):,.0f}",
             f"{median(load.p99_us for load in entry.rounds):,.0f}",
+            f"{median(entry.cpu_us):,.1f}",
             f"{entry.server.rss_mb():.0f}",
-            f"{_ratio(entry, ceiling):.0%}" if ceiling else "-",
+            f"{entry.ratio(ceiling):.0%}" if ceiling else "-",
             str(sum(load.errors for load in entry.rounds)),
         ]
         for entry in entries
@@ -123,4 +164,6 @@ def _report(entries: list[Measured]) -> None:
     mine = by_name[BESPEAK]
     for goal in GOALS:
         if goal.subject in by_name:
-            print("  " + goal.line(f"bespeak / {goal.subject}", _ratio(mine, by_name[goal.subject])))
+            theirs = by_name[goal.subject]
+            by_cpu = f"   (by processor time {mine.cpu_ratio(theirs):.2f}x)"
+            print("  " + goal.line(f"bespeak / {goal.subject}", mine.ratio(theirs)) + by_cpu)

@@ -4,9 +4,9 @@ from datetime import date
 from typing import Annotated, TypedDict
 from uuid import UUID
 
-import contract
 import msgspec
 
+import contract
 from bespeak import App
 
 app = App("Acme Rooms", server_id="rooms.acme.example", operator="Acme", contact="ops@acme.example")

@@ -16,6 +16,7 @@ from typing import Any, cast
 import jsonschema_rs
 import orjson
 import uvloop
+
 from contract import INPUT_SCHEMA, METHOD, OUTPUT_SCHEMA, PATH, SCOPE, book_room
 
 CATALOG = frozenset(

@@ -6,9 +6,10 @@ from typing import Annotated
 from uuid import UUID
 
 import uvicorn
-from contract import PATH, book_room
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from contract import PATH, book_room
 
 app = FastAPI()
 

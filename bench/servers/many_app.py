@@ -6,9 +6,9 @@ from datetime import date
 from typing import Annotated, Any, TypedDict
 from uuid import UUID
 
-import contract
 import msgspec
 
+import contract
 from bespeak import App
 
 app = App("Many Rooms", server_id="many.acme.example", operator="Acme", contact="ops@acme.example")

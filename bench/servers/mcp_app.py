@@ -7,9 +7,10 @@ from typing import Annotated, TypedDict
 from uuid import UUID
 
 import uvicorn
-from contract import book_room
 from mcp.server.mcpserver import MCPServer
 from pydantic import Field
+
+from contract import book_room
 
 server = MCPServer("Acme Rooms", log_level="WARNING")
 

@@ -1,0 +1,168 @@
+"""Where the time of one request goes: microseconds for each step of the hot path, without sockets.
+
+`--profile` runs the whole path under cProfile instead and prints the costliest functions. The profiler charges every
+call, so its shares lean towards small functions: use it to find a place, and the table to judge a change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import os
+import pstats
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from report import table
+
+import contract
+from bespeak.exchange.messages import Connection, Request, Response
+from bespeak.runtime.call import Call
+from bespeak.runtime.gates import GATES
+from bespeak.server.assembly import Assembled, assemble
+from bespeak.server.target import load_target
+from bespeak.status import REASONS
+from bespeak.wire.connection import ServerConnection
+from bespeak.wire.messages import RequestMessage
+
+APP = Path(__file__).resolve().parent / "servers" / "bespeak_app.py"
+
+
+def microseconds(step: Callable[[], object], repeats: int) -> float:
+    """The time of one step: the median of nine loops."""
+    times = []
+    for _ in range(9):
+        start = time.perf_counter()
+        for _ in range(repeats):
+            step()
+        times.append((time.perf_counter() - start) / repeats)
+    return median(times) * 1e6
+
+
+class Steps:
+    """One request, taken apart at the places where the layers meet."""
+
+    def __init__(self, assembled: Assembled) -> None:
+        self._assembled = assembled
+        self._connection = Connection(peer="127.0.0.1")
+        self._connection.answered = 1
+        self._wire = ServerConnection()
+        self._bytes = contract.agtp_request(contract.GOOD)
+        self._numbers = iter(range(10**12))
+        self.request = self.accept()
+
+    def read(self, data: bytes | None = None) -> RequestMessage:
+        """Bytes to message."""
+        self._wire.receive_data(data or self._bytes)
+        event = self._wire.next_event()
+        assert isinstance(event, RequestMessage), event
+        return event
+
+    def read_new_head(self) -> RequestMessage:
+        """Bytes to message, with a head that was never seen before."""
+        line, _, rest = self._bytes.partition(b"\r\n")
+        return self.read(b"%b\r\nTask-ID: task-%012d\r\n%b" % (line, next(self._numbers), rest))
+
+    def accept(self) -> Request:
+        """Bytes to the Request the runtime sees."""
+        message = self.read()
+        return Request(message.method, message.path, message.query, message.headers, message.body, self._connection)
+
+    def call(self) -> Call:
+        """An empty call."""
+        return Call(self.request, self._assembled.registry)
+
+    def gated(self) -> Call:
+        """A call that has passed every gate."""
+        call = self.call()
+        for gate in GATES:
+            refused = gate(call)
+            assert refused is None, refused
+        return call
+
+    def dispatch(self) -> Response:
+        """Gates, handler and output check."""
+        return drive(self._assembled.dispatcher(self.request))
+
+    def write(self, response: Response) -> bytes:
+        """Response to bytes."""
+        return self._wire.send(
+            response.status, REASONS[response.status], response.block.encoded, response.headers, response.body
+        )
+
+    def whole(self) -> bytes:
+        """Everything between the two system calls."""
+        return self.write(drive(self._assembled.dispatcher(self.accept())))
+
+
+def drive(result: Any) -> Any:
+    """The value of a coroutine that never waits."""
+    if not hasattr(result, "send"):
+        return result
+    try:
+        result.send(None)
+    except StopIteration as done:
+        return done.value
+    raise RuntimeError("the handler waits")
+
+
+def report(steps: Steps, repeats: int) -> None:
+    """Print the table."""
+    rows = [["step", "µs"]]
+
+    def line(name: str, step: Callable[[], object], without: float = 0.0) -> float:
+        spent = microseconds(step, repeats)
+        rows.append([name, f"{spent - without:.2f}"])
+        return spent
+
+    line("read: bytes to message, head seen before", steps.read)
+    line("read: bytes to message, head new", steps.read_new_head)
+    made = line("a Call", steps.call)
+    passed = steps.gated()
+    for gate in GATES:
+        line(f"gate: {gate.__name__}", lambda gate=gate: gate(passed))
+    gated = line("all gates with the Call", steps.gated)
+    dispatched = line("dispatch: gates, handler, output, headers", steps.dispatch)
+    rows.append(["  of it handler, output, headers", f"{dispatched - gated:.2f}"])
+    assert passed.route is not None
+    output = {"reservation_id": contract.next_reservation_id()}
+    line("  of it the output schema", lambda: passed.route.output.is_valid(output))  # type: ignore[union-attr]
+    response = steps.dispatch()
+    line("write: response to bytes", lambda: steps.write(response))
+    line("whole: bytes in, bytes out", steps.whole)
+    print(table(rows))
+    print(f"  (a Call alone {made:.2f} µs; each gate is timed on a call that has passed all of them)")
+
+
+def profile(steps: Steps, repeats: int) -> None:
+    """Print the costliest functions of the whole path."""
+    profiler = cProfile.Profile()
+    profiler.enable()
+    for _ in range(repeats):
+        steps.whole()
+    profiler.disable()
+    pstats.Stats(profiler, stream=sys.stdout).strip_dirs().sort_stats("tottime").print_stats(25)
+
+
+def main() -> int:
+    """Time the steps, or profile them."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--profile", action="store_true", help="cProfile of the whole path instead of the table")
+    parser.add_argument("--repeats", type=int, default=20_000, help="requests in a loop (default 20,000)")
+    options = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    steps = Steps(assemble(load_target(f"{APP}:app").service))
+    if options.profile:
+        profile(steps, options.repeats)
+    else:
+        report(steps, options.repeats)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
