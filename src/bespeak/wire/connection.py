@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.wire.limits import DEFAULT_LIMITS, Limits
+from bespeak.wire.limits import RESPONSE_LIMITS, Limits
 from bespeak.wire.messages import Pause, ResponseMessage, WireFault
 from bespeak.wire.reader import RequestReader, ResponseReader
 from bespeak.wire.writer import Pairs, encode_request, encode_response
@@ -23,7 +23,7 @@ class ClientConnection(ResponseReader):
 
     __slots__ = ("awaited",)
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: Limits = RESPONSE_LIMITS) -> None:
         super().__init__(limits)
         self.awaited = 0
         """Requests sent and not yet answered."""

@@ -20,3 +20,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 DEFAULT_LIMITS: Final = Limits()
+"""For requests."""
+
+RESPONSE_LIMITS: Final = Limits(body=64 * 1024 * 1024)
+"""For responses: the manifest of a server with ten thousand endpoints is a long document, and it was asked for."""

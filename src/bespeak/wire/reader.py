@@ -14,7 +14,7 @@ from bespeak.wire.head import (
     parse_request_head,
     parse_response_head,
 )
-from bespeak.wire.limits import DEFAULT_LIMITS, Limits
+from bespeak.wire.limits import DEFAULT_LIMITS, RESPONSE_LIMITS, Limits
 from bespeak.wire.messages import CLOSED, NEED_DATA, Pause, RequestMessage, ResponseMessage, WireFault
 
 MessageT_co = TypeVar("MessageT_co", covariant=True)
@@ -157,7 +157,7 @@ class ResponseReader(Reader[ResponseMessage]):
 
     __slots__ = ()
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: Limits = RESPONSE_LIMITS) -> None:
         super().__init__(functools.partial(parse_response_head, limits=limits), limits, INVALID_STATUS_LINE)
 
 
