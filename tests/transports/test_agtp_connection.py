@@ -168,12 +168,13 @@ async def test_a_refused_peer_that_never_stops_is_cut_off(serve) -> None:
 
 
 async def test_a_truncated_request_is_answered_when_the_peer_only_half_closes(serve) -> None:
-    _, port = await serve()
+    server, port = await serve(timeouts=Timeouts(linger=10_000))
     async with await call(port) as peer:
         await peer.send(ask("/a", b"12345")[:-2])
         peer.writer.write_eof()
         assert await peer.answer() == (400, b"incomplete-message")
         assert await peer.is_closed()
+        await until(lambda: server.connections == 0)  # nothing more can come, so nothing is waited for
 
 
 async def test_answers_are_sent_after_the_peer_half_closes(serve, handler) -> None:

@@ -65,7 +65,9 @@ class AgtpConnection(asyncio.Protocol):
         "_answers",
         "_arrival",
         "_connection",
+        "_ended",
         "_expired",
+        "_held",
         "_leaving",
         "_loop",
         "_lost",
@@ -91,6 +93,8 @@ class AgtpConnection(asyncio.Protocol):
         self._writable: asyncio.Future[None] | None = None  # and here for the peer to take some
         self._lost: asyncio.Future[None] = loop.create_future()
         self._paused = False
+        self._held = False  # the peer has to wait with more
+        self._ended = False  # the peer sends no more
         self._reading = False  # a message has begun and its deadline stands
         self._expired = False
         self._leaving = False
@@ -115,13 +119,15 @@ class AgtpConnection(asyncio.Protocol):
         self._wire.receive_data(data)
         if self._arrival is not None:
             self._wake()
-        elif self._wire.buffered > INPUT_BOUND:
+        elif self._wire.buffered > INPUT_BOUND and not self._held:
+            self._held = True
             self._transport.pause_reading()
 
     def eof_received(self) -> bool:
         """The peer sends no more. Over plain TCP it may still want its answers; TLS has no half-close (core 1)."""
         if self._leaving:
             return False
+        self._ended = True
         self._wire.receive_eof()
         self._wake()
         return not self._connection.secure
@@ -198,9 +204,9 @@ class AgtpConnection(asyncio.Protocol):
         while not self._lost.done():
             event = wire.next_event()
             if isinstance(event, RequestMessage):
+                self.deadline = math.inf
                 answer = handler(to_request(event, connection))
                 if not isinstance(answer, Response):
-                    self.deadline = math.inf
                     answer = await await_noticing(answer, self.flush)
                 data = to_bytes(answer)
                 connection.answered += 1
@@ -235,7 +241,7 @@ class AgtpConnection(asyncio.Protocol):
         elif not self._reading:
             self._reading = True
             self.deadline = state.now + state.timeouts.read
-        self._transport.resume_reading()
+        self._release()
         self._arrival = self._loop.create_future()
         return self._arrival
 
@@ -247,6 +253,12 @@ class AgtpConnection(asyncio.Protocol):
         self._writable = self._loop.create_future()
         await self._writable
         self._writable = None
+
+    def _release(self) -> None:
+        """Let the peer send again."""
+        if self._held:
+            self._held = False
+            self._transport.resume_reading()
 
     def _wake(self) -> None:
         arrival = self._arrival
@@ -271,12 +283,12 @@ class AgtpConnection(asyncio.Protocol):
         if malformed is not None:
             self._answers.append(to_bytes(self._state.handler.malformed(malformed, self._connection)))
         self.flush()
-        if malformed is None:
+        if malformed is None or self._ended:
             self.deadline = self._state.now + timeouts.write
             self._transport.close()
         else:
             self.deadline = self._state.now + timeouts.linger
-            self._transport.resume_reading()
+            self._release()
             if self._transport.can_write_eof():
                 self._transport.write_eof()
         await self._lost

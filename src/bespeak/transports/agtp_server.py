@@ -121,6 +121,8 @@ class AgtpServer:
 
     def _admit(self, accepted: socket.socket, ssl: tls.SSLContext | None) -> None:
         accepted.setblocking(False)
+        with contextlib.suppress(OSError):  # the peer may be gone already
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self.connections >= self._max_connections:
             self._turn_away(accepted, secure=ssl is not None)
             return
@@ -132,7 +134,6 @@ class AgtpServer:
         """Make a connection of a socket; the TLS handshake happens here, beside those of all others."""
         loop = asyncio.get_running_loop()
         try:
-            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await loop.connect_accepted_socket(
                 lambda: AgtpConnection(self._state, loop),
                 accepted,
@@ -145,11 +146,17 @@ class AgtpServer:
 
     def _turn_away(self, accepted: socket.socket, *, secure: bool) -> None:
         """Say why if that needs no waiting; a handshake only to refuse would cost more than it tells."""
-        with contextlib.closing(accepted), contextlib.suppress(OSError):
-            if not secure:
-                reason = f"This server has its {self._max_connections} connections in use; try again later."
+        reason = f"This server has its {self._max_connections} connections in use; try again later."
+        with contextlib.closing(accepted):
+            if secure:
+                return
+            try:
                 malformed = Malformed(503, "too-many-connections", reason)
                 accepted.send(to_bytes(self._state.handler.malformed(malformed, Connection())))
+            except OSError as error:
+                logger.debug("A connection over the cap was gone before it could be told: %s", error)
+            except Exception:
+                logger.exception("A connection over the cap could not be answered")
 
     def _sweep(self) -> None:
         """Look at all deadlines: one timer for the server instead of one for each request."""
