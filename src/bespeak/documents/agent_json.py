@@ -43,7 +43,7 @@ def read_agent(path: Path) -> tuple[Agent | None, list[Diagnostic]]:
 
 def parse_agent(text: str, file: str) -> tuple[Agent | None, list[Diagnostic]]:
     """The agent a document describes. None when any finding is an error. Other keys are the issuer's business."""
-    root = json_table(text.encode(), file)
+    root = json_table(text.encode(errors="surrogatepass"), file)
     if isinstance(root, Diagnostic):
         return None, [root]
     agent_id = root.need_text("agent_id")

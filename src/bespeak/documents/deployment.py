@@ -16,7 +16,7 @@ from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.agent_json import read_agent
 from bespeak.documents.endpoint_toml import endpoint_of
 from bespeak.documents.findings import brief
-from bespeak.documents.folder import list_files, list_tree
+from bespeak.documents.folder import is_folder, is_same, is_there, list_files, list_tree
 from bespeak.documents.recipes_toml import read_recipes, recipes_of
 from bespeak.documents.server_toml import ServerDocument, read_server, server_of
 from bespeak.documents.text_file import read_text, toml_table
@@ -67,7 +67,7 @@ class Deployment:
 
 def read_deployment(path: Path) -> tuple[Deployment, list[Diagnostic]]:
     """What a folder or a single TOML file declares, and everything that is wrong with it. Never raises."""
-    if path.is_dir():
+    if is_folder(path):
         return _read_folder(path)
     text = read_text(path)
     if isinstance(text, Diagnostic):
@@ -87,7 +87,7 @@ def read_deployment(path: Path) -> tuple[Deployment, list[Diagnostic]]:
 
 def _read_folder(root: Path) -> tuple[Deployment, list[Diagnostic]]:
     for name in CONFIGURATIONS:
-        if (root / name).exists():
+        if is_there(root / name):
             server, findings = read_server(root / name)
             return _read_rest(root, root / name, server, findings)
     return _read_rest(root, root, ServerDocument(), [])
@@ -116,12 +116,12 @@ def _read_endpoints(
     root: Path, folder: Path, server: ServerDocument, findings: list[Diagnostic]
 ) -> tuple[Endpoint, ...]:
     found: dict[tuple[str, str], Endpoint] = {}
-    if folder.is_dir():
+    if is_folder(folder):
         _collect(found, list_tree(folder, ".toml", findings), findings)
     elif server.endpoints is not None:
         message = "`endpoints` names a folder that does not exist"
         findings.append(Diagnostic("D101", "error", message, Location(str(folder))))
-    if folder.resolve() != root.resolve():
+    if not is_same(folder, root):
         others = [path for path in list_files(root, ".toml", findings) if path.name not in CONFIGURATIONS]
         _collect(found, others, findings, only_endpoints=True)
     return tuple(found.values())
@@ -156,8 +156,8 @@ def _collect(
 
 
 def _read_recipes(configured: Path | None, usual: tuple[Path, ...], findings: list[Diagnostic]) -> tuple[Recipe, ...]:
-    path = next((path for path in usual if path.exists()), None)
-    if configured is not None and (configured.exists() or configured.name != RECIPES or path is None):
+    path = next((path for path in usual if is_there(path)), None)
+    if configured is not None and (is_there(configured) or configured.name != RECIPES or path is None):
         path = configured
     if path is None:
         return ()
@@ -168,7 +168,7 @@ def _read_recipes(configured: Path | None, usual: tuple[Path, ...], findings: li
 
 def _read_agents(configured: Path | None, usual: Path, findings: list[Diagnostic]) -> tuple[Agent, ...]:
     folder = configured or usual
-    if not folder.is_dir():
+    if not is_folder(folder):
         if configured is not None:
             message = "`directory` of [agents] names a folder that does not exist"
             findings.append(Diagnostic("D101", "error", message, Location(str(folder))))

@@ -9,6 +9,30 @@ from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.source.span import Location
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder that can be looked at. A path nobody may follow, or too long to be one, is none."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is anything under a path."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to the same folder."""
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
 def list_files(folder: Path, suffix: str, findings: list[Diagnostic]) -> list[Path]:
     """The files of one folder by name."""
     return [Path(entry.path) for entry in _entries(folder, findings) if _is_file(entry, suffix)]
@@ -37,14 +61,21 @@ def list_tree(folder: Path, suffix: str, findings: list[Diagnostic]) -> list[Pat
                 continue
             if _is_file(entry, suffix):
                 files.append(Path(entry.path))
-            elif entry.is_dir():
+            elif _is_folder(entry):
                 waiting.append(Path(entry.path))
     return sorted(files)
 
 
 def _is_file(entry: os.DirEntry[str], suffix: str) -> bool:
     """Whether the entry is to be read. A link that leads nowhere is, so that it is reported."""
-    return entry.name.endswith(suffix) and not entry.name.startswith(".") and not entry.is_dir()
+    return entry.name.endswith(suffix) and not entry.name.startswith(".") and not _is_folder(entry)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
 
 
 def _entries(folder: Path, findings: list[Diagnostic]) -> list[os.DirEntry[str]]:

@@ -1,0 +1,114 @@
+"""Invariant: no bytes make the readers of manifests and agents raise, and only what is no object is no manifest.
+
+Run `python fuzz/manifest.py --seconds 60 --seed 7`; it prints how many documents it tried, or the one that broke it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from bespeak.diagnostics.diagnostic import has_errors
+from bespeak.diagnostics.text import concise
+from bespeak.documents.agent_json import parse_agent
+from bespeak.documents.deployment import read_deployment
+from bespeak.documents.manifest_json import parse_manifest
+from bespeak.projections.agtp_manifest import project_manifest
+
+_FOLDER = Path(__file__).parents[1] / "tests" / "documents" / "reference_deployment"
+_VALUES: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    10**30,
+    "",
+    "x",
+    "*",
+    "\ud800",
+    "\x00",
+    [],
+    [[]],
+    {},
+    {"a": {}},
+    [None],
+    "é" * 300,
+]
+_BYTES = [b"", b"{", b"}", b"[" * 2000, b'"', b"\\u", b"\xff", b"\x00", b"1e999", b"NaN", b",", b"null", b"9" * 5000]
+
+
+def documents() -> list[Any]:
+    """The documents to start from: a manifest of ours, and agents in both forms."""
+    service = read_deployment(_FOLDER)[0].service()
+    manifest = project_manifest(service, service.endpoints, service.policies, "1.1.0", updated="2026-01-01T00:00:00Z")
+    return [manifest, *(dict(agent.document) for agent in service.agents)]
+
+
+def mutate(value: Any, source: random.Random) -> Any:
+    """A document near another one: somewhere inside, a value is exchanged, left out, or put under another key."""
+    if source.random() < 0.15 or not isinstance(value, (dict, list)) or not value:
+        return source.choice(_VALUES)
+    if isinstance(value, list):
+        at = source.randrange(len(value))
+        return [*value[:at], mutate(value[at], source), *value[at + 1 :]]
+    key = source.choice(list(value))
+    changed = {other: item for other, item in value.items() if other != key}
+    if source.random() < 0.8:
+        changed[key if source.random() < 0.9 else source.choice(["method", "path", "", "name"])] = mutate(
+            value[key], source
+        )
+    return changed
+
+
+def damage(data: bytes, source: random.Random) -> bytes:
+    """Bytes near others."""
+    at = source.randrange(len(data) + 1)
+    return data[:at] + source.choice(_BYTES) + data[at + source.randrange(4) :]
+
+
+def try_bytes(data: bytes) -> None:
+    """Check one document."""
+    manifest, findings = parse_manifest(data)
+    assert (manifest is None) == has_errors(findings)
+    if manifest is not None:
+        assert all(endpoint.method and endpoint.path and endpoint.semantic.impact for endpoint in manifest.endpoints)
+    agent, more = parse_agent(data.decode(errors="surrogateescape"), "fuzz.json")
+    assert (agent is None) == has_errors(more)
+    concise([*findings, *more])
+
+
+def main() -> int:
+    """Run until the time is over."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=None, help="repeat a run")
+    options = parser.parse_args()
+    seed = random.randrange(2**32) if options.seed is None else options.seed
+    source = random.Random(seed)
+    seeds = documents()
+    end, tried = time.monotonic() + options.seconds, 0
+    while time.monotonic() < end:
+        document = source.choice(seeds)
+        for _ in range(source.randrange(1, 5)):
+            document = mutate(document, source)
+        data = json.dumps(document).encode()
+        if source.random() < 0.3:
+            data = damage(data, source)
+        try:
+            try_bytes(data)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
+            print(f"seed {seed}, document {tried}: {type(error).__name__}: {error}\n{data!r}")
+            return 1
+        tried += 1
+    print(f"seed {seed}: {tried} documents, the invariant holds")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

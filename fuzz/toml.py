@@ -1,0 +1,116 @@
+"""Invariant: no text makes a TOML reader raise, and a text is read exactly as tomllib reads it, with places inside it.
+
+Run `python fuzz/toml.py --seconds 60 --seed 7`; it prints how many texts it tried, or the one that broke it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+from bespeak.diagnostics.diagnostic import has_errors
+from bespeak.diagnostics.text import full
+from bespeak.documents.endpoint_toml import parse_endpoint
+from bespeak.documents.recipes_toml import parse_recipes
+from bespeak.documents.server_toml import parse_server
+from bespeak.source.toml_tree import TomlFault, TomlTree, parse_toml
+
+_SEEDS = Path(__file__).parents[1] / "tests" / "documents" / "reference_deployment"
+_PIECES = [
+    *("[", "]", "[[", "]]", "{", "}", "=", ".", ",", "\n", "\r\n", "\r", "#", '"', "'", '"""', "'''", "\\", "\\u0041"),
+    *("\ud800", "\x00", "\x7f", "\t", " ", "é", "🐍", "true", "nan", "-inf", "0x" + "f" * 5000, "9" * 5000, "1e400"),
+    *("2026-01-01", "12:00:00", "2026-01-01T00:00:00Z", "[endpoint]", "[[recipe]]", "a.b.c", "{a = 1}", "[[1], []]"),
+    *(
+        "[" * 300,
+        "a." * 70,
+        "type",
+        "name",
+        "list",
+        "errors = 3",
+        "[endpoint.handler]",
+        "input_schema = {}",
+        "steps = []",
+    ),
+]
+
+
+def mutate(text: str, source: random.Random) -> str:
+    """A text near another one: pieces put in, cut out, doubled, or moved."""
+    for _ in range(source.randrange(1, 6)):
+        at = source.randrange(len(text) + 1)
+        end = min(len(text), at + source.randrange(40))
+        choice = source.random()
+        if choice < 0.4:
+            text = text[:at] + source.choice(_PIECES) + text[at:]
+        elif choice < 0.6:
+            text = text[:at] + text[end:]
+        elif choice < 0.8:
+            text = text[:at] + source.choice(_PIECES) + text[end:]
+        else:
+            lines = text.split("\n")
+            lines.insert(source.randrange(len(lines) + 1), source.choice(lines))
+            text = "\n".join(lines)
+    return text
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two values are equal, of equal types, and in equal order; nan equals itself."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return repr(one) == repr(other) if isinstance(one, float) else one == other
+
+
+def try_text(text: str) -> None:
+    """Check one text."""
+    tree = parse_toml(text, "fuzz.toml")
+    try:
+        expected = tomllib.loads(text)
+    except (ValueError, RecursionError):
+        assert isinstance(tree, TomlFault)
+    else:
+        # Longer keys than anybody writes are refused, because tomllib takes too long for them.
+        assert same(tree.data, expected) if isinstance(tree, TomlTree) else "parts" in tree.message
+    endpoint, findings = parse_endpoint(text, "fuzz.toml")
+    assert (endpoint is None) == has_errors(findings)
+    recipes, more = parse_recipes(text, "fuzz.toml")
+    assert not (recipes and has_errors(more))
+    _, rest = parse_server(text, "fuzz.toml")
+    lines = text.replace("\r\n", "\n").count("\n") + 1
+    for finding in (*findings, *more, *rest):
+        assert finding.location is not None
+        assert finding.location.line <= lines
+    full([*findings, *more, *rest], lambda _: text)
+
+
+def main() -> int:
+    """Run until the time is over."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=None, help="repeat a run")
+    options = parser.parse_args()
+    seed = random.randrange(2**32) if options.seed is None else options.seed
+    source = random.Random(seed)
+    seeds = [path.read_text() for path in sorted(_SEEDS.rglob("*.toml"))]
+    end, texts = time.monotonic() + options.seconds, 0
+    while time.monotonic() < end:
+        text = mutate(source.choice(seeds), source)
+        try:
+            try_text(text)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
+            print(f"seed {seed}, text {texts}: {type(error).__name__}: {error}\n{text!a}")
+            return 1
+        texts += 1
+    print(f"seed {seed}: {texts} texts, the invariant holds")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

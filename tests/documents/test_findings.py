@@ -1,0 +1,22 @@
+"""The rules of the readers: each id has one meaning, and each is used."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import bespeak.documents
+from bespeak.documents.findings import RULES, brief
+
+
+def test_every_rule_that_is_reported_is_in_the_table_and_the_other_way_round() -> None:
+    package = Path(bespeak.documents.__path__[0])
+    texts = [path.read_text() for path in package.glob("*.py")]
+    used = {rule for text in texts for rule in re.findall(r'"([DY]\d{3})"(?!:)', text)}
+    assert used == set(RULES)
+
+
+def test_a_value_in_a_message_is_short() -> None:
+    assert len(brief("x" * 10_000)) < 100
+    assert len(brief([["x" * 1000] * 1000] * 1000)) < 200
+    assert brief(1 << 100_000) == "..."

@@ -1,0 +1,175 @@
+"""Manifests of others: typed where they keep to the draft, tolerant where not, harmless where they are garbage."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bespeak.contract.endpoint import DeclaredError
+from bespeak.contract.handler import OpaqueHandler
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.deployment import read_deployment
+from bespeak.documents.manifest_json import ManifestDocument, parse_manifest
+from bespeak.projections.agtp_manifest import project_manifest
+
+FOLDER = Path(__file__).parent / "reference_deployment"
+
+SEMANTIC = {
+    "intent": "Reserve a room.",
+    "actor": "agent",
+    "outcome": "It is reserved.",
+    "capability": "transaction",
+    "confidence": 1,
+    "impact": "reversible",
+    "is_idempotent": True,
+}
+
+
+def parse(**fields: Any) -> tuple[ManifestDocument, list[Diagnostic]]:
+    manifest, findings = parse_manifest(json.dumps(fields).encode())
+    assert manifest is not None
+    return manifest, findings
+
+
+def test_our_own_manifest_comes_back_as_it_was() -> None:
+    service = read_deployment(FOLDER)[0].service()
+    sent = project_manifest(service, service.endpoints, service.policies, "1.1.0", updated="2026-11-15T00:00:00Z")
+    manifest, findings = parse_manifest(json.dumps(sent).encode())
+    assert findings == []
+    assert manifest is not None
+    assert manifest.raw == sent
+    assert (manifest.agtp_version, manifest.agtp_api_version, manifest.catalog_version) == ("1.0", "1.0", "1.1.0")
+    assert manifest.catalog_versions_supported == ("1.1.0",)
+    assert manifest.server.server_id == "library.example"
+    assert manifest.updated == "2026-11-15T00:00:00Z"
+    assert manifest.policies == service.policies
+    assert manifest.apis == service.apis
+    for received, declared in zip(manifest.endpoints, service.endpoints, strict=True):
+        assert received.key == declared.key
+        assert received.semantic == declared.semantic
+        assert received.input_schema == declared.input_schema
+        assert received.errors == declared.errors
+        assert received.deprecated == declared.deprecated
+        assert received.handler == OpaqueHandler(type=declared.handler.type)
+
+
+@pytest.mark.requirement("API-8.4-2")
+def test_an_endpoint_is_found_by_method_and_path() -> None:
+    entry = {"method": "BOOK", "path": "/room", "semantic": SEMANTIC, "errors": ["taken"]}
+    manifest, _ = parse(endpoints=[entry], embedded_methods=["QUERY"])
+    endpoint = manifest.endpoint("BOOK", "/room")
+    assert endpoint is not None
+    assert endpoint.errors == (DeclaredError("taken"),)
+    assert manifest.endpoint("QUERY", "/room") is None
+
+
+def test_the_reference_form_of_an_endpoint_is_read() -> None:
+    guest = {"name": "guest", "type": "string", "description": "Who.", "enum": None, "format": None}
+    entry = {
+        "method": "BOOK",
+        "name": "BOOK",
+        "path": "/room",
+        "category": "custom",
+        "error_codes": [400, 422],
+        "input": {"required": [guest], "optional": []},
+        "required_params": [guest],
+        "output": [{"name": "slip", "type": "integer", "description": "Which."}],
+        "errors": [],
+        "semantic": SEMANTIC,
+        "handler": {"type": "registered_function"},
+    }
+    manifest, findings = parse(endpoints=[entry], security={"identity_binding": "none"}, assurance={"posture": "demo"})
+    (endpoint,) = manifest.endpoints
+    assert endpoint.input_schema["properties"] == {"guest": {"type": "string", "description": "Who."}}
+    assert endpoint.input_schema["required"] == ["guest"]
+    assert not [finding for finding in findings if finding.pointer.startswith("/endpoints")]
+
+
+def test_methods_may_be_names_or_specifications() -> None:
+    manifest, _ = parse(
+        embedded_methods=["QUERY", {"name": "PLAN"}, {"method": "NOTIFY"}, 3, {}], custom_methods=["TEND"]
+    )
+    assert manifest.embedded_methods == ("QUERY", "PLAN", "NOTIFY")
+    assert manifest.custom_methods == ("TEND",)
+
+
+def test_an_endpoint_that_says_too_little_is_read_with_caution() -> None:
+    manifest, _ = parse(endpoints=[{"method": "BOOK", "path": "/a"}, {"method": "BOOK", "path": "/b", "semantic": {}}])
+    for endpoint in manifest.endpoints:
+        assert endpoint.semantic.impact == "irreversible"
+        assert endpoint.semantic.is_idempotent is False
+        assert endpoint.semantic.confidence == 0.0
+
+
+def test_an_endpoint_without_method_or_path_is_left_out_with_a_finding() -> None:
+    manifest, findings = parse(endpoints=[{"method": "BOOK"}, {"path": "/a"}, {}, 3])
+    assert manifest.endpoints == ()
+    assert [finding.rule for finding in findings if finding.pointer.startswith("/endpoints/")] == ["D116"] * 3
+
+
+def test_what_is_missing_is_a_warning_and_never_an_error() -> None:
+    manifest, findings = parse()
+    assert manifest.catalog_version == ""
+    assert {finding.severity for finding in findings} == {"warning"}
+    assert len(findings) == 8
+
+
+def test_the_signature_is_kept_as_it_came() -> None:
+    assert parse(manifest_signature="a.b.c")[0].signature == "a.b.c"
+    assert parse(manifest_signature={"protected": "x"})[0].signature == {"protected": "x"}
+    assert parse(manifest_signature=None)[0].signature is None
+    assert parse(manifest_signature=3)[0].signature is None
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"[]", b"{", b"\xff", b'{"a":' * 50_000, b"[" * 200_000, b"null", b'{"a": NaN}', b"\x00"]
+)
+def test_what_is_no_json_object_is_no_manifest(data: bytes) -> None:
+    manifest, findings = parse_manifest(data)
+    assert manifest is None
+    assert len(findings) == 1
+
+
+def test_a_hostile_manifest_has_few_findings() -> None:
+    _, findings = parse(endpoints=[{"method": 1, "path": 2}] * 5_000)
+    assert len(findings) <= 101
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["method", "path", "semantic", "errors", "input", "output", "required", "methods", "name", "type"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=10,
+)
+KEYS = st.sampled_from(
+    [
+        "agtp_version",
+        "server",
+        "endpoints",
+        "policies",
+        "embedded_methods",
+        "hosted_agents",
+        "apis",
+        "manifest_signature",
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(KEYS, JSON, max_size=6))
+def test_any_object_is_a_manifest_without_errors(fields: dict[str, Any]) -> None:
+    _, findings = parse(**fields)
+    assert not [finding for finding in findings if finding.severity == "error"]
