@@ -176,14 +176,17 @@ class Table:
 
     def check_json(self, key: str) -> None:
         """Report the values below a key that JSON cannot express: TOML has dates, and numbers that are none."""
-        waiting: list[tuple[str, Any]] = [(self.pointer(key), self.value(key))]
+        value = self.value(key)
+        if _is_json(value):
+            return
+        waiting: list[tuple[str, Any]] = [(self.pointer(key), value)]
         while waiting:
             at, value = waiting.pop()
             if isinstance(value, dict):
                 waiting.extend((child(at, name), item) for name, item in value.items())
             elif isinstance(value, list):
                 waiting.extend((child(at, index), item) for index, item in enumerate(value))
-            elif not (value is None or isinstance(value, (str, bool)) or _is_number(value)):
+            elif not _is_json(value):
                 message = f"a JSON document cannot hold {kind(value)}: {brief(value)}"
                 self.findings.error("D110", message, at, "Write it as a string.")
 
@@ -221,6 +224,20 @@ def is_integer(value: object) -> TypeGuard[int]:
 
 def _is_number(value: object) -> TypeGuard[float]:
     return is_integer(value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _is_json(value: object) -> bool:
+    """Whether JSON can express a value. A loop with a stack: depth costs memory, not frames."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        elif not (value is None or isinstance(value, (str, bool)) or _is_number(value)):
+            return False
+    return True
 
 
 def kind(value: object) -> str:
