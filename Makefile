@@ -50,8 +50,9 @@ docs: $(READY) ## write the generated reference pages
 	$(BIN)/python docs/generate.py
 
 lock: $(READY) ## write requirements.lock anew from pyproject.toml
-	$(BIN)/python -m pip install -q --disable-pip-version-check --upgrade -e . --group dev
-	$(BIN)/python -m pip freeze --exclude-editable > requirements.lock
+	$(BIN)/python -m pip install -q --disable-pip-version-check uv
+	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --no-annotate --no-header \
+	  --no-emit-index-url --no-emit-find-links --group pyproject.toml:dev pyproject.toml -o requirements.lock
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

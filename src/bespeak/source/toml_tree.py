@@ -1,18 +1,19 @@
 """TOML text to plain data that remembers where each key stood.
 
-`tomllib` decides what is TOML; it keeps no positions. The scanner beside it only looks for keys, only in text that has
-been accepted, and only when somebody asks for a place: most files have no findings.
+`tomli` decides what is TOML: `tomllib`, compiled, because ten thousand endpoint files must load while a server starts.
+It keeps no positions. The scanner beside it only looks for keys, only in text that has been accepted, and only when
+somebody asks for a place: most files have no findings.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bespeak.source.plain_toml import read_plain
+import tomli
+
 from bespeak.source.pointer import child, parent
 from bespeak.source.span import Location
 
@@ -20,7 +21,7 @@ MAX_BYTES: Final = 1 << 20
 """A document longer than this was not written by a person."""
 
 _MAX_KEY_PARTS: Final = 64
-"""tomllib needs quadratic time for `a.a.a...`; nobody nests tables this deep."""
+"""tomli needs quadratic time for `a.a.a...`; nobody nests tables this deep."""
 
 _BARE_OR_QUOTED: Final = r"""[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+'"""
 _LONG_KEY: Final = rf"(?:(?:{_BARE_OR_QUOTED})[ \t]*+\.[ \t]*+){{{_MAX_KEY_PARTS}}}"
@@ -31,7 +32,6 @@ _STRING: Final = r"""
     | '[^'\n]*+'
 """
 
-_PLACE: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _BLANK: Final = re.compile(r"(?:[ \t\n]|#[^\n]*+)*+")
 _SPACE: Final = re.compile(r"[ \t]*+")
 _KEY: Final = re.compile(_BARE_OR_QUOTED)
@@ -81,18 +81,15 @@ def parse_toml(text: str, file: str) -> TomlTree | TomlFault:
     if len(text) > MAX_BYTES:
         return TomlFault(Location(file), f"the text is longer than {MAX_BYTES} bytes")
     text = text.replace("\r\n", "\n")
-    plain = read_plain(text)
-    if plain is not None:
-        return TomlTree(plain, text, file)
     long_key = _find_long_key(text)
     if long_key is not None:
         return TomlFault(_location(text, long_key, file), f"a key has more than {_MAX_KEY_PARTS} parts")
     try:
-        return TomlTree(tomllib.loads(text), text, file)
+        return TomlTree(tomli.loads(text), text, file)
     except RecursionError:
         return TomlFault(Location(file), "arrays or tables are nested too deeply")
-    except tomllib.TOMLDecodeError as error:
-        return _fault(str(error), text, file)
+    except tomli.TOMLDecodeError as error:
+        return _fault(error, text, file)
     except ValueError:  # what int() raises for thousands of digits
         return TomlFault(Location(file), "a number has too many digits")
 
@@ -106,14 +103,10 @@ def _find_long_key(text: str) -> int | None:
     return None
 
 
-def _fault(message: str, text: str, file: str) -> TomlFault:
-    place = _PLACE.search(message)
-    if place is None:
-        return TomlFault(Location(file), message)
-    message = message[: place.start()]
-    if place[1] is None:
-        return TomlFault(_location(text, len(text), file), f"{message} at the end of the file")
-    return TomlFault(Location(file, int(place[1]), int(place[2])), message)
+def _fault(error: tomli.TOMLDecodeError, text: str, file: str) -> TomlFault:
+    if error.pos >= len(text):
+        return TomlFault(_location(text, len(text), file), f"{error.msg} at the end of the file")
+    return TomlFault(Location(file, error.lineno, error.colno), error.msg)
 
 
 def _location(text: str, offset: int, file: str) -> Location:
@@ -166,7 +159,7 @@ def _unquote(key: str) -> str:
     if key[0] == "'":
         return key[1:-1]
     if key[0] == '"':
-        return str(tomllib.loads(f"key = {key}")["key"])
+        return str(tomli.loads(f"key = {key}")["key"])
     return key
 
 
