@@ -1,4 +1,4 @@
-"""Invariant: no text makes a TOML reader raise, and a text is read exactly as tomllib reads it, with places inside it.
+"""Invariant: no text makes a TOML reader raise, and a text is read exactly as tomli reads it, with places inside it.
 
 Run `python fuzz/toml.py --seconds 60 --seed 7`; it prints how many texts it tried, or the one that broke it.
 """
@@ -9,8 +9,9 @@ import argparse
 import random
 import sys
 import time
-import tomllib
 from pathlib import Path
+
+import tomli
 
 from bespeak.diagnostics.diagnostic import has_errors
 from bespeak.diagnostics.text import full
@@ -72,11 +73,11 @@ def try_text(text: str) -> None:
     """Check one text."""
     tree = parse_toml(text, "fuzz.toml")
     try:
-        expected = tomllib.loads(text)
+        expected = tomli.loads(text)
     except (ValueError, RecursionError):
         assert isinstance(tree, TomlFault)
     else:
-        # Longer keys than anybody writes are refused, because tomllib takes too long for them.
+        # Longer keys than anybody writes are refused, because tomli takes too long for them.
         assert same(tree.data, expected) if isinstance(tree, TomlTree) else "parts" in tree.message
     endpoint, findings = parse_endpoint(text, "fuzz.toml")
     assert (endpoint is None) == has_errors(findings)

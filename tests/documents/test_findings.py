@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import bespeak.documents
-from bespeak.documents.findings import RULES, brief
+from bespeak.diagnostics.brief import brief
+from bespeak.documents.findings import RULES
 
 
 def test_every_rule_that_is_reported_is_in_the_table_and_the_other_way_round() -> None:

@@ -5,8 +5,9 @@ import re
 import pytest
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.lint.rule import Rule, brief
+from bespeak.lint.rule import Rule
 from bespeak.lint.rules import RULES, handler, method, path, policy, schema, semantic
 from bespeak.source.span import Location
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.schema.violation import pointer, shorten
+from bespeak.schema.violation import shorten
+from bespeak.source.pointer import pointer
 
 
 def test_a_pointer_escapes_its_two_special_characters() -> None:

@@ -1,10 +1,9 @@
-"""TOML with places: the data is what tomllib reads, and every key is where it says."""
+"""TOML with places: the data is what tomli reads, and every key is where it says."""
 
 from __future__ import annotations
 
-import tomllib
-
 import pytest
+import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,7 +104,7 @@ def test_windows_line_ends_do_not_move_a_place() -> None:
         ("[t]\n[t]\n", Location("x.toml", 2, 3)),
     ],
 )
-def test_a_fault_is_where_tomllib_finds_it(text: str, place: Location) -> None:
+def test_a_fault_is_where_tomli_finds_it(text: str, place: Location) -> None:
     found = fault(text)
     assert found.location == place
     assert "(at" not in found.message
@@ -163,10 +162,10 @@ DOCUMENTS = st.lists(PAIRS | HEADERS | st.sampled_from(["", "# comment = [", "\t
 
 @settings(max_examples=400, deadline=None)
 @given(DOCUMENTS)
-def test_what_tomllib_accepts_is_read_alike_and_every_key_has_its_place(text: str) -> None:
+def test_what_tomli_accepts_is_read_alike_and_every_key_has_its_place(text: str) -> None:
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        data = tomli.loads(text)
+    except tomli.TOMLDecodeError:
         assert isinstance(parse_toml(text, "x.toml"), TomlFault)
         return
     parsed = tree(text)
@@ -175,16 +174,16 @@ def test_what_tomllib_accepts_is_read_alike_and_every_key_has_its_place(text: st
     for key in data:
         place = parsed.locate(child("", key))
         rest = lines[place.line - 1][place.column - 1 :]
-        assert tomllib.loads(f"{rest[: _key_length(rest)]} = 0") == {key: 0}
+        assert tomli.loads(f"{rest[: _key_length(rest)]} = 0") == {key: 0}
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet="ab.=[]{}\"'#\n\\ ,1", max_size=60))
-def test_any_text_is_read_as_tomllib_reads_it(text: str) -> None:
+def test_any_text_is_read_as_tomli_reads_it(text: str) -> None:
     parsed = parse_toml(text, "x.toml")
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        data = tomli.loads(text)
+    except tomli.TOMLDecodeError:
         assert isinstance(parsed, TomlFault)
     else:
         assert isinstance(parsed, TomlTree)

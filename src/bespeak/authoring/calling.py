@@ -23,7 +23,8 @@ from bespeak.authoring.foreign_types import describes_itself, validate_foreign
 from bespeak.authoring.signature import MISSING, Parameter, Signature, function_name, parameter_struct, read_signature
 from bespeak.errors import BespeakError, ContractError
 from bespeak.exchange.context import Context
-from bespeak.schema.violation import Violation, pointer, shorten
+from bespeak.schema.violation import Violation, shorten
+from bespeak.source.pointer import pointer
 
 Call = Callable[[dict[str, Any], Context], Any]
 """`(validated input, context) -> output`, or a coroutine of it."""

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import reprlib
 from collections.abc import Collection, Mapping
 from typing import Any, Final, TypeVar
 
@@ -15,6 +14,7 @@ import msgspec
 from bespeak.catalog.catalog import Catalog, LegacyVerb, Verb
 from bespeak.catalog.version import Version, parse_version
 from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.grammar.method_syntax import is_method_name
 from bespeak.source.pointer import pointer
@@ -39,9 +39,6 @@ _KINDS: Final[Mapping[type, str]] = {str: "a text", list: "a list", dict: "an ob
 
 _MAX_REPORTED: Final = 100
 """Errors and warnings of one document that are kept; a document can be wrong in more ways than anybody reads."""
-
-_brief = reprlib.Repr()
-_brief.maxstring = _brief.maxother = 60
 
 _T = TypeVar("_T")
 _At = tuple[str | int, ...]
@@ -87,7 +84,7 @@ class _Reader:
             self._report(NOT_JSON, f"the document is not JSON: {reason}", location=location)
             return None
         if not isinstance(tree, dict):
-            self._report(WRONG_TYPE, f"a catalog is an object, not {_brief.repr(tree)}")
+            self._report(WRONG_TYPE, f"a catalog is an object, not {brief(tree)}")
             return None
         return tree
 
@@ -130,7 +127,7 @@ class _Reader:
 
     def _verb(self, name: str, entry: Any, categories: Collection[str], at: _At) -> Verb | None:
         if not is_method_name(name):
-            self._report(BAD_NAME, f"{_brief.repr(name)} is no verb: 3 to 32 capital letters A to Z", at)
+            self._report(BAD_NAME, f"{brief(name)} is no verb: 3 to 32 capital letters A to Z", at)
         elif name in LEGACY_VERBS:
             self._report(BAD_NAME, f"{name} is an HTTP method name", at, advice="It belongs under 'legacy'.")
         if not self._is(entry, dict, "the entry of a verb", at):
@@ -161,9 +158,9 @@ class _Reader:
             if self._is(category, str, "a category", place) and category not in known:
                 self._report(
                     UNKNOWN_CATEGORY,
-                    f"{_brief.repr(category)} is none of the document's categories",
+                    f"{brief(category)} is none of the document's categories",
                     place,
-                    advice=f"Known: {_brief.repr(sorted(known))}",
+                    advice=f"Known: {', '.join(sorted(known))}",
                 )
         return tuple(listed)
 
@@ -171,7 +168,7 @@ class _Reader:
         if verb.successor is not None and (verb.successor not in verbs or verb.successor == verb.name):
             self._report(
                 UNKNOWN_VERB,
-                f"the successor {_brief.repr(verb.successor)} is no other verb of this catalog",
+                f"the successor {brief(verb.successor)} is no other verb of this catalog",
                 (*at, "successor"),
                 advice="Name a verb to migrate to, or leave 'successor' out.",
             )
@@ -193,7 +190,7 @@ class _Reader:
         for index, name in enumerate(embedded):
             at: _At = ("embedded", index)
             if self._is(name, str, "an embedded verb", at) and name not in verbs:
-                self._report(UNKNOWN_VERB, f"the embedded verb {_brief.repr(name)} is missing from the verbs", at)
+                self._report(UNKNOWN_VERB, f"the embedded verb {brief(name)} is missing from the verbs", at)
         absent = [name for name in FLOOR_METHODS if name not in embedded]
         if absent:
             self._report(
@@ -208,7 +205,7 @@ class _Reader:
             wrong = sorted(set(entries) ^ set(LEGACY_VERBS))
             self._report(
                 LEGACY_SET,
-                f"the legacy verbs are exactly {', '.join(LEGACY_VERBS)}; too many or missing: {_brief.repr(wrong)}",
+                f"the legacy verbs are exactly {', '.join(LEGACY_VERBS)}; too many or missing: {brief(wrong)}",
                 ("legacy",),
             )
         legacy: dict[str, LegacyVerb] = {}
@@ -222,7 +219,7 @@ class _Reader:
             if preferred is not None and preferred not in verbs:
                 self._report(
                     UNKNOWN_VERB,
-                    f"the preferred verb {_brief.repr(preferred)} is not in the catalog",
+                    f"the preferred verb {brief(preferred)} is not in the catalog",
                     (*at, "preferred"),
                 )
             legacy[name] = LegacyVerb(name=name, preferred=preferred or "", description=description or "")
@@ -234,7 +231,7 @@ class _Reader:
             return None
         version = parse_version(text)
         if version is None:
-            self._report(BAD_VERSION, f"{_brief.repr(text)} is no version", (*at, key), advice="Write '1.0.0'.")
+            self._report(BAD_VERSION, f"{brief(text)} is no version", (*at, key), advice="Write '1.0.0'.")
             return None
         return text, version
 
@@ -244,25 +241,23 @@ class _Reader:
             return None
         value = node[key]
         if not isinstance(value, kind):
-            self._is(value, kind, _brief.repr(key), (*at, key))
+            self._is(value, kind, brief(key), (*at, key))
             return None
         if value == "":
-            self._report(WRONG_TYPE, f"{_brief.repr(key)} is empty", (*at, key))
+            self._report(WRONG_TYPE, f"{brief(key)} is empty", (*at, key))
             return None
         return value
 
     def _is(self, value: object, kind: type[_T], what: str, at: _At) -> bool:
         if isinstance(value, kind):
             return True
-        self._report(WRONG_TYPE, f"{what} is {_KINDS[kind]}, not {_brief.repr(value)}", at)
+        self._report(WRONG_TYPE, f"{what} is {_KINDS[kind]}, not {brief(value)}", at)
         return False
 
     def _unknown_keys(self, node: Mapping[str, Any], known: Collection[str], at: _At) -> None:
         for key in node:
             if key not in known:
-                self._report(
-                    UNKNOWN_KEY, f"the key {_brief.repr(key)} is not known and ignored", at, severity="warning"
-                )
+                self._report(UNKNOWN_KEY, f"the key {brief(key)} is not known and ignored", at, severity="warning")
 
 
 def _fault_of(data: bytes | str, origin: str, error: Exception) -> tuple[Location, str]:

@@ -13,6 +13,7 @@ from bespeak.catalog.bundled import open_catalog
 from bespeak.catalog.catalog import Verb
 from bespeak.cli.console import console, print_json
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.diagnostics.text import printable
 from bespeak.evolution.catalog_diff import CatalogDiff, VerbChange, diff_catalogs
 from bespeak.evolution.deployment_scan import Conflict, scan_deployment
 from bespeak.source.span import Location
@@ -100,7 +101,7 @@ def _document(diff: CatalogDiff | None, conflicts: list[Conflict] | None, findin
 def print_findings(findings: Iterable[Diagnostic]) -> None:
     """Findings on the error stream, one line each."""
     for finding in findings:
-        click.echo(_printable(str(finding)), err=True)
+        click.echo(printable(str(finding)), err=True)
 
 
 def print_lines(lines: Iterable[Text]) -> None:
@@ -111,12 +112,8 @@ def print_lines(lines: Iterable[Text]) -> None:
 def line(*parts: str | tuple[str, str]) -> Text:
     """One line of texts and (text, style) pairs, without what could steer a terminal."""
     return Text.assemble(
-        *(_printable(part) if isinstance(part, str) else (_printable(part[0]), part[1]) for part in parts)
+        *(printable(part) if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts)
     )
-
-
-def _printable(text: str) -> str:
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 def _diff_lines(diff: CatalogDiff) -> Iterator[Text]:

@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.text import full
+from bespeak.documents.positions import with_positions
 from bespeak.server.assembly import Assembled
 from bespeak.server.serving import serve_target
 from bespeak.server.settings import Settings, plan_settings
@@ -44,8 +46,8 @@ def serve(target: str, **options: Any) -> int:
 
 
 def _report(findings: list[Diagnostic]) -> None:
-    for finding in findings:
-        click.echo(str(finding), err=True)
+    if findings:
+        click.echo(full(with_positions(findings)) + "\n", err=True)
 
 
 def _announce(assembled: Assembled, settings: Settings, host: str, port: int) -> None:

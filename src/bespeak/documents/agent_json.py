@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.contract.agent import Agent
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.findings import brief
 from bespeak.documents.json_text import json_table
 from bespeak.documents.table import Table
 from bespeak.documents.text_file import read_text

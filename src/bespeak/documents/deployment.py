@@ -12,10 +12,10 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.service import ServerIdentity, Service
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.agent_json import read_agent
 from bespeak.documents.endpoint_toml import endpoint_of
-from bespeak.documents.findings import brief
 from bespeak.documents.folder import is_folder, is_same, is_there, list_files, list_tree
 from bespeak.documents.recipes_toml import read_recipes, recipes_of
 from bespeak.documents.server_toml import ServerDocument, read_server, server_of

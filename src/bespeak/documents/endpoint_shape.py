@@ -7,7 +7,7 @@ from typing import Any, Final
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS, Semantic, StateTransition
-from bespeak.documents.findings import brief
+from bespeak.diagnostics.brief import brief
 from bespeak.documents.table import Table
 from bespeak.schema.compile import DIALECT
 

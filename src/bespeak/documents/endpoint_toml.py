@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.endpoint_shape import (
     read_deprecation,
@@ -15,7 +16,6 @@ from bespeak.documents.endpoint_shape import (
     read_output_schema,
     read_semantic,
 )
-from bespeak.documents.findings import brief
 from bespeak.documents.handler_shape import read_handler
 from bespeak.documents.table import Table
 from bespeak.documents.text_file import read_text, toml_table

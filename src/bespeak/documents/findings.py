@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable
 from typing import Final
 
@@ -38,20 +37,6 @@ RULES: Final = {
 
 _MOST: Final = 100
 """A broken document can break every rule in every line; nobody reads more than these."""
-
-_LONGEST: Final = 160
-_brief = reprlib.Repr()
-_brief.maxstring = _brief.maxother = 80
-_brief.maxlist = _brief.maxdict = 4
-
-
-def brief(value: object) -> str:
-    """A value as a message shows it, no longer than a reader follows."""
-    try:
-        text = _brief.repr(value)
-    except ValueError:  # Python does not write integers of thousands of digits
-        return "..."
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 class Findings:

@@ -13,7 +13,7 @@ from bespeak.contract.handler import (
     HandlerBinding,
     RegisteredFunction,
 )
-from bespeak.documents.findings import brief
+from bespeak.diagnostics.brief import brief
 from bespeak.documents.table import Table
 
 _TYPES: Final = (RegisteredFunction.type, Composition.type, ExternalService.type)

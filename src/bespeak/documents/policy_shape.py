@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from bespeak.contract.policy import LEGACY_VERBS, MethodPolicy, Policies, Redirect
-from bespeak.documents.findings import brief
+from bespeak.diagnostics.brief import brief
 from bespeak.documents.table import Table
 
 _NO_POLICIES: Final = Policies()

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from bespeak.contract.recipe import Recipe, RecipeStep
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.findings import brief
 from bespeak.documents.table import Table, is_integer
 from bespeak.documents.text_file import read_text, toml_table
 from bespeak.source.span import Location

@@ -8,7 +8,8 @@ from datetime import date
 from difflib import get_close_matches
 from typing import Any, Final, TypeGuard
 
-from bespeak.documents.findings import Findings, brief
+from bespeak.diagnostics.brief import brief
+from bespeak.documents.findings import Findings
 from bespeak.source.pointer import child
 
 _INT64: Final = 1 << 63

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -13,9 +12,6 @@ Normative = Literal["MUST", "SHOULD", "style"]
 
 SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning", "style": "info"}
 """What a draft demands is an error, what it recommends a warning; everything else is advice."""
-
-_brief = reprlib.Repr()
-_brief.maxstring = _brief.maxother = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +40,3 @@ class Rule:
     def inside(self, pointer: str, message: str, advice: str = "") -> Diagnostic:
         """A finding in a document that is no endpoint, at a pointer from its root."""
         return Diagnostic(self.id, self.severity, message, None, pointer, advice)
-
-
-def brief(value: object) -> str:
-    """A value as a message shows it: quoted, and no longer than a reader follows."""
-    return _brief.repr(value)

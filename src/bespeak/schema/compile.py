@@ -8,7 +8,8 @@ from typing import Any, Final
 import jsonschema_rs
 import msgspec
 
-from bespeak.schema.violation import Violation, pointer, shorten
+from bespeak.schema.violation import Violation, shorten
+from bespeak.source.pointer import pointer
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 

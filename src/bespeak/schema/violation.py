@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -19,11 +18,6 @@ class Violation(msgspec.Struct, frozen=True):
     """JSON Pointer into the schema, down to the keyword."""
     keyword: str
     message: str
-
-
-def pointer(parts: Iterable[str | int]) -> str:
-    """A JSON Pointer (RFC 6901) from its parts."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
 def shorten(text: str) -> str:

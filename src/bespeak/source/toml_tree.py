@@ -96,7 +96,7 @@ def parse_toml(text: str, file: str) -> TomlTree | TomlFault:
 
 def _find_long_key(text: str) -> int | None:
     """The offset of a key with too many parts. Strings and comments are only told apart where there may be one."""
-    if _MAYBE_LONG_KEY.search(text) is not None:
+    if text.count(".") >= _MAX_KEY_PARTS and _MAYBE_LONG_KEY.search(text) is not None:
         for part in _TEXT_PART.finditer(text):
             if part.lastgroup == "long":
                 return part.start()

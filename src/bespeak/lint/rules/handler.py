@@ -16,8 +16,9 @@ from bespeak.contract.handler import (
     ExternalService,
     RegisteredFunction,
 )
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.lint.rule import Rule, brief
+from bespeak.lint.rule import Rule
 
 NOT_RUNNABLE: Final = Rule(
     "H701", "handler-not-runnable", "MUST", "AGTP-API 13.2", "This server has the means to run the handler."

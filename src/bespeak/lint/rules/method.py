@@ -9,9 +9,10 @@ from bespeak.catalog.bundled import versions_with
 from bespeak.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import MethodPolicy
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.grammar.method_syntax import is_method_name
-from bespeak.lint.rule import Rule, brief
+from bespeak.lint.rule import Rule
 
 SYNTAX: Final = Rule(
     "M201", "method-syntax", "MUST", "AGTP-API 3.2", "A method is 3 to 32 capital letters A to Z and nothing else."

@@ -9,12 +9,13 @@ from typing import Final
 from bespeak.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import LEGACY_VERBS, MethodPolicy, Policies, Redirect
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.exchange.headers import is_header_value
 from bespeak.exchange.scope import is_scope_token
 from bespeak.grammar.method_syntax import is_method_name
 from bespeak.grammar.path_syntax import check_path
-from bespeak.lint.rule import Rule, brief
+from bespeak.lint.rule import Rule
 
 SCOPE: Final = Rule(
     "Y801", "scope-token", "MUST", "AGTP-API 6.3", "required_scopes are tokens of the form domain:action."

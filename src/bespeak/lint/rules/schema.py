@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.lint.rule import Rule, brief
+from bespeak.lint.rule import Rule
 from bespeak.schema.compile import SchemaFault, compile_schema
 
 INVALID: Final = Rule(

@@ -7,8 +7,9 @@ from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.lint.rule import Rule, brief
+from bespeak.lint.rule import Rule
 
 MISSING_TEXT: Final = Rule(
     "S401",

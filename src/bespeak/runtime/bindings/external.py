@@ -21,7 +21,8 @@ from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.exchange.context import Context
 from bespeak.exchange.headers import is_header_value
 from bespeak.exchange.refusal import Refused
-from bespeak.schema.violation import Violation, pointer
+from bespeak.schema.violation import Violation
+from bespeak.source.pointer import pointer
 
 _log = logging.getLogger(__name__)
 

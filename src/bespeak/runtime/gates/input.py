@@ -12,7 +12,8 @@ from bespeak.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 from bespeak.runtime.route import Route
 from bespeak.schema.report import refuse_input
-from bespeak.schema.violation import Violation, pointer
+from bespeak.schema.violation import Violation
+from bespeak.source.pointer import pointer
 
 _ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "context"})
 """Core 5.2: a body with no other keys, and an object under `parameters`, is the envelope around the input."""

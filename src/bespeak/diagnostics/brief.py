@@ -1,0 +1,21 @@
+"""Values in messages: quoted, and no longer than a reader follows."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Final
+
+_LONGEST: Final = 160
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 80
+_short.maxlist = _short.maxdict = 4
+
+
+def brief(value: object) -> str:
+    """A value as a message shows it."""
+    try:
+        text = _short.repr(value)
+    except ValueError:  # Python does not write integers of thousands of digits
+        return "..."
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
