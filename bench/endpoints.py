@@ -17,8 +17,8 @@ import contract
 from process import Peer, ServerProcess, free_port, running
 
 MANY, FEW = 10_000, 10
-ASKED = 1_000
-"""Different requests in the mix, spread over all endpoints."""
+ASKED = 4_096
+"""Requests in the mix, spread over all endpoints. Each has a Task-ID of its own: only dispatch is to differ."""
 
 APP = Path(__file__).resolve().parent / "servers" / "many_app.py"
 
@@ -122,27 +122,34 @@ def measure(loader: Loader, *, rounds: int, seconds: float) -> bool:
 
 def _dispatch(loader: Loader, few: ServerProcess, many: ServerProcess, *, rounds: int, seconds: float) -> int:
     """Interleaved rounds on both servers, each with as many different requests; the number of errors."""
-    mixes = {FEW: few, MANY: many}
+    mixes = {FEW: _mix(FEW), MANY: _mix(MANY)}
     rates: dict[int, list[float]] = {FEW: [], MANY: []}
+    costs: dict[int, list[float]] = {FEW: [], MANY: []}
     errors = 0
     for turn in range(rounds + 1):
-        for count, server in mixes.items():
-            load = loader.run(server.port, _mix(count), seconds=seconds if turn else 0.5)
+        for count, server in ((FEW, few), (MANY, many)):
+            before = server.cpu_seconds()
+            load = loader.run(server.port, mixes[count], seconds=seconds if turn else 0.5)
             errors += load.errors
             if turn:
                 rates[count].append(load.rps)
-    rows = [["endpoints", "requests/s"]]
-    rows += [[f"{count:,}", f"{median(values):,.0f}"] for count, values in rates.items()]
+                costs[count].append((server.cpu_seconds() - before) / load.requests * 1e6)
+    rows = [["endpoints", "requests/s", "CPU µs"]]
+    rows += [[f"{count:,}", f"{median(rates[count]):,.0f}", f"{median(costs[count]):,.1f}"] for count in rates]
     print(table(rows))
     ratio = median(a / b for a, b in zip(rates[MANY], rates[FEW], strict=True))
-    print("\n  " + DISPATCH.line("dispatch, 10,000 / 10 endpoints", ratio))
+    by_cpu = f"   (by processor time {median(costs[FEW]) / median(costs[MANY]):.2f}x)"
+    print("\n  " + DISPATCH.line("dispatch, 10,000 / 10 endpoints", ratio) + by_cpu)
     return errors
 
 
 def _mix(count: int) -> bytes:
     """Requests spread over all endpoints, literal paths and templates in turn."""
     spread = (index * count // ASKED for index in range(ASKED))
-    return b"".join(contract.request_of(number - number % 2 + index % 2) for index, number in enumerate(spread))
+    return b"".join(
+        contract.with_task_id(contract.request_of(number - number % 2 + index % 2), index)
+        for index, number in enumerate(spread)
+    )
 
 
 def _manifest(server: ServerProcess) -> None:

@@ -13,6 +13,7 @@ import pstats
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,7 @@ class Steps:
 
     def read_new_head(self) -> RequestMessage:
         """Bytes to message, with a head that was never seen before."""
-        line, _, rest = self._bytes.partition(b"\r\n")
-        return self.read(b"%b\r\nTask-ID: task-%012d\r\n%b" % (line, next(self._numbers), rest))
+        return self.read(contract.with_task_id(self._bytes, next(self._numbers)))
 
     def accept(self) -> Request:
         """Bytes to the Request the runtime sees."""
@@ -85,7 +85,8 @@ class Steps:
 
     def dispatch(self) -> Response:
         """Gates, handler and output check."""
-        return drive(self._assembled.dispatcher(self.request))
+        response: Response = drive(self._assembled.dispatcher(self.request))
+        return response
 
     def write(self, response: Response) -> bytes:
         """Response to bytes."""
@@ -123,7 +124,7 @@ def report(steps: Steps, repeats: int) -> None:
     made = line("a Call", steps.call)
     passed = steps.gated()
     for gate in GATES:
-        line(f"gate: {gate.__name__}", lambda gate=gate: gate(passed))
+        line(f"gate: {gate.__name__}", partial(gate, passed))
     gated = line("all gates with the Call", steps.gated)
     dispatched = line("dispatch: gates, handler, output, headers", steps.dispatch)
     rows.append(["  of it handler, output, headers", f"{dispatched - gated:.2f}"])

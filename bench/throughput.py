@@ -103,9 +103,8 @@ def check(contender: Contender, server: ServerProcess) -> None:
 
 
 def with_task_ids(request: bytes) -> bytes:
-    """Copies of a request that differ in one header, more of them than any server remembers heads."""
-    line, _, rest = request.partition(b"\r\n")
-    return b"".join(b"%b\r\nTask-ID: task-%06d\r\n%b" % (line, number, rest) for number in range(4096))
+    """Copies of a request with different heads, more of them than a server remembers."""
+    return b"".join(contract.with_task_id(request, number) for number in range(4096))
 
 
 def measure(loader: Loader, shape: Shape) -> bool:
