@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from tests.examples.serving import ROOT, serve
+from tests.process import HOTEL, serving
 
 from bespeak import connect_sync
 from bespeak.client.errors import BusinessError, NotFoundError
@@ -18,7 +18,6 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.service import Service
 from bespeak.server.target import load_target
 
-HOTEL = ROOT / "examples" / "hotel"
 AGENT = "0a3f" * 16
 SCOPES = ["booking:room", "calendar:write"]
 STAY = {"room_id": "105", "arrival": "2027-05-01", "departure": "2027-05-03"}
@@ -116,7 +115,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 @pytest.fixture(params=["", "app.py"], ids=["toml", "python"])
 def hotel(request: pytest.FixtureRequest, environment: dict[str, str]) -> Iterator[SyncServiceClient]:
     with (
-        serve(str(HOTEL / request.param), environment=environment) as server,
+        serving(HOTEL / request.param, env=environment) as server,
         connect_sync(server.uri, agent_id=AGENT, scopes=SCOPES) as client,
     ):
         yield client
@@ -176,13 +175,13 @@ def test_the_deprecated_endpoint_and_the_deprecated_verb_warn(hotel: SyncService
 
 
 def test_a_booking_that_was_answered_survives_kill_9(environment: dict[str, str]) -> None:
-    with serve(str(HOTEL), environment=environment) as server:
+    with serving(HOTEL, env=environment) as server:
         with connect_sync(server.uri, agent_id=AGENT, scopes=SCOPES) as client:
             reservation = book(client)
             server.process.send_signal(signal.SIGKILL)
         server.process.wait()
     with (
-        serve(str(HOTEL), environment=environment) as server,
+        serving(HOTEL, env=environment) as server,
         connect_sync(server.uri, agent_id=AGENT, scopes=SCOPES) as client,
     ):
         assert client.call("FETCH", f"/reservations/{reservation}")["room_id"] == "105"
@@ -191,7 +190,7 @@ def test_a_booking_that_was_answered_survives_kill_9(environment: dict[str, str]
 
 
 def test_two_workers_share_one_ledger(environment: dict[str, str]) -> None:
-    with serve(str(HOTEL), "--workers", "2", environment=environment) as server:
+    with serving(HOTEL, "--workers", "2", env=environment) as server:
         outcomes = []
         for _ in range(6):
             # Each connection may reach either worker.
@@ -200,4 +199,5 @@ def test_two_workers_share_one_ledger(environment: dict[str, str]) -> None:
                     outcomes.append(book(client))
                 except BusinessError as error:
                     outcomes.append(error.name)
+        assert server.stop() == 0
     assert outcomes[1:] == ["room_unavailable"] * 5

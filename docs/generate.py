@@ -1,0 +1,271 @@
+"""Writes the pages and blocks that come from the code: `make docs`. A test fails when one of them is stale."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+
+import click
+
+from bespeak import status
+from bespeak.cli.catalog_diff import catalog_diff
+from bespeak.cli.main import COMMANDS, bespeak
+from bespeak.documents.findings import RULES as DOCUMENT_RULES
+from bespeak.lint.rule import Rule
+from bespeak.lint.rules import RULES
+from bespeak.runtime.bindings.external import MAX_RESPONSE_BYTES
+from bespeak.schema.compile import MAX_DEPTH as SCHEMA_DEPTH
+from bespeak.server.settings import Settings
+from bespeak.source.toml_tree import MAX_BYTES as DOCUMENT_BYTES
+from bespeak.transports.timeouts import Timeouts
+from bespeak.wire.limits import Limits
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "bespeak"
+REFERENCE = ROOT / "docs" / "reference"
+WIDTH = 100
+CODE = re.compile(r"[a-z]+(-[a-z]+)+")
+READ_BY_CLIENTS = ("invalid-status-line", "unexpected-response")
+"""What only a client finds wrong with what it reads; no server sends them."""
+
+# <!-- name in the reader's folder: file in this repository -->, and the block that shows it
+INCLUDE = re.compile(
+    r"<!-- (?P<name>\S+): (?P<source>docs_src/\S+) -->\n```(?P<kind>\w+)\n.*?^```$", re.DOTALL | re.MULTILINE
+)
+
+# <!-- name of a block --> ... <!-- end -->
+MADE = re.compile(r"<!-- (?P<name>[a-z]+) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def commands_page() -> str:
+    """What each command says about itself."""
+    shown = [
+        f"## {path}\n\n```text\n{text}\n```"
+        for root, command in (("bespeak", bespeak), ("agtp-catalog-diff", catalog_diff))
+        for path, text in _helps(command, click.Context(command, info_name=root, max_content_width=WIDTH))
+    ]
+    return _page("Commands", "What `--help` says, for each command.", *shown)
+
+
+def _helps(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
+    context.help_option_names = ["-h", "--help"]
+    context.terminal_width = WIDTH
+    yield context.command_path, command.get_help(context)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from _helps(inner, click.Context(inner, info_name=name, parent=context))
+
+
+def rules_page() -> str:
+    """Every rule an endpoint or a policy is registered by."""
+    families: dict[str, list[Rule]] = defaultdict(list)
+    for rule in RULES.values():
+        families[rule.id[0]].append(rule)
+    about = {letter: _family(rules[0]) for letter, rules in families.items()}
+    sections = [
+        f"## {about[letter]}\n\n"
+        + _table(
+            ("id", "name", "binding", "from", "what it asks"),
+            ((rule.id, f"`{rule.name}`", rule.normative, rule.source, rule.summary) for rule in rules),
+        )
+        for letter, rules in families.items()
+    ]
+    return _page(
+        "Rules",
+        "What a server asks of an endpoint before it registers it. A finding of a MUST rule is an error: the endpoint "
+        "is left out, or with `--strict` the server does not start. A finding of a SHOULD rule is a warning.\n\n"
+        "An id never changes its meaning.",
+        *sections,
+        "## D1xx: documents as they are read\n\n" + _table(("id", "what was found"), DOCUMENT_RULES.items()),
+    )
+
+
+def _family(rule: Rule) -> str:
+    """The heading of a family: the first line of the module its rules stand in."""
+    modules = (
+        import_module(f"bespeak.lint.rules.{path.stem}") for path in (SOURCE / "lint" / "rules").glob("[a-z]*.py")
+    )
+    [text] = [module.__doc__ or "" for module in modules if rule in module.RULES]
+    return text.splitlines()[0].rstrip(".")
+
+
+def status_page() -> str:
+    """The status codes, the section that defines each, and the error codes that come with it."""
+    texts, codes = _texts_of(SOURCE / "status.py"), _codes_in_use()
+    rows = []
+    for name, number in vars(status).items():
+        if isinstance(number, int):
+            used = ", ".join(f"`{code}`" for code in sorted(codes[number]))
+            rows.append((number, status.REASONS[number], texts.get(name, ""), used))
+    return _page(
+        "Status codes",
+        "The codes bespeak knows, and the values of `error.code` its server sends with them. A 422 with none of these "
+        "carries the name of an error the endpoint declares. Refusals without a value in the last column are known "
+        "to the client and sent by no server of this version.",
+        _table(("status", "name", "meaning", "`error.code`"), rows),
+    )
+
+
+def _texts_of(path: Path) -> dict[str, str]:
+    """The string that stands under each constant of a module."""
+    body = ast.parse(path.read_text("utf-8")).body
+    return {
+        constant.target.id: text.value.value
+        for constant, text in pairwise(body)
+        if isinstance(constant, ast.AnnAssign)
+        and isinstance(constant.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
+
+
+def _codes_in_use() -> dict[int, set[str]]:
+    """The error code of every refusal that is written down with its status, by status."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for path in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        constants = dict(_constants(tree))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and len(node.args) >= 3:
+                code = _code(node.args[1], constants)
+                for number in _statuses(node.args[0]) if code not in (None, *READ_BY_CLIENTS) else ():
+                    found[number].add(str(code))
+    return found
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, object]]:
+    for node in tree.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id, node.value.value if isinstance(node.value, ast.Constant) else None
+
+
+def _statuses(node: ast.expr) -> Iterator[int]:
+    """The statuses an expression can be: a number, a name of `status`, or a choice between two."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "status":
+            yield getattr(status, part.attr, 0)
+        elif isinstance(part, ast.Constant) and isinstance(part.value, int) and part.value in status.REASONS:
+            yield part.value
+
+
+def _code(node: ast.expr, constants: dict[str, object]) -> str | None:
+    value = constants.get(node.id) if isinstance(node, ast.Name) else getattr(node, "value", None)
+    return value if isinstance(value, str) and CODE.fullmatch(value) else None
+
+
+def commands_table() -> str:
+    """The commands in one line each, for the README."""
+    rows = [(f"`bespeak {name}`", entry.summary) for name, entry in COMMANDS.items()]
+    text = (catalog_diff.help or "").splitlines()[0].partition(". ")[0] + "."
+    return _table(("command", "what it does"), [*rows, ("`agtp-catalog-diff`", f"{text} The draft's own command.")])
+
+
+def layers_table() -> str:
+    """The packages from the top down, as pyproject.toml orders them and as each describes itself."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
+    [layers] = [contract["layers"] for contract in settings if contract["type"] == "layers"]
+    [pure] = [contract["source_modules"] for contract in settings if contract["name"].startswith("Sans-IO")]
+    rows = []
+    for height, layer in enumerate(line for line in layers if not line.startswith("(")):
+        for name in layer.split(" | "):
+            text = (import_module(f"bespeak.{name}").__doc__ or "").splitlines()[0]
+            rows.append((height + 1, f"`{name}`", text, "none" if f"bespeak.{name}" in pure else ""))
+    return _table(("layer", "package", "what it is", "IO"), rows)
+
+
+def limits_table() -> str:
+    """How much and how long a server takes, with the defaults that are in force."""
+    limits, timeouts = Limits(), Timeouts()
+    settings = {field.name: field.default for field in fields(Settings)}
+    assert (settings["max_body"], settings["idle_timeout"]) == (limits.body, timeouts.idle)
+    rows = (
+        ("start line of a request", _size(limits.line), "", "400, close"),
+        ("headers together", _size(limits.head), "", "400, close"),
+        ("header lines", limits.headers, "", "400, close"),
+        ("body", _size(limits.body), "`max_body`", "413, close; nothing of it is read"),
+        ("connections of one worker", f"{settings['max_connections']:,}", "`max_connections`", "503, close"),
+        ("a request, first byte to last", _time(timeouts.read), "`read_timeout`", "408, close"),
+        ("between two requests", _time(timeouts.idle), "`idle_timeout`", "close"),
+        ("a peer that does not take its answer", _time(timeouts.write), "", "close"),
+        ("TLS handshake", _time(timeouts.handshake), "", "close"),
+        ("running requests, when the server stops", _time(timeouts.drain), "`drain_timeout`", "cancelled"),
+        ("response of an upstream", _size(MAX_RESPONSE_BYTES), "", "`upstream_malformed_response`"),
+        ("levels of JSON in a schema", SCHEMA_DEPTH, "", "the endpoint is not registered"),
+        ("a TOML file", _size(DOCUMENT_BYTES), "", "it is not read, and reported"),
+    )
+    return _table(("limit", "default", "key in `[limits]`", "beyond it"), rows)
+
+
+def _size(number: int) -> str:
+    return f"{number // 2**20} MiB" if number >= 2**20 else f"{number // 2**10} KiB"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:g} s"
+
+
+def _table(heading: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
+    lines = [heading, tuple("---" for _ in heading), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _page(title: str, *parts: str) -> str:
+    note = "<!-- Written by docs/generate.py from the code; change it there and run `make docs`. -->"
+    return "\n\n".join((f"# {title}", note, *parts)) + "\n"
+
+
+def with_includes(text: str) -> str:
+    """A page with each marked block as its file has it, or as the code says it, now."""
+
+    def shown(match: re.Match[str]) -> str:
+        content = (ROOT / match["source"]).read_text("utf-8").rstrip()
+        return f"<!-- {match['name']}: {match['source']} -->\n```{match['kind']}\n{content}\n```"
+
+    def made(match: re.Match[str]) -> str:
+        return f"<!-- {match['name']} -->\n\n{BLOCKS[match['name']]()}\n\n<!-- end -->"
+
+    return MADE.sub(made, INCLUDE.sub(shown, text))
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "commands": commands_table,
+    "layers": layers_table,
+    "limits": limits_table,
+}
+
+REFERENCE_PAGES: dict[str, Callable[[], str]] = {
+    "commands.md": commands_page,
+    "rules.md": rules_page,
+    "status.md": status_page,
+}
+
+
+def hand_written() -> list[Path]:
+    """The pages people write: at the root, beside the examples, and under docs."""
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("docs/**/*.md")]
+    return sorted(page for page in pages if page.parent != REFERENCE)
+
+
+def stale() -> dict[Path, str]:
+    """Every page that is not as the code says, and how it should be."""
+    wanted = {REFERENCE / name: make() for name, make in REFERENCE_PAGES.items()}
+    wanted |= {page: with_includes(page.read_text("utf-8")) for page in hand_written()}
+    return {page: text for page, text in wanted.items() if not page.is_file() or page.read_text("utf-8") != text}
+
+
+if __name__ == "__main__":
+    for page, text in stale().items():
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text, "utf-8")
+        sys.stdout.write(f"wrote {page.relative_to(ROOT)}\n")

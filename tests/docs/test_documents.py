@@ -1,0 +1,205 @@
+"""Every block of every page is true: files are those that are shown, commands print what is shown.
+
+A page is read from top to bottom in a folder of its own, as a reader would follow it:
+
+    python, toml, json   a file in the reader's folder; the marker above names it and its source under docs_src
+    console              commands after `$` and their output, where `...` stands for anything
+    sh                   targets of the Makefile
+    text                 a picture; nothing to run
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import fields
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from tests.process import ROOT, Served, serving
+
+from bespeak.contract.handler import ExternalService
+from bespeak.contract.policy import MethodPolicy, Policies, Redirect
+from bespeak.contract.semantic import Semantic
+from bespeak.documents.deployment import read_deployment
+from bespeak.documents.server_toml import AgentSettings, LimitSettings, ListenSettings, ResourceSettings
+
+_BLOCK = re.compile(r"(?:^<!-- (\S+): (docs_src/\S+) -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_ADDRESS = re.compile(r"agtp://127\.0\.0\.1(?::4480)?(?![:.\d])")
+_UNSIGNED = re.compile(r"^the manifest of \S+ has no good signature \(absent\).*\n", re.MULTILINE)
+"""What a client says of each service that does not sign; docs/guides/calling.md explains it once for all pages."""
+
+
+def _load_generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generate = _load_generator()
+
+
+class Reader:
+    """Somebody who follows a page: writes its files, runs its commands, leaves its servers running."""
+
+    def __init__(self, folder: Path, servers: ExitStack) -> None:
+        self.folder = folder
+        self._servers = servers
+        self._server: Served | None = None
+        self._files: dict[str, str] = {}
+        (folder / "examples").symlink_to(ROOT / "examples")
+        self._environment = {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "HOTEL_LEDGER": str(folder / "ledger.sqlite3"),
+        }
+
+    def save(self, name: str, source: str, text: str) -> None:
+        assert (ROOT / source).read_text("utf-8") == text, f"{source} is shown differently; run `make docs`"
+        self._files[name] = text
+
+    def run(self, command: str) -> str:
+        """What a command prints. `bespeak serve` stays up, and the default port means its port from then on."""
+        for name, text in self._files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self._here(text), "utf-8")
+        if command.startswith("bespeak serve"):
+            return self._serve(*shlex.split(command)[2:])
+        done = subprocess.run(
+            self._here(command),
+            shell=True,
+            cwd=self.folder,
+            env={**os.environ, **self._environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return self._there(done.stdout)
+
+    def _serve(self, target: str, *options: str) -> str:
+        try:
+            self._server = self._servers.enter_context(
+                serving(target, *options, env=self._environment, cwd=self.folder)
+            )
+        except AssertionError as error:
+            return str(error).removeprefix("the server did not start: ")
+        # In order, so that workers end with their parent.
+        self._servers.callback(self._server.stop)
+        return self._there(_findings(self._server) + self._server.announcement)
+
+    def _here(self, text: str) -> str:
+        return _ADDRESS.sub(f"agtp://127.0.0.1:{self._server.port}", text) if self._server else text
+
+    def _there(self, output: str) -> str:
+        output = _UNSIGNED.sub("", output)
+        return output.replace(f":{self._server.port}", ":4480") if self._server else output
+
+
+def _findings(server: Served) -> str:
+    """What the server has said on its error stream so far."""
+    assert server.process.stderr is not None
+    stream = server.process.stderr.fileno()
+    os.set_blocking(stream, False)
+    with suppress(BlockingIOError):
+        return os.read(stream, 65536).decode()
+    return ""
+
+
+def blocks(page: Path) -> Iterator[tuple[str, str, str, str]]:
+    """The fenced blocks of a page: name, source, kind, text."""
+    for match in _BLOCK.finditer(page.read_text("utf-8")):
+        name, source, kind, text = match.groups(default="")
+        yield name, source, kind, text
+
+
+def sessions(text: str) -> Iterator[tuple[str, str]]:
+    """The commands of a console block, each with the output that is shown for it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, output = part.replace("\\\n", "").partition("\n")
+        yield command, output
+
+
+def matches(shown: str, printed: str) -> bool:
+    """Whether the output is the one shown. `...` on a line of its own stands for any lines, else for any text."""
+    lines = (
+        r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line).replace(re.escape("..."), ".*?") + "\n"
+        for line in shown.rstrip("\n").split("\n")
+    )
+    trimmed = "".join(f"{line.rstrip()}\n" for line in printed.rstrip("\n").split("\n"))
+    return re.fullmatch("".join(lines), trimmed) is not None
+
+
+def targets() -> set[str]:
+    """What `make` can be asked for."""
+    return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+
+
+@pytest.mark.parametrize("page", generate.hand_written(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
+    with ExitStack() as servers:
+        reader = Reader(tmp_path, servers)
+        for name, source, kind, text in blocks(page):
+            if name:
+                reader.save(name, source, text)
+            elif kind == "console":
+                for command, shown in sessions(text):
+                    printed = reader.run(command)
+                    assert matches(shown, printed), f"$ {command}\n{printed}\nis shown as\n{shown}"
+            elif kind == "sh":
+                for line in text.splitlines():
+                    assert re.fullmatch(r"make ([a-z]+)", line.partition("#")[0].strip())
+                    assert line.split()[1] in targets(), line
+            else:
+                assert kind == "text", f"a block of kind {kind!r} that no test runs:\n{text}"
+
+
+def test_generated_pages_are_as_the_code_says() -> None:
+    assert [str(page) for page in generate.stale()] == [], "run `make docs`"
+
+
+def test_every_source_is_shown_somewhere() -> None:
+    shown = {source for page in generate.hand_written() for _, source, _, _ in blocks(page)}
+    kept = {str(path.relative_to(ROOT)) for path in (ROOT / "docs_src").rglob("*.*") if path.suffix != ".pyc"}
+    assert kept - shown == set()
+
+
+@pytest.mark.parametrize("folder", sorted(ROOT.glob("docs_src/**/bespeak.toml")), ids=lambda path: path.parent.name)
+def test_every_deployment_shown_loads_without_a_finding(folder: Path) -> None:
+    _, findings = read_deployment(folder.parent)
+    assert [str(finding) for finding in findings] == []
+
+
+def test_the_guide_to_endpoint_files_names_every_key() -> None:
+    text = (ROOT / "docs" / "guides" / "endpoint-files.md").read_text("utf-8")
+    settings = (ListenSettings, LimitSettings, AgentSettings, ResourceSettings, Policies, MethodPolicy, Redirect)
+    keys = {field.name for kind in (*settings, Semantic, ExternalService) for field in fields(kind)}
+    assert {key for key in keys - {"methods"} if f"`{key}`" not in text} == set()
+    assert "`[policies.methods]`" in text
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    broken = [
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in generate.hand_written()
+        for link in re.findall(r"\]\(([^)#]+)", page.read_text("utf-8"))
+        if "://" not in link and not (page.parent / link).exists()
+    ]
+    assert broken == []
+
+
+def test_an_elision_stands_for_lines_or_for_a_part_of_one() -> None:
+    assert matches("a\n...\nz\n", "a\nb\nc\nz\n")
+    assert matches("id ...\n", "id 17\n")
+    assert not matches("a\n...\nz\n", "a\nb\n")
+    assert not matches("a\n", "a\nb\n")
