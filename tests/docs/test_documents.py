@@ -33,8 +33,6 @@ from bespeak.documents.server_toml import AgentSettings, LimitSettings, ListenSe
 
 _BLOCK = re.compile(r"(?:^<!-- (\S+): (docs_src/\S+) -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _ADDRESS = re.compile(r"agtp://127\.0\.0\.1(?::4480)?(?![:.\d])")
-_UNSIGNED = re.compile(r"^the manifest of \S+ has no good signature \(absent\).*\n", re.MULTILINE)
-"""What a client says of each service that does not sign; docs/guides/calling.md explains it once for all pages."""
 
 
 def _load_generator() -> ModuleType:
@@ -102,7 +100,6 @@ class Reader:
         return _ADDRESS.sub(f"agtp://127.0.0.1:{self._server.port}", text) if self._server else text
 
     def _there(self, output: str) -> str:
-        output = _UNSIGNED.sub("", output)
         return output.replace(f":{self._server.port}", ":4480") if self._server else output
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from typing import Any
 
 import msgspec
 from tests.service import Bench, build
 
 from bespeak.contract.service import Resource
-from bespeak.exchange.messages import Request
+from bespeak.exchange.messages import Request, Response
 
 RULES = Resource(
     name="rules",
@@ -20,11 +19,10 @@ RULES = Resource(
 
 
 def ask(bench: Bench, body: dict[str, Any]) -> dict[str, Any]:
-    answer = bench.assembled.dispatcher(Request("QUERY", "/", "", {}, msgspec.json.encode(body), bench.connection))
-    assert isinstance(answer, Coroutine)
-
-    async def run() -> Any:
-        return await answer
+    async def run() -> Response:
+        request = Request("QUERY", "/", "", {}, msgspec.json.encode(body), bench.connection)
+        answer = bench.assembled.dispatcher(request)
+        return answer if isinstance(answer, Response) else await answer
 
     decoded: dict[str, Any] = msgspec.json.decode(asyncio.run(run()).body)
     return decoded

@@ -109,6 +109,14 @@ def test_a_worker_that_dies_is_replaced(ledger: dict[str, str]) -> None:
         assert served.stop() == 0
 
 
+def test_workers_end_with_a_parent_that_is_killed(ledger: dict[str, str]) -> None:
+    with serving(HOTEL, "--workers", "2", env=ledger) as served:
+        served.stop(signal.SIGKILL)
+        # The workers hold the other end of this pipe: it closes when the last of them is gone.
+        assert served.process.stdout is not None
+        assert served.process.stdout.read() == ""
+
+
 def _workers(children: Path) -> list[int]:
     """The processes that serve; the interpreter keeps a resource tracker beside them."""
     found = [int(pid) for pid in children.read_text().split()]

@@ -45,6 +45,8 @@ def call(
     KEY=VALUE is text, or what the endpoint's schema asks for; KEY:=JSON is any JSON value.
     The exit code is 0 when the call was carried out and 1 when the service refused.
 
+    Examples:
+
     \b
     bespeak call agtp://127.0.0.1 QUERY /rooms beds=2
     bespeak call agtp://127.0.0.1 BOOK /room -d @booking.json --agent-id ID --scope booking:room

@@ -20,12 +20,19 @@ _QUIET: Final = "dim"
 
 @click.command()
 @click.argument("uri")
-@click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--insecure", is_flag=True, help="Plain TCP also to a host that is not this machine.")
 @click.option("--tls", is_flag=True, help="TLS also to this machine.")
 @click.option("--ca-file", type=click.Path(exists=True, dir_okay=False), help="Trust these certificate authorities.")
 @click.option("--agent-id", metavar="ID", help="The agent to ask as; otherwise one the server takes.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=10.0, help="Seconds for each request.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a request may take.",
+)
 @click.pass_context
 def conform(
     context: click.Context,

@@ -28,6 +28,8 @@ def discover(service: str, methods: bool, as_json: bool, **options: Any) -> None
 
     SERVICE is agtp://HOST[:4480], or a folder, a file or module:app that is read without being served.
 
+    Examples:
+
     \b
     bespeak discover agtp://127.0.0.1
     bespeak discover examples/hotel --json

@@ -33,6 +33,8 @@ def serve(target: str, **options: Any) -> int:
     TARGET is a folder (bespeak.toml, endpoints/*.toml), a .toml or .py file, or module:app.
     Endpoints that are not valid are left out and reported; --strict refuses to start then.
 
+    Examples:
+
     \b
     bespeak serve examples/hotel
     bespeak serve rooms.py --agtp 0.0.0.0:4480 --cert cert.pem --key key.pem --workers 2

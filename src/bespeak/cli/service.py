@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,10 +18,14 @@ from bespeak.server.local import connect_local
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.option("--agent-id", metavar="ID", help="Call as this agent (64 hexadecimal digits)."),
+    click.option("--agent-id", metavar="ID", help="Who asks: an agent, by its 64 hexadecimal digits."),
     click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="Authority to declare; repeatable."),
     click.option("--tls", is_flag=True, help="TLS also to this machine."),
-    click.option("--ca-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Trust these CAs."),
+    click.option(
+        "--ca-file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Trust these certificate authorities.",
+    ),
     click.option(
         "--signing-key",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -54,6 +59,8 @@ async def open_service(
     timeout: float,  # noqa: ASYNC109 - the deadline of each call
 ) -> AsyncIterator[ServiceClient]:
     """A live service by its URI, or one that is put together here from a folder, a file or module:app."""
+    # `discover` says what the signature is worth; a log line about it on every call would only be in the way.
+    logging.getLogger("bespeak.client").setLevel(logging.ERROR)
     trusted = signing_key.read_text("utf-8") if signing_key else None  # noqa: ASYNC240 - nothing else runs yet
     tokens = [token for text in scopes for token in text.replace(",", " ").split()]
     if service.startswith("agtp://"):

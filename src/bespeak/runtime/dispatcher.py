@@ -24,6 +24,7 @@ from bespeak.runtime.call import Call
 from bespeak.runtime.gates import GATES
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.route import Route
+from bespeak.runtime.suspension import Finished, begin
 from bespeak.schema.report import refuse_input
 
 _log = logging.getLogger("bespeak.runtime")
@@ -45,7 +46,7 @@ class Dispatcher:
         self._ids = count(secrets.randbits(47))
 
     def __call__(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
-        """Answer a request; a coroutine only when the handler is one."""
+        """Answer a request; a coroutine only when the handler really waits."""
         call = Call(request, self._registry)
         for gate in GATES:
             refused = gate(call)
@@ -57,7 +58,10 @@ class Dispatcher:
         try:
             result = route.call(call.input, context)
             if type(result) is CoroutineType:
-                return self._await(call, route, result)
+                begun = begin(result)
+                if not isinstance(begun, Finished):
+                    return self._await(call, route, begun)
+                result = begun.value
             return self._finish(call, route, result)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises, the agent gets an answer
             return self._refuse(call, self._explain(call, route, error))

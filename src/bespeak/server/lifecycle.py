@@ -22,11 +22,13 @@ async def serve(
     settings: Settings,
     *,
     ready: Callable[[str, int], None],
-    stop: asyncio.Event | None = None,
     reuse_port: bool = False,
+    lifeline: int | None = None,
 ) -> None:
-    """Accept until told to stop (SIGTERM, SIGINT or `stop`), then finish what is running and return."""
-    stop = stop or _stop_on_signals()
+    """Accept until SIGTERM or SIGINT, or until `lifeline` can be read; then finish what is running and return."""
+    stop = _stop_on_signals()
+    if lifeline is not None:
+        asyncio.get_running_loop().add_reader(lifeline, stop.set)
     context = None
     if settings.certificate is not None and settings.key is not None:
         context = server_context(settings.certificate, settings.key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -57,6 +58,9 @@ def _work(settings: Settings, updated: str, ready: Connection) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     try:
         assembled = assemble_target(load_target(settings.target), updated)
-        run(serve(assembled, settings, ready=lambda *_: ready.send(True), reuse_port=True))
+        parent = multiprocessing.parent_process()
+        # A parent that is killed cannot say goodbye; its sentinel can be read as soon as it is gone.
+        lifeline = parent.sentinel if parent else None
+        run(serve(assembled, settings, ready=lambda *_: ready.send(True), reuse_port=True, lifeline=lifeline))
     except BespeakError as error:
         sys.exit(f"bespeak: {error}")

@@ -9,7 +9,6 @@ from typing import Final, cast
 
 from bespeak.exchange.handler import Handler
 from bespeak.exchange.messages import Connection, Malformed, Response
-from bespeak.transports.suspension import await_noticing
 from bespeak.transports.timeouts import Timeouts
 from bespeak.transports.translation import to_bytes, to_malformed, to_request
 from bespeak.wire.connection import ServerConnection
@@ -68,6 +67,7 @@ class AgtpConnection(asyncio.Protocol):
         "_ended",
         "_expired",
         "_held",
+        "_held",
         "_leaving",
         "_loop",
         "_lost",
@@ -97,6 +97,7 @@ class AgtpConnection(asyncio.Protocol):
         self._ended = False  # the peer sends no more
         self._reading = False  # a message has begun and its deadline stands
         self._expired = False
+        self._held = False  # the peer is held back: it sends faster than it is answered
         self._leaving = False
         self._unsent = 0
         self.deadline = math.inf
@@ -207,7 +208,9 @@ class AgtpConnection(asyncio.Protocol):
                 self.deadline = math.inf
                 answer = handler(to_request(event, connection))
                 if not isinstance(answer, Response):
-                    answer = await await_noticing(answer, self.flush)
+                    # The handler waits: what was answered before must not wait with it.
+                    self.flush()
+                    answer = await answer
                 data = to_bytes(answer)
                 connection.answered += 1
                 self._reading = False

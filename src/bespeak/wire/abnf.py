@@ -28,5 +28,6 @@ FIELD_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 # implementation have it; a CR anywhere else is one of these.
 CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
-# RFC 9110 8.6:  Content-Length = 1*DIGIT        (fifteen digits are a petabyte; more is no length anybody means)
-CONTENT_LENGTH: Final = re.compile(r"[0-9]{1,15}")
+# RFC 9110 8.6:  Content-Length = 1*DIGIT
+MOST_DIGITS: Final = 15
+"""Fifteen digits are a petabyte; more is no length anybody means."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
@@ -11,6 +10,7 @@ import msgspec
 
 from bespeak.wire import abnf
 from bespeak.wire.limits import Limits
+from bespeak.wire.memory import Memory
 from bespeak.wire.messages import RequestMessage, ResponseMessage, WireFault
 
 INVALID_REQUEST_LINE: Final = "invalid-request-line"
@@ -53,38 +53,32 @@ class ResponseHead(msgspec.Struct, frozen=True, gc=False):
 
 def parse_request_head(head: bytes, limits: Limits) -> RequestHead | WireFault:
     """Read a request's head: every line with its line end, without the blank line that closes it."""
-    lines = _lines(head, limits, INVALID_REQUEST_LINE)
-    if isinstance(lines, WireFault):
-        return lines
-    if "#" in lines[0]:
-        # AGTP-API 5.6: a `#` anywhere in the request line is malformed.
-        advice = f"A request line has no fragment; remove the '#' from {_shown(lines[0])}."
-        return WireFault(400, INVALID_REQUEST_LINE, advice)
-    match = abnf.REQUEST_LINE.fullmatch(lines[0])
-    if match is None:
-        wanted = "AGTP/1.0 METHOD /path, with single spaces"
-        return WireFault(400, INVALID_REQUEST_LINE, f"A request line is {wanted}; this one is {_shown(lines[0])}.")
-    fields = _fields(lines[1:], limits)
-    if isinstance(fields, WireFault):
-        return fields
-    method, target = match.groups()
-    path, _, query = (target or "/").partition("?")
-    return RequestHead(method, path, query, *fields)
+    fault = check_beginning(head, limits, INVALID_REQUEST_LINE)
+    if fault is not None:
+        return fault
+    lines = _lines(head)
+    target = _request_lines[lines[0]]
+    if isinstance(target, WireFault):
+        return target
+    fields = _fields(lines, limits)
+    return fields if isinstance(fields, WireFault) else RequestHead(*target, *fields)
 
 
 def parse_response_head(head: bytes, limits: Limits) -> ResponseHead | WireFault:
     """Read a response's head, given in the same form as to `parse_request_head`."""
-    lines = _lines(head, limits, INVALID_STATUS_LINE)
-    if isinstance(lines, WireFault):
-        return lines
-    match = abnf.STATUS_LINE.fullmatch(lines[0])
+    fault = check_beginning(head, limits, INVALID_STATUS_LINE)
+    if fault is not None:
+        return fault
+    lines = _lines(head)
+    first = _text(lines[0], INVALID_STATUS_LINE)
+    if isinstance(first, WireFault):
+        return first
+    match = abnf.STATUS_LINE.fullmatch(first)
     if match is None:
         wanted = "AGTP/1.0, a number of three digits and its text"
-        return WireFault(400, INVALID_STATUS_LINE, f"A status line is {wanted}; this one is {_shown(lines[0])}.")
-    fields = _fields(lines[1:], limits)
-    if isinstance(fields, WireFault):
-        return fields
-    return ResponseHead(int(match[1]), match[2] or "", *fields)
+        return WireFault(400, INVALID_STATUS_LINE, f"A status line is {wanted}; this one is {_shown(first)}.")
+    fields = _fields(lines, limits)
+    return fields if isinstance(fields, WireFault) else ResponseHead(int(match[1]), match[2] or "", *fields)
 
 
 def check_beginning(data: bytes | bytearray, limits: Limits, code: str) -> WireFault | None:
@@ -102,54 +96,82 @@ def check_beginning(data: bytes | bytearray, limits: Limits, code: str) -> WireF
     return None
 
 
-def _lines(head: bytes, limits: Limits, code: str) -> list[str] | WireFault:
-    """The lines as text, the start line first."""
-    fault = check_beginning(head, limits, code)
-    if fault is not None:
-        return fault
+def _lines(head: bytes) -> list[bytes]:
+    """The lines without their ends, the start line first. They end with CRLF, or with LF alone."""
+    lines = head.split(b"\r\n")
+    if len(lines) != head.count(b"\n") + 1:
+        lines = head.replace(b"\r\n", b"\n").split(b"\n")
+    return lines[:-1] or lines
+
+
+def _text(line: bytes, code: str) -> str | WireFault:
+    """A line as text without control characters."""
     try:
-        text = head.decode()
+        text = line.decode()
     except UnicodeDecodeError as error:
-        found, in_line = f"Byte {error.start} of the head is not UTF-8.", error.start < head.find(b"\n")
-        return WireFault(400, code if in_line else INVALID_HEADER, found)
-    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
-    for line in lines:
-        # isprintable is a fast yes: it leaves tabs and rare characters to the pattern.
-        if not line.isprintable() and (control := abnf.CONTROL.search(line)) is not None:
-            found = f"Control character {control[0]!a} in {_shown(line)}."
-            return WireFault(400, code if line is lines[0] else INVALID_HEADER, found)
-    return lines
+        return WireFault(400, code, f"Byte {error.start} of {_shown(line.decode('latin-1'))} is not UTF-8.")
+    # isprintable is a fast yes: it leaves tabs and rare characters to the pattern.
+    if text.isprintable() or (control := abnf.CONTROL.search(text)) is None:
+        return text
+    return WireFault(400, code, f"Control character {control[0]!a} in {_shown(text)}.")
 
 
-def _fields(lines: list[str], limits: Limits) -> tuple[Mapping[str, str], int] | WireFault:
-    """The headers, and how many bytes of body they announce."""
-    if len(lines) > limits.headers:
-        return WireFault(400, "head-too-large", f"{len(lines)} header lines; at most {limits.headers} are read.")
-    headers = _headers(lines)
-    if isinstance(headers, WireFault):
-        return headers
-    length = _length(headers, limits)
-    return length if isinstance(length, WireFault) else (MappingProxyType(headers), length)
+def _read_request_line(line: bytes) -> tuple[str, str, str] | WireFault:
+    """Method, path and query."""
+    text = _text(line, INVALID_REQUEST_LINE)
+    if isinstance(text, WireFault):
+        return text
+    if "#" in text:
+        # AGTP-API 5.6: a `#` anywhere in the request line is malformed.
+        advice = f"A request line has no fragment; remove the '#' from {_shown(text)}."
+        return WireFault(400, INVALID_REQUEST_LINE, advice)
+    match = abnf.REQUEST_LINE.fullmatch(text)
+    if match is None:
+        wanted = "AGTP/1.0 METHOD /path, with single spaces"
+        return WireFault(400, INVALID_REQUEST_LINE, f"A request line is {wanted}; this one is {_shown(text)}.")
+    path, _, query = (match[2] or "/").partition("?")
+    return match[1], path, query
 
 
-def _headers(lines: list[str]) -> dict[str, str] | WireFault:
-    """Names in lower case with their values; a repeated list-valued header is joined by commas (RFC 9110 5.3)."""
+def _read_field(line: bytes) -> tuple[str, str] | WireFault:
+    """Name in lower case and value. The name is a token: not empty, no space before the colon, not folded."""
+    text = _text(line, INVALID_HEADER)
+    if isinstance(text, WireFault):
+        return text
+    name, colon, value = text.partition(":")
+    if not colon or abnf.FIELD_NAME.fullmatch(name) is None:
+        wanted = "'Name: value' on one line"
+        return WireFault(400, INVALID_HEADER, f"A header line is {wanted}; this one is {_shown(text)}.")
+    return name.lower(), value.strip(" \t")
+
+
+_request_lines: Final = Memory(_read_request_line, 1024)
+_field_lines: Final = Memory(_read_field, 4096)
+
+
+def _fields(lines: list[bytes], limits: Limits) -> tuple[Mapping[str, str], int] | WireFault:
+    """The headers behind the start line, names in lower case, and how many bytes of body they announce.
+
+    A repeated list-valued header is joined by commas (RFC 9110 5.3).
+    """
+    if len(lines) - 1 > limits.headers:
+        return WireFault(400, "head-too-large", f"{len(lines) - 1} header lines; at most {limits.headers} are read.")
     headers: dict[str, str] = {}
-    for line in lines:
-        raw, colon, value = line.partition(":")
-        name = _field_name(raw) if colon else None
-        if name is None:
-            return WireFault(
-                400, INVALID_HEADER, f"A header line is 'Name: value' on one line; this one is {_shown(line)}."
-            )
-        value = value.strip(" \t")
+    remaining = iter(lines)
+    next(remaining)
+    for line in remaining:
+        field = _field_lines[line]
+        if isinstance(field, WireFault):
+            return field
+        name, value = field
         if name in headers:
             if name in ONCE:
                 code = INVALID_CONTENT_LENGTH if name == "content-length" else INVALID_HEADER
-                return WireFault(400, code, f"{raw} stands twice; send it once.")
+                return WireFault(400, code, f"{name} stands twice; send it once.")
             value = f"{headers[name]}, {value}"
         headers[name] = value
-    return headers
+    length = _length(headers, limits)
+    return length if isinstance(length, WireFault) else (MappingProxyType(headers), length)
 
 
 def _length(headers: Mapping[str, str], limits: Limits) -> int | WireFault:
@@ -160,19 +182,13 @@ def _length(headers: Mapping[str, str], limits: Limits) -> int | WireFault:
     value = headers.get("content-length")
     if value is None:
         return 0
-    if abnf.CONTENT_LENGTH.fullmatch(value) is None:
+    if not (value.isascii() and value.isdigit() and len(value) <= abnf.MOST_DIGITS):
         wanted = "a plain number of at most 15 digits"
         return WireFault(400, INVALID_CONTENT_LENGTH, f"Content-Length is {wanted}; this one is {_shown(value)}.")
     length = int(value)
     if length > limits.body:
         return WireFault(413, "content-too-large", f"A body of {length} bytes; at most {limits.body} are read.")
     return length
-
-
-@functools.lru_cache(maxsize=512)
-def _field_name(raw: str) -> str | None:
-    """The name in lower case, or None if it is no token: empty, with a space before the colon, or folded."""
-    return raw.lower() if abnf.FIELD_NAME.fullmatch(raw) is not None else None
 
 
 def _shown(text: str) -> str:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
 from bespeak.wire.head import (
     INVALID_REQUEST_LINE,
     INVALID_STATUS_LINE,
     RequestHead,
+    ResponseHead,
     check_beginning,
     parse_request_head,
     parse_response_head,
 )
 from bespeak.wire.limits import DEFAULT_LIMITS, RESPONSE_LIMITS, Limits
+from bespeak.wire.memory import Memory
 from bespeak.wire.messages import CLOSED, NEED_DATA, Pause, RequestMessage, ResponseMessage, WireFault
 
 MessageT_co = TypeVar("MessageT_co", covariant=True)
 
-CACHED_HEAD: Final = 2048
-"""Heads up to this size are remembered: clients repeat theirs, and reading one costs more than finding it again."""
-CACHED_HEADS: Final = 1024
+REMEMBERED_HEADS: Final = 512
+"""Whole heads that are remembered: of a client that sends nothing new, the head is found in one look-up."""
 
 
 class Head(Protocol[MessageT_co]):
@@ -40,10 +41,10 @@ class Head(Protocol[MessageT_co]):
 class Reader(Generic[MessageT_co]):
     """Feed it with `receive_data`, then take events until NEED_DATA. After a WireFault it reads nothing more."""
 
-    __slots__ = ("_body", "_buffer", "_code", "_ended", "_fault", "_head", "_limits", "_parse", "_scanned", "_start")
+    __slots__ = ("_body", "_buffer", "_code", "_ended", "_fault", "_head", "_heads", "_limits", "_scanned", "_start")
 
-    def __init__(self, parse: Callable[[bytes], Head[MessageT_co] | WireFault], limits: Limits, code: str) -> None:
-        self._parse = parse
+    def __init__(self, heads: Mapping[bytes, Head[MessageT_co] | WireFault], limits: Limits, code: str) -> None:
+        self._heads = heads
         self._limits = limits
         self._code = code
         self._buffer: bytes | bytearray = b""
@@ -82,6 +83,8 @@ class Reader(Generic[MessageT_co]):
         """The next whole message, the fault that ended the reading, or why there is neither."""
         head = self._head
         if head is None:
+            if not self._buffer and not self._ended and self._fault is None:
+                return NEED_DATA
             found = self._next_head()
             if isinstance(found, (Pause, WireFault)):
                 return found
@@ -114,7 +117,7 @@ class Reader(Generic[MessageT_co]):
             self._body = end + 3
         else:
             return self._without_head(start)
-        head = self._parse(bytes(buffer[start : end + 1]))
+        head = self._heads[bytes(buffer[start : end + 1])]
         return self._fail(head) if isinstance(head, WireFault) else head
 
     def _without_head(self, start: int) -> WireFault | Pause:
@@ -149,7 +152,7 @@ class RequestReader(Reader[RequestMessage]):
     __slots__ = ()
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
-        super().__init__(_request_parser(limits), limits, INVALID_REQUEST_LINE)
+        super().__init__(_request_heads(limits), limits, INVALID_REQUEST_LINE)
 
 
 class ResponseReader(Reader[ResponseMessage]):
@@ -158,15 +161,15 @@ class ResponseReader(Reader[ResponseMessage]):
     __slots__ = ()
 
     def __init__(self, limits: Limits = RESPONSE_LIMITS) -> None:
-        super().__init__(functools.partial(parse_response_head, limits=limits), limits, INVALID_STATUS_LINE)
+        super().__init__(_response_heads(limits), limits, INVALID_STATUS_LINE)
 
 
 @functools.lru_cache(maxsize=8)
-def _request_parser(limits: Limits) -> Callable[[bytes], RequestHead | WireFault]:
-    """`parse_request_head` with a memory of small heads, shared by all readers with these limits."""
-    remembered = functools.lru_cache(maxsize=CACHED_HEADS)(functools.partial(parse_request_head, limits=limits))
+def _request_heads(limits: Limits) -> Memory[RequestHead | WireFault]:
+    """Shared by all readers with these limits."""
+    return Memory(functools.partial(parse_request_head, limits=limits), REMEMBERED_HEADS)
 
-    def parse(head: bytes) -> RequestHead | WireFault:
-        return remembered(head) if len(head) <= CACHED_HEAD else parse_request_head(head, limits)
 
-    return parse
+@functools.lru_cache(maxsize=8)
+def _response_heads(limits: Limits) -> Memory[ResponseHead | WireFault]:
+    return Memory(functools.partial(parse_response_head, limits=limits), REMEMBERED_HEADS)

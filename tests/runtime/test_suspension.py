@@ -1,4 +1,4 @@
-"""Awaiting with notice: `on_suspend` is called when a coroutine really waits, and only then."""
+"""A coroutine runs at once, and only its real waits are awaited."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ import asyncio
 
 import pytest
 
-from bespeak.transports.suspension import await_noticing
+from bespeak.runtime.suspension import Finished, begin
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_coroutine_that_does_not_wait_is_not_noticed() -> None:
-    noticed: list[None] = []
-
+async def test_a_coroutine_that_does_not_wait_is_finished_at_once() -> None:
     async def at_once() -> int:
         return 7
 
-    assert await await_noticing(at_once(), lambda: noticed.append(None)) == 7
-    assert noticed == []
+    assert begin(at_once()) == Finished(7)
 
 
-async def test_each_wait_is_noticed_before_it_begins() -> None:
+async def test_one_that_waits_has_run_up_to_there_and_goes_on_when_awaited() -> None:
     seen: list[str] = []
 
     async def twice() -> int:
@@ -31,17 +28,25 @@ async def test_each_wait_is_noticed_before_it_begins() -> None:
             seen.append("after")
         return 7
 
-    assert await await_noticing(twice(), lambda: seen.append("noticed")) == 7
-    assert seen == ["before", "noticed", "after"] * 2
+    rest = begin(twice())
+    assert seen == ["before"]
+    assert not isinstance(rest, Finished)
+    assert await rest == 7
+    assert seen == ["before", "after"] * 2
 
 
-async def test_an_error_passes_through() -> None:
-    async def wrong() -> int:
-        await asyncio.sleep(0)
+async def test_an_error_passes_through_before_and_after_the_wait() -> None:
+    async def wrong(wait: bool) -> int:
+        if wait:
+            await asyncio.sleep(0)
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        await await_noticing(wrong(), lambda: None)
+        begin(wrong(wait=False))
+    rest = begin(wrong(wait=True))
+    assert not isinstance(rest, Finished)
+    with pytest.raises(ValueError, match="no"):
+        await rest
 
 
 async def test_cancelling_reaches_the_coroutine() -> None:
@@ -57,7 +62,9 @@ async def test_cancelling_reaches_the_coroutine() -> None:
         return 7
 
     async def outer() -> int:
-        return await await_noticing(patient(), lambda: None)
+        rest = begin(patient())
+        assert not isinstance(rest, Finished)
+        return await rest
 
     task = asyncio.create_task(outer())
     await started.wait()
@@ -76,4 +83,6 @@ async def test_a_timeout_inside_the_coroutine_works_as_usual() -> None:
             return "timed out"
         return "not"
 
-    assert await await_noticing(limited(), lambda: None) == "timed out"
+    rest = begin(limited())
+    assert not isinstance(rest, Finished)
+    assert await rest == "timed out"

@@ -1,0 +1,49 @@
+"""A coroutine that is run at once and becomes something to await only when it really waits.
+
+Most async handlers never suspend. Making a task, or even awaiting, for each of them would cost more than the handler.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, TypeVar
+
+import msgspec
+
+ResultT = TypeVar("ResultT")
+
+
+class Finished(msgspec.Struct, frozen=True, gc=False):
+    """A coroutine came to its end without waiting."""
+
+    value: Any
+
+
+def begin(coroutine: Coroutine[Any, Any, ResultT]) -> Finished | Coroutine[Any, Any, ResultT]:
+    """Run a coroutine up to its first real wait, in the current task; then the rest of it is to be awaited there."""
+    try:
+        awaited = coroutine.send(None)
+    except StopIteration as end:
+        return Finished(end.value)
+    return _rest(coroutine, awaited)
+
+
+async def _rest(coroutine: Coroutine[Any, Any, ResultT], awaited: Any) -> ResultT:
+    return await _resume(coroutine, awaited)
+
+
+@types.coroutine
+def _resume(coroutine: Coroutine[Any, Any, ResultT], awaited: Any) -> Generator[Any, Any, ResultT]:
+    step: Callable[[Any], Any]
+    while True:
+        try:
+            given = yield awaited
+            step = coroutine.send
+        except BaseException as error:  # noqa: BLE001 - the coroutine decides what becomes of it
+            step, given = coroutine.throw, error
+        try:
+            awaited = step(given)
+        except StopIteration as end:
+            result: ResultT = end.value
+            return result
