@@ -23,8 +23,8 @@ $(READY): pyproject.toml requirements.lock
 	@touch $@
 
 $(BENCH): $(READY)
-	@if command -v uv >/dev/null 2>&1; then uv pip install -q -p $(BIN)/python fastapi mcp uvicorn; \
-	else $(BIN)/python -m pip install -q --disable-pip-version-check fastapi mcp uvicorn; fi
+	@if command -v uv >/dev/null 2>&1; then uv pip install -q -p $(BIN)/python fastapi httptools mcp orjson uvicorn; \
+	else $(BIN)/python -m pip install -q --disable-pip-version-check fastapi httptools mcp orjson uvicorn; fi
 	@touch $@
 
 demo: $(READY) ## start the example hotel and say what to try

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.grammar.method_syntax import is_method_name, near_verbs
+from bespeak.grammar.method_syntax import is_method_name
 
 
 @pytest.mark.requirement("API-3.2-1")
@@ -27,12 +27,3 @@ def test_anything_else_is_no_method_name(method: str) -> None:
 @given(st.text(alphabet="ABCabc09_-é\n", max_size=40))
 def test_the_pattern_of_the_draft_decides(method: str) -> None:
     assert is_method_name(method) == (re.search(r"\A[A-Z]+\Z", method) is not None and 3 <= len(method) <= 32)
-
-
-def test_a_slip_of_the_finger_finds_the_verb_that_was_meant() -> None:
-    assert near_verbs("BOK", {"BOOK", "QUERY"}) == ["BOOK"]
-    assert near_verbs("query", {"BOOK", "QUERY"}) == ["QUERY"]
-
-
-def test_a_text_far_too_long_for_a_slip_has_no_near_verbs() -> None:
-    assert near_verbs("B" * 20_000, {"BOOK"}) == []

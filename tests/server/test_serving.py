@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -165,6 +166,32 @@ def test_a_malformed_file_is_reported_with_its_line_and_the_rest_is_served(tmp_p
         served.stop()
         assert served.process.stderr is not None
         assert "broken.toml:2" in served.process.stderr.read()
+
+
+@pytest.mark.requirement("API-4.5-1", "API-4.5-2", "API-4.5-4")
+def test_an_alternative_catalog_without_a_verb_costs_its_endpoints_and_policy_entries_only(tmp_path: Path) -> None:
+    catalog = json.loads((ROOT / "src/bespeak/catalog/data/methods-1.1.0.json").read_text())
+    del catalog["verbs"]["BOOK"]
+    del catalog["verbs"]["RESERVE"]
+    catalog["version"] = "2.0.0"
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog))
+    shutil.copytree(HOTEL / "endpoints", tmp_path / "endpoints")
+    shutil.copytree(HOTEL / "hotel", tmp_path / "hotel")
+    configuration = (HOTEL / "bespeak.toml").read_text().replace('catalog = "1.1.0"', 'catalog = "catalog.json"')
+    (tmp_path / "bespeak.toml").write_text(configuration)
+    with serving(tmp_path, env={"HOTEL_LEDGER": str(tmp_path / "ledger")}) as served:
+        manifest = json.loads(bespeak("discover", served.uri, "--json").stdout)
+        assert manifest["catalog_version"] == "2.0.0"
+        assert "BOOK" not in {endpoint["method"] for endpoint in manifest["endpoints"]}
+        assert manifest["policies"]["methods"]["redirects"] == []
+        refused = json.loads(bespeak("call", served.uri, "BOOK", "/room", "--json").stdout)
+        assert (refused["status"], refused["body"]["error"]["catalog_version"]) == (459, "2.0.0")
+        assert bespeak("call", served.uri, "QUERY", "/rooms").returncode == 0
+        served.stop()
+        assert served.process.stderr is not None
+        log = served.process.stderr.read()
+        assert "book-room.toml" in log
+        assert "RESERVE" in log
 
 
 def test_the_manifest_is_signed_with_the_configured_key(tmp_path: Path, ledger: dict[str, str]) -> None:

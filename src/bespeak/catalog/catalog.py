@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from bespeak.contract.deprecation import format_warning
-from bespeak.grammar.method_syntax import near_verbs
+from bespeak.grammar.near_words import NearWords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +67,14 @@ class Catalog:
         """Every approved verb, for membership tests on the hot path and the leakage check."""
         return frozenset(self.verbs)
 
+    @cached_property
+    def _near(self) -> NearWords:
+        return NearWords(self.names)
+
     def near(self, method: str) -> list[str]:
         """Approved verbs close to a text that is none; for a legacy verb, the one to use instead."""
         legacy = self.legacy.get(method.upper())
-        return [legacy.preferred] if legacy else near_verbs(method, self.names)
+        return [legacy.preferred] if legacy else self._near.near(method)
 
     def verbs_in(self, category: str) -> list[Verb]:
         """The verbs of a category, whether it is their primary one or not, in the catalog's order."""

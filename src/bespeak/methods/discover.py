@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
@@ -11,7 +10,6 @@ from bespeak import status
 from bespeak.exchange.context import Context
 from bespeak.exchange.refusal import Refused
 from bespeak.methods.publication import Publication
-from bespeak.methods.relevance import rank
 from bespeak.runtime.answer import Answer, Envelope
 
 _DEFAULT_RESULTS = 20
@@ -37,7 +35,7 @@ def discover(publication: Publication) -> Callable[[Context], Answer | Envelope 
             )
         need = criteria if isinstance(criteria, str) else msgspec.json.encode(criteria).decode()
         limit = context.input.get("max_results", _DEFAULT_RESULTS)
-        return Envelope({"candidates": _candidates(publication, need, limit)})
+        return Envelope({"candidates": publication.candidates.find(need, limit)})
 
     return answer
 
@@ -49,28 +47,3 @@ def discover_methods(publication: Publication) -> Callable[[Context], Answer]:
         return publication.inventory.answer(context.request)
 
     return answer
-
-
-def _candidates(publication: Publication, need: str, limit: int) -> list[dict[str, Any]]:
-    registry = publication.registry
-    service = registry.service
-    entries: list[tuple[str, dict[str, Any]]] = [
-        (
-            f"{endpoint.method} {endpoint.path} {endpoint.description} {endpoint.semantic.intent} "
-            f"{endpoint.semantic.outcome}",
-            {
-                "kind": "endpoint",
-                "method": endpoint.method,
-                "path": endpoint.path,
-                "description": endpoint.description,
-            },
-        )
-        for endpoint in registry.endpoints.values()
-        if not endpoint.builtin
-    ]
-    if service.agent_disclosure == "public":
-        entries += [
-            (f"{agent.name} {agent.description}", {"kind": "agent", **agent.reference()}) for agent in service.agents
-        ]
-    ranked = rank(need, [text for text, _ in entries])[:limit]
-    return [{**entries[index][1], "relevance": score} for score, index in ranked]

@@ -11,7 +11,8 @@ from bespeak import status
 from bespeak.exchange.context import Context
 from bespeak.exchange.refusal import Refused
 from bespeak.methods.publication import Publication
-from bespeak.methods.relevance import rank
+
+_SIMILAR = 3
 
 
 def propose(publication: Publication) -> Callable[[Context], Refused]:
@@ -20,19 +21,11 @@ def propose(publication: Publication) -> Callable[[Context], Refused]:
     def answer(context: Context) -> Refused:
         explanation = "This server does not negotiate endpoints: its policy says synthesis_enabled is false."
         details: dict[str, Any] = {"reason": "synthesis-disabled", "explanation": explanation}
-        similar = _similar(publication, msgspec.json.encode(context.input).decode())
+        # AGTP-API 10.2, step 5b: entries of the manifest that serve a similar purpose.
+        found = publication.candidates.find(msgspec.json.encode(context.input).decode(), _SIMILAR)
+        similar = [entry for entry in found if entry["kind"] == "endpoint"]
         if similar:
             details["similar_endpoints"] = similar
         return Refused(status.PROPOSAL_REJECTED, "proposal-rejected", explanation, details)
 
     return answer
-
-
-def _similar(publication: Publication, proposal: str) -> list[dict[str, str]]:
-    """AGTP-API 10.2, step 5b: entries of the manifest that serve a similar purpose."""
-    endpoints = [endpoint for endpoint in publication.registry.endpoints.values() if not endpoint.builtin]
-    texts = [f"{endpoint} {endpoint.description} {endpoint.semantic.intent}" for endpoint in endpoints]
-    return [
-        {"method": endpoints[index].method, "path": endpoints[index].path, "description": endpoints[index].description}
-        for _, index in rank(proposal, texts)[:3]
-    ]

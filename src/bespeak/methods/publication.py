@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -11,6 +12,7 @@ from joserfc.jwk import OKPKey
 from bespeak import status
 from bespeak.exchange.headers import IF_NONE_MATCH, MEDIA_JSON, MEDIA_MANIFEST
 from bespeak.exchange.messages import Request
+from bespeak.methods.candidates import Candidates
 from bespeak.projections.agtp_manifest import project_manifest
 from bespeak.projections.manifest_signature import SIGNATURE_MEMBER, sign_manifest
 from bespeak.projections.method_inventory import project_inventory
@@ -59,3 +61,8 @@ class Publication:
             manifest[SIGNATURE_MEMBER] = sign_manifest(manifest, self._signing_key)
         self.manifest = Document(manifest, MEDIA_MANIFEST)
         self.inventory = Document(project_inventory(endpoints), MEDIA_JSON)
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """What can be found here; indexed when somebody first looks for something."""
+        return Candidates(self.registry)

@@ -14,7 +14,7 @@ from bespeak.contract.service import Resource
 from bespeak.exchange.context import Context
 from bespeak.exchange.refusal import Refused
 from bespeak.methods.publication import Publication
-from bespeak.methods.relevance import rank
+from bespeak.methods.relevance import Index
 from bespeak.runtime.answer import Envelope
 
 _MAX_ITEMS: Final = 10_000
@@ -60,5 +60,5 @@ def _search(resources: list[Resource], need: str, threshold: float) -> list[dict
     for resource in resources:
         items += [(resource.name, item) for item in islice(resource.items(), _MAX_ITEMS)]
     texts = [item if isinstance(item, str) else msgspec.json.encode(item).decode() for _, item in items]
-    ranked = [(score, index) for score, index in rank(need, texts) if score >= threshold][:_MAX_RESULTS]
+    ranked = [(score, index) for score, index in Index(texts).rank(need) if score >= threshold][:_MAX_RESULTS]
     return [{"content": items[index][1], "source": items[index][0], "confidence": score} for score, index in ranked]

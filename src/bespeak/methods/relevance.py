@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 _WORD = re.compile(r"[a-z0-9]{2,40}")
 _MAX_WORDS = 2_000
@@ -31,26 +30,27 @@ def _base(word: str) -> str:
     return word
 
 
-def rank(need: str, texts: Sequence[str]) -> list[tuple[float, int]]:
-    """Score and index of the texts that share a word with the need, best first. Scores lie in (0, 1]."""
-    wanted = set(words(need))
-    if not wanted:
-        return []
-    contents = [set(words(text)) for text in texts]
-    weights = _weights(wanted, contents)
-    total = sum(weights.values())
-    scored = [
-        (round(sum(weights[word] for word in wanted & content) / total, 4), index)
-        for index, content in enumerate(contents)
-        if wanted & content
-    ]
-    return sorted(scored, key=lambda pair: (-pair[0], pair[1]))
+class Index:
+    """Texts by their words, so that ranking costs as much as there are matches, not as there are texts."""
 
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._places: dict[str, list[int]] = {}
+        self._size = 0
+        for index, text in enumerate(texts):
+            self._size += 1
+            for word in set(words(text)):
+                self._places.setdefault(word, []).append(index)
 
-def _weights(wanted: set[str], contents: Iterable[set[str]]) -> dict[str, float]:
-    counts: Counter[str] = Counter()
-    size = 0
-    for content in contents:
-        size += 1
-        counts.update(wanted & content)
-    return {word: 1.0 + math.log((1 + size) / (1 + counts[word])) for word in wanted}
+    def rank(self, need: str) -> list[tuple[float, int]]:
+        """Score and index of the texts that share a word with the need, best first. Scores lie in (0, 1]."""
+        wanted = {word: self._weight(word) for word in words(need)}
+        total = sum(wanted.values())
+        scores: dict[int, float] = {}
+        for word, weight in wanted.items():
+            for index in self._places.get(word, ()):
+                scores[index] = scores.get(index, 0.0) + weight / total
+        ranked = ((max(round(min(score, 1.0), 4), 0.0001), index) for index, score in scores.items())
+        return sorted(ranked, key=lambda pair: (-pair[0], pair[1]))
+
+    def _weight(self, word: str) -> float:
+        return 1.0 + math.log((1 + self._size) / (1 + len(self._places.get(word, ()))))
