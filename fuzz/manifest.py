@@ -5,13 +5,13 @@ Run `python fuzz/manifest.py --seconds 60 --seed 7`; it prints how many document
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
-import time
 from pathlib import Path
 from typing import Any
+
+from campaign import campaign
 
 from bespeak.diagnostics.diagnostic import has_errors
 from bespeak.diagnostics.text import concise
@@ -83,32 +83,20 @@ def try_bytes(data: bytes) -> None:
     concise([*findings, *more])
 
 
-def main() -> int:
-    """Run until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=None, help="repeat a run")
-    options = parser.parse_args()
-    seed = random.randrange(2**32) if options.seed is None else options.seed
-    source = random.Random(seed)
-    seeds = documents()
-    end, tried = time.monotonic() + options.seconds, 0
-    while time.monotonic() < end:
-        document = source.choice(seeds)
-        for _ in range(source.randrange(1, 5)):
-            document = mutate(document, source)
-        data = json.dumps(document).encode()
-        if source.random() < 0.3:
-            data = damage(data, source)
-        try:
-            try_bytes(data)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
-            print(f"seed {seed}, document {tried}: {type(error).__name__}: {error}\n{data!r}")
-            return 1
-        tried += 1
-    print(f"seed {seed}: {tried} documents, the invariant holds")
-    return 0
+_DOCUMENTS = documents()
+
+
+def trial(source: random.Random, noted: list[object]) -> None:
+    """One manifest near a real one, sometimes with damaged bytes."""
+    document = source.choice(_DOCUMENTS)
+    for _ in range(source.randrange(1, 5)):
+        document = mutate(document, source)
+    data = json.dumps(document).encode()
+    if source.random() < 0.3:
+        data = damage(data, source)
+    noted.append(data)
+    try_bytes(data)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(campaign(__doc__, trial))

@@ -5,10 +5,11 @@ Run `python fuzz/path.py --seconds 60 --seed 7`; it prints how many paths it tri
 
 from __future__ import annotations
 
-import argparse
 import random
-import time
+import sys
 from string import ascii_letters, digits, hexdigits
+
+from campaign import campaign
 
 from bespeak.catalog.bundled import load_bundled
 from bespeak.grammar.path_syntax import PathFault, Template, check_path, check_structure, parse_template
@@ -95,28 +96,17 @@ def try_templates(source: random.Random) -> None:
             taken.append(template)
 
 
-def run(seconds: float, seed: int) -> int:
-    """Fuzz for some time; the number of rounds."""
-    source = random.Random(seed)
-    verbs = load_bundled().names
-    until = time.monotonic() + seconds
-    rounds = 0
-    while rounds == 0 or time.monotonic() < until:
-        for _ in range(100):
-            try_path(random_path(source), verbs)
-        try_templates(source)
-        rounds += 1
-    return rounds
+_VERBS = load_bundled().names
 
 
-def main() -> None:
-    """Read the options and run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    print(f"{run(options.seconds, options.seed) * 100} paths, no fault found")
+def trial(source: random.Random, noted: list[object]) -> None:
+    """A hundred paths and one set of templates."""
+    for _ in range(100):
+        path = random_path(source)
+        noted[:] = [path]
+        try_path(path, _VERBS)
+    try_templates(source)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(campaign(__doc__, trial))

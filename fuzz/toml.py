@@ -5,13 +5,12 @@ Run `python fuzz/toml.py --seconds 60 --seed 7`; it prints how many texts it tri
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-import time
 from pathlib import Path
 
 import tomli
+from campaign import campaign
 
 from bespeak.diagnostics.diagnostic import has_errors
 from bespeak.diagnostics.text import full
@@ -91,27 +90,15 @@ def try_text(text: str) -> None:
     full([*findings, *more, *rest], lambda _: text)
 
 
-def main() -> int:
-    """Run until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=None, help="repeat a run")
-    options = parser.parse_args()
-    seed = random.randrange(2**32) if options.seed is None else options.seed
-    source = random.Random(seed)
-    seeds = [path.read_text() for path in sorted(_SEEDS.rglob("*.toml"))]
-    end, texts = time.monotonic() + options.seconds, 0
-    while time.monotonic() < end:
-        text = mutate(source.choice(seeds), source)
-        try:
-            try_text(text)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
-            print(f"seed {seed}, text {texts}: {type(error).__name__}: {error}\n{text!a}")
-            return 1
-        texts += 1
-    print(f"seed {seed}: {texts} texts, the invariant holds")
-    return 0
+_TEXTS = [path.read_text() for path in sorted(_SEEDS.rglob("*.toml"))]
+
+
+def trial(source: random.Random, noted: list[object]) -> None:
+    """One text near a real one."""
+    text = mutate(source.choice(_TEXTS), source)
+    noted.append(text)
+    try_text(text)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(campaign(__doc__, trial))

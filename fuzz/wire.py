@@ -6,10 +6,10 @@ with 1 and the offending bytes when the sentence does not hold.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-import time
+
+from campaign import campaign
 
 from bespeak.wire.limits import Limits
 from bespeak.wire.messages import CLOSED, Pause, WireFault
@@ -85,26 +85,12 @@ def check(data: bytes, rng: random.Random) -> None:
             raise AssertionError(f"{role.__name__} depends on the cut {[len(piece) for piece in pieces]}")
 
 
-def main() -> int:
-    """Run until the time is over."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=None, help="repeat a run")
-    options = parser.parse_args()
-    seed = random.randrange(2**32) if options.seed is None else options.seed
-    rng = random.Random(seed)
-    end, streams = time.monotonic() + options.seconds, 0
-    while time.monotonic() < end:
-        data = mutate(rng)
-        try:
-            check(data, rng)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
-            print(f"seed {seed}, stream {streams}: {type(error).__name__}: {error}\n{data!r}")
-            return 1
-        streams += 1
-    print(f"seed {seed}: {streams} streams, the invariant holds")
-    return 0
+def trial(source: random.Random, noted: list[object]) -> None:
+    """One stream, cut in many ways."""
+    data = mutate(source)
+    noted.append(data)
+    check(data, source)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(campaign(__doc__, trial))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -22,6 +23,7 @@ VERBS = frozenset({"BOOK", "LIST", "AUDIT"})
 
 def _fuzz_target() -> ModuleType:
     file = Path(__file__).parents[2] / "fuzz" / "path.py"
+    sys.path.append(str(file.parent))  # last, so that a target's name hides no package
     spec = importlib.util.spec_from_file_location("fuzz_path", file)
     assert spec is not None
     assert spec.loader is not None
@@ -137,7 +139,3 @@ def test_a_huge_path_makes_a_short_message() -> None:
 def test_the_grammar_accepts_what_its_productions_derive(text: str) -> None:
     FUZZ.try_path("/" + text, VERBS)
     FUZZ.try_path(text, VERBS)
-
-
-def test_the_fuzz_target_runs() -> None:
-    assert FUZZ.run(seconds=0.0, seed=1) == 1
