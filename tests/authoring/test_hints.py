@@ -81,7 +81,7 @@ class Opaque:
 
 
 def schema_of(function: Callable[..., Any], descriptions: Mapping[str, str] | None = None) -> dict[str, Any]:
-    return input_schema(read_signature(function), "handler", descriptions or {})
+    return input_schema(read_signature(function), descriptions or {})
 
 
 def property_of(annotation: Any) -> dict[str, Any]:

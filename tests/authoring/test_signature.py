@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -95,3 +96,18 @@ def test_whatever_can_be_called_can_be_read(function: Any) -> None:
 def test_a_callable_without_a_name_has_that_of_its_class() -> None:
     assert function_name(Handler()) == "Handler"
     assert function_name(plain) == "plain"
+
+
+def test_a_function_is_read_once() -> None:
+    assert read_signature(plain) is read_signature(plain, {"a"})
+    assert read_signature(by_name) is not read_signature(by_name, {"ctx"})
+
+
+def test_a_callable_object_need_not_be_hashable() -> None:
+    @dataclass
+    class Handler:
+        tries: list[int]
+
+        def __call__(self, room: int) -> None: ...
+
+    assert [parameter.name for parameter in read_signature(Handler([])).parameters] == ["room"]

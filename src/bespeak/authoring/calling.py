@@ -19,8 +19,8 @@ from typing import Any, Final, get_origin
 
 import msgspec
 
-from bespeak.authoring.foreign_types import describes_itself, validate_foreign
-from bespeak.authoring.signature import MISSING, Parameter, Signature, function_name, parameter_struct, read_signature
+from bespeak.authoring.foreign_types import validate_foreign
+from bespeak.authoring.signature import MISSING, Parameter, Signature, function_name, read_signature
 from bespeak.errors import BespeakError, ContractError
 from bespeak.exchange.context import Context
 from bespeak.schema.violation import Violation, shorten
@@ -88,16 +88,18 @@ def _fitted(signature: Signature, properties: Mapping[str, Any], required: Any) 
     unknown = [item.name for item in signature.parameters if item.default is MISSING and item.name not in properties]
     if unknown:
         raise ContractError(f"the function needs {_listed(unknown)}, which the input does not have")
-    parameters = []
+    defaults: dict[str, Any] = {}
     for parameter in signature.parameters:
         schema = properties.get(parameter.name, True)
         default = schema.get("default", MISSING) if isinstance(schema, Mapping) else MISSING
         if parameter.default is not MISSING or parameter.name in required:
-            parameters.append(parameter)
-        elif default is MISSING:
+            continue
+        if default is MISSING:
             raise ContractError(f"the input may lack {parameter.name!r}, and the parameter has no default")
-        else:
-            parameters.append(replace(parameter, default=_converted_default(parameter, default)))
+        defaults[parameter.name] = _converted_default(parameter, default)
+    if not defaults:
+        return signature
+    parameters = (replace(item, default=defaults.get(item.name, item.default)) for item in signature.parameters)
     return replace(signature, parameters=tuple(parameters))
 
 
@@ -112,7 +114,7 @@ def _converted_default(parameter: Parameter, default: Any) -> Any:
 
 
 def _call_by_name(function: Callable[..., Any], signature: Signature) -> Call:
-    convert = _converter(parameter_struct(signature.parameters, function_name(function)))
+    convert = _converter(signature)
     context = signature.context
     passed = signature.parameters if context is None else (*signature.parameters, context)
     if signature.takes_rest or any(parameter.keyword_only for parameter in passed):
@@ -146,40 +148,24 @@ def _call_with_keywords(
     return call
 
 
-def _converter(struct: type[msgspec.Struct]) -> Callable[[dict[str, Any]], msgspec.Struct]:
+def _converter(signature: Signature) -> Callable[[dict[str, Any]], msgspec.Struct]:
     """From the input to the struct of the parameters; raises ConversionError."""
     plain = msgspec.convert
-    hook = validate_foreign if _has_foreign_types(struct) else None
+    signature.check_defaults()
+    hook = validate_foreign if signature.has_foreign_types else None
 
     def convert(values: dict[str, Any]) -> msgspec.Struct:
         try:
-            return plain(values, struct) if hook is None else plain(values, struct, dec_hook=hook)
+            return plain(values, signature.struct) if hook is None else plain(values, signature.struct, dec_hook=hook)
         except msgspec.ValidationError:
             pass
         try:
             # To JSON Schema 1.0 is an integer, to msgspec it is not.
-            return plain(_whole(values), struct, dec_hook=validate_foreign)
+            return plain(_whole(values), signature.struct, dec_hook=validate_foreign)
         except msgspec.ValidationError as error:
             raise ConversionError(_violations(error)) from None
 
     return convert
-
-
-def _has_foreign_types(struct: type[msgspec.Struct]) -> bool:
-    """Whether some type in it validates itself. A type that nothing can read from JSON is an error."""
-    found: list[type] = []
-
-    def describe(kind: type) -> dict[str, Any]:
-        if not describes_itself(kind):
-            raise NotImplementedError
-        found.append(kind)
-        return {"type": "object"}
-
-    try:
-        msgspec.json.schema_components((struct,), schema_hook=describe)
-    except (TypeError, NotImplementedError) as error:
-        raise ContractError(f"an annotation cannot be read from JSON: {shorten(str(error).splitlines()[-1])}") from None
-    return bool(found)
 
 
 def _whole(value: Any) -> Any:

@@ -2,51 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 from msgspec import inspect as kinds
 
 from bespeak.authoring.foreign_types import Side, describes_itself
-from bespeak.authoring.signature import MISSING, Signature, parameter_struct
+from bespeak.authoring.signature import MISSING, Parameter, Signature
+from bespeak.authoring.type_tree import PLAIN_TYPES, Object, is_plain, read_types, reason, walk
 from bespeak.errors import ContractError
 from bespeak.schema.compile import DIALECT, SchemaFault, compile_schema
 from bespeak.schema.violation import shorten
 
 _REF: Final = "#/$defs/"
 _Schema = dict[str, Any]
-_Object = kinds.StructType | kinds.DataclassType | kinds.TypedDictType | kinds.NamedTupleType
 
 
-def input_schema(signature: Signature, name: str, descriptions: Mapping[str, str]) -> _Schema:
+def input_schema(signature: Signature, descriptions: Mapping[str, str]) -> _Schema:
     """The schema of a handler's parameters: closed, at the top and in every object inside (AGTP-API 13.3)."""
     for parameter in signature.parameters:
         if parameter.annotation is MISSING:
             raise ContractError(f"the parameter {parameter.name!r} has no annotation, so its schema is unknown")
     if signature.takes_rest:
         raise ContractError("**rest takes anything, and an input takes only what is declared: name the parameters")
-    root, definitions = _schema_of(parameter_struct(signature.parameters, name), "validation")
-    for text in ("title", "description"):
-        root.pop(text, None)
-    for node in (root, *definitions.values()):
-        _close(node)
-    properties: dict[str, _Schema] = root["properties"]
-    for key, text in descriptions.items():
-        if key in properties:
-            properties[key].setdefault("description", text)
+    properties, definitions = _properties(signature)
+    for name, text in descriptions.items():
+        if name in properties:
+            properties[name].setdefault("description", text)
+    root = {
+        "type": "object",
+        "properties": properties,
+        "required": [parameter.name for parameter in signature.parameters if parameter.default is MISSING],
+        "additionalProperties": False,
+    }
     schema = _document(root, definitions)
     _check_defaults(properties, definitions)
     return schema
 
 
+def _properties(signature: Signature) -> tuple[dict[str, _Schema], dict[str, _Schema]]:
+    """The schema of each parameter, and what these refer to."""
+    signature.check_defaults()
+    schemas, definitions = _schemas_of(signature.composed, signature.types, "validation")
+    for node in (*schemas, *definitions.values()):
+        _close(node)
+    made = iter(schemas)
+    properties: dict[str, _Schema] = {}
+    for parameter in signature.parameters:
+        plain = is_plain(parameter.annotation)
+        schema = properties[parameter.name] = dict(_PLAIN_SCHEMAS[parameter.annotation]) if plain else next(made)
+        if parameter.default is not MISSING:
+            schema["default"] = _json_default(parameter)
+    return properties, definitions
+
+
 def output_schema(returns: Any) -> _Schema:
     """The schema of a return annotation: an object, open for fields to come, or an array."""
+    # A class is often returned by many functions, and always hashable.
+    return _class_output(returns) if isinstance(returns, type) else _output(returns)
+
+
+def _output(returns: Any) -> _Schema:
     if returns is MISSING:
         raise ContractError("the return annotation is missing, so the output schema is unknown; None is one too")
     if returns is None or returns is type(None):
         return {"$schema": DIALECT, "type": "object", "properties": {}, "additionalProperties": True}
-    root, definitions = _schema_of(returns, "serialization")
+    (schema,), definitions = _schemas_of((returns,), read_types((returns,)), "serialization")
+    root, definitions = _written_out(schema, definitions)
     variants = [_resolve(option, definitions) for option in root.get("anyOf", [root])]
     if not all(variant.get("type") in ("object", "array") for variant in variants):
         raise ContractError(
@@ -58,36 +82,51 @@ def output_schema(returns: Any) -> _Schema:
     return _document(root, definitions)
 
 
-def _schema_of(kind: Any, side: Side) -> tuple[_Schema, dict[str, _Schema]]:
-    """The schema of a type with its definitions; a named type at the top is written out there."""
+_class_output: Final = lru_cache(maxsize=1024)(_output)
+
+
+def _schemas_of(
+    annotations: Sequence[Any], types: Sequence[kinds.Type], side: Side
+) -> tuple[Sequence[_Schema], dict[str, _Schema]]:
+    """The schemas of annotations that stand together, with their definitions."""
     definitions: dict[str, _Schema] = {}
 
     def describe(foreign: type) -> _Schema:
         if not describes_itself(foreign):
             raise NotImplementedError
         schema = foreign.model_json_schema(ref_template=_REF + "{model}", mode=side)
-        for name, definition in schema.pop("$defs", {}).items():
-            if definitions.setdefault(name, definition) != definition:
-                raise ContractError(f"two different types are called {name}: rename one of them")
+        for title, definition in schema.pop("$defs", {}).items():
+            _define(definitions, title, definition)
         return schema
 
+    objects = [kind for kind in walk(types) if isinstance(kind, Object)]
     try:
-        info = kinds.type_info(kind)
-        objects = list(_objects(info))
-        # With the objects beside the root their references come back in order: that is how they are named.
-        types = (kind, *(known.cls for known in objects))
-        (root, *references), components = msgspec.json.schema_components(
-            types, schema_hook=describe, ref_template=_REF + "{name}"
+        # With the objects beside the annotations their references come back in order: that is how they are named.
+        schemas, components = msgspec.json.schema_components(
+            (*annotations, *(known.cls for known in objects)), schema_hook=describe, ref_template=_REF + "{name}"
         )
     except (TypeError, NotImplementedError) as error:
-        raise ContractError(f"{_name(kind)} has no JSON Schema: {shorten(str(error).splitlines()[-1])}") from None
-    _date(info, root)
+        raise ContractError(f"an annotation has no JSON Schema: {reason(error)}") from None
+    own, references = schemas[: len(annotations)], schemas[len(annotations) :]
+    for kind, schema in zip(types, own, strict=True):
+        _date(kind, schema)
     for known, reference in zip(objects, references, strict=True):
         _date_fields(known, components[reference["$ref"].removeprefix(_REF)])
-    for name, component in components.items():
-        if definitions.setdefault(name, component) != component:
-            raise ContractError(f"two different types are called {name}: rename one of them")
-    return _written_out(root, definitions)
+    for title, component in components.items():
+        _define(definitions, title, component)
+    return own, definitions
+
+
+def _define(definitions: dict[str, _Schema], title: str, schema: _Schema) -> None:
+    if definitions.setdefault(title, schema) != schema:
+        raise ContractError(f"two different types are called {title}: rename one of them")
+
+
+def _json_default(parameter: Parameter) -> Any:
+    try:
+        return msgspec.to_builtins(parameter.default, str_keys=True)
+    except TypeError as error:
+        raise ContractError(f"the default of {parameter.name!r} cannot be written as JSON: {reason(error)}") from None
 
 
 def _written_out(root: _Schema, definitions: dict[str, _Schema]) -> tuple[_Schema, dict[str, _Schema]]:
@@ -143,34 +182,7 @@ def _check_defaults(properties: Mapping[str, _Schema], definitions: Mapping[str,
             )
 
 
-def _objects(kind: kinds.Type, seen: set[Any] | None = None) -> Iterator[_Object]:
-    """Every type with fields that a type is made of, each once."""
-    seen = set() if seen is None else seen
-    if isinstance(kind, _Object) and kind.cls not in seen:
-        seen.add(kind.cls)
-        yield kind
-        for field in kind.fields:
-            yield from _objects(field.type, seen)
-    for part in _parts(kind):
-        yield from _objects(part, seen)
-
-
-def _parts(kind: kinds.Type) -> tuple[kinds.Type, ...]:
-    match kind:
-        case kinds.Metadata(type=inner):
-            return (inner,)
-        case kinds.CollectionType(item_type=item):
-            return (item,)
-        case kinds.TupleType(item_types=items):
-            return items
-        case kinds.DictType(value_type=value):
-            return (value,)
-        case kinds.UnionType(types=types):
-            return types
-    return ()
-
-
-def _date_fields(known: _Object, schema: _Schema) -> None:
+def _date_fields(known: Object, schema: _Schema) -> None:
     for field in known.fields:
         if field.encode_name in schema.get("properties", {}):
             _date(field.type, schema["properties"][field.encode_name])
@@ -199,3 +211,8 @@ def _date(kind: kinds.Type, schema: _Schema) -> None:
 
 def _name(kind: Any) -> str:
     return getattr(kind, "__name__", None) or str(kind)
+
+
+_PLAIN_SCHEMAS: Final[dict[Any, _Schema]] = dict(
+    zip(PLAIN_TYPES, _schemas_of(PLAIN_TYPES, read_types(PLAIN_TYPES), "validation")[0], strict=True)
+)

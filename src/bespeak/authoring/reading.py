@@ -10,7 +10,7 @@ from typing import Any
 from bespeak.authoring.docstring import Prose, parse_docstring
 from bespeak.authoring.hints import input_schema, output_schema
 from bespeak.authoring.refusals import refused_names
-from bespeak.authoring.signature import function_name, read_signature
+from bespeak.authoring.signature import read_signature
 from bespeak.errors import ContractError
 from bespeak.source.span import Location
 
@@ -39,7 +39,7 @@ def read_handler(function: Callable[..., Any]) -> Reading:
         )
     return Reading(
         prose=prose,
-        input_schema=input_schema(signature, function_name(function), prose.parameters),
+        input_schema=input_schema(signature, prose.parameters),
         output_schema=output_schema(signature.returns),
         refused=tuple(refused_names(function)),
         is_async=inspect.iscoroutinefunction(function),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Container
 from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from types import FunctionType
 from typing import Any, Final, get_type_hints
 
 import msgspec
+from msgspec import inspect as kinds
 
+from bespeak.authoring.foreign_types import describes_itself
+from bespeak.authoring.type_tree import is_plain, read_types, walk
 from bespeak.errors import ContractError
 from bespeak.exchange.context import Context
 
@@ -31,10 +35,12 @@ class Parameter:
     keyword_only: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Signature:
     """The parameters of a handler, with the Context apart from those of the input."""
 
+    name: str
+    """What the handler is called."""
     parameters: tuple[Parameter, ...]
     context: Parameter | None
     context_at: int
@@ -44,9 +50,54 @@ class Signature:
     returns: Any
     """The resolved return annotation, or MISSING."""
 
+    @cached_property
+    def struct(self) -> type[msgspec.Struct]:
+        """What the input is converted to: a field for each parameter, in order. Made for the first input."""
+        fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
+        for parameter in self.parameters:
+            annotation = Any if parameter.annotation is MISSING else parameter.annotation
+            if parameter.default is MISSING:
+                fields.append((parameter.name, annotation))
+            else:
+                fields.append((parameter.name, annotation, parameter.default))
+        try:
+            return msgspec.defstruct(self.name, fields, kw_only=True, forbid_unknown_fields=False)
+        except TypeError as error:
+            raise ContractError(f"a parameter of {self.name}() cannot be read from JSON: {error}") from None
+
+    def check_defaults(self) -> None:
+        """Refuse a default that a struct cannot have, such as a list that all calls would share."""
+        if any(parameter.default is not MISSING for parameter in self.parameters):
+            _ = self.struct
+
+    @cached_property
+    def composed(self) -> tuple[Any, ...]:
+        """The annotations that are more than a plain type, in order."""
+        annotations = (parameter.annotation for parameter in self.parameters)
+        return tuple(kind for kind in annotations if kind is not MISSING and not is_plain(kind))
+
+    @cached_property
+    def types(self) -> tuple[kinds.Type, ...]:
+        """What the composed annotations are made of."""
+        return read_types(self.composed)
+
+    @cached_property
+    def has_foreign_types(self) -> bool:
+        """Whether some type in it validates itself. A type that nothing can read from JSON is an error."""
+        foreign = [kind.cls for kind in walk(self.types) if isinstance(kind, kinds.CustomType)]
+        for kind in foreign:
+            if not describes_itself(kind):
+                raise ContractError(f"an annotation cannot be read from JSON: {kind!r} is not supported")
+        return bool(foreign)
+
 
 def read_signature(function: Callable[..., Any], properties: Container[str] = ()) -> Signature:
     """Read a function. An unannotated `context` is the Context, unless the input has a property of that name."""
+    read = _read_once if isinstance(function, FunctionType) else _read  # other callables need not be hashable
+    return read(function, frozenset(name for name in CONTEXT_NAMES if name not in properties))
+
+
+def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signature:
     hints = _hints(function)
     parameters: list[Parameter] = []
     context: Parameter | None = None
@@ -59,40 +110,30 @@ def read_signature(function: Callable[..., Any], properties: Container[str] = ()
         if raw.kind is raw.VAR_POSITIONAL:
             raise ContractError(f"*{raw.name} takes nothing: an input has names, not positions")
         parameter = Parameter(raw.name, hints.get(raw.name, MISSING), raw.default, raw.kind is raw.KEYWORD_ONLY)
-        if not _is_context(parameter, properties):
+        if not _is_context(parameter, context_names):
             parameters.append(parameter)
         elif context is not None:
             raise ContractError(f"{context.name!r} and {parameter.name!r} both ask for the Context: one is enough")
         else:
             context, context_at = parameter, len(parameters)
-    return Signature(tuple(parameters), context, context_at, takes_rest, hints.get("return", MISSING))
+    returns = hints.get("return", MISSING)
+    return Signature(function_name(function), tuple(parameters), context, context_at, takes_rest, returns)
 
 
-def parameter_struct(parameters: tuple[Parameter, ...], name: str) -> type[msgspec.Struct]:
-    """A struct with a field for each parameter, in order: what the input is converted to."""
-    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
-    for parameter in parameters:
-        annotation = Any if parameter.annotation is MISSING else parameter.annotation
-        if parameter.default is MISSING:
-            fields.append((parameter.name, annotation))
-        else:
-            fields.append((parameter.name, annotation, parameter.default))
-    try:
-        return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=False)
-    except TypeError as error:
-        raise ContractError(f"a parameter of {name}() cannot be read from JSON: {error}") from None
+_read_once: Final = lru_cache(maxsize=1 << 14)(_read)
+"""An endpoint's function is read when it is declared and when it is bound, and one may serve many endpoints."""
 
 
-def _is_context(parameter: Parameter, properties: Container[str]) -> bool:
+def _is_context(parameter: Parameter, context_names: Container[str]) -> bool:
     if parameter.annotation is MISSING:
-        return parameter.name in CONTEXT_NAMES and parameter.name not in properties
+        return parameter.name in context_names
     return parameter.annotation in (Context, Context | None)
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """The annotations as types. They may be written as text, so their names must exist when the module runs."""
     target: Any = function
-    while isinstance(target, functools.partial):
+    while isinstance(target, partial):
         target = target.func
     if not inspect.isroutine(target):
         target = type(target).__call__
