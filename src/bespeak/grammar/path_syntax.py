@@ -76,17 +76,19 @@ def leaking_segment(path: str, verbs: Container[str]) -> str | None:
     return None
 
 
+def check_leakage(path: str, verbs: Container[str]) -> PathFault | None:
+    """The fault of a well-formed path that has a method name in it."""
+    segment = leaking_segment(path, verbs)
+    if segment is None:
+        return None
+    return PathFault(
+        segment, f"the segment {_quote(segment)} is a method name: methods stand before the path, not in it"
+    )
+
+
 def check_path(path: str, verbs: Container[str]) -> PathFault | None:
     """What is wrong with a path, or None. The fault is what a 460 answer tells."""
-    fault = check_structure(path)
-    if fault is not None:
-        return fault
-    segment = leaking_segment(path, verbs)
-    if segment is not None:
-        return PathFault(
-            segment, f"the segment {_quote(segment)} is a method name: methods stand before the path, not in it"
-        )
-    return None
+    return check_structure(path) or check_leakage(path, verbs)
 
 
 def parse_template(path: str) -> Template | PathFault:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.grammar.path_syntax import PathFault, check_path, check_structure, parse_template
+from bespeak.grammar.path_syntax import PathFault, check_leakage, check_structure, parse_template
 from bespeak.grammar.template_set import TemplateSet
 from bespeak.lint.rule import Rule
 
@@ -43,21 +44,23 @@ AMBIGUOUS: Final = Rule(
 )
 DUPLICATE: Final = Rule("P307", "duplicate-endpoint", "MUST", "AGTP-API 6.1", "A method stands on a path once.")
 
+_template: Final = lru_cache(maxsize=1 << 14)(parse_template)
+"""An endpoint's path is looked at by itself and beside the others, when it is declared and when it is registered."""
+
 RULES: Final = (STRUCTURE, LEAKAGE, TEMPLATE, REPEATED, UNDECLARED, AMBIGUOUS, DUPLICATE)
 
 
 def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
     """Findings about the path of one endpoint."""
-    path = endpoint.path
-    fault = check_structure(path)
+    template = _template(endpoint.path)
+    fault = check_structure(endpoint.path) if isinstance(template, PathFault) else None
     if fault is not None:
         rule = TEMPLATE if "{" in fault.segment or "}" in fault.segment else STRUCTURE
         yield rule.at(endpoint, "/path", fault.message)
         return
-    leak = check_path(path, verbs)
+    leak = check_leakage(endpoint.path, verbs)
     if leak is not None:
         yield LEAKAGE.at(endpoint, "/path", leak.message, "Name the thing acted on: /rooms, not /book.")
-    template = parse_template(path)
     if isinstance(template, PathFault):
         yield REPEATED.at(endpoint, "/path", template.message, "Give each parameter its own name.")
         return
@@ -82,7 +85,7 @@ class PathClaims:
 
     def claim(self, endpoint: Endpoint) -> Diagnostic | None:
         """Take the endpoint's path for its method, or say which earlier endpoint stands in the way."""
-        template = parse_template(endpoint.path)
+        template = _template(endpoint.path)
         if isinstance(template, PathFault):
             return None
         rival = self._templates.setdefault(endpoint.method, TemplateSet()).add(template)
