@@ -208,3 +208,9 @@ def test_any_document_is_a_schema_or_a_fault_and_any_value_gets_an_answer(schema
 def test_a_decoded_value_is_valid_for_its_own_constant(value: Any) -> None:
     plain = msgspec.json.decode(msgspec.json.encode(value))
     assert compiled({"const": plain}).is_valid(plain)
+
+
+@pytest.mark.parametrize("bound", [0, 1.0, 2**63, 2**64, 10**30, 1e300])
+@pytest.mark.parametrize("keyword", ["maxLength", "minItems", "maxProperties", "minimum", "exclusiveMaximum"])
+def test_a_schema_that_was_accepted_answers_however_large_its_bounds(keyword: str, bound: float) -> None:
+    assert isinstance(compiled({keyword: bound}).is_valid("x"), bool)

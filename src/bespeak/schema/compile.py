@@ -1,8 +1,9 @@
-"""Check a JSON Schema 2020-12 document and compile it, once for each content."""
+"""Check a JSON Schema 2020-12 document, and compile it when it is first used, once for each content."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import jsonschema_rs
@@ -22,6 +23,9 @@ _MAX_REPORTED: Final = 100
 _LINEAR: Final = jsonschema_rs.RegexOptions()
 """The linear-time engine: a pattern can be slow to write, never slow to match."""
 
+_MAY_NOT_COMPILE: Final = re.compile(rb'"(?:pattern|\$(?!schema":"%b"))' % re.escape(DIALECT.encode()))
+"""What the meta-schema cannot judge: patterns, and names that lead to or from elsewhere."""
+
 _REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
 _VALUES: Final = frozenset({"const", "default", "enum", "examples"})
 """Keywords whose content is data, so that a `$ref` in it is no reference."""
@@ -30,22 +34,35 @@ _NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternP
 
 
 class Validator:
-    """A compiled schema. Values are what a JSON decoder makes; anything else raises ValueError."""
+    """A schema that can be used. Values are what a JSON decoder makes; anything else raises ValueError."""
 
-    __slots__ = ("_compiled", "is_valid")
+    __slots__ = ("_compiled", "_text", "is_valid")
 
-    def __init__(self, compiled: jsonschema_rs.Draft202012Validator) -> None:
-        self._compiled = compiled
-        self.is_valid = compiled.is_valid
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._compiled: jsonschema_rs.Draft202012Validator | None = None
+        self.is_valid: Callable[[object], bool] = self._is_valid
 
     def violations(self, value: object) -> list[Violation]:
         """Everything that is wrong with a value, not only the first thing."""
         found: list[Violation] = []
-        for error in self._compiled.iter_errors(value):
+        for error in self.compiled().iter_errors(value):
             found.append(_violation(error))
             if len(found) == _MAX_REPORTED:
                 break
         return found
+
+    def compiled(self) -> jsonschema_rs.Draft202012Validator:
+        """The compiled schema. A server may start with thousands of them, and serve few at first."""
+        if self._compiled is None:
+            self._compiled = jsonschema_rs.Draft202012Validator(
+                msgspec.json.decode(self._text), validate_formats=True, pattern_options=_LINEAR, offline=True
+            )
+            self.is_valid = self._compiled.is_valid
+        return self._compiled
+
+    def _is_valid(self, value: object) -> bool:
+        return self.compiled().is_valid(value)
 
 
 class SchemaFault(msgspec.Struct, frozen=True):
@@ -72,15 +89,14 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator | SchemaFault:
     fault = _check(plain, key)
     if fault is not None:
         return fault
-    try:
-        compiled = jsonschema_rs.Draft202012Validator(
-            plain, validate_formats=True, pattern_options=_LINEAR, offline=True
-        )
-    except jsonschema_rs.ValidationError as error:
-        return SchemaFault(pointer(error.instance_path), shorten(error.message))
-    except ValueError as error:
-        return SchemaFault("", shorten(str(error)))
-    validator = Validator(compiled)
+    validator = Validator(key)
+    if _MAY_NOT_COMPILE.search(key) is not None or not jsonschema_rs.meta.is_valid(plain):
+        try:
+            validator.compiled()
+        except jsonschema_rs.ValidationError as error:
+            return SchemaFault(pointer(error.instance_path), shorten(error.message))
+        except ValueError as error:
+            return SchemaFault("", shorten(str(error)))
     if len(_cache) < _CACHE_LIMIT:
         _cache[key] = validator
     return validator
