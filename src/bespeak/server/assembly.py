@@ -18,6 +18,7 @@ from bespeak.methods.publication import Publication
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.registration import build_registry
 from bespeak.runtime.registry import Registry
+from bespeak.server.collector import collector_paused
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+@collector_paused()
 def assemble(
     service: Service,
     *,

@@ -20,6 +20,7 @@ from bespeak.documents.deployment import Deployment, read_deployment
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.runtime.bindings.function import resolve_function
+from bespeak.server.collector import collector_paused
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class Target:
     findings: list[Diagnostic] = field(default_factory=list)
 
 
+@collector_paused()
 def load_target(text: str) -> Target:
     """Read what a command was given. Raises ConfigError when there is nothing to serve in it."""
     place, _, name = text.rpartition(":") if _names_attribute(text) else (text, "", "app")
