@@ -264,8 +264,16 @@ def stale() -> dict[Path, str]:
     return {page: text for page, text in wanted.items() if not page.is_file() or page.read_text("utf-8") != text}
 
 
+def main(*, check: bool) -> int:
+    """Write what is stale, or with `check` only name it; the exit code tells whether there was anything."""
+    pages = stale()
+    for page, text in pages.items():
+        if not check:
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(text, "utf-8")
+        sys.stdout.write(f"{'stale' if check else 'wrote'} {page.relative_to(ROOT)}\n")
+    return 1 if check and pages else 0
+
+
 if __name__ == "__main__":
-    for page, text in stale().items():
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(text, "utf-8")
-        sys.stdout.write(f"wrote {page.relative_to(ROOT)}\n")
+    sys.exit(main(check="--check" in sys.argv[1:]))
