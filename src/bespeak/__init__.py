@@ -1,6 +1,6 @@
 """bespeak: write an agent-facing contract once; serve it, prove it, publish it.
 
-The names below are the whole public API; everything else may change between minor versions (VERSIONING.md).
+The names below, and the errors a client raises (bespeak.client.errors), are the public API (VERSIONING.md).
 They are imported when first used, so that `import bespeak` costs next to nothing.
 """
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bespeak.authoring.app import App
     from bespeak.client.connect import connect, connect_sync
+    from bespeak.client.errors import ServiceError
     from bespeak.contract.deprecation import Deprecation
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
     from bespeak.contract.refusal import Refusal
@@ -29,6 +30,7 @@ __all__ = [
     "Policies",
     "Redirect",
     "Refusal",
+    "ServiceError",
     "connect",
     "connect_sync",
 ]
@@ -44,6 +46,7 @@ _HOMES = {
     "Policies": "bespeak.contract.policy",
     "Redirect": "bespeak.contract.policy",
     "Refusal": "bespeak.contract.refusal",
+    "ServiceError": "bespeak.client.errors",
     "connect": "bespeak.client.connect",
     "connect_sync": "bespeak.client.connect",
 }

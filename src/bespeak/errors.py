@@ -28,5 +28,6 @@ class ContractError(BespeakError):
     """A contract is not valid. `findings` holds one rendered line for each thing that is wrong."""
 
     def __init__(self, message: str, findings: Sequence[object] = ()) -> None:
+        self.message = message
         self.findings = tuple(findings)
         super().__init__("\n".join([message, *(f"  {finding}" for finding in self.findings)]))

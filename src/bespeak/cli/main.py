@@ -83,7 +83,7 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_GOOD)
     except BespeakError as error:
-        click.echo(f"bespeak: {error}", err=True)
+        click.echo(f"bespeak: {_explained(error)}", err=True)
         sys.exit(EXIT_UNUSABLE)
     except Exception as error:
         if os.environ.get("BESPEAK_DEBUG"):
@@ -91,3 +91,15 @@ def main() -> NoReturn:
         click.echo(f"bespeak: internal error: {type(error).__name__}: {error}", err=True)
         click.echo("This is a defect of bespeak. BESPEAK_DEBUG=1 shows the trace to report it with.", err=True)
         sys.exit(EXIT_UNUSABLE)
+
+
+def _explained(error: Exception) -> str:
+    """The error in words; what is wrong with a contract is shown where it stands."""
+    from bespeak.diagnostics.diagnostic import Diagnostic  # noqa: PLC0415 - only an error needs them
+    from bespeak.diagnostics.text import full  # noqa: PLC0415
+    from bespeak.errors import ContractError  # noqa: PLC0415
+
+    if not isinstance(error, ContractError) or not error.findings:
+        return str(error)
+    findings = [finding for finding in error.findings if isinstance(finding, Diagnostic)]
+    return f"{error.message}\n\n{full(findings)}"
