@@ -6,6 +6,8 @@ from hotel import desk
 
 from bespeak import App, Deprecation, MethodPolicy, Policies, Redirect
 
+# Every handler waits for the disk, so each runs in a thread: `blocking=True`.
+
 app = App(
     "Harbour Hotel",
     server_id="hotel.example",
@@ -27,6 +29,7 @@ app.endpoint(
     "/room",
     impact="irreversible",
     confidence=0.85,
+    blocking=True,
     namespace="reservations",
     scopes=["booking:room", "calendar:write"],
     errors={
@@ -35,13 +38,21 @@ app.endpoint(
     },
 )(desk.book_room)
 
-app.endpoint("QUERY", "/rooms", impact="informational", confidence=0.99, namespace="rooms")(desk.find_rooms)
+app.endpoint(
+    "QUERY",
+    "/rooms",
+    impact="informational",
+    confidence=0.99,
+    blocking=True,
+    namespace="rooms",
+)(desk.find_rooms)
 
 app.endpoint(
     "QUERY",
     "/availability",
     impact="informational",
     confidence=0.99,
+    blocking=True,
     namespace="rooms",
     deprecated=Deprecation(
         deprecated_in="1.1.0", removed_in="2.0.0", successor_method="QUERY", successor_path="/rooms"
@@ -53,6 +64,7 @@ app.endpoint(
     "/reservations/{reservation_id}",
     impact="informational",
     confidence=0.99,
+    blocking=True,
     namespace="reservations",
     scopes=["booking:room"],
     errors=_UNKNOWN,
@@ -63,6 +75,7 @@ app.endpoint(
     "/reservations/{reservation_id}",
     impact="irreversible",
     confidence=0.95,
+    blocking=True,
     idempotent=True,
     namespace="reservations",
     scopes=["booking:room"],
@@ -74,6 +87,7 @@ app.endpoint(
     "/stays",
     impact="irreversible",
     confidence=0.95,
+    blocking=True,
     namespace="stays",
     scopes=["booking:room"],
     errors=_UNKNOWN,
