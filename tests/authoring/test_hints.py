@@ -325,3 +325,11 @@ def test_a_type_that_says_it_is_closed_stays_closed() -> None:
         a: int
 
     assert output_schema(Closed)["additionalProperties"] is False
+
+
+def test_an_unset_default_leaves_the_field_out_of_required_and_without_a_default() -> None:
+    def handler(night: date | msgspec.UnsetType = msgspec.UNSET) -> None: ...
+
+    schema = schema_of(handler)
+    assert schema["required"] == []
+    assert schema["properties"]["night"] == {"type": "string", "format": "date"}

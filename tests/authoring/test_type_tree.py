@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
 from msgspec import Meta
@@ -13,6 +13,8 @@ from msgspec import inspect as kinds
 from bespeak.authoring.type_tree import is_plain, read_types, walk
 from bespeak.errors import ContractError
 
+T = TypeVar("T")
+
 
 @dataclass
 class Node:
@@ -20,14 +22,25 @@ class Node:
     next: Node | None = None
 
 
-@pytest.mark.parametrize("annotation", [str, int, date, datetime])
-def test_a_type_that_says_everything_by_itself_is_plain(annotation: Any) -> None:
+@dataclass
+class Pair(Generic[T]):
+    one: T
+    other: T
+
+
+@pytest.mark.parametrize("annotation", [str, date, list[int], str | None, Annotated[str, Meta(examples=["x"])]])
+def test_simple_values_and_what_is_made_of_them_are_plain(annotation: Any) -> None:
     assert is_plain(annotation)
 
 
-@pytest.mark.parametrize("annotation", [list[int], str | None, Annotated[str, Meta(examples=["x"])], Node, Any, None])
-def test_whatever_is_made_of_others_is_not_plain(annotation: Any) -> None:
+@pytest.mark.parametrize("annotation", [Node, list[Node], Pair[int], datetime | None, complex, Any, Literal["x"]])
+def test_what_has_to_be_looked_into_is_not_plain(annotation: Any) -> None:
     assert not is_plain(annotation)
+
+
+def test_plain_annotations_are_checked_and_left_out() -> None:
+    assert read_types([str, list[int]]) == ()
+    assert len(read_types([str, Node])) == 1
 
 
 def test_every_type_inside_is_found_and_one_that_holds_itself_only_once() -> None:

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 _HEADINGS: Final = {
@@ -39,8 +40,12 @@ class Prose:
     """The entries under `Errors:`."""
 
 
+@lru_cache(maxsize=1024)
 def parse_docstring(text: str | None) -> Prose:
-    """Read a docstring. What is neither the first paragraph nor under a known heading is for people only."""
+    """Read a docstring. What is neither the first paragraph nor under a known heading is for people only.
+
+    Functions that a factory makes, by the thousand perhaps, have one text.
+    """
     parts: dict[str, list[str]] = {"intent": [], "outcome": [], "parameters": [], "errors": [], "other": []}
     current = "intent"
     for line in inspect.cleandoc(text or "").splitlines():

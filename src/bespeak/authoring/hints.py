@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -45,15 +45,13 @@ def input_schema(signature: Signature, descriptions: Mapping[str, str]) -> _Sche
 def _properties(signature: Signature) -> tuple[dict[str, _Schema], dict[str, _Schema]]:
     """The schema of each parameter, and what these refer to."""
     signature.check_defaults()
-    schemas, definitions = _schemas_of(signature.composed, signature.types, "validation")
+    schemas, definitions = _schemas_of(signature.annotations, "validation")
     for node in (*schemas, *definitions.values()):
         _close(node)
-    made = iter(schemas)
     properties: dict[str, _Schema] = {}
-    for parameter in signature.parameters:
-        plain = is_plain(parameter.annotation)
-        schema = properties[parameter.name] = dict(_PLAIN_SCHEMAS[parameter.annotation]) if plain else next(made)
-        if parameter.default is not MISSING:
+    for parameter, schema in zip(signature.parameters, schemas, strict=True):
+        properties[parameter.name] = schema
+        if parameter.default is not MISSING and parameter.default is not msgspec.UNSET:
             schema["default"] = _json_default(parameter)
     return properties, definitions
 
@@ -69,7 +67,7 @@ def _output(returns: Any) -> _Schema:
         raise ContractError("the return annotation is missing, so the output schema is unknown; None is one too")
     if returns is None or returns is type(None):
         return {"$schema": DIALECT, "type": "object", "properties": {}, "additionalProperties": True}
-    (schema,), definitions = _schemas_of((returns,), read_types((returns,)), "serialization")
+    (schema,), definitions = _schemas_of([returns], "serialization")
     root, definitions = _written_out(schema, definitions)
     variants = [_resolve(option, definitions) for option in root.get("anyOf", [root])]
     if not all(variant.get("type") in ("object", "array") for variant in variants):
@@ -85,10 +83,22 @@ def _output(returns: Any) -> _Schema:
 _class_output: Final = lru_cache(maxsize=1024)(_output)
 
 
-def _schemas_of(
-    annotations: Sequence[Any], types: Sequence[kinds.Type], side: Side
-) -> tuple[Sequence[_Schema], dict[str, _Schema]]:
+def _schemas_of(annotations: Sequence[Any], side: Side) -> tuple[list[_Schema], dict[str, _Schema]]:
     """The schemas of annotations that stand together, with their definitions."""
+    composed = [annotation for annotation in annotations if not is_plain(annotation)]
+    made, definitions = _composed_schemas(composed, side) if composed else ((), {})
+    rest = iter(made)
+    return [_plain_schema(kind) if is_plain(kind) else next(rest) for kind in annotations], definitions
+
+
+def _plain_schema(annotation: Any) -> _Schema:
+    if type(annotation) is type:
+        return dict(_PLAIN_SCHEMAS[annotation])
+    ((schema,), _) = _components((annotation,))
+    return schema
+
+
+def _composed_schemas(annotations: Sequence[Any], side: Side) -> tuple[Sequence[_Schema], dict[str, _Schema]]:
     definitions: dict[str, _Schema] = {}
 
     def describe(foreign: type) -> _Schema:
@@ -99,14 +109,10 @@ def _schemas_of(
             _define(definitions, title, definition)
         return schema
 
+    types = read_types(annotations)
     objects = [kind for kind in walk(types) if isinstance(kind, Object)]
-    try:
-        # With the objects beside the annotations their references come back in order: that is how they are named.
-        schemas, components = msgspec.json.schema_components(
-            (*annotations, *(known.cls for known in objects)), schema_hook=describe, ref_template=_REF + "{name}"
-        )
-    except (TypeError, NotImplementedError) as error:
-        raise ContractError(f"an annotation has no JSON Schema: {reason(error)}") from None
+    # With the objects beside the annotations their references come back in order: that is how they are named.
+    schemas, components = _components((*annotations, *(known.cls for known in objects)), describe)
     own, references = schemas[: len(annotations)], schemas[len(annotations) :]
     for kind, schema in zip(types, own, strict=True):
         _date(kind, schema)
@@ -115,6 +121,15 @@ def _schemas_of(
     for title, component in components.items():
         _define(definitions, title, component)
     return own, definitions
+
+
+def _components(
+    annotations: Iterable[Any], describe: Callable[[type], _Schema] | None = None
+) -> tuple[tuple[_Schema, ...], dict[str, _Schema]]:
+    try:
+        return msgspec.json.schema_components(annotations, schema_hook=describe, ref_template=_REF + "{name}")
+    except (TypeError, NotImplementedError) as error:
+        raise ContractError(f"an annotation has no JSON Schema: {reason(error)}") from None
 
 
 def _define(definitions: dict[str, _Schema], title: str, schema: _Schema) -> None:
@@ -213,6 +228,4 @@ def _name(kind: Any) -> str:
     return getattr(kind, "__name__", None) or str(kind)
 
 
-_PLAIN_SCHEMAS: Final[dict[Any, _Schema]] = dict(
-    zip(PLAIN_TYPES, _schemas_of(PLAIN_TYPES, read_types(PLAIN_TYPES), "validation")[0], strict=True)
-)
+_PLAIN_SCHEMAS: Final[dict[type, _Schema]] = dict(zip(PLAIN_TYPES, _components(PLAIN_TYPES)[0], strict=True))

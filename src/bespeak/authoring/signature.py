@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Container
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from types import FunctionType
@@ -13,11 +13,15 @@ import msgspec
 from msgspec import inspect as kinds
 
 from bespeak.authoring.foreign_types import describes_itself
-from bespeak.authoring.type_tree import is_plain, read_types, walk
+from bespeak.authoring.type_tree import read_types, walk
 from bespeak.errors import ContractError
 from bespeak.exchange.context import Context
 
 MISSING: Final = inspect.Parameter.empty
+
+_KEYWORD_ONLY: Final = inspect.Parameter.KEYWORD_ONLY
+_VAR_POSITIONAL: Final = inspect.Parameter.VAR_POSITIONAL
+_VAR_KEYWORD: Final = inspect.Parameter.VAR_KEYWORD
 
 CONTEXT_NAMES: Final = frozenset({"context", "ctx"})
 """A parameter with one of these names and no annotation gets the Context."""
@@ -70,31 +74,25 @@ class Signature:
         if any(parameter.default is not MISSING for parameter in self.parameters):
             _ = self.struct
 
-    @cached_property
-    def composed(self) -> tuple[Any, ...]:
-        """The annotations that are more than a plain type, in order."""
-        annotations = (parameter.annotation for parameter in self.parameters)
-        return tuple(kind for kind in annotations if kind is not MISSING and not is_plain(kind))
-
-    @cached_property
-    def types(self) -> tuple[kinds.Type, ...]:
-        """What the composed annotations are made of."""
-        return read_types(self.composed)
+    @property
+    def annotations(self) -> list[Any]:
+        """The annotations of the parameters that have one."""
+        return [parameter.annotation for parameter in self.parameters if parameter.annotation is not MISSING]
 
     @cached_property
     def has_foreign_types(self) -> bool:
         """Whether some type in it validates itself. A type that nothing can read from JSON is an error."""
-        foreign = [kind.cls for kind in walk(self.types) if isinstance(kind, kinds.CustomType)]
+        foreign = [kind.cls for kind in walk(read_types(self.annotations)) if isinstance(kind, kinds.CustomType)]
         for kind in foreign:
             if not describes_itself(kind):
                 raise ContractError(f"an annotation cannot be read from JSON: {kind!r} is not supported")
         return bool(foreign)
 
 
-def read_signature(function: Callable[..., Any], properties: Container[str] = ()) -> Signature:
+def read_signature(function: Callable[..., Any], properties: Iterable[str] = ()) -> Signature:
     """Read a function. An unannotated `context` is the Context, unless the input has a property of that name."""
     read = _read_once if isinstance(function, FunctionType) else _read  # other callables need not be hashable
-    return read(function, frozenset(name for name in CONTEXT_NAMES if name not in properties))
+    return read(function, CONTEXT_NAMES.difference(properties))
 
 
 def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signature:
@@ -104,12 +102,13 @@ def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signat
     context_at = 0
     takes_rest = False
     for raw in inspect.signature(function).parameters.values():
-        if raw.kind is raw.VAR_KEYWORD:
+        kind = raw.kind
+        if kind is _VAR_KEYWORD:
             takes_rest = True
             continue
-        if raw.kind is raw.VAR_POSITIONAL:
+        if kind is _VAR_POSITIONAL:
             raise ContractError(f"*{raw.name} takes nothing: an input has names, not positions")
-        parameter = Parameter(raw.name, hints.get(raw.name, MISSING), raw.default, raw.kind is raw.KEYWORD_ONLY)
+        parameter = Parameter(raw.name, hints.get(raw.name, MISSING), raw.default, kind is _KEYWORD_ONLY)
         if not _is_context(parameter, context_names):
             parameters.append(parameter)
         elif context is not None:
@@ -124,7 +123,7 @@ _read_once: Final = lru_cache(maxsize=1 << 14)(_read)
 """An endpoint's function is read when it is declared and when it is bound, and one may serve many endpoints."""
 
 
-def _is_context(parameter: Parameter, context_names: Container[str]) -> bool:
+def _is_context(parameter: Parameter, context_names: frozenset[str]) -> bool:
     if parameter.annotation is MISSING:
         return parameter.name in context_names
     return parameter.annotation in (Context, Context | None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from datetime import date, datetime, time, timedelta
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, time, timedelta
 from decimal import Decimal
-from typing import Any, Final, TypeGuard
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Union, get_origin
 from uuid import UUID
 
+import msgspec
 from msgspec import inspect as kinds
 
 from bespeak.errors import ContractError
@@ -15,19 +17,22 @@ from bespeak.schema.violation import shorten
 
 Object = kinds.StructType | kinds.DataclassType | kinds.TypedDictType | kinds.NamedTupleType
 
-PLAIN_TYPES: Final = (bool, int, float, str, UUID, date, datetime, time, timedelta, Decimal)
-"""Types that are what they are wherever they stand: most annotations, and there is nothing to look for in them."""
+PLAIN_TYPES: Final = frozenset({bool, int, float, str, UUID, date, time, timedelta, Decimal, NoneType})
+_CONTAINERS: Final = frozenset({Annotated, Union, UnionType, list, set, frozenset, tuple, dict})
 
 
-def is_plain(annotation: Any) -> TypeGuard[type]:
-    """Whether an annotation is one of the plain types. Others need not be hashable."""
-    return isinstance(annotation, type) and annotation in PLAIN_TYPES
+def is_plain(annotation: Any) -> bool:
+    """Whether there is nothing to look for in an annotation: no object, no datetime, no type of somebody else's."""
+    if type(annotation) is type:
+        return annotation in PLAIN_TYPES
+    return get_origin(annotation) in _CONTAINERS and all(is_plain(part) for part in annotation.__args__)
 
 
-def read_types(annotations: Iterable[Any]) -> tuple[kinds.Type, ...]:
-    """What annotations say. Raises ContractError when one of them is nothing that JSON data can become."""
+def read_types(annotations: Sequence[Any]) -> tuple[kinds.Type, ...]:
+    """What those annotations are that are not plain. Raises ContractError if JSON data cannot become one of them."""
     try:
-        return kinds.multi_type_info(annotations)
+        msgspec.msgpack.Decoder(tuple[tuple(annotations)])  # type: ignore[misc]
+        return kinds.multi_type_info(kind for kind in annotations if not is_plain(kind))
     except TypeError as error:
         raise ContractError(f"an annotation cannot be read from JSON: {reason(error)}") from None
 
