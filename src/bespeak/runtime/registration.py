@@ -18,7 +18,6 @@ from bespeak.grammar.path_syntax import PathFault, parse_template
 from bespeak.lint.registration import check_endpoint, check_service, effective_policies
 from bespeak.projections.agtp_manifest import API_VERSION
 from bespeak.runtime.advisories import endpoint_advisories
-from bespeak.runtime.bindings.external import bind_external
 from bespeak.runtime.bindings.function import bind_function
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.route import Call, Route, plan_coercions
@@ -128,6 +127,8 @@ def _bind(
             bound = bind_function(endpoint, handler)
             return (None, [bound]) if isinstance(bound, Diagnostic) else (bound, [])
         case ExternalService() as handler:
+            from bespeak.runtime.bindings.external import bind_external  # noqa: PLC0415 - most servers need no HTTP client
+
             external = bind_external(endpoint, handler, environment)
             if isinstance(external, list):
                 return None, external
