@@ -62,3 +62,8 @@ def test_the_first_text_that_is_no_token_is_given_back() -> None:
 
 def test_missing_scopes_keep_their_order() -> None:
     assert Scopes(["b:*"]).missing(["z:a", "b:c", "a:a"]) == ["z:a", "a:a"]
+
+
+def test_more_tokens_than_any_agent_needs_are_refused() -> None:
+    assert isinstance(parse_scopes(",".join(["a:b"] * 256)), Scopes)
+    assert isinstance(parse_scopes(",".join(["a:b"] * 257)), str)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from typing import Final
 
 # Core 7.5:  scope-token = segment 1*( ":" segment )
 #            segment     = 1*( ALPHA / DIGIT / "-" / "_" ) / "*"       (lower case)
 _TOKEN = re.compile(r"(?:[a-z0-9_-]+|\*)(?::(?:[a-z0-9_-]+|\*))+")
+
+_MOST_TOKENS: Final = 255
+"""Commas in one header; what stands behind the last of them is no token if there is another one in it."""
 
 
 def is_scope_token(token: str) -> bool:
@@ -67,8 +71,11 @@ NO_SCOPES = Scopes()
 
 
 def parse_scopes(value: str) -> Scopes | str:
-    """The tokens of an Authority-Scope header, or the first text in it that is no token."""
-    tokens = [token.strip() for token in value.split(",")]
+    """The tokens of an Authority-Scope header, or the first text in it that is no token.
+
+    More tokens than any agent needs are read as one text that is none.
+    """
+    tokens = [token.strip() for token in value.split(",", _MOST_TOKENS)]
     for token in tokens:
         if not is_scope_token(token):
             return token

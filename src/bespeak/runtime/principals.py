@@ -14,6 +14,8 @@ from bespeak.exchange.scope import NO_SCOPES, Scopes, parse_scopes
 
 _GONE: Final = frozenset({"revoked", "retired", "deprecated"})
 _REMEMBERED: Final = 4096
+_LONGEST_REMEMBERED: Final = 512
+"""Longer claims are read anew each time, so that strangers cannot fill the memory with them."""
 
 
 class Principals:
@@ -23,7 +25,13 @@ class Principals:
         self._agents = {agent.agent_id: agent for agent in agents}
         self._grants = {agent.agent_id: Scopes(agent.scopes) for agent in self._agents.values()}
         self._require_known = require_known
-        self.resolve = lru_cache(_REMEMBERED)(self._resolve)
+        self._recent = lru_cache(_REMEMBERED)(self._resolve)
+
+    def resolve(self, agent_id: str | None, scope: str | None) -> Principal | Refused:
+        """The principal behind Agent-ID and Authority-Scope, or why there is none."""
+        if scope is not None and len(scope) > _LONGEST_REMEMBERED:
+            return self._resolve(agent_id, scope)
+        return self._recent(agent_id, scope)
 
     def agent(self, agent_id: str | None) -> Agent | None:
         """The document of an agent, if this server has it."""

@@ -16,7 +16,7 @@ class Limits(msgspec.Struct, frozen=True):
     """Start line, headers and the blank line together."""
     headers: int = 128
     """Header lines."""
-    body: int = 8 * 1024 * 1024
+    body: int = 1024 * 1024
 
 
 DEFAULT_LIMITS: Final = Limits()
