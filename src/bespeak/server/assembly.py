@@ -13,6 +13,7 @@ from bespeak.catalog.bundled import open_catalog
 from bespeak.contract.service import Service
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ConfigError
+from bespeak.exchange.headers import is_header_value
 from bespeak.methods.builtin import builtin_endpoints
 from bespeak.methods.publication import Publication
 from bespeak.runtime.dispatcher import Dispatcher
@@ -44,6 +45,9 @@ def assemble(
     signing_key: OKPKey | None = None,
 ) -> Assembled:
     """Put a service together. Endpoints that are not valid are left out and reported; a missing catalog is fatal."""
+    server_id = service.identity.server_id
+    if not server_id.strip() or not is_header_value(server_id):
+        raise ConfigError(f"server_id stands in a header of every response, so it cannot be {server_id!r}")
     findings: list[Diagnostic] = []
     catalog, found = open_catalog(service.catalog, base)
     if catalog is None:

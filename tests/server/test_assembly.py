@@ -1,0 +1,30 @@
+"""A service, put together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bespeak.contract.service import ServerIdentity, Service
+from bespeak.errors import ConfigError
+from bespeak.server.assembly import assemble
+
+SERVICE = Service(identity=ServerIdentity(server_id="a.example", operator="A", contact="a@a.example"))
+
+
+@pytest.mark.parametrize("server_id", ["", " ", "a\nb", "a\r\nEvil: yes", "a\x00"])
+def test_a_server_id_that_no_header_can_carry_is_refused(server_id: str) -> None:
+    with pytest.raises(ConfigError, match="server_id"):
+        assemble(replace(SERVICE, identity=replace(SERVICE.identity, server_id=server_id)))
+
+
+def test_a_catalog_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no-such-catalog"):
+        assemble(replace(SERVICE, catalog="no-such-catalog.json"))
+
+
+def test_the_floor_is_there_without_any_endpoint() -> None:
+    assembled = assemble(SERVICE)
+    assert assembled.findings == []
+    assert len(assembled.registry.endpoints) == 13
