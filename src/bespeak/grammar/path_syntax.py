@@ -15,8 +15,10 @@ from collections.abc import Container
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-_SEGMENT = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})*")
+_CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})"
+_SEGMENT = re.compile(f"{_CHARACTER}*")
 _PARAMETER = re.compile(r"\{([A-Za-z0-9_]+)\}")
+_WELL_FORMED = re.compile(rf"/(?:(?:{_CHARACTER}+|{_PARAMETER.pattern})(?:/+(?:{_CHARACTER}+|{_PARAMETER.pattern}))*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +45,10 @@ class Template:
 
 def check_structure(path: str) -> PathFault | None:
     """What is wrong with a path's form, leaving method names aside. Accepts parameter segments."""
+    if _WELL_FORMED.fullmatch(path) is not None:
+        return None
     if not path.startswith("/"):
         return PathFault(path, f"a path begins with '/': {_quote(path)}")
-    if path == "/":
-        return None
     if path.endswith("/"):
         return PathFault("", f"a path does not end with '/': write {_quote(path.rstrip('/') or '/')}")
     for position, segment in enumerate(path[1:].split("/")):
@@ -96,6 +98,8 @@ def parse_template(path: str) -> Template | PathFault:
     fault = check_structure(path)
     if fault is not None:
         return fault
+    if "{" not in path:
+        return Template(path, tuple(path[1:].split("/")), ())
     segments: list[str | None] = []
     parameters: list[str] = []
     for segment in path[1:].split("/"):
