@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bespeak.authoring.signature import MISSING, Parameter, function_name, read_signature
+from bespeak.authoring.signature import MISSING, Parameter, _told, function_name, read_signature
 from bespeak.errors import ContractError
 from bespeak.exchange.context import Context
 
@@ -111,3 +113,22 @@ def test_a_callable_object_need_not_be_hashable() -> None:
         def __call__(self, room: int) -> None: ...
 
     assert [parameter.name for parameter in read_signature(Handler([])).parameters] == ["room"]
+
+
+def everything(a, /, b: int, c=1, *rest, d, e=2, **more) -> None: ...  # type: ignore[no-untyped-def]
+
+
+def wrapped(a: int, b: int = 1, *, c: str = "x") -> None: ...
+
+
+@functools.wraps(wrapped)
+def wrapper(*arguments: Any, **named: Any) -> None: ...
+
+
+@pytest.mark.parametrize("function", [everything, plain, wrapper, lambda: None, lambda *a: a, lambda *, a: a])
+def test_a_function_is_read_as_inspect_reads_it(function: Callable[..., Any]) -> None:
+    raw = inspect.signature(function).parameters.values()
+    told = list(_told(function))
+    assert sorted((name, repr(default)) for name, _, default in told) == sorted((p.name, repr(p.default)) for p in raw)
+    for kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+        assert [name for name, its, _ in told if its is kind] == [p.name for p in raw if p.kind is kind]
