@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from joserfc.jwk import OKPKey
 
 from bespeak import status
 from bespeak.exchange.headers import IF_NONE_MATCH, MEDIA_JSON, MEDIA_MANIFEST
 from bespeak.exchange.messages import Request
 from bespeak.methods.candidates import Candidates
 from bespeak.projections.agtp_manifest import project_manifest
-from bespeak.projections.manifest_signature import SIGNATURE_MEMBER, sign_manifest
 from bespeak.projections.method_inventory import project_inventory
 from bespeak.runtime.answer import Answer
 from bespeak.runtime.registry import Registry
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OKPKey
 
 _CACHE_CONTROL: Final = ("Cache-Control", "max-age=60")
 
@@ -58,6 +59,11 @@ class Publication:
             registry.service, endpoints, registry.policies, registry.catalog.version, updated=self._updated
         )
         if self._signing_key is not None:
+            from bespeak.projections.manifest_signature import (  # noqa: PLC0415 - slow to load, for signers only
+                SIGNATURE_MEMBER,
+                sign_manifest,
+            )
+
             manifest[SIGNATURE_MEMBER] = sign_manifest(manifest, self._signing_key)
         self.manifest = Document(manifest, MEDIA_MANIFEST)
         self.inventory = Document(project_inventory(endpoints), MEDIA_JSON)

@@ -6,8 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-
-from joserfc.jwk import OKPKey
+from typing import TYPE_CHECKING
 
 from bespeak.catalog.bundled import open_catalog
 from bespeak.contract.service import Service
@@ -20,6 +19,9 @@ from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.registration import build_registry
 from bespeak.runtime.registry import Registry
 from bespeak.server.collector import collector_paused
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OKPKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,19 @@ import multiprocessing
 import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.errors import BespeakError, ConfigError
-from bespeak.projections.manifest_signature import KeyFault, parse_key
 from bespeak.server.assembly import Assembled, assemble, now
 from bespeak.server.lifecycle import run, serve
 from bespeak.server.settings import Settings
 from bespeak.server.target import Target, load_target
 from bespeak.server.workers import Workers
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OKPKey
 
 Ready = Callable[[Assembled, str, int], None]
 """Called once connections are accepted, with the address they are accepted on."""
@@ -24,18 +28,22 @@ Ready = Callable[[Assembled, str, int], None]
 def assemble_target(target: Target, updated: str) -> Assembled:
     """A loaded target, put together; its findings come before those of the assembly."""
     path = target.document.signing_key
-    key = None
-    if path is not None:
-        try:
-            parsed = parse_key(path.read_text())
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"signing_key {path} cannot be read: {error}") from error
-        if isinstance(parsed, KeyFault):
-            raise ConfigError(f"signing_key {path}: {parsed.message}")
-        key = parsed
+    key = None if path is None else _signing_key(path)
     assembled = assemble(target.service, base=target.base, updated=updated, signing_key=key)
     assembled.findings[:0] = target.findings
     return assembled
+
+
+def _signing_key(path: Path) -> OKPKey:
+    from bespeak.projections.manifest_signature import KeyFault, parse_key  # noqa: PLC0415 - slow to load, for signers
+
+    try:
+        key = parse_key(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"signing_key {path} cannot be read: {error}") from error
+    if isinstance(key, KeyFault):
+        raise ConfigError(f"signing_key {path}: {key.message}")
+    return key
 
 
 def serve_target(
