@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import stat
 from pathlib import Path
@@ -24,7 +25,7 @@ def read_text(path: Path) -> str | Diagnostic:
                 return _unreadable(path, "is not an ordinary file")
             if status.st_size > MAX_BYTES:
                 return _unreadable(path, f"is larger than {MAX_BYTES} bytes")
-            return os.read(descriptor, status.st_size).decode("utf-8-sig")
+            return os.read(descriptor, status.st_size).removeprefix(codecs.BOM_UTF8).decode()
         finally:
             os.close(descriptor)
     except UnicodeDecodeError as error:
