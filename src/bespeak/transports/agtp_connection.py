@@ -15,7 +15,7 @@ from bespeak.wire.connection import ServerConnection
 from bespeak.wire.limits import Limits
 from bespeak.wire.messages import CLOSED, NEED_DATA, RequestMessage
 
-logger = logging.getLogger(__name__)
+_log = logging.getLogger(__name__)
 
 INPUT_BOUND: Final = 65536
 """Bytes of further requests that are buffered while one is being answered; then the peer has to wait."""
@@ -67,7 +67,6 @@ class AgtpConnection(asyncio.Protocol):
         "_ended",
         "_expired",
         "_held",
-        "_held",
         "_leaving",
         "_loop",
         "_lost",
@@ -93,7 +92,6 @@ class AgtpConnection(asyncio.Protocol):
         self._writable: asyncio.Future[None] | None = None  # and here for the peer to take some
         self._lost: asyncio.Future[None] = loop.create_future()
         self._paused = False
-        self._held = False  # the peer has to wait with more
         self._ended = False  # the peer sends no more
         self._reading = False  # a message has begun and its deadline stands
         self._expired = False
@@ -193,7 +191,7 @@ class AgtpConnection(asyncio.Protocol):
         try:
             await self._leave(await self._serve())
         except Exception:
-            logger.exception("AGTP connection from %s ended by an error", self._connection.peer)
+            _log.exception("AGTP connection from %s ended by an error", self._connection.peer)
         finally:
             self._transport.abort()
             self._state.connections.discard(self)
