@@ -27,7 +27,7 @@ from bespeak.runtime.route import Route
 from bespeak.runtime.suspension import Finished, begin
 from bespeak.schema.report import refuse_input
 
-_log = logging.getLogger("bespeak.runtime")
+_log = logging.getLogger(__name__)
 
 _encode = msgspec.json.Encoder().encode
 

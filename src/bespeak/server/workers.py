@@ -17,7 +17,7 @@ from bespeak.errors import ConfigError
 from bespeak.server.settings import Settings
 from bespeak.transports.address import Address
 
-_log = logging.getLogger("bespeak.server")
+_log = logging.getLogger(__name__)
 
 _RESTARTS_PER_MINUTE = 5
 """A worker that keeps dying is a fault to report, not to hide behind restarts."""
