@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.exchange.headers import HeaderBlock, is_header_value
+from bespeak.exchange.headers import HeaderBlock, is_header_name, is_header_value
 from bespeak.exchange.messages import Response
 
 
@@ -21,3 +21,8 @@ def test_a_header_is_found_in_either_place_by_any_case() -> None:
 def test_a_value_with_line_breaks_is_no_header_value() -> None:
     assert is_header_value("a b\tc")
     assert not any(is_header_value(value) for value in ("a\r\nb", "a\x00", "a\x7f", "\n"))
+
+
+def test_a_name_is_one_token() -> None:
+    assert is_header_name("X-Api-Key")
+    assert not any(is_header_name(name) for name in ("", "a b", "a:", "ä"))

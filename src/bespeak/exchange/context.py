@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from bespeak.exchange.headers import REQUEST_ID, SESSION_ID, TASK_ID
 from bespeak.exchange.messages import Request
 from bespeak.exchange.principal import Principal
 
@@ -30,14 +31,14 @@ class Context(msgspec.Struct, frozen=True):
     @property
     def task_id(self) -> str | None:
         """The caller's trace id."""
-        return self.request.headers.get("task-id")
+        return self.request.headers.get(TASK_ID)
 
     @property
     def session_id(self) -> str | None:
         """The caller's session id."""
-        return self.request.headers.get("session-id")
+        return self.request.headers.get(SESSION_ID)
 
     @property
     def request_id(self) -> str | None:
         """The caller's id for this request."""
-        return self.request.headers.get("request-id")
+        return self.request.headers.get(REQUEST_ID)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from bespeak.wire import abnf
+
 AGENT_ID: Final = "agent-id"
 AUTHORITY_SCOPE: Final = "authority-scope"
 DELEGATION_CHAIN: Final = "delegation-chain"
@@ -21,9 +23,14 @@ MEDIA_ENDPOINT: Final = "application/vnd.agtp.endpoint+json"
 MEDIA_IDENTITY: Final = "application/vnd.agtp.identity+json"
 
 
+def is_header_name(name: str) -> bool:
+    """Whether the text is a header name: a token of RFC 9110."""
+    return abnf.FIELD_NAME.fullmatch(name) is not None
+
+
 def is_header_value(value: str) -> bool:
-    """Whether a value can stand on one header line: printable, no line breaks or other control characters."""
-    return all(character == "\t" or (character >= " " and character != "\x7f") for character in value)
+    """Whether a value can stand on one header line: no line breaks or other control characters but tabs."""
+    return abnf.FIELD_VALUE.fullmatch(value) is not None
 
 
 class HeaderBlock:

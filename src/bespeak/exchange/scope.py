@@ -10,8 +10,8 @@ from typing import Final
 #            segment     = 1*( ALPHA / DIGIT / "-" / "_" ) / "*"       (lower case)
 _TOKEN = re.compile(r"(?:[a-z0-9_-]+|\*)(?::(?:[a-z0-9_-]+|\*))+")
 
-_MOST_TOKENS: Final = 255
-"""Commas in one header; what stands behind the last of them is no token if there is another one in it."""
+_MOST_COMMAS: Final = 255
+"""A header is cut at so many; what stands behind the last is no token if it holds another."""
 
 
 def is_scope_token(token: str) -> bool:
@@ -75,7 +75,7 @@ def parse_scopes(value: str) -> Scopes | str:
 
     More tokens than any agent needs are read as one text that is none.
     """
-    tokens = [token.strip() for token in value.split(",", _MOST_TOKENS)]
+    tokens = [token.strip() for token in value.split(",", _MOST_COMMAS)]
     for token in tokens:
         if not is_scope_token(token):
             return token

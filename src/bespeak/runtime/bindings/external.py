@@ -19,7 +19,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.exchange.context import Context
-from bespeak.exchange.headers import is_header_value
+from bespeak.exchange.headers import is_header_name, is_header_value
 from bespeak.exchange.refusal import Refused
 from bespeak.schema.violation import Violation
 from bespeak.source.pointer import pointer
@@ -35,7 +35,6 @@ _QUERY_METHODS: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 _LIMITS: Final = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=30.0)
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # RFC 3986 appendix B: everything before the path.
 _AUTHORITY: Final = re.compile(r"[^:/?#]+://[^/?#]*")
 
@@ -205,7 +204,7 @@ def _resolve(endpoint: Endpoint, name: str, template: str, environment: Mapping[
             "Set it before the server starts.",
         )
     value = _VARIABLE.sub(lambda match: environment[match.group(1)], template)
-    if _HEADER_NAME.fullmatch(name) is None or not (is_header_value(value) and value.isascii()):
+    if not (is_header_name(name) and is_header_value(value) and value.isascii()):
         return _finding(
             endpoint,
             f"the header {name!r} cannot be sent.",
