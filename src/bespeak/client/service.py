@@ -27,7 +27,7 @@ from bespeak.exchange.principal import is_canonical_id
 from bespeak.exchange.scope import is_scope_token
 from bespeak.projections.manifest_signature import SignatureVerdict, verify_manifest
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 _API_VERSION: Final = "agtp-api-version"
 
@@ -147,7 +147,7 @@ class ServiceClient:
         verdict = verify_manifest(manifest.raw, self._signing_key)
         if verdict.state != "valid" and verdict != self.signature:
             # AGTP-API 8.8: warn, and go on; the signature alone is no reason to reject.
-            _log.warning(
+            _logger.warning(
                 "the manifest of %s has no good signature (%s): %s", self.locator, verdict.state, verdict.reason
             )
         self.signature = verdict

@@ -27,7 +27,7 @@ from bespeak.runtime.route import Route
 from bespeak.runtime.suspension import Finished, begin
 from bespeak.schema.report import refuse_input
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -130,9 +130,9 @@ class Dispatcher:
         if isinstance(error, ConversionError):
             return refuse_input(call.method, call.path, error.violations)
         if isinstance(error, Refusal):
-            _log.error("%s raised Refusal(%r), which it does not declare", route.endpoint, error.name)
+            _logger.error("%s raised Refusal(%r), which it does not declare", route.endpoint, error.name)
         else:
-            _log.error("%s failed", route.endpoint, exc_info=error)
+            _logger.error("%s failed", route.endpoint, exc_info=error)
         return Refused(
             status.SERVER_ERROR,
             "server-error",
@@ -152,7 +152,9 @@ def _envelope(call: Call, envelope: Envelope) -> bytes:
 def _broken_output(route: Route, output: object) -> Refused:
     violations = route.output.violations(output)
     for violation in violations:
-        _log.error("the output of %s breaks its schema at %r: %s", route.endpoint, violation.pointer, violation.message)
+        _logger.error(
+            "the output of %s breaks its schema at %r: %s", route.endpoint, violation.pointer, violation.message
+        )
     return Refused(
         status.SERVER_ERROR,
         "output-validation-failed",

@@ -17,7 +17,7 @@ from bespeak.errors import ConfigError
 from bespeak.server.settings import Settings
 from bespeak.transports.address import Address
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 _RESTARTS_PER_MINUTE = 5
 """A worker that keeps dying is a fault to report, not to hide behind restarts."""
@@ -71,11 +71,11 @@ class Workers:
     def _replace_fallen(self) -> bool:
         for process in [process for process in self._processes if not process.is_alive()]:
             self._processes.remove(process)
-            _log.error("worker %s ended with code %s; starting another", process.pid, process.exitcode)
+            _logger.error("worker %s ended with code %s; starting another", process.pid, process.exitcode)
             now = time.monotonic()
             self._restarts = [moment for moment in self._restarts if now - moment < 60] + [now]
             if len(self._restarts) > _RESTARTS_PER_MINUTE:
-                _log.error("more than %s workers fell within a minute; stopping", _RESTARTS_PER_MINUTE)
+                _logger.error("more than %s workers fell within a minute; stopping", _RESTARTS_PER_MINUTE)
                 return False
             if not self._start():
                 return False

@@ -15,7 +15,7 @@ from bespeak.wire.connection import ServerConnection
 from bespeak.wire.limits import Limits
 from bespeak.wire.messages import CLOSED, NEED_DATA, RequestMessage
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 INPUT_BOUND: Final = 65536
 """Bytes of further requests that are buffered while one is being answered; then the peer has to wait."""
@@ -191,7 +191,7 @@ class AgtpConnection(asyncio.Protocol):
         try:
             await self._leave(await self._serve())
         except Exception:
-            _log.exception("AGTP connection from %s ended by an error", self._connection.peer)
+            _logger.exception("AGTP connection from %s ended by an error", self._connection.peer)
         finally:
             self._transport.abort()
             self._state.connections.discard(self)

@@ -18,7 +18,7 @@ from bespeak.transports.timeouts import Timeouts
 from bespeak.transports.translation import to_bytes
 from bespeak.wire.limits import DEFAULT_LIMITS, Limits
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 ACCEPT_BURST: Final = 64
 """Connections accepted in one go before others have their turn."""
@@ -116,7 +116,7 @@ class AgtpServer:
                 continue
             except OSError as error:
                 # No descriptors or no memory: trying again at once would spin, giving up would be the end.
-                _log.warning("Cannot accept a connection: %s; trying again in %s s", error, ACCEPT_PAUSE)
+                _logger.warning("Cannot accept a connection: %s; trying again in %s s", error, ACCEPT_PAUSE)
                 await asyncio.sleep(ACCEPT_PAUSE)
 
     def _admit(self, accepted: socket.socket, ssl: tls.SSLContext | None) -> None:
@@ -142,7 +142,7 @@ class AgtpServer:
                 ssl_shutdown_timeout=SHUTDOWN_TIMEOUT if ssl else None,
             )
         except (OSError, TimeoutError) as error:
-            _log.debug("A connection ended before it began: %s", error)
+            _logger.debug("A connection ended before it began: %s", error)
 
     def _turn_away(self, accepted: socket.socket, *, secure: bool) -> None:
         """Say why if that needs no waiting; a handshake only to refuse would cost more than it tells."""
@@ -154,9 +154,9 @@ class AgtpServer:
                 malformed = Malformed(503, "too-many-connections", reason)
                 accepted.send(to_bytes(self._state.handler.malformed(malformed, Connection())))
             except OSError as error:
-                _log.debug("A connection over the cap was gone before it could be told: %s", error)
+                _logger.debug("A connection over the cap was gone before it could be told: %s", error)
             except Exception:
-                _log.exception("A connection over the cap could not be answered")
+                _logger.exception("A connection over the cap could not be answered")
 
     def _sweep(self) -> None:
         """Look at all deadlines: one timer for the server instead of one for each request."""
