@@ -16,6 +16,7 @@ from bespeak.exchange.context import Context
 from bespeak.exchange.headers import MEDIA_AGTP, HeaderBlock
 from bespeak.grammar.path_syntax import PathFault, parse_template
 from bespeak.lint.registration import check_endpoint, check_service, effective_policies
+from bespeak.lint.rules.handler import NOT_RUNNABLE
 from bespeak.projections.agtp_manifest import API_VERSION
 from bespeak.runtime.advisories import endpoint_advisories
 from bespeak.runtime.bindings.function import bind_function
@@ -138,9 +139,7 @@ def _bind(
             reason = f"it runs the recipe {recipe!r}, and this version of bespeak does not execute recipes"
         case other:
             reason = f"its handler type {other.type!r} says nothing about how to call it"
-    return None, [
-        Diagnostic("H701", "error", f"{endpoint} is not registered: {reason}", endpoint.location, "/endpoint/handler")
-    ]
+    return None, [NOT_RUNNABLE.at(endpoint, "/handler", f"not registered: {reason}")]
 
 
 def _compile(endpoint: Endpoint, *, strict_output: bool) -> tuple[Validator, Validator] | None:

@@ -30,7 +30,11 @@ SIGNATURE: Final = Rule(
     "H703", "function-signature", "MUST", "AGTP-API 12.2", "The function can take the input its schema describes."
 )
 UPSTREAM_SETUP: Final = Rule(
-    "H704", "upstream-setup", "MUST", "AGTP-API 12.3", "Every ${VAR} of an upstream has a value when the server starts."
+    "H704",
+    "upstream-setup",
+    "MUST",
+    "AGTP-API 12.3",
+    "An upstream can be called as it is described, and every ${VAR} has a value.",
 )
 DOTTED_PATH: Final = Rule(
     "H711", "function-path", "MUST", "AGTP-API 12.2", "A function is named by one dotted path, module and function."

@@ -21,10 +21,11 @@ from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.exchange.context import Context
 from bespeak.exchange.headers import is_header_name, is_header_value
 from bespeak.exchange.refusal import Refused
+from bespeak.lint.rules.handler import UPSTREAM_SETUP
 from bespeak.schema.violation import Violation
-from bespeak.source.pointer import pointer
+from bespeak.source.pointer import child, pointer
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
 """A larger upstream response is refused, whatever it holds; the draft sets no limit."""
@@ -162,7 +163,7 @@ class ExternalBinding:
         self, name: str, message: str, upstream_status: int | None = None, *, cause: Exception | None = None
     ) -> Refused:
         # The cause may name the upstream's host, which is nobody's business outside (core 10.1, item 12).
-        _log.warning("%s: %s: %s", self._endpoint, name, cause or message)
+        _logger.warning("%s: %s: %s", self._endpoint, name, cause or message)
         details = {} if upstream_status is None else {"details": {"upstream_status": upstream_status}}
         return Refused(status.UNPROCESSABLE, name, message, details)
 
@@ -197,25 +198,25 @@ def _as_text(value: object) -> str:
 def _resolve(endpoint: Endpoint, name: str, template: str, environment: Mapping[str, str]) -> str | Diagnostic:
     missing = [variable for variable in _VARIABLE.findall(template) if variable not in environment]
     if missing:
-        return _finding(
+        return UPSTREAM_SETUP.at(
             endpoint,
-            f"the header {name!r} needs the environment variable {missing[0]!r}, which is not set.",
-            f"/endpoint/handler/headers/{name}",
+            child("/handler/headers", name),
+            f"the header {name!r} needs the environment variable {missing[0]!r}, which is not set",
             "Set it before the server starts.",
         )
     value = _VARIABLE.sub(lambda match: environment[match.group(1)], template)
     if not (is_header_name(name) and is_header_value(value) and value.isascii()):
-        return _finding(
+        return UPSTREAM_SETUP.at(
             endpoint,
-            f"the header {name!r} cannot be sent.",
-            f"/endpoint/handler/headers/{name}",
+            child("/handler/headers", name),
+            f"the header {name!r} cannot be sent",
             "Use printable ASCII on one line.",
         )
     return value
 
 
 def _check_url(endpoint: Endpoint, handler: ExternalService) -> list[Diagnostic]:
-    pointed = "/endpoint/handler/url"
+    at = "/handler/url"
     shown = handler.url[:200]
     authority = _AUTHORITY.match(handler.url)
     try:
@@ -223,19 +224,21 @@ def _check_url(endpoint: Endpoint, handler: ExternalService) -> list[Diagnostic]
     except httpx.InvalidURL:
         usable = False
     if authority is None or not usable:
-        return [_finding(endpoint, f"{shown!r} is not a usable URL.", pointed, "Write https://host/path.")]
+        return [UPSTREAM_SETUP.at(endpoint, at, f"{shown!r} is not a usable URL", "Write https://host/path.")]
     if _PLACEHOLDER.search(authority.group()):
         return [
-            _finding(
+            UPSTREAM_SETUP.at(
                 endpoint,
-                f"the host of {shown!r} depends on the input.",
-                pointed,
+                at,
+                f"the host of {shown!r} depends on the input",
                 "Placeholders belong into the path: a caller must not choose the host.",
             )
         ]
     properties = endpoint.input_schema.get("properties", {})
     return [
-        _finding(endpoint, f"the URL needs {name!r}, which the input schema does not declare.", pointed, "Declare it.")
+        UPSTREAM_SETUP.at(
+            endpoint, at, f"the URL needs {name!r}, which the input schema does not declare", "Declare it."
+        )
         for name in _PLACEHOLDER.findall(handler.url)
         if name not in properties
     ]
@@ -243,10 +246,10 @@ def _check_url(endpoint: Endpoint, handler: ExternalService) -> list[Diagnostic]
 
 def _check_transforms(endpoint: Endpoint, handler: ExternalService) -> list[Diagnostic]:
     return [
-        _finding(
+        UPSTREAM_SETUP.at(
             endpoint,
-            f"{member} gives two fields the same upstream name, so one of them would be lost.",
-            f"/endpoint/handler/{member}",
+            f"/handler/{member}",
+            f"{member} gives two fields the same upstream name, so one of them would be lost",
             "Give each its own.",
         )
         for member, names in (
@@ -255,7 +258,3 @@ def _check_transforms(endpoint: Endpoint, handler: ExternalService) -> list[Diag
         )
         if len(set(names.values())) < len(names)
     ]
-
-
-def _finding(endpoint: Endpoint, message: str, where: str, advice: str) -> Diagnostic:
-    return Diagnostic("H704", "error", f"{endpoint}: {message}", endpoint.location, where, advice)

@@ -13,6 +13,7 @@ from bespeak.contract.handler import RegisteredFunction
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ContractError
 from bespeak.exchange.context import Context
+from bespeak.lint.rules.handler import NOT_IMPORTABLE, SIGNATURE
 from bespeak.runtime.route import Call
 
 
@@ -20,18 +21,16 @@ def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> Call | Dia
     """The call of an endpoint's function, or why there is none. Imports the module: registration is the time."""
     function = handler.target or resolve_function(handler.function)
     if isinstance(function, str):
-        return Diagnostic(
-            "H702",
-            "error",
-            f"{endpoint}: the handler {handler.function!r} cannot be used: {function}",
-            endpoint.location,
-            "/endpoint/handler/function",
+        return NOT_IMPORTABLE.at(
+            endpoint,
+            "/handler/function",
+            f"the handler {handler.function!r} cannot be used: {function}",
             "Give the dotted path of a function that can be imported from the deployment folder.",
         )
     try:
         plan = plan_call(function, endpoint.input_schema)
     except ContractError as error:
-        return Diagnostic("H703", "error", f"{endpoint}: {error}", endpoint.location, "/endpoint/handler/function")
+        return SIGNATURE.at(endpoint, "/handler/function", str(error))
     return _in_thread(plan) if handler.blocking else plan
 
 
