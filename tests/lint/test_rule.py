@@ -15,7 +15,6 @@ from bespeak.source.span import Location
 def test_what_a_draft_demands_is_an_error_and_what_it_recommends_a_warning() -> None:
     assert Rule("X1", "x", "MUST", "", "").severity == "error"
     assert Rule("X1", "x", "SHOULD", "", "").severity == "warning"
-    assert Rule("X1", "x", "style", "", "").severity == "info"
 
 
 def test_a_finding_names_the_endpoint_its_place_and_what_to_do(room: Endpoint) -> None:

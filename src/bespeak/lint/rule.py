@@ -8,10 +8,10 @@ from typing import Final, Literal
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.diagnostic import Diagnostic, Severity
 
-Normative = Literal["MUST", "SHOULD", "style"]
+Normative = Literal["MUST", "SHOULD"]
 
-SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning", "style": "info"}
-"""What a draft demands is an error, what it recommends a warning; everything else is advice."""
+SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning"}
+"""What a draft demands is an error, what it recommends a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Rule:
 
     id: str
     name: str
-    """What the finding is, in words that read well after "allow"."""
+    """What the finding is, in a few words joined by hyphens."""
     normative: Normative
     source: str
     """The draft's section, `AGTP-API 5.1`."""
