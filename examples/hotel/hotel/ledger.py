@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,45 +35,41 @@ def ledger_file() -> Path:
 
 
 class Ledger:
-    """Rooms, reservations and notes. One connection for each thread that asks."""
+    """Rooms, reservations and notes. Each operation is one transaction on a connection of its own."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._local = threading.local()
-        with self.connection as connection:
+        with self._transaction() as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(_SCHEMA)
             connection.executemany("INSERT OR IGNORE INTO room VALUES (?, ?, ?, ?)", _ROOMS)
 
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """This thread's connection; as a context manager it is one transaction."""
-        existing: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if existing is not None:
-            return existing
-        connection = sqlite3.connect(self._file, timeout=10)
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        self._local.connection = connection
-        return connection
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Committed, and on the disk, when the block ends; undone when it fails."""
+        with closing(sqlite3.connect(self._file, timeout=10)) as connection, connection:
+            connection.row_factory = sqlite3.Row
+            yield connection
 
     def rooms(self, beds: int, arrival: str | None, departure: str | None) -> list[dict[str, Any]]:
         """Rooms with at least so many beds, free on the given nights."""
-        rows = self.connection.execute(
-            "SELECT * FROM room WHERE beds >= :beds AND (:arrival IS NULL OR :departure IS NULL OR NOT EXISTS ("
-            "  SELECT 1 FROM reservation r WHERE r.room_id = room.room_id AND NOT r.cancelled"
-            "  AND r.arrival < :departure AND r.departure > :arrival)) ORDER BY room_id",
-            {"beds": beds, "arrival": arrival, "departure": departure},
-        )
-        return [dict(row) for row in rows]
+        with self._transaction() as connection:
+            rows = connection.execute(
+                "SELECT * FROM room WHERE beds >= :beds AND (:arrival IS NULL OR :departure IS NULL OR NOT EXISTS ("
+                "  SELECT 1 FROM reservation r WHERE r.room_id = room.room_id AND NOT r.cancelled"
+                "  AND r.arrival < :departure AND r.departure > :arrival)) ORDER BY room_id",
+                {"beds": beds, "arrival": arrival, "departure": departure},
+            )
+            return [dict(row) for row in rows]
 
     def has_room(self, room_id: str) -> bool:
         """Whether the hotel has such a room."""
-        return self.connection.execute("SELECT 1 FROM room WHERE room_id = ?", (room_id,)).fetchone() is not None
+        with self._transaction() as connection:
+            return connection.execute("SELECT 1 FROM room WHERE room_id = ?", (room_id,)).fetchone() is not None
 
     def book(self, reservation_id: str, guest_id: str, room_id: str, arrival: str, departure: str) -> str | None:
         """Write the reservation; if another one is in the way, write nothing and return when that one ends."""
-        with self.connection as connection:
+        with self._transaction() as connection:
             connection.execute("BEGIN IMMEDIATE")
             taken = connection.execute(
                 "SELECT max(departure) AS free_from FROM reservation WHERE room_id = ? AND NOT cancelled"
@@ -88,19 +85,19 @@ class Ledger:
 
     def reservation(self, reservation_id: str) -> dict[str, Any] | None:
         """One reservation, or None."""
-        row = self.connection.execute(
-            "SELECT * FROM reservation WHERE reservation_id = ?", (reservation_id,)
-        ).fetchone()
+        with self._transaction() as connection:
+            found = connection.execute("SELECT * FROM reservation WHERE reservation_id = ?", (reservation_id,))
+            row = found.fetchone()
         return None if row is None else {**dict(row), "cancelled": bool(row["cancelled"])}
 
     def cancel(self, reservation_id: str) -> None:
         """Give the room back. Twice does no more than once."""
-        with self.connection as connection:
+        with self._transaction() as connection:
             connection.execute("UPDATE reservation SET cancelled = 1 WHERE reservation_id = ?", (reservation_id,))
 
     def note(self, reservation_id: str, note: str) -> int:
         """Write a note about a stay and return its number."""
-        with self.connection as connection:
+        with self._transaction() as connection:
             cursor = connection.execute(
                 "INSERT INTO entry (reservation_id, note) VALUES (?, ?)", (reservation_id, note)
             )
