@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 from bespeak import status
+from bespeak.catalog.document import RULES as CATALOG_RULES
 from bespeak.cli.catalog_diff import catalog_diff
 from bespeak.cli.main import COMMANDS, bespeak
 from bespeak.documents.findings import RULES as DOCUMENT_RULES
@@ -87,6 +88,7 @@ def rules_page() -> str:
         "An id never changes its meaning.",
         *sections,
         "## D1xx: documents as they are read\n\n" + _table(("id", "what was found"), DOCUMENT_RULES.items()),
+        "## V5xx: catalogs as they are read\n\n" + _table(("id", "what was found"), CATALOG_RULES.items()),
     )
 
 

@@ -168,6 +168,12 @@ def test_generated_pages_are_as_the_code_says() -> None:
     assert (run.returncode, run.stdout) == (0, ""), f"run `make docs`: {run.stdout}{run.stderr}"
 
 
+def test_every_rule_that_is_reported_is_documented() -> None:
+    sources = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    documented = re.findall(r"^\| ([A-Z]\d{3}) ", (ROOT / "docs" / "reference" / "rules.md").read_text(), re.MULTILINE)
+    assert set(re.findall(r'"([A-Z]\d{3})"', sources)) == set(documented)
+
+
 def test_every_source_is_shown_somewhere() -> None:
     shown = {source for page in generate.hand_written() for _, source, _, _ in blocks(page)}
     kept = {str(path.relative_to(ROOT)) for path in (ROOT / "docs_src").rglob("*.*") if path.suffix != ".pyc"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import bespeak.documents
+import bespeak
 from bespeak.diagnostics.brief import brief
 from bespeak.documents.findings import RULES
 
 
 def test_every_rule_that_is_reported_is_in_the_table_and_the_other_way_round() -> None:
-    package = Path(bespeak.documents.__path__[0])
-    texts = [path.read_text() for path in package.glob("*.py")]
+    packages = (Path(bespeak.__path__[0]) / name for name in ("documents", "server", "cli"))
+    texts = [path.read_text() for package in packages for path in package.glob("*.py")]
     used = {rule for text in texts for rule in re.findall(r'"([DY]\d{3})"(?!:)', text)}
     assert used == set(RULES)
 

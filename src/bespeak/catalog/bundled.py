@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.catalog.catalog import Catalog
-from bespeak.catalog.document import parse_catalog
+from bespeak.catalog.document import UNREADABLE, parse_catalog
 from bespeak.catalog.version import parse_version
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ContractError
 from bespeak.source.span import Location
 
 DEFAULT_VERSION: Final = "1.1.0"
-
-UNREADABLE: Final = "V562"
 
 _DATA: Final = Path(__file__).with_name("data")
 

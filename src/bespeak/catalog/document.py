@@ -31,6 +31,23 @@ FLOOR_INCOMPLETE: Final = "V558"
 LEGACY_SET: Final = "V559"
 UNKNOWN_KEY: Final = "V560"
 ODD_DEPRECATION: Final = "V561"
+UNREADABLE: Final = "V562"
+
+RULES: Final[Mapping[str, str]] = {
+    NOT_JSON: "The text is not well-formed JSON.",
+    MISSING_KEY: "A key that must be there is missing.",
+    WRONG_TYPE: "A value has the wrong type or is empty.",
+    BAD_NAME: "A verb is not 3 to 32 capital letters, or is an HTTP method.",
+    UNKNOWN_CATEGORY: "A verb is in a category that the document does not define.",
+    UNKNOWN_VERB: "A successor, a preferred or an embedded verb is not in the catalog.",
+    BAD_VERSION: "A version is not MAJOR.MINOR.PATCH.",
+    FLOOR_INCOMPLETE: "A floor method is not embedded.",
+    LEGACY_SET: "The legacy verbs are not the five HTTP verbs.",
+    UNKNOWN_KEY: "Nobody reads this key, or two keys mean the same.",
+    ODD_DEPRECATION: "A deprecation has no effect, or contradicts the version of the catalog.",
+    UNREADABLE: "The file cannot be read, or is too large.",
+}
+"""Every rule of this package by its id."""
 
 _DOCUMENT_KEYS: Final = frozenset({"version", "embedded", "legacy", "categories", "verbs", "methods", "$schema"})
 _LEGACY_KEYS: Final = frozenset({"preferred", "description"})

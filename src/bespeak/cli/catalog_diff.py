@@ -85,7 +85,7 @@ def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[Conflict], list[Dia
     if deployed.server.app is not None:
         # Importing an operator's code could do anything; the draft's tool scans documents.
         told = f"the endpoints of {deployed.server.app} are written in Python and not scanned"
-        findings = [*findings, Diagnostic("C901", "warning", told, Location(str(deployed.root)))]
+        findings = [*findings, Diagnostic("D119", "warning", told, Location(str(deployed.root)))]
     return scan_deployment(deployed.endpoints, deployed.recipes, deployed.policies, diff), findings
 
 

@@ -27,13 +27,15 @@ RULES: Final = {
     "D116": "An endpoint of a manifest cannot be used.",
     "D117": "A method is not written in capitals.",
     "D118": "Nothing is declared, and a default is taken.",
+    "D119": "A contract written in Python is not looked at.",
     "D199": "The document has more findings than are shown.",
     "Y804": "legacy lists nothing but the five HTTP verbs.",
     "Y820": "The identity of the server is not given in full.",
     "Y821": "This server does not act on a setting.",
     "Y822": "Settings contradict each other.",
 }
-"""Every rule of this package by its id. Lint has the same Y804 for contracts that were not read from a file."""
+"""Every rule of this package by its id. Lint has the same Y804 for contracts that were not read from a file,
+the server the same Y821, and a scan of a deployment reports D119."""
 
 _MOST: Final = 100
 """A broken document can break every rule in every line; nobody reads more than these."""

@@ -58,7 +58,7 @@ def assemble(
     if service.policies.synthesis_enabled:
         findings.append(
             Diagnostic(
-                "Y810",
+                "Y821",
                 "warning",
                 "policies.synthesis_enabled is true, but this version of bespeak does not synthesize endpoints",
                 help="The manifest says false and PROPOSE answers 463 synthesis-disabled.",
