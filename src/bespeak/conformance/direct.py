@@ -10,12 +10,8 @@ from typing import Final
 
 from bespeak.conformance.probe import Exchanged, Send
 from bespeak.errors import LocalProtocolError, RemoteProtocolError
-from bespeak.wire.limits import Limits
 from bespeak.wire.messages import ResponseMessage, WireFault
 from bespeak.wire.reader import ResponseReader
-
-_LIMITS: Final = Limits(body=64 * 1024 * 1024)
-"""A manifest with ten thousand endpoints is a long document."""
 
 _CHUNK: Final = 65536
 
@@ -60,7 +56,7 @@ async def _exchange(host: str, port: int, tls: ssl.SSLContext | None, data: byte
 
 
 async def _read(incoming: asyncio.StreamReader) -> ResponseMessage:
-    reader = ResponseReader(_LIMITS)
+    reader = ResponseReader()
     while True:
         event = reader.next_event()
         if isinstance(event, ResponseMessage):

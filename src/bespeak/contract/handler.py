@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
@@ -19,6 +20,8 @@ UPSTREAM_ERRORS: Final = (
 """AGTP-API 12.3, table 2: the errors every external_service endpoint declares."""
 
 UPSTREAM_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+
+_STATUS: Final = re.compile(r"[1-5][0-9]{2}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,3 +65,17 @@ class OpaqueHandler:
 
 
 HandlerBinding = RegisteredFunction | Composition | ExternalService | OpaqueHandler
+
+HANDLER_TYPES: Final = (RegisteredFunction.type, Composition.type, ExternalService.type)
+"""AGTP-API 12: what `handler.type` may be."""
+
+
+def is_dotted_path(text: str) -> bool:
+    """Whether the text names a module and a function in it (AGTP-API 12.2)."""
+    names = text.split(".")
+    return len(names) > 1 and all(name.isidentifier() for name in names)
+
+
+def is_upstream_status(text: str) -> bool:
+    """Whether the text is an HTTP status code, as the keys of `error_map` are."""
+    return _STATUS.fullmatch(text) is not None

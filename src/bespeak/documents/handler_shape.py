@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final
 
 from bespeak.contract.handler import (
+    HANDLER_TYPES,
     UPSTREAM_METHODS,
     Composition,
     ExternalService,
     HandlerBinding,
     RegisteredFunction,
+    is_dotted_path,
+    is_upstream_status,
 )
 from bespeak.diagnostics.brief import brief
 from bespeak.documents.table import Table
 
-_TYPES: Final = (RegisteredFunction.type, Composition.type, ExternalService.type)
-_STATUS: Final = re.compile(r"[1-5][0-9]{2}")
-
 
 def read_handler(block: Table) -> HandlerBinding | None:
     """The binding, if its kind is known. Whether what it names can be reached is for registration to find out."""
-    kind = block.choice("type", _TYPES)
+    kind = block.choice("type", HANDLER_TYPES)
     if kind is None:
         if not block.has("type"):
-            block.missing("type", f"One of {', '.join(_TYPES)}.")
+            block.missing("type", f"One of {', '.join(HANDLER_TYPES)}.")
         return None
     binding = _READERS[kind](block)
     block.finish()
@@ -42,8 +41,7 @@ def _read_function(block: Table) -> RegisteredFunction:
         )
     key = block.either("function", "reference")
     function = block.need_text(key, 'A dotted path, function = "module.function".')
-    names = function.split(".")
-    if function and not block.has("module") and (len(names) < 2 or not all(name.isidentifier() for name in names)):
+    if function and not block.has("module") and not is_dotted_path(function):
         block.findings.error(
             "D104",
             f"`{key}` is {brief(function)}, which is no dotted path of a module and a function (AGTP-API 12.2)",
@@ -74,7 +72,7 @@ def _read_external(block: Table) -> ExternalService:
         block.choice("method", UPSTREAM_METHODS)
     error_map = block.text_map("error_map")
     for status in error_map:
-        if not _STATUS.fullmatch(status):
+        if not is_upstream_status(status):
             message = f"`error_map` has the key {brief(status)}, which is no HTTP status"
             block.findings.error("D104", message, block.pointer("error_map"), 'Write three digits: "404".')
     timeout = block.positive("timeout_seconds")

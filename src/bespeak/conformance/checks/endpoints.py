@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from bespeak.conformance.check import Check, Outcome, failed, faults, not_applicable
 from bespeak.conformance.subject import Subject, mapping, objects, path_parameters, properties, strings
+from bespeak.contract.handler import COMPOSITION_FAILED, UPSTREAM_ERRORS, Composition, ExternalService
 from bespeak.contract.policy import LEGACY_VERBS
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS
 from bespeak.grammar.method_syntax import is_method_name
@@ -26,14 +27,8 @@ _REQUIRED: Final[Mapping[str, type]] = {
 }
 
 _MANDATORY_ERRORS: Final[Mapping[str, tuple[str, ...]]] = {
-    "composition": ("composition_failed",),
-    "external_service": (
-        "upstream_timeout",
-        "upstream_connection_error",
-        "upstream_malformed_response",
-        "upstream_authentication_failed",
-        "upstream_error",
-    ),
+    Composition.type: (COMPOSITION_FAILED,),
+    ExternalService.type: UPSTREAM_ERRORS,
 }
 
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 from bespeak.conformance.check import Check, Outcome, expect, failed, faults, not_applicable, passed, skipped, warned
 from bespeak.conformance.subject import PROBE_AGENT, Subject, mapping
 from bespeak.contract.agent import DISCLOSURES
+from bespeak.contract.handler import HANDLER_TYPES
 from bespeak.contract.policy import FLOOR_METHODS
 from bespeak.exchange.headers import MEDIA_JSON, MEDIA_MANIFEST
 
-_BINDINGS: Final = ("registered_function", "composition", "external_service")
 _TOGGLES: Final = ("wildcards_accepted", "anonymous_discovery", "scope_required_for_invocation", "synthesis_enabled")
 
 
@@ -113,7 +113,7 @@ async def _shows_no_binding(subject: Subject) -> Outcome:
 def _binding_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
     named = f"{endpoint['method']} {endpoint['path']}"
     handler = mapping(endpoint.get("handler"))
-    if handler.get("type") not in _BINDINGS:
+    if handler.get("type") not in HANDLER_TYPES:
         yield f"{named}: handler.type is {handler.get('type')!r}"
     for name in handler:
         if name != "type":

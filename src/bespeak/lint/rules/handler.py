@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,6 +14,8 @@ from bespeak.contract.handler import (
     Composition,
     ExternalService,
     RegisteredFunction,
+    is_dotted_path,
+    is_upstream_status,
 )
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
@@ -81,8 +82,6 @@ RULES: Final = (
 )
 """H701 to H704 are found when the server binds the handler; the others need nothing but the contract."""
 
-_STATUS: Final = re.compile(r"[1-5][0-9]{2}")
-
 
 def check(endpoint: Endpoint, recipes: Collection[str]) -> Iterator[Diagnostic]:
     """Findings about the handler binding of one endpoint."""
@@ -97,10 +96,7 @@ def check(endpoint: Endpoint, recipes: Collection[str]) -> Iterator[Diagnostic]:
 
 
 def _check_function(endpoint: Endpoint, handler: RegisteredFunction) -> Iterator[Diagnostic]:
-    if handler.target is not None:
-        return
-    parts = handler.function.split(".")
-    if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+    if handler.target is None and not is_dotted_path(handler.function):
         message = f"{brief(handler.function)} is no dotted path of a function"
         yield DOTTED_PATH.at(endpoint, "/handler/function", message, "Write it like rooms.handlers.book_room.")
 
@@ -138,7 +134,7 @@ def _check_error_map(endpoint: Endpoint, handler: ExternalService) -> Iterator[D
         yield NO_ERROR_MAP.at(endpoint, "/handler/error_map", message, "Map the statuses callers can act on.")
     for code, name in handler.error_map.items():
         pointer = f"/handler/error_map/{code}"
-        if _STATUS.fullmatch(code) is None:
+        if not is_upstream_status(code):
             yield ERROR_MAP.at(endpoint, pointer, f"{brief(code)} is no HTTP status code")
         if name not in endpoint.error_names:
             message = f"error_map leads to {brief(name)}, which is no declared error"
