@@ -3,7 +3,18 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from bespeak.conformance.check import Check, Outcome, Subject, Verdict, all_of, failed, faults, passed, skipped
+from bespeak.conformance.check import (
+    Check,
+    Outcome,
+    Subject,
+    Verdict,
+    accepted,
+    all_of,
+    failed,
+    faults,
+    passed,
+    skipped,
+)
 from bespeak.conformance.probe import Exchanged
 from bespeak.conformance.report import ITEMS, Report, Result
 
@@ -95,3 +106,9 @@ def test_many_faults_are_counted_not_listed() -> None:
 )
 def test_a_field_is_found_wherever_servers_put_it(body: bytes, expected: str | None) -> None:
     assert Exchanged("QUERY", "/", b"", 400, "", {}, body).field("reason") == expected
+
+
+def test_an_answer_about_who_asks_says_nothing_about_the_question() -> None:
+    turned_down = Exchanged("QUERY", "/x", b"", 401, "Unauthorized", {}, b"")
+    assert accepted(SEEN) == passed(SEEN)
+    assert accepted(turned_down).verdict is Verdict.SKIP

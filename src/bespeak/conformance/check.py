@@ -18,7 +18,7 @@ _LISTED: Final = 5
 class Verdict(StrEnum):
     """What a check found."""
 
-    PASS = "pass"  # noqa: S105
+    PASS = "pass"  # noqa: S105 - a verdict, no password
     WARN = "warn"
     """A SHOULD is not met, or the drafts leave room for the answer."""
     FAIL = "fail"
@@ -78,6 +78,11 @@ def skipped(note: str, *evidence: Exchanged) -> Outcome:
     return Outcome(Verdict.SKIP, note, evidence)
 
 
+def turned_down(seen: Exchanged) -> Outcome:
+    """The server did not look at the question, because of who asked."""
+    return skipped(f"the server turned the caller down with {seen.status}; give --agent-id", seen)
+
+
 def not_applicable(note: str) -> Outcome:
     """The question does not arise."""
     return Outcome(Verdict.NOT_APPLICABLE, note)
@@ -88,9 +93,14 @@ def expect(seen: Exchanged, *statuses: int) -> Outcome:
     if seen.status in statuses:
         return passed(seen)
     if seen.refuses_identity:
-        return skipped(f"the server turned the caller down with {seen.status}; give --agent-id", seen)
+        return turned_down(seen)
     wanted = " or ".join(f"{number} {REASONS[number]}" for number in statuses)
     return failed(f"answered {seen.status}, expected {wanted}", seen)
+
+
+def accepted(seen: Exchanged) -> Outcome:
+    """Any answer will do, unless it turns our identity down."""
+    return turned_down(seen) if seen.refuses_identity else passed(seen)
 
 
 def all_of(outcomes: Iterable[Outcome]) -> Outcome:

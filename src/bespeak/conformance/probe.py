@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.diagnostics.text import printable
+
 _SHOWN: Final = 240
 """Evidence is read by people; the whole answer can be had with `bespeak call`."""
 
@@ -75,11 +77,6 @@ class Exchanged:
 
 Send = Callable[[str, str, Mapping[str, str], bytes], Awaitable[Exchanged]]
 """Method, target, headers and body go out as they are; any answer comes back, a refusal too."""
-
-
-def printable(text: str) -> str:
-    """A text of the server's without what could steer a terminal."""
-    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def _short(body: bytes) -> str:

@@ -14,7 +14,7 @@ from bespeak.conformance.checks import (
     codes,
     endpoints,
     headers,
-    input,  # noqa: A004
+    input,  # noqa: A004 - item 10 is about input
     inventory,
     manifest,
     negotiation,
@@ -59,7 +59,7 @@ async def run_conformance(
     ca_file: str | Path | None = None,
     verify: bool = True,
     insecure: bool = False,
-    timeout: float = 10.0,  # noqa: ASYNC109
+    timeout: float = 10.0,  # noqa: ASYNC109 - the deadline of each request
 ) -> Report:
     """Put every check to the server at an agtp URI. `timeout` is for each request.
 

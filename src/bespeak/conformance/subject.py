@@ -86,7 +86,7 @@ class Subject:
         """One request in our own name."""
         return await self.send(method, target, body, agent_id=self.agent_id)
 
-    async def call(self, endpoint: Mapping[str, Any], input: Any = None, query: str = "") -> Exchanged:  # noqa: A002
+    async def call(self, endpoint: Mapping[str, Any], input: Any = None, query: str = "") -> Exchanged:  # noqa: A002 - the draft's word
         """A request to an endpoint with the authority it asks for, or the agent's own where ours is not believed."""
         target = concrete_path(endpoint) + (f"?{query}" if query else "")
         scopes = strings(endpoint.get("required_scopes")) or [PROBE_SCOPE]
@@ -113,10 +113,6 @@ class Subject:
     def method_policy(self) -> Mapping[str, Any]:
         """The method policy, or nothing."""
         return mapping(self.policies.get("methods"))
-
-    def bound(self) -> set[str]:
-        """The methods that some endpoint has."""
-        return {endpoint["method"] for endpoint in self.endpoints}
 
 
 def objects(value: Any) -> Iterator[Mapping[str, Any]]:

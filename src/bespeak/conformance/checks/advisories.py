@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bespeak.catalog.bundled import bundled_versions, load_bundled
-from bespeak.conformance.check import Check, Outcome, all_of, failed, not_applicable, passed, skipped, warned
+from bespeak.conformance.check import (
+    Check,
+    Outcome,
+    all_of,
+    failed,
+    not_applicable,
+    passed,
+    skipped,
+    turned_down,
+    warned,
+)
 from bespeak.conformance.subject import PROBE_FIELD, Subject, is_safe, mapping
 from bespeak.contract.deprecation import format_warning
 
@@ -37,7 +47,7 @@ async def _endpoint_warning(subject: Subject) -> Outcome:
         if warning == expected:
             found.append(passed(seen))
         elif warning is None and seen.refuses_identity:
-            found.append(skipped(f"the server turned the caller down with {seen.status}; give --agent-id", seen))
+            found.append(turned_down(seen))
         else:
             found.append(failed(f"AGTP-Endpoint-Warning is {warning!r}, expected {expected!r}", seen))
     return all_of(found) if found else skipped("no deprecated endpoint can be asked without harm")
@@ -73,7 +83,7 @@ async def _known_deprecated_verbs(subject: Subject) -> Outcome:
         if warning == verb.warning and seen.status != 459:
             found.append(passed(seen))
         elif seen.refuses_identity:
-            found.append(skipped(f"the server turned the caller down with {seen.status}; give --agent-id", seen))
+            found.append(turned_down(seen))
         else:
             # Another publisher's catalog may have the same version, so this is no proof.
             found.append(warned(f"the catalog {version} bespeak has says {verb.warning!r} of {verb.name}", seen))
