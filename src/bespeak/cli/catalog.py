@@ -9,8 +9,8 @@ from rich.text import Text
 
 from bespeak.catalog.bundled import DEFAULT_VERSION, open_catalog, versions_with
 from bespeak.catalog.catalog import Catalog, Verb
-from bespeak.cli.catalog_diff import catalog_diff, line, print_findings, print_lines
-from bespeak.cli.console import print_json
+from bespeak.cli.catalog_diff import catalog_diff
+from bespeak.cli.console import line, print_findings, print_json, print_lines
 
 _version_option = click.option(
     "--version",

@@ -11,9 +11,8 @@ from rich.text import Text
 
 from bespeak.catalog.bundled import open_catalog
 from bespeak.catalog.catalog import Verb
-from bespeak.cli.console import console, print_json
+from bespeak.cli.console import line, print_findings, print_json, print_lines
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
-from bespeak.diagnostics.text import printable
 from bespeak.evolution.catalog_diff import CatalogDiff, VerbChange, diff_catalogs
 from bespeak.evolution.deployment_scan import Conflict, scan_deployment
 from bespeak.source.span import Location
@@ -96,24 +95,6 @@ def _document(diff: CatalogDiff | None, conflicts: list[Conflict] | None, findin
         "breaking": any(conflict.breaking for conflict in conflicts or ()),
         "findings": findings,
     }
-
-
-def print_findings(findings: Iterable[Diagnostic]) -> None:
-    """Findings on the error stream, one line each."""
-    for finding in findings:
-        click.echo(printable(str(finding)), err=True)
-
-
-def print_lines(lines: Iterable[Text]) -> None:
-    """Styled lines: coloured in a terminal, plain text in a pipe, never cut or wrapped to a width."""
-    console().print(Text("\n").join(lines))
-
-
-def line(*parts: str | tuple[str, str]) -> Text:
-    """One line of texts and (text, style) pairs, without what could steer a terminal."""
-    return Text.assemble(
-        *(printable(part) if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts)
-    )
 
 
 def _diff_lines(diff: CatalogDiff) -> Iterator[Text]:

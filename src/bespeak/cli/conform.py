@@ -6,10 +6,9 @@ import asyncio
 from typing import Final
 
 import click
-import msgspec
-from rich.console import Console
 from rich.text import Text
 
+from bespeak.cli.console import console, print_json
 from bespeak.conformance.check import Verdict
 from bespeak.conformance.report import Report
 from bespeak.conformance.run import run_conformance
@@ -54,16 +53,16 @@ def conform(
         run_conformance(uri, agent_id=agent_id, tls=tls, ca_file=ca_file, insecure=insecure, timeout=timeout)
     )
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(report.to_json()), indent=2))
+        print_json(report.to_json())
     else:
         _print(report)
     context.exit(0 if report.conforms else 1)
 
 
 def _print(report: Report) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    out = console()
     for verdict, line in report.lines():
         text = Text(line)
         if verdict is not None:
             text.highlight_words([str(verdict)], _STYLES.get(verdict, _QUIET))
-        console.print(text)
+        out.print(text)

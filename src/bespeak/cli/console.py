@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import click
 import msgspec
 from rich.console import Console
 from rich.syntax import Syntax
+from rich.text import Text
+
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.text import printable
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -23,3 +28,21 @@ def print_json(value: Any) -> None:
         out.print(Syntax(text, "json", background_color="default", word_wrap=True))
     else:
         click.echo(text)
+
+
+def print_findings(findings: Iterable[Diagnostic]) -> None:
+    """Findings on the error stream, one line each."""
+    for finding in findings:
+        click.echo(printable(str(finding)), err=True)
+
+
+def print_lines(lines: Iterable[Text]) -> None:
+    """Styled lines: coloured in a terminal, plain text in a pipe, never cut or wrapped to a width."""
+    console().print(Text("\n").join(lines))
+
+
+def line(*parts: str | tuple[str, str]) -> Text:
+    """One line of texts and (text, style) pairs, without what could steer a terminal."""
+    return Text.assemble(
+        *(printable(part) if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts)
+    )

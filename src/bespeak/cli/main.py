@@ -10,8 +10,6 @@ from typing import Final, NamedTuple, NoReturn
 import click
 
 EXIT_GOOD: Final = 0
-EXIT_REFUSED: Final = 1
-"""Findings, or a refusal by a server."""
 EXIT_UNUSABLE: Final = 2
 """Usage, configuration or internal error."""
 
