@@ -56,7 +56,7 @@ def parse_agent(text: str, file: str) -> tuple[Agent | None, list[Diagnostic]]:
         name=root.need_text("name"),
         description=root.text("description") or "",
         status=_read_status(root),
-        scopes=_read_scopes(requires if requires and requires.has("scopes") else root, requires),
+        scopes=_read_scopes(root, requires),
         methods=requires.texts("methods") if requires and requires.has("methods") else root.texts("methods"),
         wildcards=bool(requires and requires.boolean("wildcards")) or root.boolean("wildcards") or False,
         document=root.data,
@@ -78,9 +78,12 @@ def _read_status(root: Table) -> str:
     return status
 
 
-def _read_scopes(holder: Table, requires: Table | None) -> tuple[str, ...]:
+def _read_scopes(root: Table, requires: Table | None) -> tuple[str, ...]:
     """The granted scopes: `requires.scopes` where there are any, else `scopes_accepted`."""
-    key = "scopes" if holder is requires else "scopes_accepted"
+    if requires is not None and requires.has("scopes"):
+        holder, key = requires, "scopes"
+    else:
+        holder, key = root, "scopes_accepted"
     granted: list[str] = []
     for token in holder.texts(key):
         if is_scope_token(token):

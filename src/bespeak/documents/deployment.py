@@ -13,7 +13,7 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.diagnostics.brief import brief
-from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.documents.agent_json import read_agent
 from bespeak.documents.endpoint_toml import endpoint_of
 from bespeak.documents.folder import is_folder, is_same, is_there, list_files, list_tree
@@ -98,16 +98,16 @@ def _read_rest(
 ) -> tuple[Deployment, list[Diagnostic]]:
     if server.identity is None and server.app is None:
         message = f"no server_id is given, so that {_ASSUMED.server_id!r} is assumed"
-        help_ = f"Write [server] with server_id, operator and contact into {CONFIGURATIONS[0]}."
-        findings.append(Diagnostic("Y820", "warning", message, Location(str(configuration)), help=help_))
+        advice = f"Write [server] with server_id, operator and contact into {CONFIGURATIONS[0]}."
+        findings.append(Diagnostic("Y820", "warning", message, Location(str(configuration)), help=advice))
     folder = server.endpoints or root / ENDPOINTS
     endpoints = _read_endpoints(root, folder, server, findings)
     agents = _read_agents(server.agents.directory, root / AGENTS, findings)
     recipes = _read_recipes(server.recipes, (root / RECIPES, folder / RECIPES), findings)
-    if not endpoints and server.app is None and not any(finding.severity == "error" for finding in findings):
+    if not endpoints and server.app is None and not has_errors(findings):
         message = "there is neither an endpoint file nor an app, so that only the built-in methods are served"
-        help_ = f"Put endpoint files into {folder}."
-        findings.append(Diagnostic("D113", "warning", message, Location(str(root)), help=help_))
+        advice = f"Put endpoint files into {folder}."
+        findings.append(Diagnostic("D113", "warning", message, Location(str(root)), help=advice))
     deployment = Deployment(root=root, server=server, endpoints=endpoints, recipes=recipes, agents=agents)
     return deployment, findings
 

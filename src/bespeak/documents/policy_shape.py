@@ -8,22 +8,22 @@ from bespeak.contract.policy import LEGACY_VERBS, MethodPolicy, Policies, Redire
 from bespeak.diagnostics.brief import brief
 from bespeak.documents.table import Table
 
-_NO_POLICIES: Final = Policies()
+_DEFAULTS: Final = Policies()
 
 
 def read_policies(block: Table) -> Policies:
     """The toggles and the method policy; what is not given keeps the draft's default."""
     methods = block.table("methods")
     return Policies(
-        wildcards_accepted=_toggle(block, "wildcards_accepted", _NO_POLICIES.wildcards_accepted),
-        anonymous_discovery=_toggle(block, "anonymous_discovery", _NO_POLICIES.anonymous_discovery),
+        wildcards_accepted=_toggle(block, "wildcards_accepted", _DEFAULTS.wildcards_accepted),
+        anonymous_discovery=_toggle(block, "anonymous_discovery", _DEFAULTS.anonymous_discovery),
         scope_required_for_invocation=_toggle(
-            block, "scope_required_for_invocation", _NO_POLICIES.scope_required_for_invocation
+            block, "scope_required_for_invocation", _DEFAULTS.scope_required_for_invocation
         ),
-        synthesis_enabled=_toggle(block, "synthesis_enabled", _NO_POLICIES.synthesis_enabled),
-        max_synthesis_depth=block.count("max_synthesis_depth") or _NO_POLICIES.max_synthesis_depth,
-        strict_output=_toggle(block, "strict_output", _NO_POLICIES.strict_output),
-        methods=_read_methods(methods) if methods else _NO_POLICIES.methods,
+        synthesis_enabled=_toggle(block, "synthesis_enabled", _DEFAULTS.synthesis_enabled),
+        max_synthesis_depth=block.count("max_synthesis_depth") or _DEFAULTS.max_synthesis_depth,
+        strict_output=_toggle(block, "strict_output", _DEFAULTS.strict_output),
+        methods=_read_methods(methods) if methods else _DEFAULTS.methods,
     )
 
 
@@ -56,11 +56,11 @@ def _names(block: Table, key: str) -> tuple[str, ...]:
 
 def _read_allow(block: Table) -> Literal["*"] | tuple[str, ...]:
     value = block.value("allow")
-    if value is None or value == "*":
-        return "*"
-    if not isinstance(value, list):
+    if isinstance(value, list):
+        return _names(block, "allow")
+    if value not in (None, "*"):
         block.wrong("allow", 'an array of methods or "*"', value)
-    return _names(block, "allow") if isinstance(value, list) else "*"
+    return "*"
 
 
 def _read_legacy(block: Table) -> tuple[str, ...]:

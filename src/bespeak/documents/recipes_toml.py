@@ -76,19 +76,19 @@ def _read_pattern(block: Table | None) -> dict[str, Any]:
 
 def _read_step(step: Table) -> RecipeStep:
     parameters = step.table("parameters")
-    inputs: dict[str, Any] = {}
-    for name in parameters.data if parameters else ():
-        source = parameters.table(name) if parameters else None
-        if source is not None:
-            inputs[name] = _read_source(source)
     read = RecipeStep(
         method=step.need_text("method").upper(),
         path=step.text("path"),
-        input=inputs,
+        input=_read_parameters(parameters) if parameters else {},
         output=step.text("capture_as"),
     )
     step.finish()
     return read
+
+
+def _read_parameters(block: Table) -> dict[str, Any]:
+    sources = {name: block.table(name) for name in block.data}
+    return {name: _read_source(source) for name, source in sources.items() if source is not None}
 
 
 def _read_source(source: Table) -> dict[str, Any]:
