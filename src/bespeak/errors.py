@@ -25,7 +25,7 @@ class ConfigError(BespeakError):
 
 
 class ContractError(BespeakError):
-    """A contract is not valid. `findings` holds one rendered line for each thing that is wrong."""
+    """A contract is not valid. `findings` holds one Diagnostic for each thing that is wrong."""
 
     def __init__(self, message: str, findings: Sequence[object] = ()) -> None:
         self.message = message
