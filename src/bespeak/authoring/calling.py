@@ -26,7 +26,7 @@ from bespeak.exchange.context import Context
 from bespeak.schema.violation import Violation, shorten
 from bespeak.source.pointer import pointer
 
-Call = Callable[[dict[str, Any], Context], Any]
+HandlerCall = Callable[[dict[str, Any], Context], Any]
 """`(validated input, context) -> output`, or a coroutine of it."""
 
 _PLACE: Final = re.compile(r"(.*) - at `\$(.*)`", re.DOTALL)
@@ -41,7 +41,7 @@ class ConversionError(BespeakError):
         super().__init__("; ".join(f"{violation.pointer}: {violation.message}" for violation in violations))
 
 
-def plan_call(function: Callable[..., Any], input_schema: Mapping[str, Any]) -> Call:
+def plan_call(function: Callable[..., Any], input_schema: Mapping[str, Any]) -> HandlerCall:
     """How to call a function with inputs of a schema. Raises ContractError when the two do not fit."""
     properties: Mapping[str, Any] = input_schema.get("properties", {})
     try:
@@ -63,13 +63,13 @@ def _takes_whole_input(signature: Signature, properties: Mapping[str, Any]) -> b
     return only.name not in properties and kind in (MISSING, Any, dict, Mapping, MutableMapping)
 
 
-def _call_with_context(function: Callable[..., Any], context: Parameter) -> Call:
+def _call_with_context(function: Callable[..., Any], context: Parameter) -> HandlerCall:
     if context.keyword_only:
         return lambda _, context_: function(**{context.name: context_})
     return lambda _, context_: function(context_)
 
 
-def _call_with_input(function: Callable[..., Any], signature: Signature) -> Call:
+def _call_with_input(function: Callable[..., Any], signature: Signature) -> HandlerCall:
     name = signature.parameters[0].name
     if signature.context is not None:
         context_name = signature.context.name
@@ -113,7 +113,7 @@ def _converted_default(parameter: Parameter, default: Any) -> Any:
         ) from None
 
 
-def _call_by_name(function: Callable[..., Any], signature: Signature) -> Call:
+def _call_by_name(function: Callable[..., Any], signature: Signature) -> HandlerCall:
     convert = _converter(signature)
     context = signature.context
     passed = signature.parameters if context is None else (*signature.parameters, context)
@@ -134,7 +134,7 @@ def _call_by_name(function: Callable[..., Any], signature: Signature) -> Call:
 
 def _call_with_keywords(
     function: Callable[..., Any], convert: Callable[[dict[str, Any]], msgspec.Struct], signature: Signature
-) -> Call:
+) -> HandlerCall:
     known = frozenset(parameter.name for parameter in signature.parameters)
     context_name = signature.context.name if signature.context else None
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from bespeak.authoring.calling import HandlerCall
 from bespeak.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition, ExternalService, RegisteredFunction
@@ -21,7 +22,7 @@ from bespeak.projections.agtp_manifest import API_VERSION
 from bespeak.runtime.advisories import endpoint_advisories
 from bespeak.runtime.bindings.function import bind_function
 from bespeak.runtime.registry import Registry
-from bespeak.runtime.route import Call, Route, plan_coercions
+from bespeak.runtime.route import Route, plan_coercions
 from bespeak.schema.compile import SchemaFault, Validator, compile_schema
 
 
@@ -122,7 +123,7 @@ def _register(registry: Registry, endpoint: Endpoint, environment: Mapping[str, 
 
 def _bind(
     registry: Registry, endpoint: Endpoint, environment: Mapping[str, str]
-) -> tuple[Call | None, list[Diagnostic]]:
+) -> tuple[HandlerCall | None, list[Diagnostic]]:
     match endpoint.handler:
         case RegisteredFunction() as handler:
             bound = bind_function(endpoint, handler)

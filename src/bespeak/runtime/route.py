@@ -6,13 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bespeak.authoring.calling import HandlerCall
 from bespeak.contract.endpoint import Endpoint
-from bespeak.exchange.context import Context
 from bespeak.exchange.headers import HeaderBlock
 from bespeak.schema.compile import Validator
-
-Call = Callable[[dict[str, Any], Context], Any]
-"""`(validated input, context) -> output`, or a coroutine of it, or a Refused or Answer value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -20,7 +17,8 @@ class Route:
     """One endpoint with its compiled schemas, its bound handler and its constant headers."""
 
     endpoint: Endpoint
-    call: Call
+    call: HandlerCall
+    """Its output may also be a Refused or, of a built-in method, an Answer or an Envelope."""
     input: Validator
     output: Validator
     block: HeaderBlock

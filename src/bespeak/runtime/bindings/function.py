@@ -7,17 +7,16 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from bespeak.authoring.calling import plan_call
+from bespeak.authoring.calling import HandlerCall, plan_call
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ContractError
 from bespeak.exchange.context import Context
 from bespeak.lint.rules.handler import NOT_IMPORTABLE, SIGNATURE
-from bespeak.runtime.route import Call
 
 
-def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> Call | Diagnostic:
+def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCall | Diagnostic:
     """The call of an endpoint's function, or why there is none. Imports the module: registration is the time."""
     function = handler.target or resolve_function(handler.function)
     if isinstance(function, str):
@@ -34,7 +33,7 @@ def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> Call | Dia
     return _in_thread(plan) if handler.blocking else plan
 
 
-def _in_thread(call: Call) -> Call:
+def _in_thread(call: HandlerCall) -> HandlerCall:
     async def run(values: dict[str, Any], context: Context) -> Any:
         return await asyncio.to_thread(call, values, context)
 
