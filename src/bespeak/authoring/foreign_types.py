@@ -9,7 +9,7 @@ Side = Literal["validation", "serialization"]
 
 
 class SelfDescribing(Protocol):
-    """The three class methods this package needs of a pydantic model."""
+    """The three methods needed of a pydantic model."""
 
     @classmethod
     def model_json_schema(cls, *, ref_template: str, mode: Side) -> dict[str, Any]: ...
@@ -30,3 +30,11 @@ def validate_foreign(kind: type, value: Any) -> Any:
     if describes_itself(kind):
         return kind.model_validate(value)
     raise NotImplementedError(f"{kind.__name__} cannot be read from JSON")
+
+
+def dump_foreign(value: Any) -> dict[str, Any]:
+    """A value of a self-describing type as JSON data: the `enc_hook` of msgspec."""
+    if describes_itself(type(value)):
+        dumped: dict[str, Any] = value.model_dump(mode="json")
+        return dumped
+    raise TypeError(f"a handler returned {type(value).__name__}, which is no JSON value")

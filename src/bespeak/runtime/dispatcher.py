@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from itertools import count
 from types import CoroutineType
 from typing import Any, Final
@@ -13,6 +13,7 @@ import msgspec
 
 from bespeak import status
 from bespeak.authoring.calling import ConversionError
+from bespeak.authoring.foreign_types import dump_foreign
 from bespeak.contract.refusal import Refusal
 from bespeak.exchange.context import Context
 from bespeak.exchange.headers import MEDIA_AGTP, REQUEST_ID, TASK_ID
@@ -76,12 +77,13 @@ class Dispatcher:
         if isinstance(result, Refused):
             return self._refuse(call, result)
         if isinstance(result, Answer):
-            block = self._registry.block if result.status == status.NOT_MODIFIED else None
-            block = block or self._registry.block.plus(("Content-Type", result.content_type))
+            block = self._registry.block
+            if result.status != status.NOT_MODIFIED:
+                block = block.plus(("Content-Type", result.content_type))
             return Response(result.status, result.body, block, self._headers(call) + result.headers)
         if isinstance(result, Envelope):
             return Response(result.status, _envelope(call, result), route.block, self._headers(call))
-        output = {} if result is None else msgspec.to_builtins(result, str_keys=True, enc_hook=_foreign)
+        output = {} if result is None else msgspec.to_builtins(result, str_keys=True, enc_hook=dump_foreign)
         if not route.output.is_valid(output):
             return self._refuse(call, _broken_output(route, output))
         return Response(status.OK, _encode(output), route.block, self._headers(call))
@@ -100,13 +102,11 @@ class Dispatcher:
     def _headers(self, call: Call) -> tuple[tuple[str, str], ...]:
         request = call.request
         given = request.headers
-        found: tuple[tuple[str, str], ...] = (("Response-ID", f"resp-{next(self._ids):012x}"),)
+        found = self._opening(request.connection)
         if TASK_ID in given:
             found += (("Task-ID", given[TASK_ID]),)
         if REQUEST_ID in given:
             found += (("Request-ID", given[REQUEST_ID]),)
-        if not request.connection.answered:
-            found += (self._introduction,)
         if call.route is None or call.method != request.method:
             found += catalog_warning(self._registry.catalog, call)
         return found
@@ -114,10 +114,12 @@ class Dispatcher:
     def malformed(self, fault: Malformed, connection: Connection) -> Response:
         """Answer bytes that were no request."""
         body = {"status": fault.status, "error": {"code": fault.code, "message": fault.message}}
-        headers: tuple[tuple[str, str], ...] = (("Response-ID", f"resp-{next(self._ids):012x}"),)
-        if not connection.answered:
-            headers += (self._introduction,)
-        return Response(fault.status, _encode(body), self._error_block, headers)
+        return Response(fault.status, _encode(body), self._error_block, self._opening(connection))
+
+    def _opening(self, connection: Connection) -> tuple[tuple[str, str], ...]:
+        """The headers of every response, and on the first of a connection what this server is able to do."""
+        named = ("Response-ID", f"resp-{next(self._ids):012x}")
+        return (named,) if connection.answered else (named, self._introduction)
 
     def _explain(self, call: Call, route: Route, error: Exception) -> Refused:
         """What the agent learns of an exception: a declared error by its name, anything else by nothing."""
@@ -161,12 +163,3 @@ def _broken_output(route: Route, output: object) -> Refused:
         f"The handler of {route.endpoint} returned something its contract does not allow; nothing of it is shown.",
         {"violations": len(violations)},
     )
-
-
-def _foreign(value: Any) -> Mapping[str, Any]:
-    """Objects msgspec does not know: pydantic models say themselves what they are in JSON."""
-    dump = getattr(value, "model_dump", None)
-    if dump is None:
-        raise TypeError(f"a handler returned {type(value).__name__}, which is no JSON value")
-    dumped: Mapping[str, Any] = dump(mode="json")
-    return dumped
