@@ -23,8 +23,8 @@ Gate = Callable[[Call], Refused | None]
 
 GATES: Final[tuple[Gate, ...]] = (
     identity_gate,  # 400 · 401 · 262 · 410 · 501 · 503
-    vocabulary_gate,  # 459
-    path_gate,  # 460
+    vocabulary_gate,  # 459 · 454
+    path_gate,  # 460 · 454
     policy_gate,  # redirects · 405
     route_gate,  # 404 · 405 · 262
     scope_gate,  # 455 · 262

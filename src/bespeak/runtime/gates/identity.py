@@ -1,4 +1,4 @@
-"""401 and 262: who calls, and with which authority."""
+"""400, 401, 262, 410, 501 and 503: who calls, and with which authority."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""460: the path breaks the path grammar."""
+"""460, or 454 by AGIS: the path breaks the path grammar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""459: the method is not in the catalog. Legacy verbs become AGTP methods here, where opted in."""
+"""459, or 454 by AGIS: the method is not in the catalog. Legacy verbs become AGTP methods here, where opted in."""
 
 from __future__ import annotations
 
