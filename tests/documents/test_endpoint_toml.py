@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +13,7 @@ from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import ExternalService, RegisteredFunction
 from bespeak.contract.semantic import Semantic, StateTransition
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.endpoint_toml import parse_endpoint, read_endpoint
+from bespeak.documents.endpoint_toml import parse_endpoint
 from bespeak.source.span import Location
 
 HEAD = """\
@@ -420,27 +418,6 @@ def test_text_that_is_not_toml_is_one_finding_with_its_place() -> None:
 @pytest.mark.parametrize("text", ["", "endpoint = 1", "[[endpoint]]", "[other]\na = 1"])
 def test_a_file_without_an_endpoint_table_is_refused(text: str) -> None:
     assert wrong(text)[0].rule in {"D103", "D104"}
-
-
-def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "x.toml"
-    file.write_bytes(b"\xef\xbb\xbf" + WHOLE.encode())
-    assert read_endpoint(file)[1] == []
-
-
-@pytest.mark.parametrize("content", [b"\xff\xfe", b"a = 1\n" * 200_000])
-def test_a_file_that_is_no_text_or_too_long_is_a_finding(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "x.toml"
-    file.write_bytes(content)
-    endpoint, (finding,) = read_endpoint(file)
-    assert endpoint is None
-    assert finding.rule == "D101"
-
-
-def test_what_is_no_file_is_a_finding(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.toml")
-    for path in (tmp_path / "none.toml", tmp_path, tmp_path / "pipe.toml", Path("a\0b.toml"), Path("/dev/zero")):
-        assert [finding.rule for finding in read_endpoint(path)[1]] == ["D101"], path
 
 
 def test_thousands_of_mistakes_are_cut_short() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 from bespeak.contract.endpoint import Endpoint
@@ -18,16 +17,10 @@ from bespeak.documents.endpoint_shape import (
 )
 from bespeak.documents.handler_shape import read_handler
 from bespeak.documents.table import Table
-from bespeak.documents.text_file import read_text, toml_table
+from bespeak.documents.text_file import toml_table
 from bespeak.source.span import Location
 
 _Part = TypeVar("_Part")
-
-
-def read_endpoint(path: Path) -> tuple[Endpoint | None, list[Diagnostic]]:
-    """The endpoint in a file, and everything that is wrong with it."""
-    text = read_text(path)
-    return (None, [text]) if isinstance(text, Diagnostic) else parse_endpoint(text, str(path))
 
 
 def parse_endpoint(text: str, file: str) -> tuple[Endpoint | None, list[Diagnostic]]:

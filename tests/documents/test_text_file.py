@@ -1,0 +1,34 @@
+"""The files of a deployment: what can be read as text, and what is said of the rest."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.text_file import read_text
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + b"k = 1\n")
+    assert read_text(file) == "k = 1\n"
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"a = 1\n" * 200_000])
+def test_a_file_that_is_no_text_or_too_long_is_a_finding(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "x.toml"
+    file.write_bytes(content)
+    finding = read_text(file)
+    assert isinstance(finding, Diagnostic)
+    assert finding.rule == "D101"
+
+
+def test_what_is_no_file_is_a_finding(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    for path in (tmp_path / "none.toml", tmp_path, tmp_path / "pipe.toml", Path("a\0b.toml"), Path("/dev/zero")):
+        finding = read_text(path)
+        assert isinstance(finding, Diagnostic), path
+        assert finding.rule == "D101"
