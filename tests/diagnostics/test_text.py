@@ -8,17 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.diagnostics.text import concise, from_disk, full, printable, summary
+from bespeak.diagnostics.text import from_disk, full, printable
 from bespeak.source.span import Location
 
 WRONG = Diagnostic("D104", "error", "`a` is an integer", Location("x.toml", 2, 5), "/a", "Write a string.")
-ODD = Diagnostic("D105", "warning", "`b` is not a known key", Location("y.toml"))
-
-
-def test_concise_text_is_one_line_for_each_finding() -> None:
-    assert concise([WRONG, ODD]) == (
-        "x.toml:2:5: error[D104] `a` is an integer\ny.toml: warning[D105] `b` is not a known key"
-    )
 
 
 def test_full_text_shows_the_line_a_caret_and_the_advice() -> None:
@@ -49,11 +42,14 @@ def test_tabs_keep_the_caret_below_its_place() -> None:
     assert shown[caret.index("^")] == "Z"
 
 
-def test_files_are_read_from_disk_once(tmp_path: Path) -> None:
+def test_a_file_is_read_once_and_from_disk_where_no_source_is_given(tmp_path: Path) -> None:
     file = tmp_path / "x.toml"
     file.write_text("k = 1\n")
-    text = full([Diagnostic("D104", "error", "wrong", Location(str(file), 1, 1))] * 2)
-    assert text.count("k = 1") == 2
+    findings = [Diagnostic("D104", "error", "wrong", Location(str(file), 1, 1))] * 2
+    asked: list[str] = []
+    assert full(findings, lambda name: asked.append(name) or from_disk(name)) == full(findings)
+    assert asked == [str(file)]
+    assert full(findings).count("k = 1") == 2
 
 
 def test_a_folder_or_a_missing_file_has_no_text(tmp_path: Path) -> None:
@@ -62,18 +58,12 @@ def test_a_folder_or_a_missing_file_has_no_text(tmp_path: Path) -> None:
     assert from_disk("a\0b") is None
 
 
-def test_a_summary_counts_by_severity() -> None:
-    assert summary([WRONG, WRONG, ODD]) == "2 errors, 1 warning"
-    assert summary([Diagnostic("D118", "info", "x")]) == "1 info"
-    assert summary([]) == "no findings"
-
-
 @given(st.text(), st.text(), st.integers(0, 5), st.integers(0, 300))
 def test_nothing_in_a_file_reaches_the_terminal_as_a_control_character(
     text: str, message: str, line: int, column: int
 ) -> None:
     finding = Diagnostic("D104", "error", message, Location("x\x1b[0m", line, column), help=message)
-    shown = full([finding], lambda _: text) + concise([finding])
+    shown = full([finding], lambda _: text)
     assert all(char.isprintable() or char == "\n" for char in shown)
 
 

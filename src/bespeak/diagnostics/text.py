@@ -1,26 +1,19 @@
-"""Findings as plain text for people: one line each, or with the line of the file they are about."""
+"""Findings as plain text for people, each with the line of the file it is about."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from bespeak.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.source.span import Location
 
 Source = Callable[[str], str | None]
 """Gives the text of a file, or None when it cannot be read."""
 
-_SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 _WIDTH: Final = 100
 _LARGEST: Final = 1 << 20
-
-
-def concise(findings: Iterable[Diagnostic]) -> str:
-    """One line for each finding: `file:line:column: severity[RULE] message`."""
-    return "\n".join(_headline(finding) for finding in findings)
 
 
 def full(findings: Iterable[Diagnostic], source: Source | None = None) -> str:
@@ -39,17 +32,6 @@ def full(findings: Iterable[Diagnostic], source: Source | None = None) -> str:
             lines.append(f"  help: {printable(finding.help)}")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
-
-
-def summary(findings: Iterable[Diagnostic]) -> str:
-    """`2 errors, 1 warning`, or `no findings`."""
-    counts = Counter(finding.severity for finding in findings)
-    parts = [
-        f"{counts[severity]} {severity}{'s' if counts[severity] != 1 else ''}"
-        for severity in _SEVERITIES
-        if counts[severity]
-    ]
-    return ", ".join(parts) or "no findings"
 
 
 def printable(text: str) -> str:
