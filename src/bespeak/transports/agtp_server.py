@@ -14,7 +14,7 @@ from bespeak.errors import ConfigError
 from bespeak.exchange.handler import Handler
 from bespeak.exchange.messages import Connection, Malformed
 from bespeak.transports.agtp_connection import AgtpConnection, ServerState
-from bespeak.transports.timeouts import Timeouts
+from bespeak.transports.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from bespeak.transports.translation import to_bytes
 from bespeak.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -29,8 +29,6 @@ ABORT_PATIENCE: Final = 1.0
 """Seconds for a cancelled request to end; one that refuses to is left behind."""
 SHUTDOWN_TIMEOUT: Final = 5.0
 """Seconds for a TLS peer to say goodbye."""
-
-DEFAULT_TIMEOUTS: Final = Timeouts()
 
 
 class AgtpServer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 
@@ -24,3 +26,6 @@ class Timeouts(msgspec.Struct, frozen=True):
     def period(self) -> float:
         """How often the deadlines are looked at."""
         return min(1.0, min(self.idle, self.read, self.write, self.linger) / 4)
+
+
+DEFAULT_TIMEOUTS: Final = Timeouts()
