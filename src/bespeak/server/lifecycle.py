@@ -6,7 +6,7 @@ import asyncio
 import gc
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from bespeak.server.assembly import Assembled
@@ -40,7 +40,6 @@ async def serve(
     )
     addresses = await server.start(settings.address.host, settings.address.port, ssl=context, reuse_port=reuse_port)
     # What exists now lives as long as the process: the collector need not look at it again.
-    gc.collect()
     gc.freeze()
     ready(*addresses[0])
     try:
@@ -58,7 +57,7 @@ def _stop_on_signals() -> asyncio.Event:
     return stop
 
 
-def run(main: Any) -> None:
+def run(main: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine on the fastest loop this platform has."""
     if sys.platform == "win32":
         asyncio.run(main)
