@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from bespeak.catalog import bundled
-from bespeak.catalog.bundled import DEFAULT_VERSION, bundled_versions, load_bundled, open_catalog, versions_with
+from bespeak.catalog.bundled import bundled_versions, load_bundled, open_catalog, versions_with
 from bespeak.catalog.document import parse_catalog
 from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS
 from bespeak.contract.semantic import CAPABILITIES
+from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.errors import ContractError
 from bespeak.grammar.method_syntax import is_method_name
 
@@ -62,7 +63,7 @@ every_version = pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
 
 def test_two_versions_come_with_bespeak_and_the_newer_is_the_default() -> None:
     assert bundled_versions() == ("1.0.0", "1.1.0")
-    assert load_bundled().version == DEFAULT_VERSION == "1.1.0"
+    assert load_bundled().version == DEFAULT_CATALOG == "1.1.0"
 
 
 @every_version

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 import trustme
 
-from bespeak.catalog.bundled import DEFAULT_VERSION, load_bundled
+from bespeak.catalog.bundled import load_bundled
 from bespeak.client.errors import UnreachableError
 from bespeak.conformance.check import Verdict
 from bespeak.conformance.report import ITEMS, Report
 from bespeak.conformance.run import CHECKS, run_conformance
 from bespeak.conformance.subject import PROBE_AGENT, PROBE_FIELD
+from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.errors import ConfigError
 
 pytestmark = pytest.mark.anyio
@@ -271,7 +272,7 @@ async def test_wildcards_without_consent_are_checked_where_accepted(mini: Any) -
 
 
 async def test_verbs_that_a_known_catalog_deprecates_are_asked_for_their_warning(mini: Any) -> None:
-    _manifest(catalog_version=DEFAULT_VERSION)(mini)
+    _manifest(catalog_version=DEFAULT_CATALOG)(mini)
     deprecated = {verb.name: verb.warning for verb in load_bundled().verbs.values() if verb.warning}
     assert deprecated
     _spoil(lambda ask, _: ask.method in deprecated, status=404)(mini)

@@ -8,14 +8,14 @@ from typing import Any, Final, TypeVar
 
 from bespeak.authoring.reading import Reading, locate, read_handler
 from bespeak.authoring.signature import function_name
-from bespeak.catalog.bundled import DEFAULT_VERSION, open_catalog
+from bespeak.catalog.bundled import open_catalog
 from bespeak.catalog.catalog import Catalog
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.policy import Policies, Redirect
 from bespeak.contract.semantic import Impact, Semantic, StateTransition
-from bespeak.contract.service import Resource, ServerIdentity, Service
+from bespeak.contract.service import DEFAULT_CATALOG, Resource, ServerIdentity, Service
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.errors import ContractError
 from bespeak.lint.registration import check_endpoint, effective_policies
@@ -42,7 +42,7 @@ class App:
         operator: str,
         contact: str,
         domain: str | None = None,
-        catalog: str = DEFAULT_VERSION,
+        catalog: str = DEFAULT_CATALOG,
         policies: Policies | None = None,
     ) -> None:
         """`catalog` is a bundled version or the path of a catalog document; `policies` default to the draft's."""

@@ -9,11 +9,10 @@ from typing import Final
 from bespeak.catalog.catalog import Catalog
 from bespeak.catalog.document import UNREADABLE, parse_catalog
 from bespeak.catalog.version import parse_version
+from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ContractError
 from bespeak.source.span import Location
-
-DEFAULT_VERSION: Final = "1.1.0"
 
 _DATA: Final = Path(__file__).with_name("data")
 
@@ -29,7 +28,7 @@ def bundled_versions() -> tuple[str, ...]:
 
 
 @cache
-def load_bundled(version: str = DEFAULT_VERSION) -> Catalog:
+def load_bundled(version: str = DEFAULT_CATALOG) -> Catalog:
     """A bundled catalog, read once. Raises ContractError for a version that does not come with bespeak."""
     if version not in bundled_versions():
         raise ContractError(f"no catalog {version!r} comes with bespeak; there are {', '.join(bundled_versions())}")

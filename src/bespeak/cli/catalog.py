@@ -7,15 +7,16 @@ from collections.abc import Iterator
 import click
 from rich.text import Text
 
-from bespeak.catalog.bundled import DEFAULT_VERSION, open_catalog, versions_with
+from bespeak.catalog.bundled import open_catalog, versions_with
 from bespeak.catalog.catalog import Catalog, Verb
 from bespeak.cli.catalog_diff import catalog_diff
 from bespeak.cli.console import line, print_findings, print_json, print_lines
+from bespeak.contract.service import DEFAULT_CATALOG
 
 _version_option = click.option(
     "--version",
     "reference",
-    default=DEFAULT_VERSION,
+    default=DEFAULT_CATALOG,
     show_default=True,
     help="A bundled version or the path of a catalog document.",
 )

@@ -12,7 +12,7 @@ import msgspec
 from joserfc.jwk import OKPKey
 
 from bespeak import status
-from bespeak.catalog.bundled import DEFAULT_VERSION, bundled_versions
+from bespeak.catalog.bundled import bundled_versions
 from bespeak.catalog.version import common_version
 from bespeak.client.errors import IdentityMismatchError, NoCommonCatalogError, error_of
 from bespeak.client.inventory import InventoryEntry, parse_inventory
@@ -20,6 +20,7 @@ from bespeak.client.locator import Locator
 from bespeak.client.reply import Reply
 from bespeak.client.retry import Idempotency
 from bespeak.client.sender import Sender
+from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.documents.manifest_json import ManifestDocument, parse_manifest
 from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.exchange.headers import MEDIA_AGTP, MEDIA_IDENTITY
@@ -152,7 +153,7 @@ class ServiceClient:
             )
         self.signature = verdict
         offered = manifest.catalog_versions_supported or (manifest.catalog_version,)
-        self.catalog_version = common_version(DEFAULT_VERSION, bundled_versions(), offered)
+        self.catalog_version = common_version(DEFAULT_CATALOG, bundled_versions(), offered)
         self._idempotency = Idempotency(
             (endpoint.method, endpoint.path, endpoint.semantic.is_idempotent) for endpoint in manifest.endpoints
         )

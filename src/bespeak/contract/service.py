@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
+
+DEFAULT_CATALOG: Final = "1.1.0"
+"""The version of the method catalog a service uses unless it names another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +46,7 @@ class Service:
     identity: ServerIdentity
     endpoints: tuple[Endpoint, ...] = ()
     policies: Policies = field(default_factory=Policies)
-    catalog: str = "1.1.0"
+    catalog: str = DEFAULT_CATALOG
     """Version of a bundled catalog, or the path of a catalog document (AGTP-API 4.9)."""
     recipes: tuple[Recipe, ...] = ()
     agents: tuple[Agent, ...] = ()
