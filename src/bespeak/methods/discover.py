@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
 from bespeak import status
 from bespeak.exchange.context import Context
 from bespeak.exchange.refusal import Refused
 from bespeak.methods.publication import Publication
+from bespeak.methods.relevance import as_text
 from bespeak.runtime.answer import Answer, Envelope
 
 _DEFAULT_RESULTS = 20
@@ -33,9 +32,8 @@ def discover(publication: Publication) -> Callable[[Context], Answer | Envelope 
                 "send no Agent-ID, or target 'manifest', for the manifest of this server.",
                 {"missing": ["criteria"]},
             )
-        need = criteria if isinstance(criteria, str) else msgspec.json.encode(criteria).decode()
         limit = context.input.get("max_results", _DEFAULT_RESULTS)
-        return Envelope({"candidates": publication.candidates.find(need, limit)})
+        return Envelope({"candidates": publication.candidates.find(as_text(criteria), limit)})
 
     return answer
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from bespeak import status
 from bespeak.exchange.context import Context
 from bespeak.exchange.refusal import Refused
 from bespeak.methods.publication import Publication
+from bespeak.methods.relevance import as_text
 
 _SIMILAR = 3
 
@@ -22,7 +21,7 @@ def propose(publication: Publication) -> Callable[[Context], Refused]:
         explanation = "This server does not negotiate endpoints: its policy says synthesis_enabled is false."
         details: dict[str, Any] = {"reason": "synthesis-disabled", "explanation": explanation}
         # AGTP-API 10.2, step 5b: entries of the manifest that serve a similar purpose.
-        found = publication.candidates.find(msgspec.json.encode(context.input).decode(), _SIMILAR)
+        found = publication.candidates.find(as_text(context.input), _SIMILAR)
         similar = [entry for entry in found if entry["kind"] == "endpoint"]
         if similar:
             details["similar_endpoints"] = similar

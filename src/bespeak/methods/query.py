@@ -7,14 +7,12 @@ from collections.abc import Callable, Coroutine, Mapping
 from itertools import islice
 from typing import Any, Final
 
-import msgspec
-
 from bespeak import status
 from bespeak.contract.service import Resource
 from bespeak.exchange.context import Context
 from bespeak.exchange.refusal import Refused
 from bespeak.methods.publication import Publication
-from bespeak.methods.relevance import Index
+from bespeak.methods.relevance import Index, as_text
 from bespeak.runtime.answer import Envelope
 
 _MAX_ITEMS: Final = 10_000
@@ -46,8 +44,7 @@ def query(publication: Publication) -> Callable[[Context], Coroutine[Any, Any, E
                 f"No resource is named {names!r}; there are {', '.join(resource.name for resource in resources)}.",
                 {"resources": [resource.name for resource in resources]},
             )
-        intent = context.input["intent"]
-        need = intent if isinstance(intent, str) else msgspec.json.encode(intent).decode()
+        need = as_text(context.input["intent"])
         threshold = context.input.get("confidence_threshold", 0.0)
         results = await asyncio.to_thread(_search, chosen, need, threshold)
         return Envelope({"results": results, "result_count": len(results)})
@@ -59,6 +56,7 @@ def _search(resources: list[Resource], need: str, threshold: float) -> list[dict
     items: list[tuple[str, str | Mapping[str, Any]]] = []
     for resource in resources:
         items += [(resource.name, item) for item in islice(resource.items(), _MAX_ITEMS)]
-    texts = [item if isinstance(item, str) else msgspec.json.encode(item).decode() for _, item in items]
-    ranked = [(score, index) for score, index in Index(texts).rank(need) if score >= threshold][:_MAX_RESULTS]
+    ranked = [
+        (score, index) for score, index in Index(as_text(item) for _, item in items).rank(need) if score >= threshold
+    ][:_MAX_RESULTS]
     return [{"content": items[index][1], "source": items[index][0], "confidence": score} for score, index in ranked]

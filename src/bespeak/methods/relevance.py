@@ -6,6 +6,8 @@ import math
 import re
 from collections.abc import Iterable
 
+import msgspec
+
 _WORD = re.compile(r"[a-z0-9]{2,40}")
 _MAX_WORDS = 2_000
 _FILLERS = frozenset(
@@ -15,6 +17,11 @@ _FILLERS = frozenset(
         "show some tell that the their there these this to us want was we what when where which who will with you your",
     )
 )
+
+
+def as_text(value: object) -> str:
+    """A value whose words count: text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def words(text: str) -> list[str]:
