@@ -14,7 +14,7 @@ from typing import Any
 from campaign import campaign
 
 from bespeak.diagnostics.diagnostic import has_errors
-from bespeak.diagnostics.text import concise
+from bespeak.diagnostics.text import full
 from bespeak.documents.agent_json import parse_agent
 from bespeak.documents.deployment import read_deployment
 from bespeak.documents.manifest_json import parse_manifest
@@ -80,7 +80,7 @@ def try_bytes(data: bytes) -> None:
         assert all(endpoint.method and endpoint.path and endpoint.semantic.impact for endpoint in manifest.endpoints)
     agent, more = parse_agent(data.decode(errors="surrogateescape"), "fuzz.json")
     assert (agent is None) == has_errors(more)
-    concise([*findings, *more])
+    full([*findings, *more], lambda _: None)
 
 
 _DOCUMENTS = documents()
