@@ -14,11 +14,12 @@ help: ## list the commands
 setup: $(READY) ## make the virtual environment
 
 $(READY): pyproject.toml requirements.lock
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bespeak needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
+	@echo "Setting up $(VENV), once: about a minute"
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bespeak needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
 	@if command -v uv >/dev/null 2>&1; then \
-	  uv venv -q --allow-existing -p $(PYTHON) $(VENV) && uv pip install -q -p $(BIN)/python -r requirements.lock && uv pip install -q -p $(BIN)/python --no-deps -e .; \
+	  uv venv -q --allow-existing -p "$(PYTHON)" $(VENV) && uv pip install -q -p $(BIN)/python -r requirements.lock && uv pip install -q -p $(BIN)/python --no-deps -e .; \
 	else \
-	  $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.lock && $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; \
+	  "$(PYTHON)" -m venv $(VENV) && $(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.lock && $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; \
 	fi
 	@touch $@
 

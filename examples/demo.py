@@ -44,7 +44,8 @@ Ctrl-C closes the hotel and forgets its bookings. (A warning above is part of th
 def main() -> int:
     """Run the hotel until Ctrl-C or SIGTERM. The exit code is that of the server."""
     port = free_port(int(sys.argv[1]) if len(sys.argv) > 1 else FIRST_PORT)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(0))
     with tempfile.TemporaryDirectory(prefix="bespeak-demo-") as folder:
         server = subprocess.Popen(  # noqa: S603 - our own command and our own folder
             [sys.executable, "-m", "bespeak", "serve", str(FOLDER / "hotel"), "--agtp", f"127.0.0.1:{port}"],

@@ -108,3 +108,38 @@ def test_what_cannot_be_done_is_exit_code_2_with_one_clear_message(arguments: li
     assert "Traceback" not in result.stderr
     assert "internal error" not in result.stderr
     assert result.stderr.strip()
+
+
+def test_discovering_a_folder_shows_what_is_wrong_with_it(tmp_path: Path) -> None:
+    folder = tmp_path / "endpoints"
+    folder.mkdir()
+    source = (HOTEL / "endpoints" / "book-room.toml").read_text()
+    (folder / "bad.toml").write_text(source.replace('path = "/room"', 'path = "/book"'))
+    result = bespeak("discover", str(tmp_path))
+    assert result.returncode == 1
+    assert "bad.toml:3:1: error[P302]" in result.stderr
+
+
+def test_a_broken_output_is_a_refusal_like_any_other(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text(
+        'from bespeak import App\n\napp = App("x", server_id="x", operator="x", contact="x")\n\n\n'
+        '@app.endpoint("QUERY", "/rooms", impact="informational")\n'
+        "def rooms() -> dict[str, int]:\n"
+        '    """List rooms.\n\n    Outcome: They are returned.\n    """\n'
+        '    return {"a": "b"}\n'
+    )
+    result = bespeak("call", str(tmp_path / "wrong.py"), "QUERY", "/rooms", "--scope", "a:b")
+    assert result.returncode == 1
+    assert "output-validation-failed" in result.stderr
+    assert "internal error" not in result.stderr
+    unscoped = bespeak("call", str(tmp_path / "wrong.py"), "QUERY", "/rooms")
+    assert "--scope DOMAIN:ACTION" in unscoped.stderr
+
+
+def test_a_pinned_key_is_insisted_on(hotel: Served, tmp_path: Path) -> None:
+    assert bespeak("keys", "new", "--out", str(tmp_path / "key.pem")).returncode == 0
+    for command in (["discover", hotel.uri], ["call", hotel.uri, "QUERY", "/rooms"]):
+        result = bespeak(*command, "--signing-key", str(tmp_path / "key.pem"))
+        assert (result.returncode, result.stdout) == (1, "")
+        assert "is not called" in result.stderr
+        assert "Traceback" not in result.stderr

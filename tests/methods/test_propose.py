@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from tests.service import build, echo, make_endpoint
 
+from bespeak.contract.policy import Policies
+
 
 @pytest.mark.requirement("API-8.7-4", "API-13.1-7")
 @pytest.mark.parametrize(
@@ -17,6 +19,8 @@ from tests.service import build, echo, make_endpoint
         {"endpoint": {"method": "AUDIT", "path": "/stays"}},
         {"method": "PROPOSE", "parameters": {"proposal": {"method": "AUDIT", "path": "/stays"}, "session_id": "s"}},
         {"name": "AUDIT", "parameters": {"subject": "string"}},
+        {"endpoint": {}, "negotiation_id": "x", "zork": 1},
+        {"proposal": "text"},
     ],
 )
 def test_every_form_of_proposal_is_rejected_with_the_reason(body: Any) -> None:
@@ -31,3 +35,7 @@ def test_the_rejection_points_at_similar_endpoints() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo), make_endpoint("QUERY", "/menus", echo))
     reply = bench.send("PROPOSE", "/", {"endpoint": {"method": "RESERVE", "path": "/room"}})
     assert reply.error["similar_endpoints"][0]["path"] == "/room"
+
+
+def test_a_proposal_is_no_discovery_so_anybody_gets_the_reason() -> None:
+    assert build(policies=Policies(anonymous_discovery=False)).send("PROPOSE", "/").status == 463

@@ -12,8 +12,9 @@ import pytest
 from pydantic import BaseModel
 from tests.service import AGENT, Bench, Reply, build, echo, make_endpoint
 
+from bespeak.contract.agent import Agent
 from bespeak.contract.deprecation import Deprecation
-from bespeak.contract.policy import Policies
+from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.contract.refusal import Refusal
 from bespeak.exchange.messages import Connection, Malformed
 from bespeak.exchange.refusal import Refused
@@ -180,3 +181,25 @@ def test_a_verb_in_good_standing_carries_no_warning() -> None:
     reply = build(make_endpoint("BOOK", "/room", echo)).send("BOOK", "/room")
     assert reply.header("AGTP-Catalog-Warning") is None
     assert reply.header("AGTP-Endpoint-Warning") is None
+
+
+def test_an_ad_hoc_call_of_a_deprecated_verb_is_warned_of_too() -> None:
+    policies = Policies(scope_required_for_invocation=False, wildcards_accepted=True)
+    agent = Agent(agent_id=AGENT, name="explorer", wildcards=True)
+    bench = build(policies=policies, agents=(agent,), wildcard_handler=lambda context: {})
+    reply = bench.send("AUDITLOG", "/unknown", agent_id=AGENT)
+    assert (reply.status, reply.header("AGTP-Catalog-Warning")) == (200, "deprecated; successor=LOG; removed_in=2.0.0")
+
+
+def test_a_redirect_between_verbs_carries_one_catalog_warning() -> None:
+    redirect = Redirect(from_method="AUDITLOG", to_method="LOG")
+    policies = Policies(scope_required_for_invocation=False, methods=MethodPolicy(redirects=(redirect,)))
+    reply = build(make_endpoint("LOG", "/stays", echo), policies=policies).send("AUDITLOG", "/stays")
+    names = [name for name, _ in (*reply.response.block.pairs, *reply.response.headers)]
+    assert (reply.status, names.count("AGTP-Catalog-Warning")) == (200, 1)
+
+
+def test_refusals_are_logged_for_whoever_wants_to_know(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        build().send("FROB", "/")
+    assert "459 method-violation: FROB /" in caplog.text

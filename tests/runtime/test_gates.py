@@ -87,6 +87,23 @@ def test_the_other_legacy_verbs_become_execute_with_what_they_imply() -> None:
     assert bench.send("PATCH", "/thing").json == {"action": "modify"}
 
 
+@pytest.mark.requirement("API-9.2-2")
+def test_a_disallowed_legacy_verb_is_a_405_that_names_it() -> None:
+    properties = {"action": {"type": "string"}}
+    bench = build(
+        make_endpoint("EXECUTE", "/jobs", echo, properties=properties),
+        policies=open_with(legacy=("GET", "PATCH"), disallow=("PATCH",)),
+    )
+    assert (bench.send("PATCH", "/jobs").status, bench.send("PATCH", "/jobs").error["method"]) == (405, "PATCH")
+    assert bench.send("GET", "/jobs").error["method"] == "GET"
+
+
+def test_a_legacy_verb_can_be_redirected() -> None:
+    redirect = Redirect(from_method="GET", from_path="/old", to_method="FETCH", to_path="/new")
+    bench = build(make_endpoint("FETCH", "/new", echo), policies=open_with(legacy=("GET",), redirects=(redirect,)))
+    assert bench.send("GET", "/old").status == 200
+
+
 # path
 
 
@@ -337,3 +354,38 @@ def test_a_body_of_another_type_than_json_is_a_400() -> None:
     bench = build(make_endpoint("BOOK", "/table", echo, properties=BOOKING))
     assert bench.send("BOOK", "/table", b"party=1", content_type="application/x-www-form-urlencoded").status == 400
     assert bench.send("BOOK", "/table", b'{"party":1}', content_type="application/vnd.agtp+json").status == 200
+
+
+@pytest.mark.parametrize("content_type", ["Application/JSON", "application/json; charset=utf-8", "application/x+json"])
+def test_json_is_known_in_any_case_and_by_its_suffix(content_type: str) -> None:
+    bench = build(make_endpoint("BOOK", "/table", echo, properties=BOOKING))
+    assert bench.send("BOOK", "/table", b'{"party":1}', content_type=content_type).status == 200
+    assert bench.send("BOOK", "/table", b'{"party":1}', content_type="text/notjson").status == 400
+
+
+def test_query_values_take_nullable_and_listed_types_too() -> None:
+    properties = {
+        "n": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+        "k": {"enum": [1, 2]},
+        "t": {"type": ["number", "null"]},
+        "s": {"type": ["integer", "string"]},
+    }
+    bench = build(make_endpoint("FIND", "/things", echo, properties=properties))
+    assert bench.send("FIND", "/things?n=3&k=2&t=1.5&s=4").json == {"n": 3, "k": 2, "t": 1.5, "s": "4"}
+
+
+def test_a_template_sent_as_a_path_is_a_460_with_its_segment() -> None:
+    endpoint = make_endpoint("FETCH", "/a/{id}/b", echo, properties={"id": {"type": "string"}})
+    reply = build(endpoint).send("FETCH", "/a/{id}/b")
+    assert (reply.status, reply.error["segment"]) == (460, "{id}")
+
+
+def test_an_operators_own_inventory_is_discovery_all_the_same() -> None:
+    bench = build(make_endpoint("DISCOVER", "/methods", lambda context: {}), policies=Policies())
+    assert bench.send("DISCOVER", "/methods").status == 200
+
+
+def test_a_pending_agent_is_a_401() -> None:
+    bench = build(agents=(Agent(agent_id=AGENT, name="new", status="Pending"),))
+    reply = bench.send("QUERY", "/", {"intent": "x"}, agent_id=AGENT)
+    assert (reply.status, reply.error["code"]) == (401, "agent-not-active")

@@ -49,3 +49,21 @@ def test_the_redirects_of_a_path_are_named_for_a_405() -> None:
     )
     assert redirects.for_path("/room") == {"BOOK": "RESERVE", "BUY": "PURCHASE"}
     assert redirects.for_path("/hall") == {"BUY": "PURCHASE"}
+
+
+def test_a_template_matches_and_its_values_go_along() -> None:
+    redirects = Redirects(
+        [
+            Redirect(from_method="RESERVE", from_path="/rooms/{room_id}", to_method="BOOK", to_path="/stays/{room_id}"),
+            Redirect(from_method="GRAB", from_path="/rooms/{room_id}", to_method="BOOK"),
+        ]
+    )
+    assert redirects.follow("RESERVE", "/rooms/a%2Fb") == ("BOOK", "/stays/a%2Fb")
+    assert redirects.follow("GRAB", "/rooms/7") == ("BOOK", "/rooms/7")
+    assert redirects.follow("RESERVE", "/halls/7") == ("RESERVE", "/halls/7")
+    assert redirects.for_path("/rooms/7") == {"GRAB": "BOOK", "RESERVE": "BOOK"}
+
+
+def test_a_redirect_that_grows_its_path_ends() -> None:
+    redirects = Redirects([Redirect(from_method="BOOK", from_path="/{a}", to_method="BOOK", to_path="/x/{a}")])
+    assert redirects.follow("BOOK", "/y") == ("BOOK", "/x/y")

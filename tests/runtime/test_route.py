@@ -35,5 +35,5 @@ def test_only_the_two_words_are_booleans() -> None:
 
 def test_only_properties_with_another_type_than_text_are_read() -> None:
     schema = {"properties": {"n": {"type": "integer"}, "s": {"type": "string"}, "u": {"type": ["integer", "null"]}}}
-    assert plan_coercions(schema) == {"n": read_integer}
+    assert plan_coercions(schema) == {"n": read_integer, "u": read_integer}
     assert plan_coercions({}) == {}

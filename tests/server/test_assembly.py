@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from bespeak.contract.agent import Agent
+from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.errors import ConfigError
+from bespeak.errors import ConfigError, ContractError
 from bespeak.server.assembly import assemble
 
 SERVICE = Service(identity=ServerIdentity(server_id="a.example", operator="A", contact="a@a.example"))
@@ -28,3 +30,19 @@ def test_the_floor_is_there_without_any_endpoint() -> None:
     assembled = assemble(SERVICE)
     assert assembled.findings == []
     assert len(assembled.registry.endpoints) == 13
+
+
+def test_promises_that_nothing_keeps_are_taken_back_with_a_warning() -> None:
+    agent = Agent(agent_id="a" * 64, name="concierge")
+    policies = Policies(synthesis_enabled=True, wildcards_accepted=True)
+    assembled = assemble(replace(SERVICE, policies=policies, agents=(agent,), agent_disclosure="authenticated"))
+    assert [finding.severity for finding in assembled.findings] == ["warning"] * 3
+    assert assembled.registry.policies.synthesis_enabled is False
+    assert assembled.registry.policies.wildcards_accepted is False
+
+
+@pytest.mark.parametrize("methods", [MethodPolicy(legacy=("GETT",)), MethodPolicy(custom=("X-FOO",))])
+@pytest.mark.requirement("API-9.4-2")
+def test_a_wrong_method_policy_is_fatal(methods: MethodPolicy) -> None:
+    with pytest.raises(ContractError, match="policies"):
+        assemble(replace(SERVICE, policies=Policies(methods=methods)))

@@ -53,7 +53,7 @@ def test_one_line_announces_the_face_when_it_accepts(ledger: dict[str, str]) -> 
             assert exchange(connection, b"AGTP/1.0 DISCOVER /methods\r\n\r\n").startswith(b"AGTP/1.0 200 OK\r\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_in_order(ledger: dict[str, str], number: signal.Signals) -> None:
     with serving(env=ledger) as served, socket.create_connection(("127.0.0.1", served.port), 10) as connection:
         exchange(connection, b"AGTP/1.0 DISCOVER /methods\r\n\r\n")
@@ -140,6 +140,25 @@ def test_an_address_in_use_is_a_clear_error() -> None:
             assert result.returncode == 2
             assert "annot listen on 127.0.0.1" in result.stderr
             assert "Traceback" not in result.stderr
+
+
+def test_a_second_server_with_workers_does_not_share_the_port_of_the_first(ledger: dict[str, str]) -> None:
+    with serving(HOTEL, "--workers", "2", env=ledger) as served:
+        result = bespeak("serve", str(HOTEL), "--workers", "2", "--agtp", f"127.0.0.1:{served.port}", env=ledger)
+        assert result.returncode == 2
+        assert "Address already in use" in result.stderr
+        assert served.stop() == 0
+
+
+def test_a_worker_that_dies_at_once_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "dying.py").write_text(
+        "import multiprocessing, os\n\nfrom bespeak import App\n\n"
+        "if multiprocessing.parent_process() is not None:\n    os._exit(3)\n"
+        'app = App("x", server_id="x", operator="x", contact="x")\n'
+    )
+    result = bespeak("serve", str(tmp_path / "dying.py"), "--workers", "2", "--agtp", "127.0.0.1:0")
+    assert result.returncode == 2
+    assert "ended with code 3 before it was ready" in result.stderr
 
 
 def test_strict_refuses_to_start_with_an_invalid_endpoint(tmp_path: Path) -> None:

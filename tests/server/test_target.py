@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.process import HOTEL
 
-from bespeak.errors import BespeakError, ConfigError
+from bespeak.errors import BespeakError, ConfigError, ContractError
 from bespeak.server.target import load_target
 
 APP = '''
@@ -78,4 +78,19 @@ def test_a_function_of_the_configuration_that_cannot_be_imported_is_named(tmp_pa
         '[server]\nserver_id = "a"\noperator = "b"\ncontact = "c"\nwildcard_handler = "no_such.module"\n'
     )
     with pytest.raises(ConfigError, match="wildcard_handler"):
+        load_target(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[server",
+        '[policies.methods]\nlegacy = ["GETT"]',
+        '[policies]\nanonymous_discovery = "no"',
+        '[policies.methods]\ndisallow = "X"',
+    ],
+)
+def test_a_configuration_that_cannot_be_understood_is_not_served(tmp_path: Path, line: str) -> None:
+    (tmp_path / "bespeak.toml").write_text(line + "\n")
+    with pytest.raises(ContractError, match="configuration cannot be used"):
         load_target(str(tmp_path))

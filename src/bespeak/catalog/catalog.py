@@ -67,6 +67,11 @@ class Catalog:
         """Every approved verb, for membership tests on the hot path and the leakage check."""
         return frozenset(self.verbs)
 
+    def warns_of(self, method: str) -> str | None:
+        """What to warn of when a method is used, or None (AGTP-API 4.4)."""
+        verb = self.verbs.get(method)
+        return verb.warning if verb is not None else None
+
     @cached_property
     def _near(self) -> NearWords:
         return NearWords(self.names)

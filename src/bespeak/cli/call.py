@@ -17,8 +17,7 @@ from bespeak.cli.service import open_service, service_options
 from bespeak.client.reply import Reply
 from bespeak.client.service import ServiceClient
 from bespeak.errors import BespeakError
-
-_CONVERTED = ("integer", "number", "boolean", "array", "object")
+from bespeak.runtime.route import property_types
 
 
 @click.command()
@@ -48,7 +47,7 @@ def call(
     Examples:
 
     \b
-    bespeak call agtp://127.0.0.1 QUERY /rooms beds=2
+    bespeak call agtp://127.0.0.1 QUERY /rooms beds=2 --scope rooms:read
     bespeak call agtp://127.0.0.1 BOOK /room -d @booking.json --agent-id ID --scope booking:room
     """
     given = _read_data(data)
@@ -106,9 +105,7 @@ def _read_field(field: str, properties: Mapping[str, Any]) -> tuple[str, Any]:
         raise click.BadParameter(f"{field!r} is neither KEY=VALUE nor KEY:=JSON", param_hint="KEY=VALUE")
     explicit = name.endswith(":")
     name = name.removesuffix(":")
-    schema = properties.get(name)
-    wanted = schema.get("type") if isinstance(schema, Mapping) else None
-    if not explicit and wanted not in _CONVERTED:
+    if not explicit and ("string" in (types := property_types(properties.get(name))) or not types):
         return name, text
     try:
         return name, msgspec.json.decode(text)
@@ -133,7 +130,8 @@ def _print(reply: Reply) -> None:
     if error is None:
         return
     aside.print(Text(f"{error.code}: {error.message}"))
-    for violation in error.members.get("violations") or ():
+    violations = error.members.get("violations")
+    for violation in violations if isinstance(violations, list) else ():
         if isinstance(violation, Mapping):
             aside.print(Text(f"  {violation.get('pointer') or '(input)'}: {violation.get('message')}"))
     if error.details:
@@ -141,5 +139,7 @@ def _print(reply: Reply) -> None:
     missing = error.members.get("missing_scopes")
     if isinstance(missing, list):
         aside.print(Text(f"help: declare the authority with {' '.join(f'--scope {scope}' for scope in missing)}"))
+    elif error.members.get("type") == "scope-required":
+        aside.print(Text("help: declare some authority with --scope DOMAIN:ACTION"))
     elif error.members.get("type") == "credentials-missing":
         aside.print(Text("help: say who calls with --agent-id and what may be done with --scope"))

@@ -12,7 +12,8 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.diagnostics.text import printable
+from bespeak.diagnostics.text import full, printable
+from bespeak.documents.positions import with_positions
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -31,9 +32,10 @@ def print_json(value: Any) -> None:
 
 
 def print_findings(findings: Iterable[Diagnostic]) -> None:
-    """Findings on the error stream, one line each."""
-    for finding in findings:
-        click.echo(printable(str(finding)), err=True)
+    """Findings on the error stream, each with the line it is about and what to do."""
+    text = full(with_positions(findings))
+    if text:
+        click.echo(text + "\n", err=True)
 
 
 def print_lines(lines: Iterable[Text]) -> None:

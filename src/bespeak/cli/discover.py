@@ -9,10 +9,11 @@ from typing import Any
 import click
 from rich.text import Text
 
-from bespeak.cli.console import console, print_json
+from bespeak.cli.console import console, print_findings, print_json
 from bespeak.cli.service import open_service, service_options
 from bespeak.client.service import ServiceClient
 from bespeak.contract.endpoint import Endpoint
+from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.documents.manifest_json import ManifestDocument
 
 _METHOD = "bold cyan"
@@ -23,10 +24,11 @@ _QUIET = "dim"
 @click.argument("service")
 @click.option("--methods", is_flag=True, help="Only the compact inventory of DISCOVER /methods.")
 @service_options
-def discover(service: str, methods: bool, as_json: bool, **options: Any) -> None:
+def discover(service: str, methods: bool, as_json: bool, **options: Any) -> int:
     """Show what SERVICE offers: its manifest, or with --methods the list of its endpoints.
 
-    SERVICE is agtp://HOST[:4480], or a folder, a file or module:app that is read without being served.
+    SERVICE is agtp://HOST[:4480], or a folder, a file or module:app that is read without being served;
+    what is wrong with it is shown, and the exit code is 1 if an endpoint had to be left out.
 
     Examples:
 
@@ -34,7 +36,14 @@ def discover(service: str, methods: bool, as_json: bool, **options: Any) -> None
     bespeak discover agtp://127.0.0.1
     bespeak discover examples/hotel --json
     """
-    asyncio.run(_discover(service, methods, as_json, options))
+    findings: list[Diagnostic] = []
+
+    def report(found: list[Diagnostic]) -> None:
+        findings.extend(found)
+        print_findings(found)
+
+    asyncio.run(_discover(service, methods, as_json, {**options, "report": report}))
+    return 1 if has_errors(findings) else 0
 
 
 async def _discover(service: str, methods: bool, as_json: bool, options: dict[str, Any]) -> None:

@@ -9,9 +9,17 @@ from typing import Final, NamedTuple, NoReturn
 
 import click
 
+from bespeak.errors import BespeakError, ContractError
+
 EXIT_GOOD: Final = 0
+EXIT_REFUSED: Final = 1
+"""Findings, or a refusal."""
 EXIT_UNUSABLE: Final = 2
 """Usage, configuration or internal error."""
+
+
+class RefusedError(BespeakError):
+    """A command did not do what it was asked for good reason; its exit code is 1."""
 
 
 class Entry(NamedTuple):
@@ -67,8 +75,6 @@ def bespeak() -> None:
 
 def main() -> NoReturn:
     """The console script. Turns every foreseen error into one clear message and an exit code."""
-    from bespeak.errors import BespeakError  # noqa: PLC0415 - `--help` needs none of it
-
     try:
         sys.exit(bespeak.main(standalone_mode=False) or EXIT_GOOD)
     except click.ClickException as error:
@@ -80,6 +86,9 @@ def main() -> NoReturn:
         # The reader of our output has gone, as `| head` does; nothing is left to say.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_GOOD)
+    except RefusedError as error:
+        click.echo(f"bespeak: {error}", err=True)
+        sys.exit(EXIT_REFUSED)
     except BespeakError as error:
         click.echo(f"bespeak: {_explained(error)}", err=True)
         sys.exit(EXIT_UNUSABLE)
@@ -95,7 +104,6 @@ def _explained(error: Exception) -> str:
     """The error in words; what is wrong with a contract is shown where it stands."""
     from bespeak.diagnostics.diagnostic import Diagnostic  # noqa: PLC0415 - only an error needs them
     from bespeak.diagnostics.text import full  # noqa: PLC0415
-    from bespeak.errors import ContractError  # noqa: PLC0415
 
     if not isinstance(error, ContractError) or not error.findings:
         return str(error)

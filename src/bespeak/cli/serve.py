@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.diagnostics.text import full
-from bespeak.documents.positions import with_positions
+from bespeak.cli.console import print_findings
 from bespeak.server.assembly import Assembled
-from bespeak.server.serving import serve_target
+from bespeak.server.serving import log_to_stderr, serve_target
 from bespeak.server.settings import Settings, plan_settings
 from bespeak.server.target import load_target
 from bespeak.transports.address import Address
@@ -26,8 +23,16 @@ from bespeak.transports.address import Address
 @click.option("--cert", "certificate", type=click.Path(path_type=Path), help="Certificate chain (PEM), for TLS 1.3.")
 @click.option("--key", type=click.Path(path_type=Path), help="Private key of the certificate (PEM).")
 @click.option("--insecure", is_flag=True, help="Allow plain TCP beyond this machine.")
+@click.option(
+    "--log",
+    "level",
+    type=click.Choice(["error", "warning", "info"]),
+    default="warning",
+    show_default=True,
+    help="What goes to standard error; info has every refusal.",
+)
 @click.option("--strict", is_flag=True, help="Do not start when an endpoint is not valid.")
-def serve(target: str, **options: Any) -> int:
+def serve(target: str, level: str, **options: Any) -> int:
     """Serve TARGET over AGTP until SIGTERM or Ctrl-C.
 
     TARGET is a folder (bespeak.toml, endpoints/*.toml), a .toml or .py file, or module:app.
@@ -39,17 +44,12 @@ def serve(target: str, **options: Any) -> int:
     bespeak serve examples/hotel
     bespeak serve rooms.py --agtp 0.0.0.0:4480 --cert cert.pem --key key.pem --workers 2
     """
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    log_to_stderr(level)
     loaded = load_target(target)
-    settings = plan_settings(target, loaded.document, **options)
+    settings = plan_settings(target, loaded.document, log_level=level, **options)
     return serve_target(
-        loaded, settings, report=_report, ready=lambda assembled, *at: _announce(assembled, settings, *at)
+        loaded, settings, report=print_findings, ready=lambda assembled, *at: _announce(assembled, settings, *at)
     )
-
-
-def _report(findings: list[Diagnostic]) -> None:
-    if findings:
-        click.echo(full(with_positions(findings)) + "\n", err=True)
 
 
 def _announce(assembled: Assembled, settings: Settings, host: str, port: int) -> None:

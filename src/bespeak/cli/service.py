@@ -10,8 +10,11 @@ from typing import Any, TypeVar
 
 import click
 
+from bespeak.cli.console import print_findings
+from bespeak.cli.main import RefusedError
 from bespeak.client.connect import connect
 from bespeak.client.service import ServiceClient
+from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ConfigError
 from bespeak.server.local import connect_local
 
@@ -57,6 +60,7 @@ async def open_service(
     insecure: bool,
     signing_key: Path | None,
     timeout: float,  # noqa: ASYNC109 - the deadline of each call
+    report: Callable[[list[Diagnostic]], None] = print_findings,
 ) -> AsyncIterator[ServiceClient]:
     """A live service by its URI, or one that is put together here from a folder, a file or module:app."""
     # `discover` says what the signature is worth; a log line about it on every call would only be in the way.
@@ -74,10 +78,21 @@ async def open_service(
             signing_key=trusted,
             timeout=timeout,
         ) as client:
+            if trusted is not None:
+                await _insist_on_signature(client)
             yield client
     elif "://" in service:
         raise ConfigError(
             f"{service!r} is no service this version can reach: give agtp://HOST[:PORT], a folder or a file"
         )
     else:
-        yield connect_local(service, agent_id=agent_id, scopes=tokens, timeout=timeout)
+        yield connect_local(service, report=report, agent_id=agent_id, scopes=tokens, timeout=timeout)
+
+
+async def _insist_on_signature(client: ServiceClient) -> None:
+    """Whoever names the key wants nothing from a service that does not sign with it."""
+    await client.discover()
+    verdict = client.signature
+    if verdict is None or not verdict.trusted:
+        reason = verdict.reason if verdict else "there is no manifest"
+        raise RefusedError(f"{client.locator} is not called: {reason}.")

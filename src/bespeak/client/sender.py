@@ -77,12 +77,14 @@ class Sender:
 
     def _explain(self, error: OSError | RemoteProtocolError) -> str:
         """What broke, and which option may help if it looks as if the two sides speak different protocols."""
+        if isinstance(error, ConnectionRefusedError):
+            return f"nobody listens at {self._locator}; is the server running?"
         what = f"{self._locator} gives no reply: {str(error).rstrip('.') or type(error).__name__}."
         if isinstance(error, ssl.SSLCertVerificationError):
-            return f"{what} Give the authority that issued its certificate as ca_file."
+            return f"{what} Give the authority that issued its certificate as ca_file (--ca-file)."
         broken = isinstance(error, ssl.SSLError | RemoteProtocolError | ConnectionResetError | ConnectionAbortedError)
         if self._answered or not broken:
             return what
         if self._secure:
-            return f"{what} If it speaks plain TCP, say insecure=True."
-        return f"{what} If it speaks TLS, say tls=True or give its ca_file."
+            return f"{what} If it speaks plain TCP, say insecure=True (--insecure)."
+        return f"{what} If it speaks TLS, say tls=True (--tls) or give its ca_file (--ca-file)."

@@ -29,7 +29,7 @@ class Diagnostic:
     def __str__(self) -> str:
         place = f"{self.location}: " if self.location else ""
         where = f" (at {self.pointer})" if self.pointer else ""
-        advice = f" {self.help}" if self.help else ""
+        advice = f". {self.help}" if self.help else ""
         return f"{place}{self.severity}[{self.rule}]: {self.message}{where}{advice}"
 
 

@@ -40,6 +40,8 @@ class Deployment:
     endpoints: tuple[Endpoint, ...] = ()
     recipes: tuple[Recipe, ...] = ()
     agents: tuple[Agent, ...] = ()
+    faults: tuple[Diagnostic, ...] = ()
+    """Errors of the configuration itself. What it meant is not known, so such a deployment must not be served."""
 
     @property
     def policies(self) -> Policies:
@@ -96,6 +98,7 @@ def _read_folder(root: Path) -> tuple[Deployment, list[Diagnostic]]:
 def _read_rest(
     root: Path, configuration: Path, server: ServerDocument, findings: list[Diagnostic]
 ) -> tuple[Deployment, list[Diagnostic]]:
+    faults = tuple(finding for finding in findings if finding.severity == "error")
     if server.identity is None and server.app is None:
         message = f"no server_id is given, so that {_ASSUMED.server_id!r} is assumed"
         advice = f"Write [server] with server_id, operator and contact into {CONFIGURATIONS[0]}."
@@ -108,7 +111,9 @@ def _read_rest(
         message = "there is neither an endpoint file nor an app, so that only the built-in methods are served"
         advice = f"Put endpoint files into {folder}."
         findings.append(Diagnostic("D113", "warning", message, Location(str(root)), help=advice))
-    deployment = Deployment(root=root, server=server, endpoints=endpoints, recipes=recipes, agents=agents)
+    deployment = Deployment(
+        root=root, server=server, endpoints=endpoints, recipes=recipes, agents=agents, faults=faults
+    )
     return deployment, findings
 
 

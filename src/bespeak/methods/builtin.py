@@ -73,6 +73,7 @@ def _endpoint(
             "$schema": DIALECT,
             "type": "object",
             "properties": {"context": _CONTEXT, **method.parameters},
+            **({"patternProperties": {"": {}}} if method.takes_anything else {}),
             "required": list(method.required),
             "additionalProperties": False,
         },

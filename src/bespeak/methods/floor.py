@@ -8,7 +8,7 @@ from typing import Any, Final
 
 _TEXT: Final[Mapping[str, Any]] = {"type": "string", "minLength": 1}
 _OBJECT: Final[Mapping[str, Any]] = {"type": "object"}
-_FLAG: Final[Mapping[str, Any]] = {"type": "boolean"}
+_ANYTHING: Final[Mapping[str, Any]] = {}
 _TEXT_OR_OBJECT: Final[Mapping[str, Any]] = {"type": ["string", "object"]}
 _TEXT_OR_LIST: Final[Mapping[str, Any]] = {"type": ["string", "array"]}
 _SHARE: Final[Mapping[str, Any]] = {"type": "number", "minimum": 0, "maximum": 1}
@@ -30,6 +30,8 @@ class FloorMethod:
     idempotent: bool = True
     parameters: Mapping[str, Mapping[str, Any]]
     required: tuple[str, ...] = ()
+    takes_anything: bool = False
+    """The draft knows many forms of the body, so no member of it is unknown."""
 
 
 FLOOR: Final[tuple[FloorMethod, ...]] = (
@@ -92,17 +94,16 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
         description="Takes the proposal of an endpoint that does not exist yet.",
         intent="Propose an endpoint for this server to synthesize.",
         outcome="The proposal is approved, put under evaluation or rejected with a reason.",
+        impact="reversible",
         idempotent=False,
         parameters={
-            **dict.fromkeys(("proposal", "endpoint", "signature", "parameters", "semantic", "handler"), _OBJECT),
-            **dict.fromkeys(("input_schema", "output_schema", "deprecated"), _OBJECT),
-            **dict.fromkeys(("proposed_method", "name", "method", "path", "description", "namespace"), _TEXT),
-            **dict.fromkeys(("intent", "contract_version", "session_id", "requested_duration"), _TEXT),
-            "persistent": _FLAG,
-            "scope_requested": _TEXT_OR_LIST,
-            "required_scopes": {"type": "array"},
-            "errors": {"type": "array"},
+            **dict.fromkeys(("proposal", "endpoint", "signature", "parameters", "semantic", "handler"), _ANYTHING),
+            **dict.fromkeys(("input_schema", "output_schema", "deprecated"), _ANYTHING),
+            **dict.fromkeys(("proposed_method", "name", "method", "path", "description", "namespace"), _ANYTHING),
+            **dict.fromkeys(("intent", "contract_version", "session_id", "requested_duration"), _ANYTHING),
+            **dict.fromkeys(("persistent", "scope_requested", "required_scopes", "errors"), _ANYTHING),
         },
+        takes_anything=True,
     ),
     FloorMethod(
         name="EXECUTE",

@@ -27,8 +27,8 @@ def unavailable(method: str) -> Callable[[Context], Refused]:
     refused = Refused(
         status.NOT_IMPLEMENTED,
         "not-implemented",
-        f"{method} is known here but not available: this server has no {MISSING[method].removeprefix('a ')}. "
-        f"Its operator can bind {method} / to a handler.",
+        f"{method} is known here but not available, for want of {MISSING[method]}. "
+        f"The operator of this server can bind {method} / to a handler.",
         {"method": method, "missing": MISSING[method]},
     )
 

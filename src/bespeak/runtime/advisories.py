@@ -13,9 +13,9 @@ ENDPOINT_WARNING = "AGTP-Endpoint-Warning"
 def endpoint_advisories(endpoint: Endpoint, catalog: Catalog) -> tuple[tuple[str, str], ...]:
     """The warnings that every response of an endpoint carries; known when it is registered."""
     found: tuple[tuple[str, str], ...] = ()
-    verb = catalog.verbs.get(endpoint.method)
-    if verb is not None and verb.warning is not None:
-        found += ((CATALOG_WARNING, verb.warning),)
+    warning = catalog.warns_of(endpoint.method)
+    if warning is not None:
+        found += ((CATALOG_WARNING, warning),)
     if endpoint.deprecated is not None:
         found += ((ENDPOINT_WARNING, endpoint.deprecated.warning()),)
     return found
@@ -23,7 +23,10 @@ def endpoint_advisories(endpoint: Endpoint, catalog: Catalog) -> tuple[tuple[str
 
 def catalog_warning(catalog: Catalog, call: Call) -> tuple[tuple[str, str], ...]:
     """The warning for the method as it was requested, where no endpoint of that method answers."""
-    verb = catalog.verbs.get(call.request.method)
-    if verb is None or verb.warning is None:
+    route = call.route
+    if route is not None and (
+        route.endpoint.method == call.request.method or catalog.warns_of(route.endpoint.method) is not None
+    ):
         return ()
-    return ((CATALOG_WARNING, verb.warning),)
+    warning = catalog.warns_of(call.request.method)
+    return ((CATALOG_WARNING, warning),) if warning is not None else ()

@@ -89,6 +89,10 @@ class Dispatcher:
         return Response(status.OK, _encode(output), route.block, self._headers(call))
 
     def _refuse(self, call: Call, refused: Refused) -> Response:
+        # Core 6.1: AGTP's own codes are logged; they are normal operation, no fault.
+        _logger.info(
+            "%d %s: %s %.200s by %s", refused.status, refused.code, call.method, call.path, call.principal.agent_id
+        )
         error = {"code": refused.code, "message": refused.message, **refused.details}
         body: dict[str, Any] = {"status": refused.status, "error": error}
         if refused.status in _MIRRORED:
@@ -107,7 +111,7 @@ class Dispatcher:
             found += (("Task-ID", given[TASK_ID]),)
         if REQUEST_ID in given:
             found += (("Request-ID", given[REQUEST_ID]),)
-        if call.route is None or call.method != request.method:
+        if call.route is None or call.route.endpoint.method != request.method:
             found += catalog_warning(self._registry.catalog, call)
         return found
 
@@ -161,5 +165,5 @@ def _broken_output(route: Route, output: object) -> Refused:
         status.SERVER_ERROR,
         "output-validation-failed",
         f"The handler of {route.endpoint} returned something its contract does not allow; nothing of it is shown.",
-        {"violations": len(violations)},
+        {"violation_count": len(violations)},
     )

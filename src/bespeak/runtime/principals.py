@@ -73,6 +73,14 @@ class Principals:
                 f"The agent is {state}; its id will not be used again.",
                 {"agent_status": agent.status},
             )
+        if state != "active":
+            # Core 7.1: an id without an active record is rejected.
+            return Refused(
+                status.UNAUTHORIZED,
+                "agent-not-active",
+                f"The agent is {state[:40]!r}, not active.",
+                {"agent_status": agent.status},
+            )
         granted = self._grants[agent_id]
         wider = granted.missing(claimed)
         if wider:

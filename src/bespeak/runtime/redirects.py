@@ -1,24 +1,42 @@
-"""Redirects of the method policy, resolved once: a request is sent on in one look-up (AGTP-API 9.2)."""
+"""Redirects of the method policy, resolved once: a request is sent on by look-ups (AGTP-API 9.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import quote
 
 from bespeak.contract.policy import Redirect
+from bespeak.grammar.path_syntax import Template, parse_template
+from bespeak.runtime.router import Router
 
 
 class Redirects:
-    """The redirect entries of a server. An entry for one path goes before an entry for the method alone."""
+    """The redirect entries of a server. An entry for a path goes before an entry for the method alone."""
 
     def __init__(self, entries: Iterable[Redirect]) -> None:
-        self._entries = {(entry.from_method, entry.from_path): entry for entry in entries}
+        self._by_path: Router[Redirect] = Router()
+        self._by_method: dict[str, Redirect] = {}
+        self._methods: set[str] = set()
+        for entry in entries:
+            self._methods.add(entry.from_method)
+            template = parse_template(entry.from_path) if entry.from_path is not None else None
+            if isinstance(template, Template):
+                self._by_path.add(entry.from_method, template, entry)
+            else:
+                self._by_method[entry.from_method] = entry
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._methods)
 
     def _next(self, method: str, path: str) -> tuple[str, str] | None:
-        entry = self._entries.get((method, path)) or self._entries.get((method, None))
-        return (entry.to_method, entry.to_path or path) if entry else None
+        found = self._by_path.find(method, path)
+        entry, captures = found if found is not None else (self._by_method.get(method), None)
+        if entry is None:
+            return None
+        target = entry.to_path or path
+        for name, value in (captures or {}).items():
+            target = target.replace(f"{{{name}}}", quote(value, safe=""))
+        return entry.to_method, target
 
     def follow(self, method: str, path: str) -> tuple[str, str]:
         """Where a request really goes. A chain is followed to its end; a circle ends where it began to repeat."""
@@ -30,6 +48,5 @@ class Redirects:
 
     def for_path(self, path: str) -> dict[str, str]:
         """Method to method, for the entries that apply to a path: what a 405 tells the agent."""
-        return {
-            entry.from_method: entry.to_method for entry in self._entries.values() if entry.from_path in (None, path)
-        }
+        found = ((method, self._next(method, path)) for method in sorted(self._methods))
+        return {method: target[0] for method, target in found if target is not None}

@@ -13,6 +13,7 @@ from bespeak.contract.handler import Composition, ExternalService, RegisteredFun
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import Service
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.errors import ContractError
 from bespeak.exchange.context import Context
 from bespeak.exchange.headers import MEDIA_AGTP, HeaderBlock
 from bespeak.grammar.path_syntax import PathFault, parse_template
@@ -31,6 +32,9 @@ def build_registry(
 ) -> tuple[Registry, list[Diagnostic]]:
     """Register what is valid and report the rest (AGTP-API 13.2). An operator's endpoint replaces a built-in one."""
     policies, findings = effective_policies(service.policies, catalog)
+    if has_errors(findings):
+        # AGTP-API 9.4: a wrong policy is a hard error; serving with a default in its place could open what was closed.
+        raise ContractError("the policies cannot be used", findings)
     block = HeaderBlock(("Server-ID", service.identity.server_id), ("AGTP-API-Version", API_VERSION))
     registry = Registry(service, catalog, policies, block)
     accepted: list[Endpoint] = []

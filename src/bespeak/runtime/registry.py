@@ -39,8 +39,8 @@ class Registry:
 
     @property
     def supported_methods(self) -> list[str]:
-        """The methods some endpoint has, sorted."""
-        return sorted({method for method, _ in self.endpoints})
+        """The methods some endpoint has and the policy admits, sorted."""
+        return sorted({method for method, _ in self.endpoints} & self.allowed)
 
     async def close(self) -> None:
         """Let go of what the bindings hold."""

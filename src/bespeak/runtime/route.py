@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bespeak.authoring.calling import HandlerCall
@@ -55,20 +56,40 @@ def read_boolean(text: str) -> Any:
 
 
 _READERS: Mapping[str, Callable[[str], Any]] = {
+    "boolean": read_boolean,
     "integer": read_integer,
     "number": read_number,
-    "boolean": read_boolean,
 }
+_NAMES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
 def plan_coercions(input_schema: Mapping[str, Any]) -> dict[str, Callable[[str], Any]]:
-    """Readers for the properties whose type is not text; query and path carry nothing but text."""
+    """Readers for the properties that a text cannot be; query and path carry nothing but text."""
     properties = input_schema.get("properties")
     if not isinstance(properties, Mapping):
         return {}
     found = {}
     for name, schema in properties.items():
-        kind = schema.get("type") if isinstance(schema, Mapping) else None
-        if isinstance(kind, str) and kind in _READERS:
-            found[name] = _READERS[kind]
+        types = property_types(schema)
+        readers = [reader for kind, reader in _READERS.items() if kind in types]
+        if readers and "string" not in types:
+            found[name] = readers[0] if len(readers) == 1 else partial(_read_first, readers)
     return found
+
+
+def property_types(schema: object) -> set[str]:
+    """The JSON types a property may have, as far as its schema says: `type`, alternatives, listed values."""
+    if not isinstance(schema, Mapping):
+        return set()
+    kind = schema.get("type", ())
+    types = {kind} if isinstance(kind, str) else {one for one in kind if isinstance(one, str)}
+    for keyword in ("anyOf", "oneOf"):
+        for option in schema.get(keyword, ()):
+            types |= property_types(option)
+    values = [schema["const"]] if "const" in schema else schema.get("enum", ())
+    return types or {_NAMES[type(value)] for value in values if type(value) in _NAMES}
+
+
+def _read_first(readers: list[Callable[[str], Any]], text: str) -> Any:
+    values = (read(text) for read in readers)
+    return next((value for value in values if not isinstance(value, str)), text)

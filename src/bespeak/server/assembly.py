@@ -55,18 +55,32 @@ def assemble(
     if catalog is None:
         raise ConfigError("\n".join(str(finding) for finding in found))
     findings += found
-    if service.policies.synthesis_enabled:
-        findings.append(
-            Diagnostic(
-                "Y821",
-                "warning",
-                "policies.synthesis_enabled is true, but this version of bespeak does not synthesize endpoints",
-                help="The manifest says false and PROPOSE answers 463 synthesis-disabled.",
-            )
-        )
-        service = replace(service, policies=replace(service.policies, synthesis_enabled=False))
+    service, found = _without_what_is_not_there(service)
+    findings += found
     publication = Publication(updated=updated or now(), signing_key=signing_key)
     registry, found = build_registry(service, catalog, builtin_endpoints(publication), os.environ)
     findings += found
     publication.attach(registry)
     return Assembled(Dispatcher(registry), registry, findings)
+
+
+def _without_what_is_not_there(service: Service) -> tuple[Service, list[Diagnostic]]:
+    """The service with the promises taken back that nothing here can keep, and a warning for each."""
+    policies = service.policies
+    findings = []
+    if policies.synthesis_enabled:
+        policies = replace(policies, synthesis_enabled=False)
+        message = "policies.synthesis_enabled is true, but this version of bespeak does not synthesize endpoints"
+        findings.append(_unkept(message, "The manifest says false and PROPOSE answers 463 synthesis-disabled."))
+    if policies.wildcards_accepted and service.wildcard_handler is None:
+        policies = replace(policies, wildcards_accepted=False)
+        message = "policies.wildcards_accepted is true, but nothing answers ad-hoc calls"
+        findings.append(_unkept(message, "The manifest says false; give a wildcard_handler to change that."))
+    if service.agents and service.agent_disclosure == "authenticated":
+        message = "agents are disclosed to authenticated callers, but this version of bespeak verifies no caller"
+        findings.append(_unkept(message, "Nobody sees hosted_agents."))
+    return replace(service, policies=policies), findings
+
+
+def _unkept(message: str, effect: str) -> Diagnostic:
+    return Diagnostic("Y821", "warning", message, help=effect)

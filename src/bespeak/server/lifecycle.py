@@ -16,6 +16,9 @@ from bespeak.transports.timeouts import Timeouts
 from bespeak.transports.tls import server_context
 from bespeak.wire.limits import Limits
 
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+"""Each ends a server in order; the last one comes when its terminal is closed."""
+
 
 async def serve(
     assembled: Assembled,
@@ -25,7 +28,7 @@ async def serve(
     reuse_port: bool = False,
     lifeline: int | None = None,
 ) -> None:
-    """Accept until SIGTERM or SIGINT, or until `lifeline` can be read; then finish what is running and return."""
+    """Accept until a signal to stop, or until `lifeline` can be read; then finish what is running and return."""
     stop = _stop_on_signals()
     if lifeline is not None:
         asyncio.get_running_loop().add_reader(lifeline, stop.set)
@@ -52,7 +55,7 @@ async def serve(
 def _stop_on_signals() -> asyncio.Event:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOP_SIGNALS:
         loop.add_signal_handler(number, stop.set)
     return stop
 

@@ -25,6 +25,11 @@ Ready = Callable[[Assembled, str, int], None]
 """Called once connections are accepted, with the address they are accepted on."""
 
 
+def log_to_stderr(level: str) -> None:
+    """Send what is logged to standard error, from a level on."""
+    logging.basicConfig(level=level.upper(), format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+
+
 def assemble_target(target: Target, updated: str) -> Assembled:
     """A loaded target, put together; its findings come before those of the assembly."""
     path = target.document.signing_key
@@ -63,7 +68,9 @@ def serve_target(
 
 def _work(settings: Settings, updated: str, ready: Connection) -> None:
     """The life of one worker process. The parent has reported the findings; here they would only repeat."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    logging.basicConfig(
+        level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
     try:
         assembled = assemble_target(load_target(settings.target), updated)
         parent = multiprocessing.parent_process()

@@ -22,6 +22,7 @@ class Settings:
     insecure: bool = False
     strict: bool = False
     """Refuse to start when any endpoint is left out."""
+    log_level: str = "warning"
     max_connections: int = 10_000
     idle_timeout: float = 75.0
     read_timeout: float = 30.0
@@ -55,6 +56,7 @@ def plan_settings(
     key: Path | None = None,
     insecure: bool = False,
     strict: bool = False,
+    log_level: str = "warning",
 ) -> Settings:
     """The settings for a target: what the command line says, else the configuration, else the default."""
     listen = document.listen
@@ -69,6 +71,7 @@ def plan_settings(
         key=key,
         insecure=insecure or listen.insecure,
         strict=strict,
+        log_level=log_level,
         **limits,
     )
     settings.check()

@@ -17,8 +17,9 @@ from bespeak.authoring.app import App
 from bespeak.contract.service import Resource, Service
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.deployment import Deployment, read_deployment
+from bespeak.documents.positions import with_positions
 from bespeak.documents.server_toml import ServerDocument
-from bespeak.errors import BespeakError, ConfigError
+from bespeak.errors import BespeakError, ConfigError, ContractError
 from bespeak.runtime.bindings.function import resolve_function
 from bespeak.server.collector import collector_paused
 
@@ -59,6 +60,8 @@ def _names_attribute(text: str) -> bool:
 
 def _load_deployment(path: Path) -> Target:
     deployment, findings = read_deployment(path)
+    if deployment.faults:
+        raise ContractError("the configuration cannot be used", with_positions(deployment.faults))
     _make_importable(deployment.root)
     service = _bind_functions(deployment)
     if deployment.server.app is not None:

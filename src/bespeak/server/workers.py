@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
 from bespeak.errors import ConfigError
+from bespeak.server.lifecycle import STOP_SIGNALS
 from bespeak.server.settings import Settings
 from bespeak.transports.address import Address
 
@@ -39,8 +40,8 @@ class Workers:
         self._stopping = threading.Event()
 
     def run(self, ready: Callable[[str, int], None]) -> int:
-        """Start all, announce once, restart the fallen, end all on SIGTERM or SIGINT. The exit code."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+        """Start all, announce once, restart the fallen, end all on a signal to stop. The exit code."""
+        for number in STOP_SIGNALS:
             signal.signal(number, self._stop)
         for _ in range(self._settings.workers):
             if not self._start():
@@ -60,8 +61,9 @@ class Workers:
         sender.close()
         try:
             receiver.recv()
-        except EOFError:  # it died before it was ready; it has said why
+        except EOFError:
             process.join()
+            _logger.error("worker %s ended with code %s before it was ready", process.pid, process.exitcode)
             return False
         finally:
             receiver.close()
@@ -104,10 +106,16 @@ def _reserve_port(settings: Settings) -> tuple[socket.socket, Settings]:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     placeholder = socket.socket(family, socket.SOCK_STREAM)
     try:
+        with socket.socket(family, socket.SOCK_STREAM) as alone:
+            # Without SO_REUSEPORT this fails while somebody else listens, who would then get half of the callers.
+            alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            alone.bind((address.host, address.port))
         placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         placeholder.bind((address.host, address.port))
     except OSError as error:
         placeholder.close()
-        raise ConfigError(f"cannot listen on {address}: {error.strerror}") from error
+        raise ConfigError(
+            f"Cannot listen on {address}: {error.strerror}. Stop who is there, or choose another port."
+        ) from error
     return placeholder, replace(settings, address=Address(address.host, placeholder.getsockname()[1]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import socket
 import ssl as tls
@@ -63,7 +64,8 @@ class AgtpServer:
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
             listeners = _listen({address: family for family, _, _, _, address in found}, reuse_port)
         except OSError as error:
-            raise ConfigError(f"Cannot listen on {host}:{port}: {error.strerror or error}.") from error
+            advice = " Stop who is there, or choose another port." if error.errno == errno.EADDRINUSE else ""
+            raise ConfigError(f"Cannot listen on {host}:{port}: {error.strerror or error}.{advice}") from error
         self._listeners += listeners
         self._accepting += [loop.create_task(self._accept(listener, ssl)) for listener in listeners]
         if self._sweeping is None:

@@ -100,11 +100,11 @@ def test_a_custom_method_keeps_the_lexical_rule_and_is_no_http_verb(catalog: Cat
 
 
 @pytest.mark.parametrize("paths", [{"from_path": "room"}, {"to_path": "/rooms/"}, {"to_path": "/book"}])
-def test_a_redirect_whose_path_breaks_the_grammar_is_an_error_and_has_no_effect(
+def test_a_redirect_whose_path_breaks_the_grammar_is_skipped_with_a_warning(
     catalog: Catalog, paths: dict[str, str]
 ) -> None:
     policy, (finding,) = effective(catalog, redirects=(Redirect(from_method="BOOK", to_method="RESERVE", **paths),))
-    assert (finding.rule, finding.severity) == ("Y806", "error")
+    assert (finding.rule, finding.severity) == ("Y806", "warning")
     assert policy.redirects == ()
 
 
@@ -112,3 +112,13 @@ def test_a_redirect_whose_path_breaks_the_grammar_is_an_error_and_has_no_effect(
 def test_the_synthesis_depth_is_a_positive_integer(catalog: Catalog, depth: Any) -> None:
     _, (finding,) = effective_policies(Policies(max_synthesis_depth=depth), catalog)
     assert finding.rule == "Y807"
+
+
+def test_a_redirect_to_a_legacy_verb_is_skipped(catalog: Catalog) -> None:
+    policy, (finding,) = effective(catalog, redirects=(Redirect(from_method="BOOK", to_method="GET"),))
+    assert (finding.rule, finding.severity, policy.redirects) == ("Y806", "warning", ())
+
+
+def test_a_disallowed_floor_method_is_warned_of_and_stays_disallowed(catalog: Catalog) -> None:
+    policy, (finding,) = effective(catalog, disallow=("NOTIFY",))
+    assert (finding.rule, finding.severity, policy.disallow) == ("Y808", "warning", ("NOTIFY",))

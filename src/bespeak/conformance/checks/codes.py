@@ -25,6 +25,8 @@ _READ_ONLY: Final = ("SUMMARIZE", "DESCRIBE", "PLAN", "QUERY")
 
 
 async def _not_found(subject: Subject) -> Outcome:
+    if subject.policies.get("wildcards_accepted") is True:
+        return not_applicable("this server takes undeclared paths")
     return expect(await subject.ask("QUERY", "/zz-no-such-thing"), 404)
 
 

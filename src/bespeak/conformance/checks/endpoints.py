@@ -92,7 +92,8 @@ def _input_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
 
 def _output_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
     schema = mapping(endpoint.get("output_schema"))
-    if schema.get("type", "object") == "object" and schema.get("additionalProperties") is not True:
+    further = schema.get("additionalProperties")
+    if schema.get("type", "object") == "object" and further is not True and not isinstance(further, dict):
         yield "output_schema does not set additionalProperties to true"
 
 

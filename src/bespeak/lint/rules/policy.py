@@ -8,7 +8,7 @@ from typing import Final
 
 from bespeak.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.policy import LEGACY_VERBS, MethodPolicy, Policies, Redirect
+from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS, MethodPolicy, Policies, Redirect
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.exchange.headers import is_header_value
@@ -41,11 +41,22 @@ CUSTOM: Final = Rule(
     "Y805", "custom-method", "MUST", "AGTP-API 3.3", "A custom method keeps the lexical rule of methods."
 )
 REDIRECT_PATH: Final = Rule(
-    "Y806", "redirect-path", "MUST", "AGTP-API 5.1, 9.2", "The paths of a redirect keep the path grammar."
+    "Y806",
+    "redirect-path",
+    "SHOULD",
+    "AGTP-API 5.1, 9.2",
+    "The paths of a redirect keep the path grammar, and it leads somewhere; otherwise it is skipped with a warning.",
 )
 DEPTH: Final = Rule("Y807", "synthesis-depth", "MUST", "AGTP-API 8.7", "max_synthesis_depth is a positive integer.")
+FLOOR: Final = Rule(
+    "Y808",
+    "floor-disallowed",
+    "SHOULD",
+    "AGTP-API 3.1, 9.2",
+    "No floor method is disallowed: every server supports them.",
+)
 
-RULES: Final = (SCOPE, DEPRECATION, SKIPPED, LEGACY_SET, CUSTOM, REDIRECT_PATH, DEPTH)
+RULES: Final = (SCOPE, DEPRECATION, SKIPPED, LEGACY_SET, CUSTOM, REDIRECT_PATH, DEPTH, FLOOR)
 
 
 def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
@@ -113,6 +124,10 @@ def _check_policy(policies: Policies, policy: MethodPolicy) -> Iterator[Diagnost
             yield CUSTOM.inside(pointer, f"{brief(method)} is no method: a method is 3 to 32 capital letters")
         elif method in LEGACY_VERBS:
             yield CUSTOM.inside(pointer, f"{method} is an HTTP verb", "Opt into it with policies.methods.legacy.")
+    for index, method in enumerate(policy.disallow):
+        if method in FLOOR_METHODS:
+            message = f"{method} is a floor method, and disallowing it makes the server non-conformant"
+            yield FLOOR.inside(f"/policies/methods/disallow/{index}", message, "Override it at / instead.")
     depth: object = policies.max_synthesis_depth
     if not isinstance(depth, int) or isinstance(depth, bool) or depth < 1:
         yield DEPTH.inside(
@@ -124,8 +139,11 @@ def _check_redirect(redirect: Redirect, index: int, catalog: Catalog) -> Iterato
     for name, path in (("from_path", redirect.from_path), ("to_path", redirect.to_path)):
         fault = check_path(path, catalog.names) if path is not None else None
         if fault is not None:
-            message = f"{name} of a redirect breaks the path grammar: {fault.message}"
+            message = f"the redirect is skipped: its {name} breaks the path grammar: {fault.message}"
             yield REDIRECT_PATH.inside(f"/policies/methods/redirects/{index}/{name}", message)
+    if redirect.to_method in LEGACY_VERBS:
+        message = f"the redirect is skipped: it leads to {redirect.to_method}, and no endpoint has a legacy verb"
+        yield REDIRECT_PATH.inside(f"/policies/methods/redirects/{index}/to_method", message)
 
 
 def _skip(field: str, method: str, catalog: Catalog) -> Diagnostic:

@@ -84,7 +84,7 @@ class ExternalBinding:
             timeout=None,  # noqa: S113 - one deadline holds for the whole call
         )
 
-    async def call(self, input: Mapping[str, Any], context: Context) -> dict[str, Any] | Refused:  # noqa: A002 - the draft's word
+    async def call(self, input: Mapping[str, Any], context: Context) -> Any:  # noqa: A002 - the draft's word
         """Pass the input on and give the output back. Nothing of the context is sent: an upstream cannot judge it."""
         request = self._build(input)
         if isinstance(request, Refused):
@@ -124,7 +124,7 @@ class ExternalBinding:
         except httpx.InvalidURL as error:
             return self._unusable("", f"the input does not fit into a URL: {error}")
 
-    async def _exchange(self, request: httpx.Request) -> dict[str, Any] | Refused:
+    async def _exchange(self, request: httpx.Request) -> Any:
         response = await self._client.send(request, stream=True)
         try:
             refused = self._judge(response.status_code)
@@ -143,7 +143,8 @@ class ExternalBinding:
             payload = msgspec.json.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._malformed("is not JSON")
-        return _rename(payload, self._incoming) if isinstance(payload, dict) else self._malformed("is not an object")
+        # What is no object has no fields to rename; whether it is the output, the output schema says.
+        return _rename(payload, self._incoming) if isinstance(payload, dict) else payload
 
     def _judge(self, code: int) -> Refused | None:
         mapped = self._handler.error_map.get(str(code))

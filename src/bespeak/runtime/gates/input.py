@@ -8,6 +8,7 @@ from urllib.parse import unquote
 import msgspec
 
 from bespeak import status
+from bespeak.exchange.headers import MEDIA_AGTP, MEDIA_JSON
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 from bespeak.runtime.route import Route
@@ -17,6 +18,9 @@ from bespeak.source.pointer import pointer
 
 _ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "context"})
 """Core 5.2: a body with no other keys, and an object under `parameters`, is the envelope around the input."""
+
+_KNOWN_TYPES: Final = frozenset({None, MEDIA_AGTP, MEDIA_JSON})
+"""What nearly every request says, found without taking it apart. Nothing at all is taken for JSON."""
 
 _decode = msgspec.json.Decoder().decode
 
@@ -30,8 +34,8 @@ def input_gate(call: Call) -> Refused | None:
     value: Any = {}
     if body:
         content_type = request.headers.get("content-type")
-        if content_type is not None and "json" not in content_type:
-            return _bad_body(f"The body is {content_type[:80]!r}; this server reads JSON.")
+        if content_type not in _KNOWN_TYPES and not _is_json(content_type or ""):
+            return _bad_body(f"The body is {(content_type or '')[:80]!r}; this server reads JSON.")
         try:
             value = _decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -75,7 +79,10 @@ def _merge(call: Call, route: Route, value: dict[str, Any]) -> Violation | None:
         captured = read(text) if read else text
         if value.setdefault(name, captured) != captured:
             return Violation(
-                pointer((name,)), "", "path", f"the path says {captured!r} for {name!r}, the body says otherwise"
+                pointer((name,)),
+                "",
+                "path",
+                f"the path says {captured!r} for {name!r}, the rest of the request says otherwise",
             )
     return None
 
@@ -88,6 +95,12 @@ def _query_parameters(query: str) -> dict[str, str]:
             name, _, text = part.partition("=")
             parameters[unquote(name, errors="strict")] = unquote(text, errors="strict")
     return parameters
+
+
+def _is_json(content_type: str) -> bool:
+    """Whether a media type is JSON, by name or by suffix, in any case and with any parameters (RFC 9110 8.3.1)."""
+    kind, _, name = content_type.partition(";")[0].strip().lower().partition("/")
+    return kind == "application" and (name == "json" or name.endswith("+json"))
 
 
 def _bad_body(message: str) -> Refused:

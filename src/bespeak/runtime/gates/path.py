@@ -16,7 +16,8 @@ def path_gate(call: Call) -> Refused | None:
     if fault is None:
         if "{" not in call.path:
             return None
-        segment, message = call.path, "a request path has values where the template has {parameters}"
+        segment = next(part for part in call.path.split("/") if "{" in part)
+        message = "a request path has values where the template has {parameters}"
     else:
         segment, message = fault.segment, fault.message
     return Refused(

@@ -13,4 +13,5 @@ def policy_gate(call: Call) -> Refused | None:
         call.method, call.path = registry.redirects.follow(call.method, call.path)
     if call.method in registry.allowed:
         return None
-    return registry.not_allowed(call.method, call.path, f"The policy of this server does not admit {call.method}.")
+    requested = call.request.method
+    return registry.not_allowed(requested, call.path, f"The policy of this server does not admit {requested}.")

@@ -27,7 +27,8 @@ def route_gate(call: Call) -> Refused | None:
             {"type": "wildcards-required"},
         )
     if registry.router.methods_at(call.path):
-        return registry.not_allowed(call.method, call.path, f"{call.method} is not offered on {call.path[:200]}.")
+        requested = call.request.method
+        return registry.not_allowed(requested, call.path, f"{requested} is not offered on {call.path[:200]}.")
     return Refused(
         status.NOT_FOUND,
         "endpoint-not-found",

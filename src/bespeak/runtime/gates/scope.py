@@ -6,6 +6,9 @@ from bespeak import status
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 
+_INVENTORY = ("DISCOVER", "/methods")
+"""An operator's own version of it is discovery all the same (AGTP-API 5.8)."""
+
 
 def scope_gate(call: Call) -> Refused | None:
     """Before the body is read: a caller without authority learns nothing about the input."""
@@ -13,8 +16,10 @@ def scope_gate(call: Call) -> Refused | None:
     endpoint = call.route.endpoint
     principal = call.principal
     policies = call.registry.policies
-    if endpoint.builtin:
-        if principal.agent_id is None and not policies.anonymous_discovery:
+    if endpoint.builtin or endpoint.key == _INVENTORY:
+        # AGTP-API 8.7 speaks of discovery and of built-ins that only read.
+        informs = endpoint.semantic.impact == "informational"
+        if informs and principal.agent_id is None and not policies.anonymous_discovery:
             return _required(
                 "anonymous-discovery-disabled", "This server answers discovery only to agents that say who they are."
             )

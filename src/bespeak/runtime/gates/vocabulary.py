@@ -25,8 +25,11 @@ def vocabulary_gate(call: Call) -> Refused | None:
     registry = call.registry
     if method in registry.admitted:
         return None
-    if method in registry.policies.methods.legacy:
-        _translate_legacy(call)
+    policy = registry.policies.methods
+    if method in policy.legacy:
+        # A verb the policy disallows stays as it is, and so does one it redirects: both are for the policy gate.
+        if method not in policy.disallow and registry.redirects.follow(method, call.path)[0] == method:
+            _translate_legacy(call)
         return None
     catalog = registry.catalog
     near = catalog.near(method)
