@@ -304,6 +304,34 @@ def test_an_unknown_key_is_a_warning_with_the_nearest(old: str, new: str, key: s
     assert finding.help == (f"Did you mean `{near}`?" if near else "")
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('path = "/room"', 'path = "/room"\nscopes = ["booking:room"]'),
+        ('path = "/room"', 'path = "/room"\nrequired_scope = "booking:room"'),
+        ("confidence = 0.85", 'confidence = 0.85\nrequired_scopes = ["booking:room"]'),
+        ("[endpoint]", 'required_scopes = ["booking:room"]\n[endpoint]'),
+    ],
+)
+def test_scopes_nobody_reads_are_refused(old: str, new: str) -> None:
+    (finding,) = wrong(WHOLE.replace(old, new, 1))
+    assert finding.rule == "D105"
+    assert finding.help == "Write required_scopes, directly under [endpoint]; as it stands nobody needs a scope."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "known"),
+    [
+        ("confidence = 0.85", "confidence = 0.85\nidempotent = true", "is_idempotent"),
+        *(('path = "/room"', f'path = "/room"\n{word} = []', "input") for word in ("params", "inputs", "parameters")),
+    ],
+)
+def test_another_word_for_a_key_is_a_warning_with_the_key(old: str, new: str, known: str) -> None:
+    endpoint, (finding,) = parse_endpoint(WHOLE.replace(old, new), "x.toml")
+    assert endpoint is not None
+    assert (finding.rule, finding.severity, finding.help) == ("D105", "warning", f"Write `{known}`.")
+
+
 def test_a_method_in_small_letters_is_read_in_capitals_with_a_warning() -> None:
     endpoint, (finding,) = parse_endpoint(WHOLE.replace('"BOOK"', '"Book"'), "x.toml")
     assert endpoint is not None

@@ -205,6 +205,9 @@ def test_what_is_wrong_is_an_error_in_its_place(text: str, rule: str, pointer: s
         ("[limits]\nmax_bdy = 1", "Did you mean `max_body`?"),
         ("[policies]\nwildcard_accepted = true", "Did you mean `wildcards_accepted`?"),
         ("[policies.methods]\nallowed = '*'", "Did you mean `allow`?"),
+        ("[listen]\nport = 4480", 'Write agtp = "host:port".'),
+        ('[listen]\nhost = "::"', 'Write agtp = "host:port".'),
+        ("[limits]\nport = 4480", ""),
     ],
 )
 def test_an_unknown_key_is_a_warning_with_the_nearest(text: str, advice: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from bespeak.contract.endpoint import Endpoint
@@ -15,6 +16,7 @@ from bespeak.documents.endpoint_shape import (
     read_output_schema,
     read_semantic,
 )
+from bespeak.documents.findings import Findings
 from bespeak.documents.handler_shape import read_handler
 from bespeak.documents.table import Table
 from bespeak.documents.text_file import toml_table
@@ -39,6 +41,7 @@ def endpoint_of(root: Table, file: str) -> tuple[Endpoint | None, list[Diagnosti
     endpoint = _read(block, file)
     block.finish()
     root.finish()
+    _refuse_unread_scopes(root.findings)
     return None if root.findings.failed else endpoint, root.findings.found
 
 
@@ -69,6 +72,17 @@ def _read(block: Table, file: str) -> Endpoint | None:
         deprecated=deprecated,
         location=Location(file),
     )
+
+
+def _refuse_unread_scopes(findings: Findings) -> None:
+    """Make an error of each unread key that speaks of scopes: its author counts on a check that nobody makes."""
+    advice = "Write required_scopes, directly under [endpoint]; as it stands nobody needs a scope."
+    findings.found[:] = [
+        replace(finding, severity="error", help=advice)
+        if finding.rule == "D105" and "scope" in finding.pointer.rpartition("/")[2].lower()
+        else finding
+        for finding in findings.found
+    ]
 
 
 def _part(block: Table, key: str, read: Callable[[Table], _Part], advice: str) -> _Part | None:

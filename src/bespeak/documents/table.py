@@ -23,6 +23,16 @@ _NAMES: Final[dict[type, str]] = {
     type(None): "null",
 }
 
+_SYNONYMS: Final = {
+    "idempotent": ("is_idempotent", "Write `is_idempotent`."),
+    "inputs": ("input", "Write `input`."),
+    "parameters": ("input", "Write `input`."),
+    "params": ("input", "Write `input`."),
+    "host": ("agtp", 'Write agtp = "host:port".'),
+    "port": ("agtp", 'Write agtp = "host:port".'),
+}
+"""Other words for a key, each with the key and what to write: no likeness of letters leads from one to the other."""
+
 
 class Table:
     """One table (TOML) or object (JSON). It remembers the keys it was asked for; `finish` reports the others."""
@@ -198,9 +208,16 @@ class Table:
         for key in self.data:
             if key in self._asked or self.findings.full:
                 continue
-            near = get_close_matches(key[:40], self._asked, n=1)
-            advice = f"Did you mean `{near[0]}`?" if near else ""
-            self.findings.warning("D105", f"`{brief(key)[1:-1]}` is not a known key", self.pointer(key), advice)
+            self.findings.warning(
+                "D105", f"`{brief(key)[1:-1]}` is not a known key", self.pointer(key), self._meant(key)
+            )
+
+    def _meant(self, key: str) -> str:
+        known, advice = _SYNONYMS.get(key, ("", ""))
+        if known in self._asked:
+            return advice
+        near = get_close_matches(key[:40], self._asked, n=1)
+        return f"Did you mean `{near[0]}`?" if near else ""
 
     def _items(self, key: str, of: str) -> list[Any]:
         value = self.value(key)
