@@ -241,6 +241,12 @@ async def test_the_inventory_is_read_in_both_forms() -> None:
     assert server.seen[0].line == "AGTP/1.0 DISCOVER /methods"
 
 
+async def test_scopes_are_a_list_and_no_text() -> None:
+    async with service_of(always(200, {})) as (service, _):
+        with pytest.raises(ConfigError, match=r"not the text 'rooms:read'; write \['rooms:read'\]"):
+            await service.request("QUERY", "/x", scopes="rooms:read")
+
+
 async def test_a_uri_without_an_agent_has_no_identity_to_ask_for() -> None:
     async with service_of(always(200, {})) as (service, _):
         with pytest.raises(ConfigError, match="names no agent"):

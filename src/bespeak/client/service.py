@@ -177,6 +177,8 @@ def _checked_agent(agent_id: str | None) -> str | None:
 
 
 def _join_scopes(scopes: Iterable[str]) -> str | None:
+    if isinstance(scopes, str):
+        raise ConfigError(f"scopes is a list of scopes, not the text {scopes[:80]!r}; write [{scopes[:80]!r}].")
     tokens = tuple(scopes)
     for token in tokens:
         if not is_scope_token(token):
