@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID, uuid4
 
 import pytest
+from msgspec import Meta
 
 from bespeak.authoring.app import DEFAULT_CONFIDENCE, App
 from bespeak.contract.deprecation import Deprecation
@@ -167,13 +168,49 @@ def test_one_function_may_serve_several_endpoints(app: App) -> None:
 
 
 def test_a_missing_docstring_is_refused_at_the_place_of_the_function(app: App) -> None:
-    findings = refused(app, silent)
-    assert {finding.pointer for finding in findings} == {
-        "/endpoint/description",
-        "/endpoint/semantic/intent",
-        "/endpoint/semantic/outcome",
-    }
-    assert all(str(finding.location) == f"{__file__}:{silent.__code__.co_firstlineno}" for finding in findings)
+    (finding,) = refused(app, silent)
+    assert finding.rule == "S401"
+    assert "the function has no docstring: its first paragraph is the intent" in finding.message
+    assert str(finding.location) == f"{__file__}:{silent.__code__.co_firstlineno}"
+
+
+def test_the_decorator_can_say_what_a_docstring_would(app: App) -> None:
+    endpoint = declare(app, silent, intent="Book it.", outcome="It is booked.")
+    assert (endpoint.description, endpoint.semantic.outcome) == ("Book it.", "It is booked.")
+
+
+def test_half_a_docstring_lacks_only_the_other_half(app: App) -> None:
+    def half(room_id: str) -> None:
+        """Book it."""
+
+    assert [finding.pointer for finding in refused(app, half)] == ["/endpoint/semantic/outcome"]
+
+
+@pytest.mark.parametrize(("name", "rule"), [("scopes", "Y801"), ("errors", "J605")])
+def test_a_text_where_a_list_belongs_is_one_finding(app: App, name: str, rule: str) -> None:
+    (finding,) = refused(app, book_room, **{name: "rooms:read"})
+    assert finding.rule == rule
+    assert finding.message == (
+        f"BOOK /room: {name} is a list of {name}, not the text 'rooms:read'; write ['rooms:read']"
+    )
+
+
+def test_a_default_its_own_annotation_forbids_is_refused(app: App) -> None:
+    def book(nights: Annotated[int, Meta(ge=1)] = 0) -> None:
+        """Book it.
+
+        Outcome: It is booked.
+        """
+
+    (finding,) = refused(app, book)
+    assert (finding.rule, finding.pointer) == ("J608", "/endpoint/input_schema/properties/nights/default")
+    assert "the default of 'nights' is 0" in finding.message
+
+
+def test_a_path_parameter_the_function_does_not_take_is_named(app: App) -> None:
+    (finding,) = refused(app, fetch, "FETCH", "/rooms/{room_id}")
+    assert finding.rule == "P305"
+    assert "the path has {room_id}, and the function has no parameter room_id" in finding.message
 
 
 def test_a_refused_endpoint_is_not_declared(app: App) -> None:
@@ -250,9 +287,9 @@ def test_a_redirect_becomes_part_of_the_policies() -> None:
     assert app.service().policies.methods.redirects == (first, second)
 
 
-def test_policies_that_cannot_be_used_are_refused(app: App) -> None:
-    app.redirect("HIRE", "room", to_method="BOOK")
-    with pytest.raises(ContractError, match="Y806"):
+def test_policies_that_cannot_be_used_are_refused() -> None:
+    app = make(policies=Policies(methods=MethodPolicy(custom=("x",))))
+    with pytest.raises(ContractError, match="Y805"):
         app.service()
 
 

@@ -16,16 +16,25 @@ from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.policy import Policies, Redirect
 from bespeak.contract.semantic import Impact, Semantic, StateTransition
 from bespeak.contract.service import DEFAULT_CATALOG, Resource, ServerIdentity, Service
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.errors import ContractError
 from bespeak.lint.registration import check_endpoint, effective_policies
+from bespeak.lint.rule import Rule
 from bespeak.lint.rules.handler import SIGNATURE
 from bespeak.lint.rules.path import PathClaims
-from bespeak.lint.rules.schema import INVALID, UNDECLARED_ERROR
+from bespeak.lint.rules.policy import SCOPE
+from bespeak.lint.rules.schema import ERROR_NAME, INVALID, UNDECLARED_ERROR
+from bespeak.lint.rules.semantic import MISSING_TEXT
 from bespeak.source.span import Location
 
 DEFAULT_CONFIDENCE: Final = 0.9
 """The confidence of an endpoint that states none: a tested function can still meet a failing resource."""
+
+_NO_DOCSTRING: Final = (
+    "the function has no docstring: its first paragraph is the intent, "
+    "a paragraph `Outcome:` says what is true afterwards"
+)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Items = TypeVar("_Items", bound=Callable[[], Iterable[str | Mapping[str, Any]]])
@@ -95,8 +104,15 @@ class App:
         """
 
         def declare(function: _Function) -> _Function:
-            reading = self._read(function, f"{method} {path}")
+            name = f"{method} {path}"
+            for word, rule, given in (("scopes", SCOPE, scopes), ("errors", ERROR_NAME, errors)):
+                if isinstance(given, str):  # a sequence too, of letters, which a type checker lets pass
+                    text = f"{word} is a list of {word}, not the text {brief(given)}; write [{brief(given)}]"
+                    raise _refusal(name, function, rule, text)
+            reading = self._read(function, name)
             prose = reading.prose
+            if not (prose.intent or prose.outcome or (intent and outcome)):
+                raise _refusal(name, function, MISSING_TEXT, _NO_DOCSTRING)
             endpoint = Endpoint(
                 method=method,
                 path=path,
@@ -184,8 +200,7 @@ class App:
             try:
                 reading = read_handler(function)
             except ContractError as error:
-                finding = Diagnostic(INVALID.id, INVALID.severity, f"{endpoint}: {error}", locate(function))
-                raise ContractError(f"{endpoint} cannot be declared", [finding]) from None
+                raise _refusal(endpoint, function, INVALID, str(error)) from None
             self._readings[function] = reading
         return reading
 
@@ -197,6 +212,12 @@ class App:
             findings += [clash] if clash else []
         _raise_errors(f"{endpoint} cannot be declared", findings)
         self._endpoints.append(endpoint)
+
+
+def _refusal(endpoint: str, function: Callable[..., Any], rule: Rule, message: str) -> ContractError:
+    """What is wrong before there is an endpoint to check."""
+    finding = Diagnostic(rule.id, rule.severity, f"{endpoint}: {message}", locate(function))
+    return ContractError(f"{endpoint} cannot be declared", [finding])
 
 
 def _check_function(endpoint: Endpoint, reading: Reading) -> Iterator[Diagnostic]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, TypeGuard
+from typing import Any, Final, Literal, Protocol, TypeGuard
+
+NO_SCHEMA: Final = "has no JSON Schema; use a dataclass, Struct, TypedDict or pydantic model"
+"""What is said of any other class."""
 
 Side = Literal["validation", "serialization"]
 """Whether a schema is for what comes in or for what goes out; pydantic models may differ in that."""

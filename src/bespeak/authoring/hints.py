@@ -9,12 +9,11 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect as kinds
 
-from bespeak.authoring.foreign_types import Side, describes_itself
+from bespeak.authoring.foreign_types import NO_SCHEMA, Side, describes_itself
 from bespeak.authoring.signature import MISSING, Parameter, Signature
 from bespeak.authoring.type_tree import PLAIN_TYPES, Object, is_plain, read_types, reason, walk
 from bespeak.errors import ContractError
 from bespeak.schema.compile import DIALECT, SchemaFault, compile_schema
-from bespeak.schema.violation import shorten
 
 _REF: Final = "#/$defs/"
 _Schema = dict[str, Any]
@@ -37,13 +36,12 @@ def input_schema(signature: Signature, descriptions: Mapping[str, str]) -> _Sche
         "required": [parameter.name for parameter in signature.parameters if parameter.default is MISSING],
         "additionalProperties": False,
     }
-    schema = _document(root, definitions)
-    _check_defaults(properties, definitions)
-    return schema
+    return _document(root, definitions)
 
 
 def _properties(signature: Signature) -> tuple[dict[str, _Schema], dict[str, _Schema]]:
     """The schema of each parameter, and what these refer to."""
+    _ = signature.has_foreign_types  # names the parameter whose type nobody can describe
     signature.check_defaults()
     schemas, definitions = _schemas_of(signature.annotations, "validation")
     for node in (*schemas, *definitions.values()):
@@ -103,7 +101,7 @@ def _composed_schemas(annotations: Sequence[Any], side: Side) -> tuple[Sequence[
 
     def describe(foreign: type) -> _Schema:
         if not describes_itself(foreign):
-            raise NotImplementedError
+            raise ContractError(f"the annotation {_name(foreign)} {NO_SCHEMA}")
         schema = foreign.model_json_schema(ref_template=_REF + "{model}", mode=side)
         for title, definition in schema.pop("$defs", {}).items():
             _define(definitions, title, definition)
@@ -183,18 +181,6 @@ def _close(node: Any) -> None:
                     _close(schema)
             elif keyword not in ("default", "enum", "const", "examples"):
                 _close(value)
-
-
-def _check_defaults(properties: Mapping[str, _Schema], definitions: Mapping[str, _Schema]) -> None:
-    """A default that the parameter's own type forbids would be a promise nobody can keep."""
-    for name, schema in properties.items():
-        if "default" not in schema:
-            continue
-        compiled = compile_schema({**schema, "$defs": dict(definitions)})
-        if isinstance(compiled, SchemaFault) or not compiled.is_valid(schema["default"]):
-            raise ContractError(
-                f"the default of {name!r} is {shorten(repr(schema['default']))}, which its annotation does not allow"
-            )
 
 
 def _date_fields(known: Object, schema: _Schema) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from itertools import islice
@@ -13,7 +13,7 @@ from typing import Any, Final, get_type_hints
 import msgspec
 from msgspec import inspect as kinds
 
-from bespeak.authoring.foreign_types import describes_itself
+from bespeak.authoring.foreign_types import NO_SCHEMA, describes_itself
 from bespeak.authoring.type_tree import read_types, walk
 from bespeak.errors import ContractError
 from bespeak.exchange.context import Context
@@ -83,11 +83,22 @@ class Signature:
     @cached_property
     def has_foreign_types(self) -> bool:
         """Whether some type in it validates itself. A type that nothing can read from JSON is an error."""
-        foreign = [kind.cls for kind in walk(read_types(self.annotations)) if isinstance(kind, kinds.CustomType)]
-        for kind in foreign:
-            if not describes_itself(kind):
-                raise ContractError(f"an annotation cannot be read from JSON: {kind!r} is not supported")
+        foreign = _foreign_types(self.annotations)
+        if not all(map(describes_itself, foreign)):
+            self._refuse_opaque()
         return bool(foreign)
+
+    def _refuse_opaque(self) -> None:
+        for parameter in self.parameters:
+            for kind in _foreign_types([parameter.annotation] if parameter.annotation is not MISSING else []):
+                if not describes_itself(kind):
+                    raise ContractError(
+                        f"the parameter {parameter.name!r} is annotated with {kind.__name__}, which {NO_SCHEMA}"
+                    )
+
+
+def _foreign_types(annotations: Sequence[Any]) -> list[type]:
+    return [kind.cls for kind in walk(read_types(annotations)) if isinstance(kind, kinds.CustomType)]
 
 
 def read_signature(function: Callable[..., Any], properties: Iterable[str] = ()) -> Signature:

@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from bespeak.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
-from bespeak.lint.registration import check_service
+from bespeak.contract.policy import Policies
+from bespeak.lint.registration import check_endpoint, check_service
 from bespeak.lint.rules.path import PathClaims
 
 Check = Callable[..., list[str]]
@@ -22,6 +24,26 @@ def test_a_path_against_the_grammar_is_refused(check: Check, path: str) -> None:
 @pytest.mark.parametrize("path", ["/book", "/rooms/b-o_o-k", "/order/{room_id}"])
 def test_a_method_name_in_the_path_is_refused(check: Check, path: str) -> None:
     assert check(path=path) == ["P302"]
+
+
+@pytest.mark.parametrize(
+    ("path", "rule", "advice"),
+    [
+        ("/rooms/search", "P302", "Leave out 'search', or name the thing acted on"),
+        ("/rooms/<room_id>", "P301", "Write a parameter as {room_id}."),
+        ("/rooms/<int:room_id>", "P301", "Write a parameter as {room_id}."),
+        ("/rooms/:room_id", "P308", "Write a parameter as {room_id}."),
+    ],
+)
+def test_the_advice_says_what_to_write(room: Endpoint, catalog: Catalog, path: str, rule: str, advice: str) -> None:
+    (finding,) = check_endpoint(replace(room, path=path), catalog, Policies())
+    assert finding.rule == rule
+    assert advice in finding.help
+
+
+@pytest.mark.parametrize("path", ["/rooms/12:30", "/rooms/:", "/a:b/c:"])
+def test_a_colon_may_stand_in_a_literal(check: Check, path: str) -> None:
+    assert check(path=path) == []
 
 
 @pytest.mark.requirement("API-5.2-2", "API-5.3-2")

@@ -14,6 +14,16 @@ from bespeak.lint.registration import check_endpoint
 Check = Callable[..., list[str]]
 
 
+def with_property(name: str, schema: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"room_id": {"type": "string"}, name: schema},
+        "required": ["room_id"],
+        "additionalProperties": False,
+        "$defs": {"Night": {"type": "integer", "minimum": 1}},
+    }
+
+
 @pytest.mark.requirement("API-13.2-5")
 @pytest.mark.parametrize("broken", [{"type": "nonsense"}, {"$ref": "https://example.com/x"}, {"pattern": "("}])
 def test_a_schema_that_is_none_is_refused(check: Check, broken: dict[str, Any]) -> None:
@@ -46,6 +56,34 @@ def test_a_closed_output_is_a_warning(room: Endpoint, catalog: Catalog) -> None:
     closed = replace(room, output_schema={"type": "object", "additionalProperties": False})
     (finding,) = check_endpoint(closed, catalog, Policies())
     assert (finding.rule, finding.severity) == ("J604", "warning")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "default": 5},
+        {"type": "array", "items": {"type": "string"}, "default": [1, 2]},
+        {"$ref": "#/$defs/Night", "default": 0},
+        {"$ref": "#/properties/room_id", "default": 0},
+    ],
+)
+def test_a_default_its_own_schema_forbids_is_refused_once(check: Check, schema: dict[str, Any]) -> None:
+    assert check(input_schema=with_property("a/b", schema)) == ["J608"]
+
+
+def test_every_wrong_default_is_named(room: Endpoint, catalog: Catalog) -> None:
+    schema = with_property("a/b", {"type": "integer", "default": "x"})
+    schema["properties"]["a"] = {"type": "integer", "default": "y"}
+    findings = check_endpoint(replace(room, input_schema=schema), catalog, Policies())
+    assert {finding.pointer for finding in findings} == {
+        "/endpoint/input_schema/properties/a~1b/default",
+        "/endpoint/input_schema/properties/a/default",
+    }
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "#/$defs/Night", "default": 1}, {"default": None}, True])
+def test_a_default_that_fits_is_fine_whatever_else_is_required(check: Check, schema: Any) -> None:
+    assert check(input_schema=with_property("nights", schema)) == []
 
 
 @pytest.mark.parametrize("name", ["", "room unavailable", "9lives", "a\n", "x" * 65, "naïve"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import RegisteredFunction
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.grammar.path_syntax import PathFault, check_leakage, check_structure, parse_template
 from bespeak.grammar.template_set import TemplateSet
@@ -43,11 +46,17 @@ AMBIGUOUS: Final = Rule(
     "No request path matches two templates of one method with equally many parameters.",
 )
 DUPLICATE: Final = Rule("P307", "duplicate-endpoint", "MUST", "AGTP-API 6.1", "A method stands on a path once.")
+LOOKALIKE: Final = Rule(
+    "P308", "parameter-look-alike", "SHOULD", "AGTP-API 5.2", "A segment like :id is a literal; a parameter is {id}."
+)
+
+_LOOKALIKE: Final = re.compile(r":([A-Za-z0-9_]+)|<(?:\w+:)?([A-Za-z0-9_]+)>", re.ASCII)
+"""A parameter as other frameworks write it."""
 
 _template: Final = lru_cache(maxsize=1 << 14)(parse_template)
 """An endpoint's path is looked at by itself and beside the others, when it is declared and when it is registered."""
 
-RULES: Final = (STRUCTURE, LEAKAGE, TEMPLATE, REPEATED, UNDECLARED, AMBIGUOUS, DUPLICATE)
+RULES: Final = (STRUCTURE, LEAKAGE, TEMPLATE, REPEATED, UNDECLARED, AMBIGUOUS, DUPLICATE, LOOKALIKE)
 
 
 def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
@@ -56,24 +65,45 @@ def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
     fault = check_structure(endpoint.path) if isinstance(template, PathFault) else None
     if fault is not None:
         rule = TEMPLATE if "{" in fault.segment or "}" in fault.segment else STRUCTURE
-        yield rule.at(endpoint, "/path", fault.message)
+        yield rule.at(endpoint, "/path", fault.message, _parameter_advice(fault.segment))
         return
     leak = check_leakage(endpoint.path, verbs)
     if leak is not None:
-        yield LEAKAGE.at(endpoint, "/path", leak.message, "Name the thing acted on: /rooms, not /book.")
+        advice = f"Leave out {brief(leak.segment)}, or name the thing acted on: the method already says what is done."
+        yield LEAKAGE.at(endpoint, "/path", leak.message, advice)
     if isinstance(template, PathFault):
         yield REPEATED.at(endpoint, "/path", template.message, "Give each parameter its own name.")
         return
+    if "/:" in endpoint.path:
+        yield from _check_lookalikes(endpoint)
     properties = endpoint.input_schema.get("properties")
     declared = properties if isinstance(properties, dict) else ()
     for name in template.parameters:
         if name not in declared:
-            yield UNDECLARED.at(
-                endpoint,
-                "/path",
-                f"the path parameter {{{name}}} is no property of input_schema",
-                f"Add the property {name!r}: its value reaches the handler with the input.",
-            )
+            yield _undeclared(endpoint, name)
+
+
+def _check_lookalikes(endpoint: Endpoint) -> Iterator[Diagnostic]:
+    for segment in endpoint.path.split("/"):
+        advice = _parameter_advice(segment)
+        if advice:
+            yield LOOKALIKE.at(endpoint, "/path", f"{brief(segment)} matches only itself, to the letter", advice)
+
+
+def _parameter_advice(segment: str) -> str:
+    match = _LOOKALIKE.fullmatch(segment)
+    return f"Write a parameter as {{{match[1] or match[2]}}}." if match else ""
+
+
+def _undeclared(endpoint: Endpoint, name: str) -> Diagnostic:
+    handler = endpoint.handler
+    if isinstance(handler, RegisteredFunction) and handler.target is not None:
+        message, advice = f"the path has {{{name}}}, and the function has no parameter {name}", "Add the parameter"
+    else:
+        message, advice = f"the path parameter {{{name}}} is no property of input_schema", "Add the property"
+    return UNDECLARED.at(
+        endpoint, "/path", message, f"{advice} {name!r}: its value reaches the handler with the input."
+    )
 
 
 class PathClaims:

@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.lint.rule import Rule
 from bespeak.schema.compile import SchemaFault, compile_schema
+from bespeak.source.pointer import pointer
 
 INVALID: Final = Rule(
     "J601",
@@ -37,9 +40,15 @@ REPEATED_ERROR: Final = Rule("J606", "repeated-error", "MUST", "AGTP-API 6.3", "
 UNDECLARED_ERROR: Final = Rule(
     "J607", "undeclared-error", "MUST", "AGTP-API 6.3", "A handler refuses by no name but those its endpoint declares."
 )
+DEFAULT: Final = Rule(
+    "J608", "default-against-schema", "MUST", "AGTP-API 6.3", "The default of an input property keeps its own schema."
+)
 
-RULES: Final = (INVALID, NOT_OBJECT, OPEN_INPUT, CLOSED_OUTPUT, ERROR_NAME, REPEATED_ERROR, UNDECLARED_ERROR)
+RULES: Final = (INVALID, NOT_OBJECT, OPEN_INPUT, CLOSED_OUTPUT, ERROR_NAME, REPEATED_ERROR, UNDECLARED_ERROR, DEFAULT)
 """J607 is found where the handler's source is at hand: in contracts written in Python."""
+
+_DEFINING: Final = frozenset({"$defs", "definitions"})
+"""Where the schemas of properties may refer to."""
 
 _ERROR_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
@@ -62,6 +71,7 @@ def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
         yield CLOSED_OUTPUT.at(
             endpoint, "/output_schema/additionalProperties", message, 'Set "additionalProperties": true.'
         )
+    yield from _check_defaults(endpoint)
     yield from _check_errors(endpoint)
 
 
@@ -70,6 +80,32 @@ def _check_valid(endpoint: Endpoint, name: str, schema: Mapping[str, Any]) -> It
     if isinstance(compiled, SchemaFault):
         message = f"{name} is no usable JSON Schema: {compiled.message}"
         yield INVALID.at(endpoint, f"/{name}{compiled.pointer}", message)
+
+
+def _check_defaults(endpoint: Endpoint) -> Iterator[Diagnostic]:
+    """Defaults that their own schemas forbid: nobody could leave the property out and have a valid input."""
+    properties = endpoint.input_schema.get("properties")
+    if not isinstance(properties, dict):
+        return
+    defaults = {
+        name: schema["default"]
+        for name, schema in properties.items()
+        if isinstance(schema, dict) and "default" in schema
+    }
+    if not defaults:
+        return
+    # What is said of the whole input, required for one, says nothing of a single default.
+    kept = {name: endpoint.input_schema[name] for name in _DEFINING & endpoint.input_schema.keys()}
+    compiled = compile_schema({**kept, "properties": properties})
+    if isinstance(compiled, SchemaFault):
+        return  # J601 has said so, or a property refers to a part of the input that is left out here
+    wrong: set[str] = set()
+    for violation in compiled.violations(msgspec.json.decode(msgspec.json.encode(defaults))):
+        name = next(name for name in defaults if (violation.pointer + "/").startswith(pointer([name]) + "/"))
+        if name not in wrong:
+            wrong.add(name)
+            message = f"the default of {brief(name)} is {brief(defaults[name])}, which its schema forbids"
+            yield DEFAULT.at(endpoint, f"/input_schema/properties{pointer([name])}/default", message)
 
 
 def _check_errors(endpoint: Endpoint) -> Iterator[Diagnostic]:
