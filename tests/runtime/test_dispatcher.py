@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -203,3 +205,53 @@ def test_refusals_are_logged_for_whoever_wants_to_know(caplog: pytest.LogCapture
     with caplog.at_level(logging.INFO):
         build().send("FROB", "/")
     assert "459 method-violation: FROB /" in caplog.text
+
+
+@pytest.mark.parametrize("error", [SystemExit(0), KeyboardInterrupt(), asyncio.CancelledError(), StopIteration()])
+def test_nothing_a_handler_raises_reaches_the_server(error: BaseException) -> None:
+    def sync(context: Any) -> None:
+        raise error
+
+    async def later(context: Any) -> None:
+        raise error
+
+    bench = build(make_endpoint("BOOK", "/a", sync), make_endpoint("BOOK", "/b", later))
+    assert [bench.send("BOOK", path).error["code"] for path in ("/a", "/b")] == ["server-error"] * 2
+
+
+def test_an_error_that_cannot_be_told_is_still_answered(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL)  # a report with a lone surrogate in it could not be sent between test processes
+    loop: list[Any] = []
+    loop.append(loop)
+
+    def cyclic(context: Any) -> None:
+        raise Refusal("nope", "No.", detail=loop)
+
+    def surrogate(context: Any) -> None:
+        raise Refusal("nope", "\ud800")
+
+    bench = build(
+        make_endpoint("BOOK", "/a", cyclic, errors=("nope",)), make_endpoint("BOOK", "/b", surrogate, errors=("nope",))
+    )
+    assert [bench.send("BOOK", path).status for path in ("/a", "/b")] == [500, 500]
+
+
+def test_a_number_json_does_not_have_is_no_null() -> None:
+    bench = build(
+        make_endpoint("FETCH", "/a", lambda context: {"price": float("inf")}),
+        make_endpoint("FETCH", "/b", lambda context: {"price": None}),
+    )
+    assert bench.send("FETCH", "/a").error["code"] == "output-validation-failed"
+    assert bench.send("FETCH", "/b").json == {"price": None}
+
+
+def test_context_variables_do_not_pass_from_one_request_to_the_next() -> None:
+    name: ContextVar[str] = ContextVar("name", default="nobody")
+
+    def remember(context: Any) -> dict[str, str]:
+        before = name.get()
+        name.set("alice")
+        return {"before": before}
+
+    bench = build(make_endpoint("FETCH", "/a", remember))
+    assert [bench.send("FETCH", "/a").json for _ in range(2)] == [{"before": "nobody"}] * 2

@@ -389,3 +389,9 @@ def test_a_pending_agent_is_a_401() -> None:
     bench = build(agents=(Agent(agent_id=AGENT, name="new", status="Pending"),))
     reply = bench.send("QUERY", "/", {"intent": "x"}, agent_id=AGENT)
     assert (reply.status, reply.error["code"]) == (401, "agent-not-active")
+
+
+def test_a_path_that_is_no_text_is_a_460() -> None:
+    bench = build(make_endpoint("FETCH", "/items/{id}", echo, properties={"id": {"type": "string"}}))
+    assert bench.send("FETCH", "/items/%ff").error["segment"] == "%ff"
+    assert bench.send("FETCH", "/items/%C3%A9").json == {"id": "é"}

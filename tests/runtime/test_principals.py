@@ -68,3 +68,11 @@ def test_a_suspended_agent_is_a_503_and_a_revoked_one_a_410() -> None:
     assert refused(principals(status="Suspended").resolve(KNOWN, None)).status == 503
     for state in ("revoked", "Retired", "deprecated"):
         assert refused(principals(status=state).resolve(KNOWN, None)).status == 410
+
+
+def test_long_headers_of_strangers_are_not_remembered() -> None:
+    made = principals()
+    for number in range(50):
+        made.resolve("x" * 5000 + str(number), None)
+        made.resolve(KNOWN, "y" * 5000 + str(number))
+    assert made._recent.cache_info().currsize == 0

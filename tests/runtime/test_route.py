@@ -24,7 +24,7 @@ def test_what_is_no_integer_stays_text_for_the_schema_to_refuse(text: str) -> No
     assert read_integer(text) == text
 
 
-@pytest.mark.parametrize("text", ["", "inf", "nan", "-Infinity", "one", "1e999"])
+@pytest.mark.parametrize("text", ["", "inf", "nan", "-Infinity", "one", "1e999", "1_0", " 1.5", "1.", ".5"])
 def test_what_json_has_no_number_for_stays_text(text: str) -> None:
     assert read_number(text) == text
 

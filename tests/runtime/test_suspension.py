@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar, copy_context
 
 import pytest
 
@@ -15,7 +16,7 @@ async def test_a_coroutine_that_does_not_wait_is_finished_at_once() -> None:
     async def at_once() -> int:
         return 7
 
-    assert begin(at_once()) == Finished(7)
+    assert begin(at_once(), copy_context()) == Finished(7)
 
 
 async def test_one_that_waits_has_run_up_to_there_and_goes_on_when_awaited() -> None:
@@ -28,7 +29,7 @@ async def test_one_that_waits_has_run_up_to_there_and_goes_on_when_awaited() -> 
             seen.append("after")
         return 7
 
-    rest = begin(twice())
+    rest = begin(twice(), copy_context())
     assert seen == ["before"]
     assert not isinstance(rest, Finished)
     assert await rest == 7
@@ -42,8 +43,8 @@ async def test_an_error_passes_through_before_and_after_the_wait() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        begin(wrong(wait=False))
-    rest = begin(wrong(wait=True))
+        begin(wrong(wait=False), copy_context())
+    rest = begin(wrong(wait=True), copy_context())
     assert not isinstance(rest, Finished)
     with pytest.raises(ValueError, match="no"):
         await rest
@@ -62,7 +63,7 @@ async def test_cancelling_reaches_the_coroutine() -> None:
         return 7
 
     async def outer() -> int:
-        rest = begin(patient())
+        rest = begin(patient(), copy_context())
         assert not isinstance(rest, Finished)
         return await rest
 
@@ -83,6 +84,23 @@ async def test_a_timeout_inside_the_coroutine_works_as_usual() -> None:
             return "timed out"
         return "not"
 
-    rest = begin(limited())
+    rest = begin(limited(), copy_context())
     assert not isinstance(rest, Finished)
     assert await rest == "timed out"
+
+
+async def test_context_variables_stay_inside_before_and_after_a_wait() -> None:
+    name: ContextVar[str] = ContextVar("name", default="nobody")
+
+    async def remember() -> list[str]:
+        seen = [name.get()]
+        name.set("alice")
+        await asyncio.sleep(0)
+        seen.append(name.get())
+        return seen
+
+    for _ in range(2):
+        rest = begin(remember(), copy_context())
+        assert not isinstance(rest, Finished)
+        assert await rest == ["nobody", "alice"]
+    assert name.get() == "nobody"

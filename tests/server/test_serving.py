@@ -161,6 +161,43 @@ def test_a_worker_that_dies_at_once_is_reported(tmp_path: Path) -> None:
     assert "ended with code 3 before it was ready" in result.stderr
 
 
+STUCK = """
+import threading
+
+from bespeak import App, Policies
+
+app = App("x", server_id="x", operator="x", contact="x", policies=Policies(scope_required_for_invocation=False))
+
+
+@app.endpoint("RUN", "/jobs", impact="reversible", blocking=True)
+def stuck() -> dict[str, int]:
+    \"\"\"Run for ever.
+
+    Outcome: There is none.
+    \"\"\"
+    print("inside", flush=True)
+    threading.Event().wait()
+    return {}
+"""
+
+
+def test_a_handler_that_never_comes_back_does_not_keep_the_server_from_ending(tmp_path: Path) -> None:
+    (tmp_path / "stuck.py").write_text(STUCK)
+    (tmp_path / "bespeak.toml").write_text('[server]\napp = "stuck:app"\n[limits]\ndrain_timeout = 0.1\n')
+    with serving(tmp_path) as served, socket.create_connection(("127.0.0.1", served.port), 10) as connection:
+        connection.sendall(b"AGTP/1.0 RUN /jobs\r\n\r\n")
+        assert served.process.stdout is not None
+        assert served.process.stdout.readline() == "inside\n"
+        assert served.stop() == 0
+
+
+def test_a_module_that_exits_while_it_is_imported_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "leaving.py").write_text("raise SystemExit(0)")
+    result = bespeak("serve", str(tmp_path / "leaving.py"))
+    assert result.returncode == 2
+    assert "SystemExit" in result.stderr
+
+
 def test_strict_refuses_to_start_with_an_invalid_endpoint(tmp_path: Path) -> None:
     folder = tmp_path / "endpoints"
     folder.mkdir()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from itertools import islice
 from typing import Any, Final
@@ -14,6 +13,7 @@ from bespeak.exchange.refusal import Refused
 from bespeak.methods.publication import Publication
 from bespeak.methods.relevance import Index, as_text
 from bespeak.runtime.answer import Envelope
+from bespeak.runtime.threads import run_in_thread
 
 _MAX_ITEMS: Final = 10_000
 """How much of one resource is searched; more content than this wants an endpoint of its own."""
@@ -46,7 +46,7 @@ def query(publication: Publication) -> Callable[[Context], Coroutine[Any, Any, E
             )
         need = as_text(context.input["intent"])
         threshold = context.input.get("confidence_threshold", 0.0)
-        results = await asyncio.to_thread(_search, chosen, need, threshold)
+        results = await run_in_thread(_search, chosen, need, threshold)
         return Envelope({"results": results, "result_count": len(results)})
 
     return answer

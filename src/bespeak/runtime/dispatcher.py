@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from collections.abc import Coroutine
+from contextvars import copy_context
 from itertools import count
 from types import CoroutineType
 from typing import Any, Final
@@ -26,11 +28,16 @@ from bespeak.runtime.gates import GATES
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.route import Route
 from bespeak.runtime.suspension import Finished, begin
+from bespeak.schema.numbers import non_finite
 from bespeak.schema.report import refuse_input
+from bespeak.schema.violation import Violation
 
 _logger = logging.getLogger(__name__)
 
 _encode = msgspec.json.Encoder().encode
+
+_FAILURES: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
+"""Whatever a handler raises, the agent gets an answer: `sys.exit` in a library must not be a switch for the server."""
 
 # AGTP-API 11 and 10.2 put these fields into "the response body", clients look for them inside `error`: both hold.
 _MIRRORED: Final = frozenset({status.METHOD_NOT_ALLOWED, status.PROPOSAL_REJECTED})
@@ -56,22 +63,34 @@ class Dispatcher:
         route = call.route
         assert route is not None
         context = Context(request, call.principal, call.method, call.path, call.input)
+        variables = copy_context()
         try:
-            result = route.call(call.input, context)
+            result = variables.run(route.call, call.input, context)
             if type(result) is CoroutineType:
-                begun = begin(result)
+                begun = begin(result, variables)
                 if not isinstance(begun, Finished):
                     return self._await(call, route, begun)
                 result = begun.value
             return self._finish(call, route, result)
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises, the agent gets an answer
-            return self._refuse(call, self._explain(call, route, error))
+        except _FAILURES as error:
+            return self._fail(call, route, error)
 
     async def _await(self, call: Call, route: Route, waiting: Coroutine[Any, Any, Any]) -> Response:
         try:
             return self._finish(call, route, await waiting)
-        except Exception as error:  # noqa: BLE001 - as above
+        except _FAILURES as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise  # it is this request that is given up, not something the handler waited for
+            return self._fail(call, route, error)
+
+    def _fail(self, call: Call, route: Route, error: BaseException) -> Response:
+        """Answer for a handler that raised. What it raised may itself be impossible to tell."""
+        try:
             return self._refuse(call, self._explain(call, route, error))
+        except Exception:
+            _logger.exception("%s failed, and what it raised cannot be told", route.endpoint)
+            return self._refuse(call, _failed(route))
 
     def _finish(self, call: Call, route: Route, result: Any) -> Response:
         if isinstance(result, Refused):
@@ -85,8 +104,12 @@ class Dispatcher:
             return Response(result.status, _envelope(call, result), route.block, self._headers(call))
         output = {} if result is None else msgspec.to_builtins(result, str_keys=True, enc_hook=dump_foreign)
         if not route.output.is_valid(output):
-            return self._refuse(call, _broken_output(route, output))
-        return Response(status.OK, _encode(output), route.block, self._headers(call))
+            return self._refuse(call, _broken_output(route, route.output.violations(output)))
+        body = _encode(output)
+        if b"null" in body and (places := non_finite(output)):
+            # JSON has no infinity and no NaN; `null` in their place would be another answer than the handler gave.
+            return self._refuse(call, _broken_output(route, places))
+        return Response(status.OK, body, route.block, self._headers(call))
 
     def _refuse(self, call: Call, refused: Refused) -> Response:
         # Core 6.1: AGTP's own codes are logged; they are normal operation, no fault.
@@ -125,7 +148,7 @@ class Dispatcher:
         named = ("Response-ID", f"resp-{next(self._ids):012x}")
         return (named,) if connection.answered else (named, self._introduction)
 
-    def _explain(self, call: Call, route: Route, error: Exception) -> Refused:
+    def _explain(self, call: Call, route: Route, error: BaseException) -> Refused:
         """What the agent learns of an exception: a declared error by its name, anything else by nothing."""
         if isinstance(error, Refusal) and error.name in route.error_descriptions:
             details: dict[str, Any] = {"method": call.method, "path": call.path}
@@ -139,11 +162,12 @@ class Dispatcher:
             _logger.error("%s raised Refusal(%r), which it does not declare", route.endpoint, error.name)
         else:
             _logger.error("%s failed", route.endpoint, exc_info=error)
-        return Refused(
-            status.SERVER_ERROR,
-            "server-error",
-            f"The handler of {route.endpoint} failed; the operator's log has the reason.",
-        )
+        return _failed(route)
+
+
+def _failed(route: Route) -> Refused:
+    message = f"The handler of {route.endpoint} failed; the operator's log has the reason."
+    return Refused(status.SERVER_ERROR, "server-error", message)
 
 
 def _envelope(call: Call, envelope: Envelope) -> bytes:
@@ -155,8 +179,7 @@ def _envelope(call: Call, envelope: Envelope) -> bytes:
     return _encode(body)
 
 
-def _broken_output(route: Route, output: object) -> Refused:
-    violations = route.output.violations(output)
+def _broken_output(route: Route, violations: list[Violation]) -> Refused:
     for violation in violations:
         _logger.error(
             "the output of %s breaks its schema at %r: %s", route.endpoint, violation.pointer, violation.message

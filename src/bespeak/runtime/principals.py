@@ -29,7 +29,7 @@ class Principals:
 
     def resolve(self, agent_id: str | None, scope: str | None) -> Principal | Refused:
         """The principal behind Agent-ID and Authority-Scope, or why there is none."""
-        if scope is not None and len(scope) > _LONGEST_REMEMBERED:
+        if len(scope or "") + len(agent_id or "") > _LONGEST_REMEMBERED:
             return self._resolve(agent_id, scope)
         return self._recent(agent_id, scope)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -38,16 +40,17 @@ def read_integer(text: str) -> Any:
     return int(text) if text.isascii() and text[sign:].isdigit() and len(text) <= 20 else text
 
 
+# RFC 8259 6:  number = [ minus ] int [ frac ] [ exp ]
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+
+
 def read_number(text: str) -> Any:
     """The number a text says, else the text."""
     whole = read_integer(text)
-    if isinstance(whole, int):
+    if isinstance(whole, int) or _NUMBER.fullmatch(text) is None:
         return whole
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return number if number - number == 0 else text  # neither infinite nor NaN: JSON has no such numbers
+    number = float(text)
+    return number if math.isfinite(number) else text
 
 
 def read_boolean(text: str) -> Any:

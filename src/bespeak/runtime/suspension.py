@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context
 from typing import Any, TypeVar
 
 import msgspec
@@ -20,21 +21,24 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     value: Any
 
 
-def begin(coroutine: Coroutine[Any, Any, ResultT]) -> Finished | Coroutine[Any, Any, ResultT]:
-    """Run a coroutine up to its first real wait, in the current task; then the rest of it is to be awaited there."""
+def begin(coroutine: Coroutine[Any, Any, ResultT], variables: Context) -> Finished | Coroutine[Any, Any, ResultT]:
+    """Run a coroutine up to its first real wait, in the current task; then the rest of it is to be awaited there.
+
+    It sees and sets context variables of its own: the task answers one agent after another.
+    """
     try:
-        awaited = coroutine.send(None)
+        awaited = variables.run(coroutine.send, None)
     except StopIteration as end:
         return Finished(end.value)
-    return _rest(coroutine, awaited)
+    return _rest(coroutine, variables, awaited)
 
 
-async def _rest(coroutine: Coroutine[Any, Any, ResultT], awaited: Any) -> ResultT:
-    return await _resume(coroutine, awaited)
+async def _rest(coroutine: Coroutine[Any, Any, ResultT], variables: Context, awaited: Any) -> ResultT:
+    return await _resume(coroutine, variables, awaited)
 
 
 @types.coroutine
-def _resume(coroutine: Coroutine[Any, Any, ResultT], awaited: Any) -> Generator[Any, Any, ResultT]:
+def _resume(coroutine: Coroutine[Any, Any, ResultT], variables: Context, awaited: Any) -> Generator[Any, Any, ResultT]:
     step: Callable[[Any], Any]
     while True:
         try:
@@ -43,7 +47,7 @@ def _resume(coroutine: Coroutine[Any, Any, ResultT], awaited: Any) -> Generator[
         except BaseException as error:  # noqa: BLE001 - the coroutine decides what becomes of it
             step, given = coroutine.throw, error
         try:
-            awaited = step(given)
+            awaited = variables.run(step, given)
         except StopIteration as end:
             result: ResultT = end.value
             return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.errors import BespeakError, ConfigError
+from bespeak.runtime.threads import running_threads
 from bespeak.server.assembly import Assembled, assemble, now
 from bespeak.server.lifecycle import run, serve
 from bespeak.server.settings import Settings
@@ -20,6 +22,8 @@ from bespeak.server.workers import Workers
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
+
+_logger = logging.getLogger(__name__)
 
 Ready = Callable[[Assembled, str, int], None]
 """Called once connections are accepted, with the address they are accepted on."""
@@ -63,6 +67,7 @@ def serve_target(
     if settings.workers > 1:
         return Workers(settings, updated, _work).run(lambda host, port: ready(assembled, host, port))
     run(serve(assembled, settings, ready=lambda host, port: ready(assembled, host, port)))
+    _leave_threads_behind()
     return 0
 
 
@@ -77,5 +82,16 @@ def _work(settings: Settings, updated: str, ready: Connection) -> None:
         # A parent that is killed cannot say goodbye; its sentinel can be read as soon as it is gone.
         lifeline = parent.sentinel if parent else None
         run(serve(assembled, settings, ready=lambda *_: ready.send(True), reuse_port=True, lifeline=lifeline))
+        _leave_threads_behind()
     except BespeakError as error:
         sys.exit(f"bespeak: {error}")
+
+
+def _leave_threads_behind() -> None:
+    """End the process now if handlers are stuck in threads: they had their time, and nothing can stop them."""
+    stuck = running_threads()
+    if stuck:
+        _logger.warning("%d handlers did not come back in time and are left behind", stuck)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)

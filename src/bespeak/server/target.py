@@ -138,7 +138,7 @@ def _import_errors(what: str) -> Iterator[None]:
         yield
     except BespeakError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"importing {what} failed with {type(error).__name__}: {error}") from error
 
 

@@ -57,7 +57,10 @@ class Workers:
         """Start one worker and wait until it accepts; False if it died before."""
         receiver, sender = self._context.Pipe(duplex=False)
         process = self._context.Process(target=self._main, args=(self._settings, self._updated, sender), daemon=True)
+        # A worker that is still importing has no handler yet: it inherits that Ctrl-C is for its parent to deal with.
+        interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
         process.start()
+        signal.signal(signal.SIGINT, interrupt)
         sender.close()
         try:
             receiver.recv()

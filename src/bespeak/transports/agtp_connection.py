@@ -192,6 +192,8 @@ class AgtpConnection(asyncio.Protocol):
             await self._leave(await self._serve())
         except Exception:
             _logger.exception("AGTP connection from %s ended by an error", self._connection.peer)
+            # What was answered before was carried out, and the peer should know.
+            await self._leave(None)
         finally:
             self._transport.abort()
             self._state.connections.discard(self)

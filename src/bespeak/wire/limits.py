@@ -22,5 +22,5 @@ class Limits(msgspec.Struct, frozen=True):
 DEFAULT_LIMITS: Final = Limits()
 """For requests."""
 
-RESPONSE_LIMITS: Final = Limits(body=64 * 1024 * 1024)
-"""For responses: the manifest of a server with ten thousand endpoints is a long document, and it was asked for."""
+RESPONSE_LIMITS: Final = Limits(head=4 * DEFAULT_LIMITS.head, body=64 * 1024 * 1024)
+"""For responses, which echo parts of a request, and may be the manifest of a server with ten thousand endpoints."""

@@ -336,9 +336,7 @@ async def test_a_broken_exchange_is_upstream_connection_error(authority: trustme
     [b"", b"<html>", b'{"a":', b"{\xff}", b"[" * 100_000],
     ids=lambda body: repr(body[:8]),
 )
-async def test_a_success_that_is_no_json_is_upstream_malformed_response(
-    authority: trustme.CA, body: bytes
-) -> None:
+async def test_a_success_that_is_no_json_is_upstream_malformed_response(authority: trustme.CA, body: bytes) -> None:
     async with facade(authority, answer(200, body)) as (binding, _):
         assert (await refusal(binding)).code == "upstream_malformed_response"
 

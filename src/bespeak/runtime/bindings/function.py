@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +13,7 @@ from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ContractError
 from bespeak.exchange.context import Context
 from bespeak.lint.rules.handler import NOT_IMPORTABLE, SIGNATURE
+from bespeak.runtime.threads import run_in_thread
 
 
 def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCall | Diagnostic:
@@ -35,7 +35,7 @@ def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCal
 
 def _in_thread(call: HandlerCall) -> HandlerCall:
     async def run(values: dict[str, Any], context: Context) -> Any:
-        return await asyncio.to_thread(call, values, context)
+        return await run_in_thread(call, values, context)
 
     return run
 
@@ -47,7 +47,7 @@ def resolve_function(dotted: str) -> Callable[..., Any] | str:
         return "a dotted path has a module and a function, like rooms.handlers.book_room"
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # noqa: BLE001 - an operator's module may fail in any way while it is imported
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - an operator's module may fail in any way
         return f"importing {module_name} failed with {type(error).__name__}: {error}"
     function: object = getattr(module, attribute, None)
     if function is None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 from bespeak import status
 from bespeak.exchange.refusal import Refused
-from bespeak.grammar.path_syntax import check_path
+from bespeak.grammar.path_syntax import PathFault, check_path
 from bespeak.runtime.call import Call
 
 
@@ -13,16 +15,25 @@ def path_gate(call: Call) -> Refused | None:
     if call.path in call.registry.router.literals:
         return None
     fault = check_path(call.path, call.registry.catalog.names)
+    if fault is None and ("{" in call.path or "%" in call.path):
+        fault = _check_values(call.path)
     if fault is None:
-        if "{" not in call.path:
-            return None
-        segment = next(part for part in call.path.split("/") if "{" in part)
-        message = "a request path has values where the template has {parameters}"
-    else:
-        segment, message = fault.segment, fault.message
+        return None
     return Refused(
         status.GRAMMAR_VIOLATION if call.speaks_agis else status.ENDPOINT_VIOLATION,
         "endpoint-violation",
-        f"The path is not allowed: {message[:300]}.",
-        {"path": call.path[:300], "segment": segment[:120]},
+        f"The path is not allowed: {fault.message[:300]}.",
+        {"path": call.path[:300], "segment": fault.segment[:120]},
     )
+
+
+def _check_values(path: str) -> PathFault | None:
+    """What only a request path can have wrong: a template's parameter, or bytes that are no text."""
+    for segment in path.split("/"):
+        if "{" in segment:
+            return PathFault(segment, "a request path has values where the template has {parameters}")
+        try:
+            unquote(segment, errors="strict")
+        except UnicodeDecodeError:
+            return PathFault(segment, f"{segment[:80]!r} does not decode to UTF-8 text")
+    return None
