@@ -329,3 +329,40 @@ def test_an_older_catalog_knows_fewer_verbs() -> None:
 def test_what_an_app_declares_is_what_registration_accepts(app: App) -> None:
     endpoint = declare(app, book_room, errors=["room_unavailable"])
     assert check_endpoint(endpoint, app._catalog, Policies()) == []
+
+
+def _wrapping_itself() -> Any:
+    def handler() -> dict[str, int]:
+        """Do it.
+
+        Outcome: It is done.
+        """
+        return {}
+
+    handler.__wrapped__ = handler  # type: ignore[attr-defined]
+    return handler
+
+
+class _Unhashable:
+    """Do it.
+
+    Outcome: It is done.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __call__(self) -> dict[str, int]:
+        return {}
+
+
+@pytest.mark.parametrize("handler", [dict, int, _wrapping_itself()])
+def test_a_callable_whose_parameters_cannot_be_read_is_refused_with_the_reason(handler: Any) -> None:
+    app = App("x", server_id="x", operator="x", contact="x")
+    with pytest.raises(ContractError):
+        app.endpoint("QUERY", "/things", impact="informational", intent="Do it.", outcome="It is done.")(handler)
+
+
+def test_what_can_be_called_need_not_be_hashable() -> None:
+    app = App("x", server_id="x", operator="x", contact="x")
+    app.endpoint("QUERY", "/things", impact="informational", intent="Do it.", outcome="It is done.")(_Unhashable())
+    assert len(app.service().endpoints) == 1

@@ -64,7 +64,8 @@ class App:
         self._policies = policies or Policies()
         self._endpoints: list[Endpoint] = []
         self._claims = PathClaims()
-        self._readings: dict[Callable[..., Any], Reading] = {}
+        self._readings: dict[int, tuple[Callable[..., Any], Reading]] = {}
+        # By identity, with the function kept beside it: what can be called need not be hashable.
         self._redirects: list[Redirect] = []
         self._resources: list[Resource] = []
         self._wildcard: Callable[..., Any] | None = None
@@ -195,14 +196,14 @@ class App:
         return verb.categories[0] if verb else ""
 
     def _read(self, function: Callable[..., Any], endpoint: str) -> Reading:
-        reading = self._readings.get(function)
-        if reading is None:
+        known = self._readings.get(id(function))
+        if known is None:
             try:
                 reading = read_handler(function)
             except ContractError as error:
                 raise _refusal(endpoint, function, INVALID, str(error)) from None
-            self._readings[function] = reading
-        return reading
+            self._readings[id(function)] = known = (function, reading)
+        return known[1]
 
     def _declare(self, endpoint: Endpoint, reading: Reading) -> None:
         findings = check_endpoint(endpoint, self._catalog, self._policies)

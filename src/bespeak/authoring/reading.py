@@ -48,5 +48,8 @@ def read_handler(function: Callable[..., Any]) -> Reading:
 
 def locate(function: Callable[..., Any]) -> Location | None:
     """Where a function is defined."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
+    try:
+        code = getattr(inspect.unwrap(function), "__code__", None)
+    except ValueError:  # it wraps itself
+        code = None
     return Location(code.co_filename, code.co_firstlineno) if code else None

@@ -108,12 +108,13 @@ def read_signature(function: Callable[..., Any], properties: Iterable[str] = ())
 
 
 def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signature:
+    told = _told(function)  # first: it notices a function that wraps itself, which would keep the hints busy for ever
     hints = _hints(function)
     parameters: list[Parameter] = []
     context: Parameter | None = None
     context_at = 0
     takes_rest = False
-    for name, kind, default in _told(function):
+    for name, kind, default in told:
         if kind is _VAR_KEYWORD:
             takes_rest = True
             continue
@@ -137,7 +138,11 @@ _read_once: Final = lru_cache(maxsize=1 << 14)(_read)
 def _told(function: Callable[..., Any]) -> Iterable[tuple[str, object, Any]]:
     """Name, kind and default of each parameter. A function that wraps none tells them itself, in far less time."""
     if not isinstance(function, FunctionType) or function.__dict__:
-        return [(raw.name, raw.kind, raw.default) for raw in inspect.signature(function).parameters.values()]
+        try:
+            told = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError) as error:
+            raise ContractError(f"its parameters cannot be read: {error}") from None
+        return [(raw.name, raw.kind, raw.default) for raw in told]
     code, defaults, named = function.__code__, function.__defaults__ or (), function.__kwdefaults__ or {}
     names = iter(code.co_varnames)
     required = code.co_argcount - len(defaults)
