@@ -8,6 +8,8 @@ from pathlib import Path
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.transports.address import Address, parse_address
+from bespeak.transports.timeouts import DEFAULT_TIMEOUTS
+from bespeak.wire.limits import DEFAULT_LIMITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +26,10 @@ class Settings:
     """Refuse to start when any endpoint is left out."""
     log_level: str = "warning"
     max_connections: int = 10_000
-    idle_timeout: float = 75.0
-    read_timeout: float = 30.0
-    drain_timeout: float = 10.0
-    max_body: int = 1024 * 1024
+    idle_timeout: float = DEFAULT_TIMEOUTS.idle
+    read_timeout: float = DEFAULT_TIMEOUTS.read
+    drain_timeout: float = DEFAULT_TIMEOUTS.drain
+    max_body: int = DEFAULT_LIMITS.body
     """Decoding a body takes the loop's time: a megabyte is some ten milliseconds that nobody else is served."""
 
     def check(self) -> None:

@@ -20,7 +20,7 @@ from bespeak.documents.deployment import Deployment, read_deployment
 from bespeak.documents.positions import with_positions
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.errors import BespeakError, ConfigError, ContractError
-from bespeak.runtime.bindings.function import resolve_function
+from bespeak.runtime.bindings.function import import_failure, resolve_function
 from bespeak.server.collector import collector_paused
 
 
@@ -139,7 +139,7 @@ def _import_errors(what: str) -> Iterator[None]:
     except BespeakError:
         raise
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"importing {what} failed with {type(error).__name__}: {error}") from error
+        raise ConfigError(import_failure(what, error)) from error
 
 
 def _app_in(module: ModuleType, name: str) -> App:

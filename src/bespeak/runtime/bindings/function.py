@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from bespeak.authoring.calling import HandlerCall, plan_call
@@ -48,10 +50,20 @@ def resolve_function(dotted: str) -> Callable[..., Any] | str:
     try:
         module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an operator's module may fail in any way
-        return f"importing {module_name} failed with {type(error).__name__}: {error}"
+        return import_failure(module_name, error)
     function: object = getattr(module, attribute, None)
     if function is None:
         return f"the module {module_name} has no {attribute}"
     if not callable(function):
         return f"{dotted} is a {type(function).__name__}, not a function"
     return function
+
+
+def import_failure(what: str, error: BaseException) -> str:
+    """Why an operator's module cannot be imported, and at which line of theirs."""
+    ours = str(Path(__file__).parents[2])
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((ours, "<frozen"))
+    ]
+    place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return f"importing {what} failed{place} with {type(error).__name__}: {error}"
