@@ -163,3 +163,10 @@ async def test_the_real_server_is_discovered_called_and_checked(tmp_path: Path) 
             narrowed = await service.request("BOOK", "/room", {"room_id": "12"}, scopes=["other:scope"])
             assert narrowed.status == 455
     await server.close()
+
+
+@pytest.mark.parametrize("size", [0, -1])
+async def test_a_pool_without_connections_is_refused(size: int) -> None:
+    with pytest.raises(ConfigError, match="pool_size is at least 1"):
+        async with connect("agtp://127.0.0.1", pool_size=size):
+            pytest.fail("the block must not be entered")

@@ -251,3 +251,21 @@ async def test_a_uri_without_an_agent_has_no_identity_to_ask_for() -> None:
     async with service_of(always(200, {})) as (service, _):
         with pytest.raises(ConfigError, match="names no agent"):
             await service.identify()
+
+
+def holding_itself() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"), [(holding_itself(), "holds itself"), (object(), "object"), ("\ud800", "surrogates")]
+)
+async def test_an_input_that_is_no_json_is_refused_before_it_is_sent(value: object, reason: str) -> None:
+    async with service_of(always(200, {})) as (service, server):
+        with pytest.raises(ConfigError, match=f"input is no JSON: .*{reason}"):
+            await service.call("BOOK", "/room", x=value)
+        with pytest.raises(ConfigError, match=f"The query .*{reason}"):
+            await service.request("QUERY", "/rooms", query={"x": value})
+    assert server.seen == []

@@ -15,7 +15,7 @@ from bespeak.client.connect import connect, connect_sync
 from bespeak.client.errors import BusinessError, UnreachableError
 from bespeak.client.service import ServiceClient
 from bespeak.client.synchronous import SyncServiceClient
-from bespeak.errors import ConfigError
+from bespeak.errors import BespeakError, ConfigError
 
 
 class Echo(socketserver.StreamRequestHandler):
@@ -111,3 +111,17 @@ def test_options_that_cannot_work_leave_no_thread_behind() -> None:
 def test_an_unreachable_service_is_a_typed_error() -> None:
     with connect_sync("agtp://127.0.0.1:1") as service, pytest.raises(UnreachableError):
         service.call("BOOK", "/room")
+
+
+def test_a_client_used_after_its_block_says_so(uri: str) -> None:
+    with connect_sync(uri) as service:
+        service.call("BOOK", "/room")
+    with pytest.raises(BespeakError, match="closed; use it inside its with block"):
+        service.call("BOOK", "/room")
+
+
+def test_a_client_is_there_in_a_block_only(uri: str) -> None:
+    with pytest.raises(AttributeError, match=r"'call'.*`with bespeak.connect_sync\(uri\) as service:`"):
+        connect_sync(uri).call("BOOK", "/room")  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"`async with bespeak.connect\(uri\) as service:`"):
+        connect(uri).call("BOOK", "/room")  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from joserfc.jwk import OKPKey
 
+from bespeak.client.block import async_block
 from bespeak.client.locator import parse_uri
 from bespeak.client.retry import RetryPolicy
 from bespeak.client.sender import Sender
@@ -19,6 +20,7 @@ from bespeak.projections.manifest_signature import KeyFault, parse_key
 from bespeak.transports.agtp_client import Pool
 
 
+@async_block
 @asynccontextmanager
 async def connect(
     uri: str,
@@ -43,6 +45,8 @@ async def connect(
     An agent in the URI must be vouched for by the host before the block is entered, and calls are made in its name
     unless `agent_id` names another.
     """
+    if pool_size < 1:
+        raise ConfigError(f"pool_size is at least 1, not {pool_size!r}: without a connection nothing can be sent.")
     locator = parse_uri(uri)
     context = choose_tls(locator, tls=tls, ca_file=ca_file, verify=verify, insecure=insecure)
     pool = Pool(locator.host, locator.port, ssl=context, size=pool_size, connect_timeout=timeout)

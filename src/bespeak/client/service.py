@@ -80,7 +80,7 @@ class ServiceClient:
         """
         if self._stale:
             await self.discover()
-        body = b"" if input is None else msgspec.json.encode(input)
+        body = b"" if input is None else _encode_json(input, "input")
         standard = {
             "Agent-ID": self._agent_id,
             "Authority-Scope": self._scopes if scopes is None else _join_scopes(scopes),
@@ -198,9 +198,21 @@ def _encode_query(path: str, query: Mapping[str, Any] | None) -> str:
     if not query:
         return ""
     texts = (
-        (name, value if isinstance(value, str) else msgspec.json.encode(value).decode())
+        (name, value if isinstance(value, str) else _encode_json(value, "query").decode())
         for name, value in query.items()
     )
-    return ("&" if "?" in path else "?") + "&".join(
-        f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in texts
-    )
+    try:
+        return ("&" if "?" in path else "?") + "&".join(
+            f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in texts
+        )
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"The query cannot be sent: {error}.") from error
+
+
+def _encode_json(value: object, what: str) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except RecursionError as error:
+        raise ConfigError(f"The {what} is no JSON: it is nested too deeply, or holds itself.") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ConfigError(f"The {what} is no JSON: {error}.") from error

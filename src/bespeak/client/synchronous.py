@@ -6,16 +6,21 @@ import asyncio
 import functools
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from concurrent.futures import CancelledError
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
+from bespeak.client.block import Block, block
 from bespeak.client.locator import Locator
 from bespeak.client.service import ServiceClient
 from bespeak.documents.manifest_json import ManifestDocument
+from bespeak.errors import BespeakError
 from bespeak.projections.manifest_signature import SignatureVerdict
 
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
+
+_CLOSED: Final = "This client is closed; use it inside its with block."
 
 
 class _LoopThread:
@@ -23,6 +28,8 @@ class _LoopThread:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._open = True
+        self._turn = threading.Lock()
         self._thread = threading.Thread(target=self._serve, name="bespeak-client", daemon=True)
         self._thread.start()
 
@@ -33,15 +40,24 @@ class _LoopThread:
 
     def run(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
         """The result of a coroutine, waited for in the calling thread."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._turn:
+            # What is handed over before `stop` is cancelled by the runner; what came later would wait for ever.
+            if not self._open:
+                work.close()
+                raise BespeakError(_CLOSED)
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
+        except CancelledError as error:
+            raise BespeakError(_CLOSED) from error
         finally:
             future.cancel()
 
     def stop(self) -> None:
         """End the loop and the thread."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        with self._turn:
+            self._open = False
+            self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
 
@@ -93,9 +109,10 @@ class SyncServiceClient:
 
 def blocking(
     opener: Callable[P, AbstractAsyncContextManager[ServiceClient]],
-) -> Callable[P, AbstractContextManager[SyncServiceClient]]:
+) -> Callable[P, Block[SyncServiceClient]]:
     """The blocking twin of a function that opens a client."""
 
+    @block
     @functools.wraps(opener)
     @contextmanager
     def opened(*arguments: P.args, **options: P.kwargs) -> Iterator[SyncServiceClient]:

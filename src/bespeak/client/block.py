@@ -1,0 +1,77 @@
+"""A client lives in a block: what `connect` gives before the block is entered, and what it says when it is not."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING, Generic, NoReturn, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+ClientT = TypeVar("ClientT")
+
+
+class _Block:
+    """Has no attributes but those of a block, and says so: `connect(uri).call(...)` is an easy slip."""
+
+    _form: str
+
+    if not TYPE_CHECKING:  # A type checker knows better without it.
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"There is no {name!r} before the block: write `{self._form}`.")
+
+
+class AsyncBlock(_Block, AbstractAsyncContextManager[ClientT], Generic[ClientT]):
+    """Opens a client for an `async with` block."""
+
+    _form = "async with bespeak.connect(uri) as service:"
+
+    def __init__(self, context: AbstractAsyncContextManager[ClientT]) -> None:
+        self._context = context
+
+    async def __aenter__(self) -> ClientT:
+        return await self._context.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._context.__aexit__(kind, error, trace)
+
+
+class Block(_Block, AbstractContextManager[ClientT], Generic[ClientT]):
+    """Opens a client for a `with` block."""
+
+    _form = "with bespeak.connect_sync(uri) as service:"
+
+    def __init__(self, context: AbstractContextManager[ClientT]) -> None:
+        self._context = context
+
+    def __enter__(self) -> ClientT:
+        return self._context.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return self._context.__exit__(kind, error, trace)
+
+
+def async_block(opener: Callable[P, AbstractAsyncContextManager[ClientT]]) -> Callable[P, AsyncBlock[ClientT]]:
+    """Make an opener give an AsyncBlock."""
+
+    @functools.wraps(opener)
+    def opened(*arguments: P.args, **options: P.kwargs) -> AsyncBlock[ClientT]:
+        return AsyncBlock(opener(*arguments, **options))
+
+    return opened
+
+
+def block(opener: Callable[P, AbstractContextManager[ClientT]]) -> Callable[P, Block[ClientT]]:
+    """Make an opener give a Block."""
+
+    @functools.wraps(opener)
+    def opened(*arguments: P.args, **options: P.kwargs) -> Block[ClientT]:
+        return Block(opener(*arguments, **options))
+
+    return opened
