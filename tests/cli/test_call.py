@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,6 +99,13 @@ def test_a_folder_answers_like_its_server(hotel: Served, tmp_path: Path) -> None
         ["call", "x", "QUERY", "/", "-d", "@/no/such/file"],
         ["call", str(HOTEL), "QUERY", "/", "novalue"],
         ["call", str(HOTEL), "QUERY", "/", "a:={"],
+        ["call", str(HOTEL), "QUERY", "/", "a:=" + "[" * 100_000],
+        ["call", str(HOTEL), "QUERY", "/", "a=\udcff"],
+        ["call", str(HOTEL), "QUERY", "/", "\udcff=a"],
+        ["call", str(HOTEL), "QUERY", "/\udcff"],
+        ["call", str(HOTEL), "QUERY", "/", "-d", '{"a": "\udcff"}'],
+        ["call", str(HOTEL), "QUERY", "/", "-d", "@/dev/zero"],
+        ["call", str(HOTEL), "QUERY", "/", "--signing-key", "/dev/zero"],
         ["call", str(HOTEL), "QUERY", "/", "--agent-id", "short"],
         ["call", str(HOTEL), "QUERY", "/", "--scope", "nonsense"],
     ],
@@ -143,3 +151,24 @@ def test_a_pinned_key_is_insisted_on(hotel: Served, tmp_path: Path) -> None:
         assert (result.returncode, result.stdout) == (1, "")
         assert "is not called" in result.stderr
         assert "Traceback" not in result.stderr
+
+
+def test_a_value_nested_too_deeply_is_sent_as_text(hotel: Served) -> None:
+    result = bespeak("call", hotel.uri, "QUERY", "/rooms", "beds=" + "[" * 100_000)
+    assert result.returncode == 1
+    assert "input-validation-failed" in result.stderr
+
+
+@pytest.mark.parametrize("options", [["-d", "@pipe"], ["--signing-key", "pipe"]])
+def test_a_pipe_nobody_writes_to_is_not_waited_for(tmp_path: Path, options: list[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    result = bespeak("call", str(HOTEL), "QUERY", "/rooms", *options, cwd=tmp_path)
+    assert result.returncode == 2
+    assert "not an ordinary file" in result.stderr
+
+
+def test_a_signing_key_that_is_no_text_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(b"\xff\xfe")
+    result = bespeak("discover", "agtp://127.0.0.1:1", "--signing-key", str(tmp_path / "key"))
+    assert result.returncode == 2
+    assert "not UTF-8" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -71,10 +72,37 @@ def test_show_prints_the_public_half_of_a_key_it_can_read_back(tmp_path: Path) -
     assert run("show", jwk_file).output == shown
 
 
-@pytest.mark.parametrize("content", [b"no key", b"\xff\xfe"])
+@pytest.mark.parametrize("content", [b"no key", b"\xff\xfe", b"{", b'{"a":' + b"[" * 100_000])
 def test_show_says_what_is_wrong_with_a_file(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "x"
     file.write_bytes(content)
     result = run("show", file)
     assert isinstance(result.exception, ConfigError)
     assert str(file) in str(result.exception)
+
+
+def test_show_does_not_wait_for_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    result = run("show", tmp_path / "pipe")
+    assert isinstance(result.exception, ConfigError)
+    assert "not an ordinary file" in str(result.exception)
+
+
+def test_force_replaces_ordinary_files_only(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "link").symlink_to("precious")
+    before = {file.name: file.lstat().st_mode for file in tmp_path.iterdir()}
+    for name in ("pipe", "folder", "link"):
+        result = run("new", "--out", tmp_path / name, "--force")
+        assert isinstance(result.exception, ConfigError)
+        assert "not an ordinary file" in str(result.exception)
+    assert {file.name: file.lstat().st_mode for file in tmp_path.iterdir()} == before
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_force_leaves_nothing_but_the_key(tmp_path: Path) -> None:
+    assert run("new", "--out", tmp_path / "key.pem", "--force").exit_code == 0
+    assert run("new", "--out", tmp_path / "key.pem", "--force").exit_code == 0
+    assert [file.name for file in tmp_path.iterdir()] == ["key.pem"]

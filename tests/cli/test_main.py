@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from tests.process import bespeak
+from tests.process import HOTEL, bespeak
 
 from bespeak.cli.main import COMMANDS
 
@@ -43,3 +45,27 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 def test_the_version_is_printed() -> None:
     assert "0.1.0" in bespeak("--version").stdout
+
+
+@pytest.mark.parametrize("arguments", [["catalog", "list"], ["keys", "new"], ["--help"]])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_takes_nothing_is_exit_code_2(arguments: list[str], unbuffered: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "bespeak", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    assert result.returncode == 2
+    assert result.stderr == "bespeak: cannot write the output: No space left on device\n"
+
+
+@pytest.mark.parametrize("address", ["a..b:1", "127.0.0.1:" + "9" * 5000])
+def test_an_address_that_is_none_is_exit_code_2(address: str) -> None:
+    result = bespeak("serve", str(HOTEL), "--agtp", address, "--insecure")
+    assert result.returncode == 2
+    assert "internal error" not in result.stderr
+    assert len(result.stderr.splitlines()[-1]) < 300

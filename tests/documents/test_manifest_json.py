@@ -173,3 +173,11 @@ KEYS = st.sampled_from(
 def test_any_object_is_a_manifest_without_errors(fields: dict[str, Any]) -> None:
     _, findings = parse(**fields)
     assert not [finding for finding in findings if finding.severity == "error"]
+
+
+@pytest.mark.parametrize("key", ["endpoints", "hosted_agents", "embedded_methods"])
+def test_a_manifest_with_more_than_anyone_offers_is_refused(key: str) -> None:
+    manifest, findings = parse_manifest(json.dumps({key: [{}] * 100_001}).encode())
+    assert manifest is None
+    assert [str(finding.rule) for finding in findings] == ["D104"]
+    assert f"`{key}` has 100001 entries" in findings[0].message

@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 import msgspec
-from rich.text import Text
 
-from bespeak.cli.console import console, print_json
+from bespeak.cli.console import console, line, print_json
 from bespeak.cli.service import open_service, service_options
 from bespeak.client.reply import Reply
 from bespeak.client.service import ServiceClient
+from bespeak.diagnostics.brief import brief
 from bespeak.errors import BespeakError
 from bespeak.runtime.route import property_types
 
@@ -50,6 +50,7 @@ def call(
     bespeak call agtp://127.0.0.1 QUERY /rooms beds=2 --scope rooms:read
     bespeak call agtp://127.0.0.1 BOOK /room -d @booking.json --agent-id ID --scope booking:room
     """
+    _check_text(method, path, task_id or "", *fields)
     given = _read_data(data)
 
     async def run() -> Reply:
@@ -78,15 +79,33 @@ def _read_data(data: str | None) -> dict[str, Any] | None:
     if data is None:
         return None
     try:
-        text = sys.stdin.read() if data == "-" else Path(data[1:]).read_text("utf-8") if data[:1] == "@" else data
+        text = sys.stdin.read() if data == "-" else _read_file(data[1:]) if data[:1] == "@" else data
         value = msgspec.json.decode(text)
-    except OSError as error:
-        raise click.BadParameter(f"{data[1:]}: {error.strerror}", param_hint="-d") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise click.BadParameter(f"not JSON: {error}", param_hint="-d") from error
     if not isinstance(value, dict):
         raise click.BadParameter('the input is a JSON object, like {"beds": 2}', param_hint="-d")
     return value
+
+
+def _read_file(name: str) -> str:
+    path = Path(name)
+    try:
+        # Opening a pipe would last until somebody writes to it.
+        if path.exists() and not path.is_file():
+            raise click.BadParameter(f"{name!r} is not an ordinary file", param_hint="-d")
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise click.BadParameter(f"{name!r}: {error.strerror}", param_hint="-d") from error
+
+
+def _check_text(*arguments: str) -> None:
+    """Refuse bytes that are no text: Python hands them over as lone surrogates, which no message can hold."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise click.UsageError(f"{brief(argument)} is not UTF-8.") from error
 
 
 async def _property_types(client: ServiceClient, method: str, path: str) -> Mapping[str, Any]:
@@ -109,9 +128,9 @@ def _read_field(field: str, properties: Mapping[str, Any]) -> tuple[str, Any]:
         return name, text
     try:
         return name, msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         if explicit:
-            raise click.BadParameter(f"{text!r} is not JSON: {error}", param_hint=f"{name}:=JSON") from error
+            raise click.BadParameter(f"{brief(text)} is not JSON: {error}", param_hint=f"{name}:=JSON") from error
         return name, text
 
 
@@ -121,25 +140,25 @@ def _print(reply: Reply) -> None:
         successor = f"; use {advisory.successor}" if advisory.successor else ""
         removed = f"; removed in {advisory.removed_in}" if advisory.removed_in else ""
         what = "verb" if advisory.about == "catalog" else "endpoint"
-        aside.print(Text(f"warning: this {what} is {advisory.kind}{successor}{removed}", "yellow"))
+        aside.print(line((f"warning: this {what} is {advisory.kind}{successor}{removed}", "yellow")))
     if reply.ok:
         print_json(reply.output)
         return
     error = reply.error
-    aside.print(Text(f"{reply.status} {reply.reason}", "bold red"))
+    aside.print(line((f"{reply.status} {reply.reason}", "bold red")))
     if error is None:
         return
-    aside.print(Text(f"{error.code}: {error.message}"))
+    aside.print(line(f"{error.code}: {error.message}"))
     violations = error.members.get("violations")
     for violation in violations if isinstance(violations, list) else ():
         if isinstance(violation, Mapping):
-            aside.print(Text(f"  {violation.get('pointer') or '(input)'}: {violation.get('message')}"))
+            aside.print(line(f"  {violation.get('pointer') or '(input)'}: {violation.get('message')}"))
     if error.details:
-        aside.print(Text(f"details: {msgspec.json.encode(error.details).decode()}"))
+        aside.print(line(f"details: {msgspec.json.encode(error.details).decode()}"))
     missing = error.members.get("missing_scopes")
     if isinstance(missing, list):
-        aside.print(Text(f"help: declare the authority with {' '.join(f'--scope {scope}' for scope in missing)}"))
+        aside.print(line(f"help: declare the authority with {' '.join(f'--scope {scope}' for scope in missing)}"))
     elif error.members.get("type") == "scope-required":
-        aside.print(Text("help: declare some authority with --scope DOMAIN:ACTION"))
+        aside.print(line("help: declare some authority with --scope DOMAIN:ACTION"))
     elif error.members.get("type") == "credentials-missing":
-        aside.print(Text("help: say who calls with --agent-id and what may be done with --scope"))
+        aside.print(line("help: say who calls with --agent-id and what may be done with --scope"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import click
 import msgspec
@@ -15,6 +15,9 @@ from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.diagnostics.text import full, printable
 from bespeak.documents.positions import with_positions
 
+_CONTROLS: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
+"""Controls that JSON does not make anyone escape, though terminals obey them."""
+
 
 def console(*, stderr: bool = False) -> Console:
     """A console that never cuts or folds: lines stay lines for whoever reads them next."""
@@ -23,7 +26,7 @@ def console(*, stderr: bool = False) -> Console:
 
 def print_json(value: Any) -> None:
     """A value as indented JSON, coloured on a terminal."""
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode().translate(_CONTROLS)
     out = console()
     if out.is_terminal:
         out.print(Syntax(text, "json", background_color="default", word_wrap=True))

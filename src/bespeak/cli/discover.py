@@ -9,15 +9,18 @@ from typing import Any
 import click
 from rich.text import Text
 
-from bespeak.cli.console import console, print_findings, print_json
+from bespeak.cli.console import console, line, print_findings, print_json
 from bespeak.cli.service import open_service, service_options
 from bespeak.client.service import ServiceClient
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.diagnostics.text import printable
 from bespeak.documents.manifest_json import ManifestDocument
 
 _METHOD = "bold cyan"
 _QUIET = "dim"
+_WIDEST = 60
+"""Of a column. One long path must not pad every row."""
 
 
 @click.command()
@@ -60,8 +63,8 @@ async def _discover(service: str, methods: bool, as_json: bool, options: dict[st
             print_json(manifest.raw)
             return
         out = console()
-        for line in _summary(manifest, client):
-            out.print(line)
+        for part in _summary(manifest, client):
+            out.print(part)
         own = [endpoint for endpoint in manifest.endpoints if endpoint.path not in ("/", "/methods")]
         out.print()
         _print_rows([(endpoint.method, endpoint.path, _about(endpoint)) for endpoint in own])
@@ -73,17 +76,17 @@ async def _discover(service: str, methods: bool, as_json: bool, options: dict[st
 
 def _summary(manifest: ManifestDocument, client: ServiceClient) -> Iterator[Text]:
     server = manifest.server
-    yield Text.assemble((server.server_id, "bold"), f"  {server.operator}", (f"  {server.contact}", _QUIET))
-    yield Text(
+    yield line((server.server_id, "bold"), f"  {server.operator}", (f"  {server.contact}", _QUIET))
+    yield line(
         f"AGTP {manifest.agtp_version}, AGTP-API {manifest.agtp_api_version}, catalog {manifest.catalog_version}, "
         f"document {manifest.document_version}"
     )
     if client.signature is not None:
         trust = " (key not pinned)" if client.signature.state == "valid" and not client.signature.trusted else ""
-        yield Text(f"signature {client.signature.state}{trust}")
+        yield line(f"signature {client.signature.state}{trust}")
     for redirect in manifest.policies.methods.redirects:
         source = f"{redirect.from_method} {redirect.from_path or '*'}"
-        yield Text(f"redirect {source} -> {redirect.to_method} {redirect.to_path or ''}".rstrip())
+        yield line(f"redirect {source} -> {redirect.to_method} {redirect.to_path or ''}".rstrip())
 
 
 def _about(endpoint: Endpoint) -> str:
@@ -95,7 +98,8 @@ def _about(endpoint: Endpoint) -> str:
 
 def _print_rows(rows: list[tuple[str, str, str]]) -> None:
     out = console()
-    first = max((len(method) for method, _, _ in rows), default=0)
-    second = max((len(path) for _, path, _ in rows), default=0)
-    for method, path, text in rows:
-        out.print(Text.assemble((f"{method:<{first}}", _METHOD), f"  {path:<{second}}  {text}"))
+    shown = [(printable(method), printable(path), text) for method, path, text in rows]
+    first = min(max((len(method) for method, _, _ in shown), default=0), _WIDEST)
+    second = min(max((len(path) for _, path, _ in shown), default=0), _WIDEST)
+    for method, path, text in shown:
+        out.print(line((f"{method:<{first}}", _METHOD), f"  {path:<{second}}  {text}"))

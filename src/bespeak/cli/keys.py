@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import stat
+import tempfile
 from pathlib import Path
 
 import click
 import msgspec
 from joserfc.jwk import OKPKey
 
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.text_file import read_text
 from bespeak.errors import ConfigError
 from bespeak.projections.manifest_signature import (
     KeyFault,
@@ -45,10 +49,10 @@ def new(out: Path | None, force: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 def show(file: Path) -> None:
     """Print the id and the public half of a key in PEM or JWK form."""
-    try:
-        key = parse_key(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} cannot be read: {error}") from error
+    text = read_text(file)
+    if isinstance(text, Diagnostic):
+        raise ConfigError(f"{file}: {text.message}")
+    key = parse_key(text)
     if isinstance(key, KeyFault):
         raise ConfigError(f"{file}: {key.message}")
     _print_public(key)
@@ -60,14 +64,29 @@ def _print_public(key: OKPKey) -> None:
 
 
 def _write(path: Path, text: str, *, force: bool) -> None:
-    """Write a secret. A new file is made in one step, so that it is at no time readable by others."""
+    """Write a secret, to a file that is at no time readable by others."""
     try:
         if force:
-            path.unlink(missing_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            _replace(path, text)
+            return
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "w", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
         raise ConfigError(f"{path} exists already. Use --force to replace it; what it signed stays signed.") from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error}") from error
+
+
+def _replace(path: Path, text: str) -> None:
+    """Put a new file in the place of an old one, in one step: a failure leaves the old key."""
+    if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+        raise ConfigError(f"{path} is not an ordinary file, and is not replaced.")
+    descriptor, name = tempfile.mkstemp(prefix=".bespeak-", dir=path.parent)
+    beside = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink()
+        raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -16,6 +17,10 @@ EXIT_REFUSED: Final = 1
 """Findings, or a refusal."""
 EXIT_UNUSABLE: Final = 2
 """Usage, configuration or internal error."""
+
+
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""What a write meets. Without the name of a file, it was a write to standard output."""
 
 
 class RefusedError(BespeakError):
@@ -84,20 +89,36 @@ def main() -> NoReturn:
         sys.exit(130)
     except BrokenPipeError:
         # The reader of our output has gone, as `| head` does; nothing is left to say.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(EXIT_GOOD)
     except RefusedError as error:
-        click.echo(f"bespeak: {error}", err=True)
+        _complain(str(error))
         sys.exit(EXIT_REFUSED)
     except BespeakError as error:
-        click.echo(f"bespeak: {_explained(error)}", err=True)
+        _complain(_explained(error))
         sys.exit(EXIT_UNUSABLE)
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is None and error.errno in _FULL:
+            _complain(f"cannot write the output: {error.strerror or error}")
+            _drop_output()
+            sys.exit(EXIT_UNUSABLE)
         if os.environ.get("BESPEAK_DEBUG"):
             raise
-        click.echo(f"bespeak: internal error: {type(error).__name__}: {error}", err=True)
+        _complain(f"internal error: {type(error).__name__}: {error}")
         click.echo("This is a defect of bespeak. BESPEAK_DEBUG=1 shows the trace to report it with.", err=True)
         sys.exit(EXIT_UNUSABLE)
+
+
+def _complain(text: str) -> None:
+    """Say what is wrong. Part of it may be a server's words: no line of it steers the terminal."""
+    from bespeak.diagnostics.text import printable  # noqa: PLC0415 - only an error needs it
+
+    click.echo("bespeak: " + "\n".join(printable(line) for line in text.split("\n")), err=True)
+
+
+def _drop_output() -> None:
+    """Nobody takes the rest of the output; the interpreter must not fail on it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explained(error: Exception) -> str:

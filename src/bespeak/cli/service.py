@@ -15,6 +15,7 @@ from bespeak.cli.main import RefusedError
 from bespeak.client.connect import connect
 from bespeak.client.service import ServiceClient
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.text_file import read_text
 from bespeak.errors import ConfigError
 from bespeak.server.local import connect_local
 
@@ -65,7 +66,7 @@ async def open_service(
     """A live service by its URI, or one that is put together here from a folder, a file or module:app."""
     # `discover` says what the signature is worth; a log line about it on every call would only be in the way.
     logging.getLogger("bespeak.client").setLevel(logging.ERROR)
-    trusted = signing_key.read_text("utf-8") if signing_key else None  # noqa: ASYNC240 - nothing else runs yet
+    trusted = _read_key(signing_key) if signing_key else None
     tokens = [token for text in scopes for token in text.replace(",", " ").split()]
     if service.startswith("agtp://"):
         async with connect(
@@ -87,6 +88,13 @@ async def open_service(
         )
     else:
         yield connect_local(service, report=report, agent_id=agent_id, scopes=tokens, timeout=timeout)
+
+
+def _read_key(path: Path) -> str:
+    text = read_text(path)
+    if isinstance(text, Diagnostic):
+        raise ConfigError(f"The signing key {path}: {text.message}.")
+    return text
 
 
 async def _insist_on_signature(client: ServiceClient) -> None:

@@ -11,6 +11,7 @@ from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.policy import Policies
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import ServerIdentity
+from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.endpoint_shape import (
     read_deprecation,
@@ -22,8 +23,11 @@ from bespeak.documents.endpoint_shape import (
 from bespeak.documents.json_text import json_table
 from bespeak.documents.policy_shape import read_policies
 from bespeak.documents.table import Table
+from bespeak.source.span import Location
 
 _FILE: Final = "manifest"
+_MOST_ENTRIES: Final = 100_000
+"""Of one array. Each entry becomes objects many times its size: a reply of empty ones would fill the memory."""
 _VERSIONS: Final = ("agtp_version", "agtp_api_version", "document_version", "catalog_version")
 
 
@@ -59,10 +63,14 @@ class ManifestDocument:
 
 
 def parse_manifest(data: bytes) -> tuple[ManifestDocument | None, list[Diagnostic]]:
-    """The manifest in a reply. None only when there is no JSON object; whatever else is odd is a warning."""
+    """The manifest in a reply. None only when it is no JSON object, or too large; else what is odd is a warning."""
     root = json_table(data, _FILE, tolerant=True)
     if isinstance(root, Diagnostic):
         return None, [root]
+    for key, value in root.data.items():
+        if isinstance(value, list) and len(value) > _MOST_ENTRIES:
+            message = f"`{brief(key)[1:-1]}` has {len(value)} entries, more than {_MOST_ENTRIES}"
+            return None, [Diagnostic("D104", "error", message, Location(_FILE), root.pointer(key))]
     for key in (*_VERSIONS, "catalog_versions_supported", "server", "endpoints", "policies"):
         if not root.has(key):
             root.missing(key)

@@ -72,7 +72,7 @@ def parse_key(text: str) -> OKPKey | KeyFault:
     try:
         key = OKPKey.import_key(msgspec.json.decode(text) if text.lstrip().startswith("{") else text)
         curve = key.curve_name
-    except (JoseError, ValueError, TypeError, AttributeError, KeyError) as error:
+    except (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         return KeyFault(f"not an Ed25519 key in PEM or JWK form: {error}")
     return key if curve == _CURVE else KeyFault(f"the key is on the curve {curve}, not {_CURVE}")
 

@@ -40,6 +40,6 @@ def parse_address(text: str) -> Address:
     if ":" in host and not host.startswith("["):
         raise ConfigError(f"{text!r} is no address: write an IPv6 host in brackets, [::1]:{DEFAULT_PORT}")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
-    if port and not (port.isascii() and port.isdigit() and int(port) < 65536):
-        raise ConfigError(f"{text!r} is no address: the port is a number from 0 to 65535, not {port!r}")
+    if port and not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) < 65536):
+        raise ConfigError(f"{text[:80]!r} is no address: the port is a number from 0 to 65535, not {port[:80]!r}")
     return Address(host, int(port) if port else DEFAULT_PORT)

@@ -63,9 +63,11 @@ class AgtpServer:
         try:
             found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
             listeners = _listen({address: family for family, _, _, _, address in found}, reuse_port)
-        except OSError as error:
-            advice = " Stop who is there, or choose another port." if error.errno == errno.EADDRINUSE else ""
-            raise ConfigError(f"Cannot listen on {host}:{port}: {error.strerror or error}.{advice}") from error
+        except (OSError, UnicodeError) as error:  # UnicodeError: no host name, like a..b
+            taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+            advice = " Stop who is there, or choose another port." if taken else ""
+            reason = getattr(error, "strerror", None) or error
+            raise ConfigError(f"Cannot listen on {host}:{port}: {reason}.{advice}") from error
         self._listeners += listeners
         self._accepting += [loop.create_task(self._accept(listener, ssl)) for listener in listeners]
         if self._sweeping is None:
