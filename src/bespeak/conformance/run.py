@@ -70,7 +70,7 @@ async def run_conformance(
     send = direct_sender(locator.host, locator.port, tls=context, timeout=timeout)
     try:
         subject = await Subject.meet(send, agent_id)
-    except (OSError, RemoteProtocolError) as error:
+    except (OSError, UnicodeError, RemoteProtocolError) as error:
         raise UnreachableError(f"{locator} does not answer DISCOVER: {_reason(error)}") from error
     results = [Result(check, check.judge(await _run(check, subject))) for check in CHECKS]
     return Report(str(locator), subject.manifest, subject.agent_id, tuple(results))
