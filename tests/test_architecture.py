@@ -24,7 +24,6 @@ TESTED_ELSEWHERE = {
     # has a test module of its own.
     "cli/conform.py": "conformance/test_command.py",
     "cli/console.py": "cli/test_call.py",
-    "cli/discover.py": "cli/test_call.py",
     "cli/serve.py": "server/test_serving.py",
     "cli/service.py": "cli/test_call.py",
     "conformance/check.py": "conformance/test_report.py",
