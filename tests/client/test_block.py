@@ -34,8 +34,8 @@ async def test_an_async_block_gives_the_client() -> None:
 
 
 def test_before_the_block_there_is_nothing_to_call_and_the_error_says_what_to_write() -> None:
-    with pytest.raises(AttributeError, match="write `with bespeak.connect_sync"):
+    with pytest.raises(AttributeError, match=r"write `with bespeak\.connect_sync"):
         opening("hotel").call  # noqa: B018 - the attribute is the point
-    with pytest.raises(AttributeError, match="write `async with bespeak.connect"):
+    with pytest.raises(AttributeError, match=r"write `async with bespeak\.connect"):
         opening_later("hotel").call  # noqa: B018
     assert not hasattr(opening("hotel"), "call")
