@@ -74,6 +74,9 @@ type = "registered_function"
 function = "contract.book_room"
 """
 
+WARM_UP = 3.0
+"""Seconds in which every endpoint has its first request, when its schemas are compiled."""
+
 
 def write_folder(folder: Path, count: int) -> None:
     """A deployment with one TOML file for each endpoint, no two schemas alike."""
@@ -129,7 +132,7 @@ def _dispatch(loader: Loader, few: ServerProcess, many: ServerProcess, *, rounds
     for turn in range(rounds + 1):
         for count, server in ((FEW, few), (MANY, many)):
             before = server.cpu_seconds()
-            load = loader.run(server.port, mixes[count], seconds=seconds if turn else 0.5)
+            load = loader.run(server.port, mixes[count], seconds=seconds if turn else WARM_UP)
             errors += load.errors
             if turn:
                 rates[count].append(load.rps)

@@ -13,7 +13,7 @@ import contract
 from process import free_port, running
 
 ROOT = Path(__file__).resolve().parent.parent
-WARM_UP = 10_000
+WARM_UP = 30_000
 TIME_LIMIT = 300.0
 
 IDLE = Goal("idle", at_most=80, unit=" MB")

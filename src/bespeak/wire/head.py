@@ -145,8 +145,9 @@ def _read_field(line: bytes) -> tuple[str, str] | WireFault:
     return name.lower(), value.strip(" \t")
 
 
-_request_lines: Final = Memory(_read_request_line, 1024)
-_field_lines: Final = Memory(_read_field, 4096)
+# As many request lines as a large service has endpoints.
+_request_lines: Final = Memory(_read_request_line, most=16_384, longest=256)
+_field_lines: Final = Memory(_read_field, most=4096, longest=1024)
 
 
 def _fields(lines: list[bytes], limits: Limits) -> tuple[Mapping[str, str], int] | WireFault:

@@ -22,6 +22,7 @@ from bespeak.wire.messages import CLOSED, NEED_DATA, Pause, RequestMessage, Resp
 MessageT_co = TypeVar("MessageT_co", covariant=True)
 
 REMEMBERED_HEADS: Final = 512
+REMEMBERED_SIZE: Final = 2048
 """Whole heads that are remembered: of a client that sends nothing new, the head is found in one look-up."""
 
 
@@ -167,9 +168,9 @@ class ResponseReader(Reader[ResponseMessage]):
 @functools.lru_cache(maxsize=8)
 def _request_heads(limits: Limits) -> Memory[RequestHead | WireFault]:
     """Shared by all readers with these limits."""
-    return Memory(functools.partial(parse_request_head, limits=limits), REMEMBERED_HEADS)
+    return Memory(functools.partial(parse_request_head, limits=limits), most=REMEMBERED_HEADS, longest=REMEMBERED_SIZE)
 
 
 @functools.lru_cache(maxsize=8)
 def _response_heads(limits: Limits) -> Memory[ResponseHead | WireFault]:
-    return Memory(functools.partial(parse_response_head, limits=limits), REMEMBERED_HEADS)
+    return Memory(functools.partial(parse_response_head, limits=limits), most=REMEMBERED_HEADS, longest=REMEMBERED_SIZE)
