@@ -7,7 +7,7 @@ from bespeak.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 
 _INVENTORY = ("DISCOVER", "/methods")
-"""An operator's own version of it is discovery all the same (AGTP-API 5.8)."""
+"""An operator's own version of it is discovery all the same (AGTP-API 5.8), unless it asks for scopes."""
 
 
 def scope_gate(call: Call) -> Refused | None:
@@ -16,7 +16,7 @@ def scope_gate(call: Call) -> Refused | None:
     endpoint = call.route.endpoint
     principal = call.principal
     policies = call.registry.policies
-    if endpoint.builtin or endpoint.key == _INVENTORY:
+    if endpoint.builtin or (endpoint.key == _INVENTORY and not endpoint.required_scopes):
         # AGTP-API 8.7 speaks of discovery and of built-ins that only read.
         informs = endpoint.semantic.impact == "informational"
         if informs and principal.agent_id is None and not policies.anonymous_discovery:
