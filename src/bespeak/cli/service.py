@@ -37,7 +37,12 @@ _OPTIONS = (
     ),
     click.option("--insecure", is_flag=True, help="Plain TCP also to a host that is not this machine."),
     click.option(
-        "--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, help="Seconds for each request."
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=30.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long a request may take.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
 )
@@ -86,6 +91,8 @@ async def open_service(
         raise ConfigError(
             f"{service!r} is no service this version can reach: give agtp://HOST[:PORT], a folder or a file"
         )
+    elif trusted is not None:
+        raise ConfigError(f"--signing-key is for a live service; {service!r} is read here, and nobody signs it")
     else:
         yield connect_local(service, report=report, agent_id=agent_id, scopes=tokens, timeout=timeout)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bespeak.authoring.calling import HandlerCall
+from bespeak.authoring.signature import function_name
 from bespeak.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition, ExternalService, RegisteredFunction
@@ -77,7 +78,7 @@ def _wildcard_route(registry: Registry, handler: Callable[..., Any]) -> Route:
         semantic=semantic,
         input_schema={},
         output_schema={},
-        handler=RegisteredFunction(function=handler.__qualname__, target=handler),
+        handler=RegisteredFunction(function=function_name(handler), target=handler),
     )
 
     def call(_: dict[str, Any], context: Context) -> Any:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.documents.text_file import read_text
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.runtime.threads import running_threads
 from bespeak.server.assembly import Assembled, assemble, now
@@ -46,10 +47,10 @@ def assemble_target(target: Target, updated: str) -> Assembled:
 def _signing_key(path: Path) -> OKPKey:
     from bespeak.projections.manifest_signature import KeyFault, parse_key  # noqa: PLC0415 - slow to load, for signers
 
-    try:
-        key = parse_key(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"signing_key {path} cannot be read: {error}") from error
+    text = read_text(path)
+    if isinstance(text, Diagnostic):
+        raise ConfigError(f"signing_key {path}: {text.message}")
+    key = parse_key(text)
     if isinstance(key, KeyFault):
         raise ConfigError(f"signing_key {path}: {key.message}")
     return key
@@ -73,9 +74,7 @@ def serve_target(
 
 def _work(settings: Settings, updated: str, ready: Connection) -> None:
     """The life of one worker process. The parent has reported the findings; here they would only repeat."""
-    logging.basicConfig(
-        level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
-    )
+    log_to_stderr(settings.log_level)
     try:
         assembled = assemble_target(load_target(settings.target), updated)
         parent = multiprocessing.parent_process()

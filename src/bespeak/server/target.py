@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from bespeak.authoring.app import App
 from bespeak.contract.service import Resource, Service
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.deployment import Deployment, read_deployment
+from bespeak.documents.folder import is_folder, is_there
 from bespeak.documents.positions import with_positions
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.errors import BespeakError, ConfigError, ContractError
@@ -39,9 +41,9 @@ def load_target(text: str) -> Target:
     """Read what a command was given. Raises ConfigError when there is nothing to serve in it."""
     place, _, name = text.rpartition(":") if _names_attribute(text) else (text, "", "app")
     path = Path(place)
-    if text and (path.is_dir() or (path.suffix == ".toml" and path.is_file())):
+    if text and (is_folder(path) or (path.suffix == ".toml" and is_there(path))):
         return _load_deployment(path)
-    if path.suffix == ".py" and path.is_file():
+    if path.suffix == ".py" and is_there(path):
         return Target(_app_in(_import_file(path), name).service(), path.parent)
     if _names_attribute(text) and all(part.isidentifier() for part in place.split(".")):
         _make_importable(Path.cwd())
@@ -115,7 +117,7 @@ def _make_importable(folder: Path) -> None:
 def _import_file(path: Path) -> ModuleType:
     """A file as a module of its own name: a second `app.py` must not find the first one's module."""
     _make_importable(path.parent)
-    name = f"bespeak_target_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+    name = f"bespeak_target_{path.stem}_{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ConfigError(f"{path} is no Python file")
