@@ -16,7 +16,6 @@ from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.contract.refusal import Refusal
-from bespeak.contract.semantic import StateTransition
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ContractError
 from bespeak.exchange.context import Context
@@ -131,7 +130,7 @@ def test_what_the_decorator_says_wins_over_the_docstring(app: App) -> None:
         blocking=True,
         confidence_guidance=0.5,
         parameter_hints={"reservation_id": "from BOOK"},
-        state_transition=StateTransition(from_state="any", to_state="any"),
+        state_transition={"room.status": "FREE -> TAKEN"},
         mcp_tool_name="fetch_reservation",
     )
     assert (endpoint.description, endpoint.semantic.intent, endpoint.semantic.outcome) == (

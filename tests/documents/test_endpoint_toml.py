@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import ExternalService, RegisteredFunction
-from bespeak.contract.semantic import Semantic, StateTransition
+from bespeak.contract.semantic import Semantic
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.endpoint_toml import parse_endpoint
 from bespeak.source.span import Location
@@ -356,14 +356,14 @@ def test_the_fields_only_agis_has_are_kept() -> None:
     more = """\
 confidence_guidance = 0.9
 parameter_hints = { guest_id = "ask" }
-state_transition = { from = "free", to = "taken" }
+state_transition = { "room.status" = "FREE -> TAKEN" }
 mcp_tool_name = "book_room"
 """
     semantic = good(WHOLE.replace("is_idempotent = false\n", "is_idempotent = false\n" + more)).semantic
     assert semantic.confidence == 0.85
     assert semantic.confidence_guidance == 0.9
     assert semantic.parameter_hints == {"guest_id": "ask"}
-    assert semantic.state_transition == StateTransition(from_state="free", to_state="taken")
+    assert semantic.state_transition == {"room.status": "FREE -> TAKEN"}
     assert semantic.mcp_tool_name == "book_room"
 
 

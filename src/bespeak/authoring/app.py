@@ -14,7 +14,7 @@ from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.policy import Policies, Redirect
-from bespeak.contract.semantic import Impact, Semantic, StateTransition
+from bespeak.contract.semantic import Impact, Semantic
 from bespeak.contract.service import DEFAULT_CATALOG, Resource, ServerIdentity, Service
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
@@ -90,7 +90,7 @@ class App:
         blocking: bool = False,
         confidence_guidance: float | None = None,
         parameter_hints: Mapping[str, Any] | None = None,
-        state_transition: StateTransition | None = None,
+        state_transition: Mapping[str, str] | None = None,
         mcp_tool_name: str | None = None,
     ) -> Callable[[_Function], _Function]:
         """Declare a function as the handler of a method on a path. The function itself stays as it is.
@@ -128,7 +128,7 @@ class App:
                     is_idempotent=impact == "informational" if idempotent is None else idempotent,
                     confidence_guidance=confidence_guidance,
                     parameter_hints=dict(parameter_hints or {}),
-                    state_transition=state_transition,
+                    state_transition=state_transition or {},
                     mcp_tool_name=mcp_tool_name,
                 ),
                 input_schema=reading.input_schema,

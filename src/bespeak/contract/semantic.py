@@ -24,14 +24,6 @@ IMPACTS: Final[tuple[str, ...]] = get_args(Impact)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateTransition:
-    """AGIS: the state an endpoint leaves behind, as the document names it."""
-
-    from_state: str
-    to_state: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Semantic:
     """Seven required fields of AGTP-API 7.1, and four that only AGIS documents carry."""
 
@@ -48,7 +40,8 @@ class Semantic:
     confidence_guidance: float | None = None
     """AGIS: how sure the agent should be before acting alone."""
     parameter_hints: Mapping[str, Any] = field(default_factory=dict)
-    state_transition: StateTransition | None = None
+    state_transition: Mapping[str, str] = field(default_factory=dict)
+    """AGIS: what changes, each field with `FROM -> TO`."""
     mcp_tool_name: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -66,11 +59,8 @@ class Semantic:
             block["confidence_guidance"] = self.confidence_guidance
         if self.parameter_hints:
             block["parameter_hints"] = dict(self.parameter_hints)
-        if self.state_transition is not None:
-            block["state_transition"] = {
-                "from": self.state_transition.from_state,
-                "to": self.state_transition.to_state,
-            }
+        if self.state_transition:
+            block["state_transition"] = dict(self.state_transition)
         if self.mcp_tool_name is not None:
             block["mcp_tool_name"] = self.mcp_tool_name
         return block

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bespeak.contract.agent import Agent
+from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
+from bespeak.contract.vocabulary import Vocabulary
 
 DEFAULT_CATALOG: Final = "1.1.0"
 """The version of the method catalog a service uses unless it names another."""
@@ -61,3 +63,11 @@ class Service:
     """Answers ad-hoc invocations when both sides consent to wildcards."""
     document_version: str | None = None
     """The operator's own revision string; derived from the content when not given."""
+    description: str = ""
+    agtp: str | None = None
+    """The AGTP address an AGIS document gives; made from the server_id when it gives none."""
+    vocabulary: Vocabulary | None = None
+    """What an AGIS document declares beyond its verbs; the verbs in use are derived from the endpoints."""
+    data_manifest: DataManifest | None = None
+    schemas: Mapping[str, Any] = field(default_factory=dict)
+    """Schemas that several endpoints share; each endpoint's own schema is complete without them."""

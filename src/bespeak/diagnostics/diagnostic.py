@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from bespeak.diagnostics.fix import Fix
 from bespeak.source.span import Location
 
 Severity = Literal["error", "warning", "info"]
@@ -25,6 +26,10 @@ class Diagnostic:
     """JSON Pointer inside the document, `/endpoint/path`."""
     help: str = ""
     """What to do about it."""
+    fix: Fix | None = None
+    """The repair, where a program can make it."""
+    on_key: bool = False
+    """Whether the finding is about the key at the pointer and not about its value."""
 
     def __str__(self) -> str:
         place = f"{self.location}: " if self.location else ""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError
-from bespeak.contract.semantic import CAPABILITIES, IMPACTS, Semantic, StateTransition
+from bespeak.contract.semantic import CAPABILITIES, IMPACTS, Semantic
 from bespeak.diagnostics.brief import brief
 from bespeak.documents.table import Table
 from bespeak.schema.compile import DIALECT
@@ -42,19 +42,11 @@ def read_semantic(block: Table) -> Semantic:
         is_idempotent=block.boolean("is_idempotent") or False,
         confidence_guidance=block.number("confidence_guidance"),
         parameter_hints=block.json("parameter_hints"),
-        state_transition=_read_transition(block.table("state_transition")),
+        state_transition=block.text_map("state_transition"),
         mcp_tool_name=block.text("mcp_tool_name"),
     )
     block.finish()
     return semantic
-
-
-def _read_transition(block: Table | None) -> StateTransition | None:
-    if block is None:
-        return None
-    transition = StateTransition(from_state=block.need_text("from"), to_state=block.need_text("to"))
-    block.finish()
-    return transition
 
 
 def read_input_schema(endpoint: Table) -> dict[str, Any]:

@@ -1,0 +1,18 @@
+"""A repair a finding offers: the changes to the document, and whether they keep its meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bespeak.source.change import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What would mend a finding."""
+
+    title: str
+    """What the repair does, as a command: `Write BOOK`."""
+    changes: tuple[Change, ...]
+    safe: bool = True
+    """Whether the meaning of the contract stays what its author meant; an unsafe repair wants a look."""
