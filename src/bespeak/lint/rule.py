@@ -7,11 +7,13 @@ from typing import Final, Literal
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.diagnostics.fix import Fix
 
-Normative = Literal["MUST", "SHOULD"]
+Normative = Literal["MUST", "SHOULD", "style"]
+Fixable = Literal["none", "safe", "unsafe"]
 
-SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning"}
-"""What a draft demands is an error, what it recommends a warning."""
+SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning", "style": "info"}
+"""What a draft demands is an error, what it recommends a warning, what only reads better an advice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +27,44 @@ class Rule:
     source: str
     """The draft's section, `AGTP-API 5.1`."""
     summary: str
+    """What the rule asks, in one sentence."""
+    why: str = ""
+    """What goes wrong for an agent or an author when it is broken."""
+    bad: str = ""
+    """The smallest piece of a document that breaks it, in YAML as an .agis file has it."""
+    good: str = ""
+    """The same piece, mended."""
+    fix: Fixable = "none"
+    """Whether findings come with a repair, and whether that repair keeps the meaning by itself."""
 
     @property
     def severity(self) -> Severity:
         """How grave a finding of this rule is."""
         return SEVERITY[self.normative]
 
-    def at(self, endpoint: Endpoint, pointer: str, message: str, advice: str = "") -> Diagnostic:
-        """A finding in an endpoint. The pointer is relative to the endpoint."""
+    @property
+    def is_agis(self) -> bool:
+        """Whether only AGIS asks for it. In other documents it is advice: AGTP-API decides what is valid there."""
+        return self.source.startswith("AGIS")
+
+    def at(
+        self,
+        endpoint: Endpoint,
+        pointer: str,
+        message: str,
+        advice: str = "",
+        fix: Fix | None = None,
+        *,
+        on_key: bool = False,
+    ) -> Diagnostic:
+        """A finding in an endpoint. Pointers, those of a fix too, are relative to the endpoint, in the model's names."""
+        where = f"/endpoint{pointer}"
         return Diagnostic(
-            self.id, self.severity, f"{endpoint}: {message}", endpoint.location, f"/endpoint{pointer}", advice
+            self.id, self.severity, f"{endpoint}: {message}", endpoint.location, where, advice, fix, on_key
         )
 
-    def inside(self, pointer: str, message: str, advice: str = "") -> Diagnostic:
+    def inside(
+        self, pointer: str, message: str, advice: str = "", fix: Fix | None = None, *, on_key: bool = False
+    ) -> Diagnostic:
         """A finding in a document that is no endpoint, at a pointer from its root."""
-        return Diagnostic(self.id, self.severity, message, None, pointer, advice)
+        return Diagnostic(self.id, self.severity, message, None, pointer, advice, fix, on_key)
