@@ -1,0 +1,1 @@
+"""English in contracts: verb forms, head verbs, operation classes; no dependency, one small lexicon."""

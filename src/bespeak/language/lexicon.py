@@ -1,0 +1,84 @@
+"""The word lists behind every judgement about English: which words are verbs, and how often they are something else."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final, NamedTuple
+
+FORMAT: Final = "bespeak verbs 1"
+
+
+class Counts(NamedTuple):
+    """How often a word stands as each part of speech, in quarters: four per use in SemCor, one per sense."""
+
+    verb: int
+    noun: int
+    adjective: int
+
+
+_UNSEEN: Final = Counts(0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Lexicon:
+    """The verbs of English with what contracts need to know about them; every word is in lower case."""
+
+    sources: tuple[str, ...]
+    """What the file was made from: a name and a hash each."""
+    verbs: Mapping[str, Counts]
+    irregular: Mapping[str, tuple[tuple[str, str], ...]]
+    """Forms that no rule makes: went is (go, past), and found is both parts of find."""
+    strong: frozenset[str]
+    """Verbs whose past is never the regular one: seed is no form of see."""
+    nouns: frozenset[str]
+    """Nouns that are no verbs; rare ones only where a rule could take them for a verb."""
+    others: frozenset[str]
+    """Adjectives and adverbs that a rule could take for a verb."""
+    lists: Mapping[str, frozenset[str]]
+    """The lists people wrote, by name."""
+
+    def counts(self, word: str) -> Counts:
+        """How often a word is verb, noun and adjective; a noun that is no verb counts as seen once."""
+        found = self.verbs.get(word)
+        if found is None:
+            return Counts(0, 4, 0) if word in self.nouns else _UNSEEN
+        return found
+
+    def share(self, word: str) -> tuple[float, float, float]:
+        """The shares of verb, noun and adjective among the uses of a word; all nought for a word without counts."""
+        counts = self.counts(word)
+        total = sum(counts) or 1
+        return counts.verb / total, counts.noun / total, counts.adjective / total
+
+
+@lru_cache(maxsize=1)
+def lexicon() -> Lexicon:
+    """The lexicon that comes with bespeak, read once."""
+    packed = files("bespeak.language").joinpath("data/verbs.txt.gz").read_bytes()
+    return _parse(gzip.decompress(packed).decode("ascii"))
+
+
+def _parse(text: str) -> Lexicon:
+    head, *sections = text.split("\n\n")
+    title, *sources = head.split("\n")
+    assert title == FORMAT
+    named = dict(section.split("\n", 1) for section in sections)
+    words = named.pop("verbs").split()
+    numbers = iter(map(int, named.pop("counts").split()))
+    irregular: dict[str, tuple[tuple[str, str], ...]] = {}
+    for line in named.pop("irregular").split("\n"):
+        written, verb, form = line.split()
+        irregular[written] = (*irregular.get(written, ()), (verb, form))
+    return Lexicon(
+        sources=tuple(sources),
+        verbs=dict(zip(words, map(Counts, numbers, numbers, numbers), strict=True)),
+        irregular=irregular,
+        strong=frozenset(named.pop("strong").split()),
+        nouns=frozenset(named.pop("nouns").split()),
+        others=frozenset(named.pop("others").split()),
+        lists={name: frozenset(section.split()) for name, section in named.items()},
+    )
