@@ -32,17 +32,23 @@ def parse_endpoint(text: str, file: str) -> tuple[Endpoint | None, list[Diagnost
 
 
 def endpoint_of(root: Table, file: str) -> tuple[Endpoint | None, list[Diagnostic]]:
-    """The endpoint in the root table of a document."""
+    """The endpoint in the root table of a document. None when any finding is an error."""
+    endpoint = declared_endpoint(root, file)
+    return None if root.findings.failed else endpoint, root.findings.found
+
+
+def declared_endpoint(root: Table, file: str) -> Endpoint | None:
+    """The endpoint as far as it can be read, errors or not: a linter has more to say about it."""
     block = root.table("endpoint")
     if block is None:
         if not root.has("endpoint"):
             root.missing("endpoint", "An endpoint file starts with [endpoint].")
-        return None, root.findings.found
+        return None
     endpoint = _read(block, file)
     block.finish()
     root.finish()
     _refuse_unread_scopes(root.findings)
-    return None if root.findings.failed else endpoint, root.findings.found
+    return endpoint
 
 
 def _read(block: Table, file: str) -> Endpoint | None:

@@ -71,13 +71,18 @@ def parse_manifest(data: bytes) -> tuple[ManifestDocument | None, list[Diagnosti
         if isinstance(value, list) and len(value) > _MOST_ENTRIES:
             message = f"`{brief(key)[1:-1]}` has {len(value)} entries, more than {_MOST_ENTRIES}"
             return None, [Diagnostic("D104", "error", message, Location(_FILE), root.pointer(key))]
+    return read_manifest(root), root.findings.found
+
+
+def read_manifest(root: Table) -> ManifestDocument:
+    """The manifest in the root object of a document. What is odd is noted in its findings."""
     for key in (*_VERSIONS, "catalog_versions_supported", "server", "endpoints", "policies"):
         if not root.has(key):
             root.missing(key)
     server = root.table("server") or Table({}, "/server", root.findings)
     policies = root.table("policies")
     signature = root.value("manifest_signature")
-    document = ManifestDocument(
+    return ManifestDocument(
         agtp_version=root.text("agtp_version") or "",
         agtp_api_version=root.text("agtp_api_version") or "",
         document_version=root.text("document_version") or "",
@@ -99,7 +104,6 @@ def parse_manifest(data: bytes) -> tuple[ManifestDocument | None, list[Diagnosti
         signature=signature if isinstance(signature, (str, dict)) else None,
         raw=root.data,
     )
-    return document, root.findings.found
 
 
 def _read_server(server: Table) -> ServerIdentity:

@@ -14,8 +14,8 @@ from bespeak.source.span import Location
 from bespeak.source.toml_tree import MAX_BYTES, TomlFault, parse_toml
 
 
-def read_text(path: Path) -> str | Diagnostic:
-    """The text of a file, or why there is none."""
+def read_text(path: Path, most: int = MAX_BYTES) -> str | Diagnostic:
+    """The text of a file of at most so many bytes, or why there is none."""
     try:
         # Without waiting: opening a pipe would last until somebody writes to it.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -23,8 +23,8 @@ def read_text(path: Path) -> str | Diagnostic:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 return _unreadable(path, "is not an ordinary file")
-            if status.st_size > MAX_BYTES:
-                return _unreadable(path, f"is larger than {MAX_BYTES} bytes")
+            if status.st_size > most:
+                return _unreadable(path, f"is larger than {most} bytes")
             return os.read(descriptor, status.st_size).removeprefix(codecs.BOM_UTF8).decode()
         finally:
             os.close(descriptor)

@@ -24,5 +24,7 @@ class Context:
     """The conformance level of AGIS 3.3 the author aims at: 1 or 2."""
     allowed_verbs: frozenset[str] = frozenset()
     """Verbs, in capitals, that passes 2 and 3 accept because the author says so."""
+    agis: bool = True
+    """Whether the document is an AGIS document; elsewhere the catalog decides which verbs are good."""
     allowed_segments: frozenset[str] = frozenset()
     """Path segments that pass 4 accepts because the author says so."""

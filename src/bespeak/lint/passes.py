@@ -1,0 +1,101 @@
+"""The eight validation passes of AGIS 9.1, in their order, and what AGTP-API asks beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.agis_structure import check_structure
+from bespeak.lint.context import Context
+from bespeak.lint.rules import (
+    agis_method,
+    agis_path,
+    agis_schema,
+    agis_semantic,
+    consistency,
+    data_manifest,
+    handler,
+    method,
+    path,
+    policy,
+    schema,
+    security,
+    semantic,
+    vocabulary,
+)
+from bespeak.lint.subject import Declared, Subject
+
+EndpointCheck = Callable[[Declared, Context], Iterable[Diagnostic]]
+DocumentCheck = Callable[[Subject, Context], Iterable[Diagnostic]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass: what it looks at, in each endpoint and in the document as a whole."""
+
+    number: int
+    name: str
+    summary: str
+    endpoint: tuple[EndpointCheck, ...] = ()
+    document: tuple[DocumentCheck, ...] = ()
+
+
+def _structure(subject: Subject, _: Context) -> Iterable[Diagnostic]:
+    return check_structure(subject.tree) if subject.kind == "agis" else ()
+
+
+PASSES: Final = (
+    Pass(1, "Structural", "every required field is there and has the right form", document=(_structure,)),
+    Pass(
+        2,
+        "Method Syntax",
+        "every method is one word in capitals, a verb in its imperative base form",
+        endpoint=(agis_method.check_syntax,),
+    ),
+    Pass(
+        3,
+        "Method Class",
+        "every method says what its caller wants done, and none is an HTTP method",
+        endpoint=(agis_method.check_class,),
+    ),
+    Pass(4, "Path Syntax", "every path names things, without verbs", endpoint=(agis_path.check,)),
+    Pass(
+        5,
+        "Semantic Completeness",
+        "every semantic block says intent, actor and outcome, in a form an agent can use",
+        endpoint=(agis_semantic.check, security.check),
+        document=(security.check_document,),
+    ),
+    Pass(6, "Semantic Consistency", "no intent contradicts its method", endpoint=(consistency.check,)),
+    Pass(
+        7,
+        "Vocabulary Integrity",
+        "the declared verbs are those in use, and the data manifest is fit to be public",
+        document=(vocabulary.check_document, data_manifest.check_document),
+    ),
+    Pass(
+        8,
+        "Schema Completeness",
+        "every endpoint has valid schemas for input and output, and names its errors",
+        endpoint=(agis_schema.check,),
+        document=(agis_schema.check_document,),
+    ),
+)
+"""The order is the draft's."""
+
+
+def check_registration(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """What AGTP-API asks of an endpoint wherever it is declared."""
+    endpoint, verbs = declared.endpoint, context.catalog.names
+    yield from method.check(endpoint, context.catalog, context.policies.methods)
+    yield from path.check(endpoint, verbs)
+    yield from semantic.check(endpoint, context.policies.methods.custom)
+    yield from schema.check(endpoint)
+    yield from policy.check(endpoint, verbs)
+
+
+def check_binding(declared: Declared, context: Context) -> Iterable[Diagnostic]:
+    """What AGTP-API asks of a handler; a published contract shows none."""
+    return handler.check(declared.endpoint, {recipe.name for recipe in context.recipes})

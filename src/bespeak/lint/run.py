@@ -1,0 +1,115 @@
+"""One document through the passes: every finding, placed in its text, in the order of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.lint.context import Context
+from bespeak.lint.passes import PASSES, check_binding, check_registration
+from bespeak.lint.reading import read_subject
+from bespeak.lint.registration import check_service, effective_policies
+from bespeak.lint.rules import RULES
+from bespeak.lint.subject import Declared, Kind, Subject
+
+_MOST: Final = 10_000
+"""Of one document. A program may read more than a person; nobody reads more than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What checking one text gave. There is no subject when the text could not be read."""
+
+    findings: tuple[Diagnostic, ...]
+    subject: Subject | None = None
+
+
+def check_text(text: str, file: str, context: Context, kind: Kind | None = None) -> Checked:
+    """Everything the rules say about a text. Never raises."""
+    subject = read_subject(text, file, kind)
+    if isinstance(subject, Diagnostic):
+        return Checked((subject,))
+    return Checked(tuple(check(subject, context)), subject)
+
+
+def check(subject: Subject, context: Context) -> list[Diagnostic]:
+    """Everything the rules say about a document, sorted by its place."""
+    context = _within(subject, context)
+    found = [*subject.found, *_agtp(subject, context)]
+    advice = _agis(subject, context)
+    if subject.kind != "agis":
+        advice = _as_advice(found, advice)
+    placed = [_located(finding, subject) for finding in (*found, *advice)]
+    placed.sort(key=_order)
+    return placed[:_MOST]
+
+
+def _within(subject: Subject, context: Context) -> Context:
+    """The context with what the document says about itself."""
+    agis = subject.kind == "agis"
+    vocabulary = subject.agis.vocabulary if subject.agis else None
+    return replace(
+        context, agis=agis, vocabulary=vocabulary, policies=subject.policies or context.policies
+    )
+
+
+def _agis(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+    for step in PASSES:
+        for check_document in step.document:
+            yield from check_document(subject, context)
+        for check_endpoint in step.endpoint:
+            for declared in subject.endpoints:
+                for finding in check_endpoint(declared, context):
+                    yield declared.place(finding)
+
+
+def _agtp(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+    by_key = {declared.endpoint.key: declared for declared in subject.endpoints}
+    # The second of two endpoints is the one that cannot stand beside the first.
+    for endpoint, finding in check_service(declared.endpoint for declared in subject.endpoints):
+        yield _owner(subject, endpoint, by_key[endpoint.key]).place(finding)
+    if subject.kind == "agis":
+        return
+    if subject.policies is not None:
+        yield from effective_policies(subject.policies, context.catalog)[1]
+    for declared in subject.endpoints:
+        for finding in check_registration(declared, context):
+            yield declared.place(finding)
+        if subject.kind == "endpoint":
+            for finding in check_binding(declared, context):
+                yield declared.place(finding)
+
+
+def _owner(subject: Subject, endpoint: object, default: Declared) -> Declared:
+    return next((declared for declared in subject.endpoints if declared.endpoint is endpoint), default)
+
+
+def _as_advice(found: Iterable[Diagnostic], advice: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """What only AGIS asks, as warnings; silent where AGTP-API or the reader already speaks of the same place."""
+    spoken = {(finding.rule[0], finding.pointer) for finding in found}
+    missing = {
+        (finding.pointer, finding.message.split("`")[1]) for finding in found if finding.rule == "D103"
+    }
+    for finding in advice:
+        above, _, key = finding.pointer.rpartition("/")
+        if (finding.rule[0], finding.pointer) in spoken or (above, key) in missing:
+            continue
+        rule = RULES.get(finding.rule)
+        if rule is not None and rule.is_agis and finding.severity == "error":
+            yield replace(finding, severity="warning")
+        else:
+            yield finding
+
+
+def _located(finding: Diagnostic, subject: Subject) -> Diagnostic:
+    location = finding.location
+    if location is not None and location.line:
+        return finding
+    return replace(finding, location=subject.tree.locate(finding.pointer, key=finding.on_key))
+
+
+def _order(finding: Diagnostic) -> tuple[int, int, str, str]:
+    location = finding.location
+    return (location.line, location.column, finding.rule, finding.message) if location else (0, 0, finding.rule, "")
