@@ -1,20 +1,20 @@
-"""A change to a document, said in terms of the document and not of its text."""
+"""A change to a document, said independently of its notation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Operation = Literal["replace", "rename", "remove", "append", "insert"]
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change at a JSON Pointer. Each notation knows how to make it in its own text."""
+    """What to do with the place of a JSON Pointer.
 
-    op: Operation
+    replace: give it another value. rename: give its key another name. remove: take the entry or item out.
+    append: put a value at the end of the list there. insert: put `key` with a value at the end of the mapping there.
+    """
+
+    op: Literal["replace", "rename", "remove", "append", "insert"]
     at: str
-    """The value to replace or remove, the key to rename, the list to append to, the mapping to insert into."""
     value: Any = None
     key: str = ""
-    """The new name of a renamed key, or the key of an inserted value."""
