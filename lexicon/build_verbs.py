@@ -21,7 +21,8 @@ CATALOG: Final = ROOT / "src/bespeak/catalog/data/methods-1.1.0.json"
 TARGET: Final = ROOT / "src/bespeak/language/data/verbs.txt.gz"
 
 LISTS: Final = ("not-verbs", "path-verbs", "phrasal", "tech-nouns", "verbs")
-"""The lists beside this script. All but the verbs are shipped as they are."""
+ROWS: Final = ("instead", "intents")
+"""The lists beside this script, and those whose lines mean something. All but the verbs are shipped as they are."""
 
 AUXILIARIES: Final = (
     "is be third", "am be base", "are be base", "was be past", "were be past", "been be participle", "being be gerund",
@@ -34,7 +35,7 @@ def header() -> list[str]:
     """What the file is made from; a test compares the hashes of the files that are in the repository."""
     lines = [" ".join(source) for source in (sources.WORDNET, sources.LEMMINFLECT)]
     lines.append(f"{CATALOG.name} {sources.digest(CATALOG.read_bytes())}")
-    lines.extend(f"{name}.txt {sources.digest((sources.HERE / f'{name}.txt').read_bytes())}" for name in LISTS)
+    lines.extend(f"{name}.txt {sources.digest((sources.HERE / f'{name}.txt').read_bytes())}" for name in (*LISTS, *ROWS))
     return lines
 
 
@@ -59,8 +60,10 @@ def build(folder: Path) -> str:
         "counts": (quarters(counts.get(verb, Counter())) for verb in sorted(verbs)),
         "irregular": ("\n".join(sorted({*irregular, *AUXILIARIES})),),
         "strong": sorted(strong),
+        "methods": sorted(catalog() | lists["verbs"]),
         "nouns": sorted(kept),
-        "others": sorted(word for word in others - verbs - nouns if doubtful(word)),
+        "others": sorted(word for word in others - verbs - nouns if counts[word]["adjective"] >= 1 or doubtful(word)),
+        **{name: ("\n".join(sources.hand_lines(f"{name}.txt")),) for name in ROWS},
         **{name: sorted(words) for name, words in lists.items() if name != "verbs"},
     }
     parts = [f"{name}\n{' '.join(words)}" for name, words in sections.items()]

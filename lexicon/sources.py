@@ -105,7 +105,11 @@ def _member(archive: tarfile.TarFile, name: str) -> bytes:
     return file.read()
 
 
+def hand_lines(name: str) -> list[str]:
+    """The lines of a list beside this file; a line that starts with # is a remark."""
+    return [line for line in (HERE / name).read_text("utf-8").splitlines() if line and not line.startswith("#")]
+
+
 def hand_list(name: str) -> list[str]:
-    """The words of a list beside this file; a line that starts with # is a remark."""
-    lines = (HERE / name).read_text("utf-8").splitlines()
-    return [word for line in lines if not line.startswith("#") for word in line.split()]
+    """The words of a list beside this file."""
+    return [word for line in hand_lines(name) for word in line.split()]

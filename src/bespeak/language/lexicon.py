@@ -37,9 +37,13 @@ class Lexicon:
     nouns: frozenset[str]
     """Nouns that are no verbs; rare ones only where a rule could take them for a verb."""
     others: frozenset[str]
-    """Adjectives and adverbs that a rule could take for a verb."""
+    """Adjectives that are neither, and adverbs that a rule could take for a verb."""
+    intents: Mapping[str, str]
+    """What a word says that is no plain action, or that it is one after all: the group it stands in."""
+    instead: Mapping[str, tuple[str, ...]]
+    """Verbs that may be meant by a word that is no good method."""
     lists: Mapping[str, frozenset[str]]
-    """The lists people wrote, by name."""
+    """The other lists people wrote, by name; "methods" are the verbs of the AGTP catalog and those written down here."""
 
     def counts(self, word: str) -> Counts:
         """How often a word is verb, noun and adjective; a noun that is no verb counts as seen once."""
@@ -70,8 +74,7 @@ def _parse(text: str) -> Lexicon:
     words = named.pop("verbs").split()
     numbers = iter(map(int, named.pop("counts").split()))
     irregular: dict[str, tuple[tuple[str, str], ...]] = {}
-    for line in named.pop("irregular").split("\n"):
-        written, verb, form = line.split()
+    for written, verb, form in _rows(named.pop("irregular")):
         irregular[written] = (*irregular.get(written, ()), (verb, form))
     return Lexicon(
         sources=tuple(sources),
@@ -80,5 +83,11 @@ def _parse(text: str) -> Lexicon:
         strong=frozenset(named.pop("strong").split()),
         nouns=frozenset(named.pop("nouns").split()),
         others=frozenset(named.pop("others").split()),
+        intents={word: group for group, *members in _rows(named.pop("intents")) for word in members},
+        instead={word: tuple(verbs) for word, *verbs in _rows(named.pop("instead"))},
         lists={name: frozenset(section.split()) for name, section in named.items()},
     )
+
+
+def _rows(section: str) -> list[list[str]]:
+    return [line.split() for line in section.split("\n")]

@@ -32,7 +32,8 @@ MAKERS: Final = ("ize", "ise", "ify")
 
 _LONGEST: Final = 40
 _SHORTEST_REST: Final = 3
-_MOSTLY_VERB: Final = 0.2
+_VERB_SHARE: Final = 0.05
+"""What may begin a compound: less than this is a noun."""
 _VOWELS: Final = frozenset("aeiou")
 _HISSING: Final = ("s", "x", "z", "ch", "sh")
 _PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -86,7 +87,8 @@ def lemmas(word: str) -> tuple[Lemma, ...]:
     if not found and len(word) <= _LONGEST:
         found = list(_derived(word, words))
     if len(found) > 1:
-        found.sort(key=lambda lemma: -words.counts(lemma.verb).verb)
+        methods = words.lists["methods"]
+        found.sort(key=lambda lemma: (lemma.verb not in methods, -words.counts(lemma.verb).verb))
     return tuple(found)
 
 
@@ -197,8 +199,8 @@ def _compound(word: str, words: Lexicon) -> Form | None:
     best: tuple[tuple[bool, int], Form] | None = None
     for end in range(2, len(word) - _SHORTEST_REST + 1):
         verb = word[:end]
-        usual = verb in words.lists["path-verbs"]
-        if (usual or words.share(verb)[0] >= _MOSTLY_VERB) and (rest := _nouns(word[end:], words)):
+        usual = verb in words.lists["methods"] or verb in words.lists["path-verbs"]
+        if (usual or words.share(verb)[0] >= _VERB_SHARE) and (rest := _nouns(word[end:], words)):
             rank = (usual, end)
             if best is None or rank > best[0]:
                 best = rank, Form("compound", verb, rest)
