@@ -33,6 +33,8 @@ class Verdict:
     reason: str = ""
     instead: tuple[str, ...] = ()
     """Verbs in capitals that may be meant."""
+    group: str = ""
+    """Why it is no action, in a word: condition, existence, mind, thing, weather; for a borderline case also vague."""
 
 
 _ACTION: Final = Verdict("action")
@@ -48,16 +50,18 @@ def action_intent(verb: str) -> Verdict:
     group = words.intents.get(base)
     instead = tuple(found.upper() for found in words.instead.get(base, ()))
     if group is not None:
-        return Verdict("borderline" if group == "vague" else "state", _REASONS[group], instead)
+        return Verdict("borderline" if group == "vague" else "state", _REASONS[group], instead, group)
     if form.kind == "unknown":
         if word in words.nouns:
-            return Verdict("state", _REASONS["thing"], instead)
-        return Verdict("state", _REASONS["condition"], instead) if word in words.others else _ACTION
+            return Verdict("state", _REASONS["thing"], instead, "thing")
+        if word in words.others:
+            return Verdict("state", _REASONS["condition"], instead, "condition")
+        return _ACTION
     if form.kind == "phrasal" or base in words.lists["methods"]:
         return _ACTION
     as_verb, as_noun, as_adjective = words.share(base)
     if as_adjective >= _ADJECTIVE_SHARE:
-        return Verdict("borderline", _ADJECTIVE, instead)
+        return Verdict("borderline", _ADJECTIVE, instead, "condition")
     if as_verb < _VERB_SHARE and as_noun > _NOUN_SHARE:
-        return Verdict("borderline", _NOUN, instead)
+        return Verdict("borderline", _NOUN, instead, "thing")
     return _ACTION
