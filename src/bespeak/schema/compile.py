@@ -32,9 +32,9 @@ _MAY_NOT_COMPILE: Final = re.compile(rb'"(?:pattern|\$(?!schema":"%b"))' % re.es
 """What the meta-schema cannot judge: patterns, and names that lead to or from elsewhere."""
 
 _REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
-_VALUES: Final = frozenset({"const", "default", "enum", "examples"})
+DATA_KEYWORDS: Final = frozenset({"const", "default", "enum", "examples"})
 """Keywords whose content is data, so that a `$ref` in it is no reference."""
-_NAMED: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
+NAMING_KEYWORDS: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 """Keywords whose keys are names, so that a `$ref` among them is a name."""
 
 
@@ -146,9 +146,9 @@ def _nodes(schema: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], dict
             if len(at) > MAX_DEPTH:
                 return
             for name, value in node.items():
-                if name in _NAMED and isinstance(value, dict):
+                if name in NAMING_KEYWORDS and isinstance(value, dict):
                     waiting.extend(((*at, name, key), item) for key, item in value.items())
-                elif name not in _VALUES:
+                elif name not in DATA_KEYWORDS:
                     waiting.append(((*at, name), value))
 
 
