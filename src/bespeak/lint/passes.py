@@ -14,12 +14,15 @@ from bespeak.lint.rules import (
     agis_path,
     agis_schema,
     agis_semantic,
+    ai_discovery,
     consistency,
     data_manifest,
     handler,
+    manifest,
     method,
     path,
     policy,
+    recipe,
     schema,
     security,
     semantic,
@@ -94,6 +97,14 @@ def check_registration(declared: Declared, context: Context) -> Iterator[Diagnos
     yield from semantic.check(endpoint, context.policies.methods.custom)
     yield from schema.check(endpoint)
     yield from policy.check(endpoint, verbs)
+
+
+DOCUMENTS: Final[tuple[DocumentCheck, ...]] = (
+    manifest.check_document,
+    recipe.check_document,
+    ai_discovery.check_document,
+)
+"""What documents of other kinds than AGIS are asked as a whole; each check knows which it is for."""
 
 
 def check_binding(declared: Declared, context: Context) -> Iterable[Diagnostic]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.agis_document import read_agis
+from bespeak.documents.ai_json import read_ai
 from bespeak.documents.endpoint_toml import declared_endpoint
 from bespeak.documents.findings import Findings
 from bespeak.documents.manifest_json import read_manifest
@@ -43,7 +44,9 @@ def read_subject(text: str, file: str, kind: Kind | None = None) -> Subject | Di
     kind = kind or kind_of(tree)
     if kind is None:
         advice = "An AGIS document has `agis`, an endpoint file [endpoint], a manifest `agtp_version`."
-        return Diagnostic("D114", "error", "this is no kind of document that bespeak knows", Location(file), help=advice)
+        return Diagnostic(
+            "D114", "error", "this is no kind of document that bespeak knows", Location(file), help=advice
+        )
     return _READERS[kind](tree)
 
 
@@ -113,7 +116,9 @@ def _manifest(tree: Tree) -> Subject:
 
 
 def _ai(tree: Tree) -> Subject:
-    return Subject(kind="ai", tree=tree)
+    root = _table(tree)
+    document = read_ai(root)
+    return Subject(kind="ai", tree=tree, found=tuple(root.findings.found), ai=document)
 
 
 _READERS: Final = {

@@ -57,7 +57,7 @@ class Rule:
         *,
         on_key: bool = False,
     ) -> Diagnostic:
-        """A finding in an endpoint. Pointers, those of a fix too, are relative to the endpoint, in the model's names."""
+        """A finding in an endpoint. Pointers, those of a fix too, start at the endpoint and use the model's names."""
         where = f"/endpoint{pointer}"
         return Diagnostic(
             self.id, self.severity, f"{endpoint}: {message}", endpoint.location, where, advice, fix, on_key

@@ -8,7 +8,7 @@ from typing import Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.lint.context import Context
-from bespeak.lint.passes import PASSES, check_binding, check_registration
+from bespeak.lint.passes import DOCUMENTS, PASSES, check_binding, check_registration
 from bespeak.lint.reading import read_subject
 from bespeak.lint.registration import check_service, effective_policies
 from bespeak.lint.rules import RULES
@@ -50,9 +50,7 @@ def _within(subject: Subject, context: Context) -> Context:
     """The context with what the document says about itself."""
     agis = subject.kind == "agis"
     vocabulary = subject.agis.vocabulary if subject.agis else None
-    return replace(
-        context, agis=agis, vocabulary=vocabulary, policies=subject.policies or context.policies
-    )
+    return replace(context, agis=agis, vocabulary=vocabulary, policies=subject.policies or context.policies)
 
 
 def _agis(subject: Subject, context: Context) -> Iterator[Diagnostic]:
@@ -72,6 +70,8 @@ def _agtp(subject: Subject, context: Context) -> Iterator[Diagnostic]:
         yield _owner(subject, endpoint, by_key[endpoint.key]).place(finding)
     if subject.kind == "agis":
         return
+    for check_document in DOCUMENTS:
+        yield from check_document(subject, context)
     if subject.policies is not None:
         yield from effective_policies(subject.policies, context.catalog)[1]
     for declared in subject.endpoints:
@@ -89,9 +89,7 @@ def _owner(subject: Subject, endpoint: object, default: Declared) -> Declared:
 def _as_advice(found: Iterable[Diagnostic], advice: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """What only AGIS asks, as warnings; silent where AGTP-API or the reader already speaks of the same place."""
     spoken = {(finding.rule[0], finding.pointer) for finding in found}
-    missing = {
-        (finding.pointer, finding.message.split("`")[1]) for finding in found if finding.rule == "D103"
-    }
+    missing = {(finding.pointer, finding.message.split("`")[1]) for finding in found if finding.rule == "D103"}
     for finding in advice:
         above, _, key = finding.pointer.rpartition("/")
         if (finding.rule[0], finding.pointer) in spoken or (above, key) in missing:

@@ -11,6 +11,7 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.agis_document import AgisDocument
+from bespeak.documents.ai_json import AiDocument
 from bespeak.source.tree import Tree
 
 Kind = Literal["agis", "endpoint", "server", "recipes", "manifest", "ai"]
@@ -76,6 +77,7 @@ class Subject:
     found: tuple[Diagnostic, ...] = ()
     """What reading it already found wrong."""
     agis: AgisDocument | None = None
+    ai: AiDocument | None = None
     policies: Policies | None = None
     """Of a server configuration or a manifest."""
     recipes: tuple[Recipe, ...] = ()
