@@ -20,8 +20,8 @@ ROOT: Final = sources.HERE.parent
 CATALOG: Final = ROOT / "src/bespeak/catalog/data/methods-1.1.0.json"
 TARGET: Final = ROOT / "src/bespeak/language/data/verbs.txt.gz"
 
-LISTS: Final = ("not-verbs", "path-verbs", "phrasal", "tech-nouns", "verbs")
-ROWS: Final = ("instead", "intents")
+LISTS: Final = ("not-verbs", "phrasal", "verbs")
+ROWS: Final = ("instead", "intents", "paths")
 """The lists beside this script, and those whose lines mean something. All but the verbs are shipped as they are."""
 
 AUXILIARIES: Final = (
@@ -35,7 +35,9 @@ def header() -> list[str]:
     """What the file is made from; a test compares the hashes of the files that are in the repository."""
     lines = [" ".join(source) for source in (sources.WORDNET, sources.LEMMINFLECT)]
     lines.append(f"{CATALOG.name} {sources.digest(CATALOG.read_bytes())}")
-    lines.extend(f"{name}.txt {sources.digest((sources.HERE / f'{name}.txt').read_bytes())}" for name in (*LISTS, *ROWS))
+    lines.extend(
+        f"{name}.txt {sources.digest((sources.HERE / f'{name}.txt').read_bytes())}" for name in (*LISTS, *ROWS)
+    )
     return lines
 
 

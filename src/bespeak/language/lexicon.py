@@ -42,8 +42,10 @@ class Lexicon:
     """What a word says that is no plain action, or that it is one after all: the group it stands in."""
     instead: Mapping[str, tuple[str, ...]]
     """Verbs that may be meant by a word that is no good method."""
+    paths: Mapping[str, frozenset[str]]
+    """How words of two kinds are meant in paths: the words of a group."""
     lists: Mapping[str, frozenset[str]]
-    """The other lists people wrote, by name; "methods" are the verbs of the AGTP catalog and those written down here."""
+    """The other lists people wrote, by name; "methods" are the verbs of the AGTP catalog and of our own list."""
 
     def counts(self, word: str) -> Counts:
         """How often a word is verb, noun and adjective; a noun that is no verb counts as seen once."""
@@ -85,9 +87,17 @@ def _parse(text: str) -> Lexicon:
         others=frozenset(named.pop("others").split()),
         intents={word: group for group, *members in _rows(named.pop("intents")) for word in members},
         instead={word: tuple(verbs) for word, *verbs in _rows(named.pop("instead"))},
+        paths=_groups(named.pop("paths")),
         lists={name: frozenset(section.split()) for name, section in named.items()},
     )
 
 
 def _rows(section: str) -> list[list[str]]:
     return [line.split() for line in section.split("\n")]
+
+
+def _groups(section: str) -> dict[str, frozenset[str]]:
+    groups: dict[str, frozenset[str]] = {}
+    for group, *members in _rows(section):
+        groups[group] = groups.get(group, frozenset()).union(members)
+    return groups

@@ -144,22 +144,24 @@ def _listed(word: str, words: Lexicon) -> Iterator[Lemma]:
 
 def _derived(word: str, words: Lexicon) -> Iterator[Lemma]:
     """Verbs no list has: two words in one (rollback), a prefix and a verb (reindex), a word made a verb (tokenize)."""
-    if _makes_verb(word, words):
+    if is_phrasal(word, words):
         yield Lemma(word, "base")
     elif word not in words.nouns and word not in words.others:
         for prefix in PREFIXES:
             if word.startswith(prefix):
                 rest = word[len(prefix) :]
                 yield from (Lemma(prefix + verb, form) for verb, form in _listed(rest, words) if len(verb) > 2)
-        yield from (lemma for lemma in undone(word) if _makes_verb(lemma.verb, words))
+        if _is_made(word, words):
+            yield Lemma(word, "base")
+        yield from (lemma for lemma in undone(word) if is_phrasal(lemma.verb, words) or _is_made(lemma.verb, words))
 
 
-def _makes_verb(word: str, words: Lexicon) -> bool:
-    if is_phrasal(word, words):
-        return True
-    if word in words.nouns or word in words.others or len(word) < 6:
+def _is_made(word: str, words: Lexicon) -> bool:
+    """Whether an ending made a verb of another word; a word that ends in a whole one (pdusize) is a compound."""
+    if len(word) < 6 or not word.endswith(MAKERS):
         return False
-    return word.endswith(MAKERS) and not word.endswith("wise")
+    tails = (word[start:] for start in range(2, len(word) - 3))
+    return not any(tail in words.verbs or tail in words.nouns or tail == "wise" for tail in tails)
 
 
 def is_phrasal(word: str, words: Lexicon) -> bool:
@@ -199,7 +201,7 @@ def _compound(word: str, words: Lexicon) -> Form | None:
     best: tuple[tuple[bool, int], Form] | None = None
     for end in range(2, len(word) - _SHORTEST_REST + 1):
         verb = word[:end]
-        usual = verb in words.lists["methods"] or verb in words.lists["path-verbs"]
+        usual = verb in words.lists["methods"] or verb in words.paths["usual"]
         if (usual or words.share(verb)[0] >= _VERB_SHARE) and (rest := _nouns(word[end:], words)):
             rank = (usual, end)
             if best is None or rank > best[0]:
