@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.agis_structure import check_structure
 from bespeak.lint.context import Context
 from bespeak.lint.rules import (
     agis_method,
@@ -45,12 +44,9 @@ class Pass:
     document: tuple[DocumentCheck, ...] = ()
 
 
-def _structure(subject: Subject, _: Context) -> Iterable[Diagnostic]:
-    return check_structure(subject.tree) if subject.kind == "agis" else ()
-
-
 PASSES: Final = (
-    Pass(1, "Structural", "every required field is there and has the right form", document=(_structure,)),
+    # Reading a document is its first pass: `documents.agis_structure`.
+    Pass(1, "Structural", "every required field is there and has the right form"),
     Pass(
         2,
         "Method Syntax",

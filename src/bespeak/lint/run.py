@@ -37,11 +37,11 @@ def check_text(text: str, file: str, context: Context, kind: Kind | None = None)
 def check(subject: Subject, context: Context) -> list[Diagnostic]:
     """Everything the rules say about a document, sorted by its place."""
     context = _within(subject, context)
-    found = [*subject.found, *_agtp(subject, context)]
+    found = list(_agtp(subject, context))
     advice = _agis(subject, context)
     if subject.kind != "agis":
-        advice = _as_advice(found, advice)
-    placed = [_located(finding, subject) for finding in (*found, *advice)]
+        advice = _as_advice((*subject.found, *found), advice)
+    placed = [*subject.found, *(_located(finding, subject) for finding in (*found, *advice))]
     placed.sort(key=_order)
     return placed[:_MOST]
 
@@ -102,9 +102,7 @@ def _as_advice(found: Iterable[Diagnostic], advice: Iterable[Diagnostic]) -> Ite
 
 
 def _located(finding: Diagnostic, subject: Subject) -> Diagnostic:
-    location = finding.location
-    if location is not None and location.line:
-        return finding
+    """The finding where its pointer stands. A reader places what it finds itself."""
     return replace(finding, location=subject.tree.locate(finding.pointer, key=finding.on_key))
 
 
