@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.fix import Fix
 from bespeak.diagnostics.text import from_disk, full, printable
 from bespeak.source.span import Location
 
@@ -69,3 +70,33 @@ def test_nothing_in_a_file_reaches_the_terminal_as_a_control_character(
 
 def test_what_is_not_printable_shows_as_its_escape() -> None:
     assert printable("a\x1b[31mb\n") == "a\\x1b[31mb\\n"
+
+
+def test_carets_stand_below_the_whole_of_a_value() -> None:
+    finding = Diagnostic("P301", "error", "wrong", Location("x", 1, 7, 1, 13))
+    assert full([finding], lambda _: "path: /room/ # x").split("\n")[2] == "    |       ^^^^^^"
+
+
+def test_a_value_of_several_lines_is_underlined_to_the_end_of_its_first() -> None:
+    finding = Diagnostic("P301", "error", "wrong", Location("x", 1, 1, 3, 4))
+    assert full([finding], lambda _: "semantic:  \n  a: 1\n").split("\n")[1:] == ["  1 | semantic:", "    | ^^^^^^^^^"]
+
+
+def test_an_end_before_its_start_still_has_a_caret() -> None:
+    finding = Diagnostic("P301", "error", "wrong", Location("x", 1, 3, 1, 3))
+    assert full([finding], lambda _: "abc").endswith("    |   ^")
+
+
+def test_a_repair_and_the_way_to_more_are_named() -> None:
+    wrong = Diagnostic("P301", "error", "wrong", fix=Fix("Write /room", ()))
+    assert full([wrong], see="explain {}".format) == "error[P301] wrong\n  fix: Write /room\n  see: explain P301"
+    guess = Diagnostic("P301", "error", "wrong", fix=Fix("Write BOOK", (), safe=False))
+    assert "  unsafe fix: Write BOOK" in full([guess])
+
+
+def test_looks_are_given_by_role() -> None:
+    shown = full([WRONG], lambda _: "first\nsec ond", style=lambda text, role: f"<{role} {text}>")
+    assert shown == (
+        "<place x.toml:2:5>: <error error[D104]> `a` is an integer\n"
+        "  <frame 2> <frame |> sec ond\n    <frame |>     <error ^>\n  <label help:> Write a string."
+    )

@@ -7,29 +7,44 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.report import Source
 from bespeak.source.span import Location
 
-Source = Callable[[str], str | None]
-"""Gives the text of a file, or None when it cannot be read."""
+Style = Callable[[str, str], str]
+"""Gives a text its looks for a role: a severity, `place`, `frame`, `caret` or `label`."""
 
 _WIDTH: Final = 100
-_LARGEST: Final = 1 << 20
+_LARGEST: Final = 1 << 24
 
 
-def full(findings: Iterable[Diagnostic], source: Source | None = None) -> str:
-    """Each finding with the line it is about, a caret below the place, and what to do. Texts come from `source`."""
-    read = source or from_disk
-    texts: dict[str, str | None] = {}
+def full(
+    findings: Iterable[Diagnostic],
+    source: Source | None = None,
+    *,
+    style: Style | None = None,
+    see: Callable[[str], str] | None = None,
+) -> str:
+    """Each finding with the line it is about, carets below the place, and what to do. Texts come from `source`.
+
+    `see` gives the words that lead from the id of a rule to more about it.
+    """
+    read, styled = source or from_disk, style or _plain
+    texts: dict[str, list[str]] = {}
     blocks: list[str] = []
     for finding in findings:
-        lines = [_headline(finding)]
+        lines = [_headline(finding, styled)]
         location = finding.location
         if location is not None and location.line:
             if location.file not in texts:
-                texts[location.file] = read(location.file)
-            lines += _frame(texts[location.file], location)
+                texts[location.file] = (read(location.file) or "").split("\n")
+            lines += _frame(texts[location.file], location, styled, finding.severity)
         if finding.help:
-            lines.append(f"  help: {printable(finding.help)}")
+            lines.append(f"  {styled('help:', 'label')} {printable(finding.help)}")
+        if finding.fix is not None:
+            kind = "fix:" if finding.fix.safe else "unsafe fix:"
+            lines.append(f"  {styled(kind, 'label')} {printable(finding.fix.title)}")
+        if see is not None:
+            lines.append(f"  {styled('see:', 'label')} {see(finding.rule)}")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
@@ -48,27 +63,40 @@ def from_disk(file: str) -> str | None:
         if not path.is_file():
             return None
         with path.open("rb") as opened:
-            return opened.read(_LARGEST).decode(errors="replace")
+            return opened.read(_LARGEST).removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
     except (OSError, ValueError):
         return None
 
 
-def _headline(finding: Diagnostic) -> str:
-    place = f"{finding.location}: " if finding.location else ""
-    return printable(f"{place}{finding.severity}[{finding.rule}] {finding.message}")
+def _plain(text: str, _: str) -> str:
+    return text
 
 
-def _frame(text: str | None, location: Location) -> list[str]:
-    lines = text.split("\n") if text is not None else []
-    if location.line > len(lines):
+def _headline(finding: Diagnostic, styled: Style) -> str:
+    place = f"{styled(printable(str(finding.location)), 'place')}: " if finding.location else ""
+    kind = styled(printable(f"{finding.severity}[{finding.rule}]"), finding.severity)
+    return f"{place}{kind} {printable(finding.message)}"
+
+
+def _frame(lines: list[str], location: Location, styled: Style, severity: str) -> list[str]:
+    if location.line > len(lines) or (len(lines) == 1 and not lines[0]):
         return []
-    # One character stays one character, so that the caret keeps its column.
+    # One character stays one character, so that the carets keep their columns.
     line = "".join(char if char.isprintable() else " " for char in lines[location.line - 1].rstrip())
     column = max(location.column, 1)
     start = max(0, column - _WIDTH + 20) if len(line) > _WIDTH else 0
     number = str(location.line)
-    margin = " " * len(number)
-    frame = [f"  {number} | {line[start : start + _WIDTH]}".rstrip()]
+    bar = styled("|", "frame")
+    frame = [f"  {styled(number, 'frame')} {bar} {line[start : start + _WIDTH]}".rstrip()]
     if location.column:
-        frame.append(f"  {margin} | {' ' * (column - 1 - start)}^")
+        carets = "^" * _length(location, column, min(len(line), start + _WIDTH))
+        frame.append(f"  {' ' * len(number)} {bar} {' ' * (column - 1 - start)}{styled(carets, severity)}")
     return frame
+
+
+def _length(location: Location, column: int, shown: int) -> int:
+    """How many carets: up to the end of the stretch, or of the line if the stretch goes on below it."""
+    if not location.end_line:
+        return 1
+    end = location.end_column - 1 if location.end_line == location.line else shown
+    return max(1, min(end, shown) - column + 1)

@@ -1,0 +1,23 @@
+"""One line for each finding, `path:line:column: P302 message`: for agents, grep and people in a hurry."""
+
+from __future__ import annotations
+
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.report import Report, summary
+from bespeak.diagnostics.text import printable
+
+
+def render(report: Report, *, quiet: bool = False) -> str:
+    """Findings and the summary; `quiet` leaves the summary out."""
+    lines = [one_line(finding) for finding in report.diagnostics]
+    if not quiet:
+        lines.append(summary(report))
+    return "".join(f"{text}\n" for text in lines)
+
+
+def one_line(finding: Diagnostic) -> str:
+    """A finding in one line. Errors go without saying so."""
+    place = f"{finding.location}: " if finding.location else ""
+    weight = "" if finding.severity == "error" else f"[{finding.severity}] "
+    advice = f". {finding.help}" if finding.help else ""
+    return printable(f"{place}{finding.rule} {weight}{finding.message}{advice}")

@@ -1,0 +1,15 @@
+"""The format for people: each finding with the line it is about, what to do, and where to read more."""
+
+from __future__ import annotations
+
+from bespeak.diagnostics.report import Report, summary
+from bespeak.diagnostics.text import Style, full
+
+
+def render(report: Report, style: Style | None = None, *, quiet: bool = False) -> str:
+    """Findings and the summary; `quiet` leaves the summary out."""
+    shown = full(report.diagnostics, report.source, style=style, see="bespeak explain {}".format)
+    text = f"{shown}\n" if shown else ""
+    if quiet:
+        return text
+    return f"{text}\n{summary(report)}\n" if text else f"{summary(report)}\n"
