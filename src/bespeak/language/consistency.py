@@ -1,0 +1,124 @@
+"""Whether an intent says what its method promises (pass 6 of AGIS): decided by verbs, because vectors cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+from bespeak.language.head_verb import HeadVerb, head_verbs
+from bespeak.language.meanings import meanings
+from bespeak.language.operation_class import PHRASES, Classes, OperationClass, operation_classes
+from bespeak.language.verb_form import lemmas
+from bespeak.language.verb_match import fit
+
+Verdict = Literal["consistent", "violation", "warning", "unverifiable"]
+
+VIOLATION_BELOW: Final = 0.3
+WARNING_BELOW: Final = 0.5
+_NAMED: Final = 0.9
+"""What a noun counts that names the method or a synonym of it: TRANSFER / "Makes a transfer"."""
+_LONGEST_METHOD: Final = 64
+_LONGEST_INTENT: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What came out, and which verb of the intent decided."""
+
+    verdict: Verdict
+    score: float | None
+    head: str | None
+    head_span: tuple[int, int] | None
+    """Where the deciding word starts and ends in the intent."""
+    method_class: OperationClass | None
+    head_class: OperationClass | None
+    reason: str
+    """One sentence for people, without a full stop."""
+
+
+def judge(method: str, intent: str) -> Judgement:
+    """Whether the intent fits the method; pure, and never long, whatever the texts are."""
+    return _judge(method[:_LONGEST_METHOD], intent[:_LONGEST_INTENT])
+
+
+@lru_cache(maxsize=2048)
+def _judge(method: str, intent: str) -> Judgement:
+    verb = method.lower()
+    ours = operation_classes(verb)
+    if ours is None and (found := lemmas(verb)):
+        verb = found[0].verb
+        ours = operation_classes(verb)
+    heads = head_verbs(intent)
+    if not heads:
+        return _unverifiable("the intent has no verb that says what happens", ours)
+    if ours is None:
+        return _unverifiable(f"nothing is known about what {method} does", ours)
+    rated = [(score, head) for head in heads if (score := _score(verb, head)) is not None]
+    if not rated:
+        return _unverifiable(f'"{intent[heads[0].start : heads[0].end]}" does not say what happens', ours, heads[0])
+    score, head = _deciding(verb, ours, rated)
+    theirs = operation_classes(head.verb)
+    verdict: Verdict = (
+        "violation" if score < VIOLATION_BELOW else "warning" if score < WARNING_BELOW else "consistent"
+    )
+    return Judgement(
+        verdict=verdict,
+        score=round(score, 3),
+        head=head.verb,
+        head_span=(head.start, head.end),
+        method_class=ours.main,
+        head_class=theirs and theirs.main,
+        reason=_reason(method, verb, ours, head, theirs, intent[head.start : head.end], verdict),
+    )
+
+
+def _score(verb: str, head: HeadVerb) -> float | None:
+    score = fit(verb, head.verb)
+    if score is not None and head.kind in {"meant", "nominal"}:
+        return min(score, _NAMED)
+    return score
+
+
+def _deciding(verb: str, ours: Classes, rated: list[tuple[float, HeadVerb]]) -> tuple[float, HeadVerb]:
+    """The verb that decides: a method that only reads must do nothing else, another may do more than it says."""
+    first = rated[0]
+    if _only_reads(ours):
+        return min(rated, key=_by_score)
+    if meanings().opposite(verb, first[1].verb):
+        return first
+    return max(rated, key=_by_score)
+
+
+_by_score: Final[Callable[[tuple[float, HeadVerb]], float]] = lambda rating: rating[0]  # noqa: E731
+
+
+def _only_reads(classes: Classes) -> bool:
+    return classes.main == "READ" and all(classes.of(name) < 0.5 for name in ("CREATE", "UPDATE", "DELETE", "SEND", "CONTROL"))
+
+
+def _reason(
+    method: str, verb: str, ours: Classes, head: HeadVerb, theirs: Classes | None, written: str, verdict: Verdict
+) -> str:
+    if verdict == "consistent":
+        return f'"{written}" is what {method} promises'
+    if meanings().opposite(verb, head.verb):
+        return f'"{written}" is the opposite of what {method} promises'
+    promise = PHRASES[ours.main]
+    does = PHRASES[theirs.main] if theirs else "does something else"
+    if promise == does:
+        return f'{method} and "{written}" are different operations'
+    return f'{method} {promise}, but "{written}" {does}'
+
+
+def _unverifiable(reason: str, ours: Classes | None, head: HeadVerb | None = None) -> Judgement:
+    return Judgement(
+        verdict="unverifiable",
+        score=None,
+        head=head.verb if head else None,
+        head_span=(head.start, head.end) if head else None,
+        method_class=ours.main if ours else None,
+        head_class=None,
+        reason=reason,
+    )

@@ -1,0 +1,84 @@
+"""Verbs that say little themselves: what "makes a reservation" does stands in its object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from bespeak.language.lexicon import lexicon
+from bespeak.language.meanings import meanings
+from bespeak.language.verb_form import lemmas
+
+EMPTY: Final = frozenset("make perform do conduct execute carry give take have run undertake effect handle".split())
+"""Without their object they say nothing about the operation."""
+ASKING: Final = frozenset("initiate request submit start trigger launch begin place issue file process complete raise invoke post send".split())
+"""They say something, and their object says more: "submits a cancellation request"."""
+LIGHT: Final = EMPTY | ASKING
+OBTAINING: Final = frozenset({"request", "provide"})
+"""With one of _INFORMATION as their object they read."""
+
+_INFORMATION: Final = frozenset(
+    "information info details detail data status list overview summary statistics stats history access-logs metadata "
+    "insight insights results result ability report copy quote".split()
+)
+_WRAPPERS: Final = frozenset(
+    "request requests order process operation action procedure command job task call flow transaction workflow "
+    "instruction query message event activity".split()
+)
+"""Nouns behind which the one that matters stands: a cancellation request, a transfer order."""
+_STOPS: Final = frozenset(
+    "of for to from with on in by at into onto about within that which and or , . ( : ; using via if when where "
+    "against over between as per through based".split()
+)
+_SKIPPED: Final = frozenset(
+    "the a an this that these all any each every some its their your new existing specific single given current "
+    "out full partial quick real-time simple".split()
+)
+_REACH: Final = 8
+
+
+def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] | None:
+    """The verb that the object of a light verb names and the place of that noun."""
+    if verb not in LIGHT and verb not in OBTAINING:
+        return None
+    phrase = _object(sentence, at + 1)
+    if not phrase:
+        return None
+    if verb in OBTAINING and sentence[phrase[-1]] in _INFORMATION:
+        return "get", phrase[-1]
+    if verb not in LIGHT:
+        return None
+    last = phrase[-1]
+    if sentence[last] in _WRAPPERS:
+        if len(phrase) > 1 and (found := _named(sentence[phrase[-2]], verb)):
+            return found, phrase[-2]
+        if verb in ASKING and verb != "place":
+            return None
+    found = _named(sentence[last], verb)
+    return (found, last) if found else None
+
+
+def _object(sentence: Sequence[str], start: int) -> list[int]:
+    """The places of the words of the object, without articles; "a request to" counts up to "to"."""
+    places: list[int] = []
+    for place in range(start, min(start + _REACH, len(sentence))):
+        word = sentence[place]
+        if word in _STOPS:
+            if places:
+                break
+            continue
+        if word not in _SKIPPED:
+            places.append(place)
+    return places
+
+
+def _named(noun: str, light: str) -> str | None:
+    """The verb of a noun: by derivation, by being one itself, or by its -ing."""
+    if found := meanings().verb_of(noun):
+        return found if found in meanings().hand or light in EMPTY else None
+    for lemma in lemmas(noun):
+        if lemma.form in {"base", "third", "gerund"} and lemma.verb in meanings().hand:
+            shares = lexicon().share(lemma.verb)
+            if lemma.form == "gerund" or shares[0] >= 0.1:
+                return lemma.verb
+    return None

@@ -1,0 +1,55 @@
+"""The words of a sentence with their places, and whether it is English at all."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+LONGEST: Final = 600
+"""Characters of a text that are looked at; the verb that decides stands at the beginning."""
+
+_TOKEN: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[.,;:!?()/|–—-]")
+_SENTENCE_END: Final = frozenset(".!?;")
+
+_ENGLISH: Final = frozenset(
+    "the a an of to for in by with from on and or is are be that this which all its it as at into your their "
+    "new given one if any not per using whether you".split()
+)
+_FOREIGN: Final = frozenset(
+    "el la los las una uno unos unas del para por con que se su sus y en al lo un es os as um uma dos das "
+    "der die das und ein eine einen einem einer des dem den für mit auf ist von zum zur nicht werden wird "
+    "le les une du au aux et ou avec dans pour sur qui ce cette il gli della di che nel alla degli "
+    "een het van voor met naar og och att det som för på til och av i na w z dla się nie lub oraz".split()
+)
+
+
+class Word(NamedTuple):
+    """One word or mark: in lower case, as written, and where it stands."""
+
+    lower: str
+    text: str
+    start: int
+    end: int
+
+
+def words(text: str) -> list[Word]:
+    """The words of the first sentence that has at least two of them."""
+    found: list[Word] = []
+    for match in _TOKEN.finditer(text[:LONGEST]):
+        token = match.group()
+        if token in _SENTENCE_END:
+            after = text[match.end() : match.end() + 1]
+            if len(found) > 1 and (not after or after.isspace()):
+                break
+            continue
+        found.append(Word(token.lower(), token, match.start(), match.end()))
+    return found
+
+
+def is_english(sentence: list[Word]) -> bool:
+    """Whether the words can be English: Latin letters, and no little words of another language instead of ours."""
+    letters = [word.lower for word in sentence if word.text[0].isalpha()]
+    if not letters or sum(not word.isascii() for word in letters) * 5 > len(letters):
+        return False
+    little = set(letters)
+    return bool(little & _ENGLISH) or not little & _FOREIGN

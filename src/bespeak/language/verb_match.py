@@ -1,0 +1,59 @@
+"""How well a verb of an intent fits a method verb: the same, a synonym, of a fitting class, or the opposite."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from bespeak.language.meanings import meanings
+from bespeak.language.operation_class import COMPATIBLE, Classes, operation_classes
+
+GENERIC: Final = frozenset(
+    "take bring make provide give put mark raise render do have be go come keep hold work serve support include "
+    "contain offer deal cover concern involve represent act begin cause carry perform conduct handle use utilize "
+    "want need can may must help facilitate specify indicate mean proceed happen occur refer relate depend belong "
+    "become let want try wish like require meet leave pass".split()
+)
+"""Verbs that say nothing about the operation: what they mean is in their object."""
+
+_PRODUCING: Final = frozenset("produce generate provide compile prepare give create".split())
+_SYNONYM: Final = 0.8
+_DOUBTFUL_SYNONYM: Final = 0.4
+_CONTRADICTION: Final = 0.2
+_WEIGHTY: Final = 0.45
+
+
+@lru_cache(maxsize=8192)
+def fit(method: str, verb: str) -> float | None:
+    """From 0, the opposite, to 1, the same; None if the two verbs say too little. Both are in lower case."""
+    if method == verb:
+        return 1.0
+    known = meanings()
+    if known.opposite(method, verb):
+        return 0.0
+    ours, theirs = operation_classes(method), operation_classes(verb)
+    if ours is None or theirs is None:
+        return None
+    analyzes = ours.main == "ANALYZE"
+    if verb in GENERIC and not (analyzes and verb in _PRODUCING):
+        return None
+    score = class_fit(ours, theirs)
+    if known.synonymous(method, verb):
+        score = max(score, _SYNONYM if score > _CONTRADICTION else _DOUBTFUL_SYNONYM)
+    if analyzes and verb in _PRODUCING:
+        score = max(score, 0.6)
+    return 0.5 + (score - 0.5) * min(ours.confidence, theirs.confidence)
+
+
+def class_fit(ours: Classes, theirs: Classes) -> float:
+    """How well the classes of two verbs fit: half their weighted mean, half the best of the weighty ones."""
+    total = mean = best = 0.0
+    for row, weight in zip(COMPATIBLE, ours.weights, strict=True):
+        if weight:
+            for value, other in zip(row, theirs.weights, strict=True):
+                if other:
+                    mean += weight * other * value
+                    total += weight * other
+                    if value > best and weight >= _WEIGHTY and other >= _WEIGHTY:
+                        best = value
+    return (mean / total + best) / 2 if total else 0.5
