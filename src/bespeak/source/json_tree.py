@@ -9,13 +9,13 @@ from typing import Any, Final, Never
 
 from bespeak.source.json_places import find_repeated, find_token, scan
 from bespeak.source.places import Place, PlacedTree
+from bespeak.source.scalar import MAX_DIGITS
 from bespeak.source.span import Location
 from bespeak.source.text_position import location_of
 from bespeak.source.tree import MAX_DEPTH, MAX_NODES, Fault, plain, too_long
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
-_MAX_DIGITS: Final = 4000
 
 _WORDS: Final[dict[str, tuple[str, str]]] = {
     "Expecting value": ("a value is expected here", "Write a value; texts stand in double quotes."),
@@ -101,7 +101,7 @@ def _constant(_: str) -> Never:
 
 
 def _int(digits: str) -> int:
-    if len(digits) > _MAX_DIGITS:  # int() refuses some more digits than this, by an exception
+    if len(digits) > MAX_DIGITS:
         raise _Refused
     return int(digits)
 
@@ -135,7 +135,7 @@ def _is_bad_number(token: str) -> bool:
     if token in {"NaN", "Infinity", "-Infinity"}:
         return True
     if token.lstrip("-").isdecimal():
-        return len(token) > _MAX_DIGITS
+        return len(token) > MAX_DIGITS
     try:
         return math.isinf(float(token))
     except ValueError:

@@ -8,14 +8,15 @@ from typing import Final, Literal
 _SEEN: Final = 1 << 16
 """Characters looked at: an endpoint stands near the top of a document."""
 
-_BLOCK: Final = re.compile(
+_NOT_YAML: Final = re.compile(
     r"""^[ \t]*+(?:
-        [A-Za-z][\w-]*+[ \t]++/[^\s{]*+(?:\{[^\s{}]*+\}[^\s{}]*+)*+[ \t]*+\{    # BOOK /reservation/{id} {
-      | [A-Za-z_][\w-]*+[ \t]*+\{(?!\{)                                         # semantic {
+        [A-Za-z][\w-]*+[ \t]++/[^\s{}]*+(?:\{[^\s{}]*+\}[^\s{}]*+)*+[ \t]*+\{         # BOOK /reservation/{id} {
+      | [A-Za-z_][\w-]*+[ \t]*+\{(?!\{)                                               # semantic {
+      | (?:input|output)[ \t]*+:[ \t]*+\n[ \t\n]*+[A-Za-z_]\w*+[ \t]*+\(              # output: / status (string)
+      | -[ \t]++\w++[ \t]*+\([^()\n]*+:[^()\n]*+\)[ \t]*+$                            # - size (integer, minimum: 1)
     )""",
     re.MULTILINE | re.VERBOSE,
 )
-_SHORT_FIELD: Final = re.compile(r"^[ \t]*+(?:input|output|endpoint)[ \t]*+:[ \t]*+\n(?:[ \t]*+\n)*+[ \t]++[A-Za-z_]\w*+[ \t]++\(", re.MULTILINE)
 
 
 def detect_notation(text: str) -> Literal["json", "yaml", "braces"]:
@@ -23,6 +24,6 @@ def detect_notation(text: str) -> Literal["json", "yaml", "braces"]:
     head = text[:_SEEN].removeprefix("\ufeff").lstrip()
     if head[:1] in {"{", "["}:
         return "json"
-    if _BLOCK.search(head) or _SHORT_FIELD.search(head):
+    if _NOT_YAML.search(head):
         return "braces"
     return "yaml"

@@ -53,12 +53,12 @@ class PlacedTree(Tree):
             here = here.below(part)
         return here
 
-    def key_span(self, at: str) -> Span | None:
+    def _key_span(self, at: str) -> Span | None:
         found = self.place(at)
         if found is None or not at:
             return None
         return found.key or Span(found.start, found.end)
 
-    def value_span(self, at: str) -> Span | None:
+    def _value_span(self, at: str) -> Span | None:
         found = self.place(at)
         return None if found is None or found.end < 0 else Span(found.start, found.end)

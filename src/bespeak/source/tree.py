@@ -42,7 +42,7 @@ class Fault:
 class Tree(ABC):
     """A document: its data, and the place of anything in it by JSON Pointer."""
 
-    __slots__ = ("_lines", "crlf", "data", "file", "text")
+    __slots__ = ("_lines", "crlf", "data", "file", "origins", "text")
 
     notation: ClassVar[Notation]
 
@@ -53,15 +53,31 @@ class Tree(ABC):
         self.file = file
         self.crlf = crlf
         """Whether line feeds were written with carriage returns and are to be written so again."""
+        self.origins: dict[str, str] = {}
+        """For what `expand_tree` has made: the pointer of the short form each part comes from."""
         self._lines: Lines | None = None
 
     @abstractmethod
-    def key_span(self, at: str) -> Span | None:
-        """Where the key of a pointer stands, or the item of a list."""
+    def _key_span(self, at: str) -> Span | None: ...
 
     @abstractmethod
+    def _value_span(self, at: str) -> Span | None: ...
+
+    def key_span(self, at: str) -> Span | None:
+        """Where the key of a pointer stands, or the item of a list."""
+        return self._key_span(self._origin(at) if self.origins else at)
+
     def value_span(self, at: str) -> Span | None:
         """Where the value of a pointer stands, without the blanks and comments after it."""
+        return self._value_span(self._origin(at) if self.origins else at)
+
+    def is_made(self, at: str) -> bool:
+        """Whether `expand_tree` has made what stands at a pointer: then the text does not say it like this."""
+        while self.origins and at:
+            if at in self.origins:
+                return True
+            at = parent(at)
+        return False
 
     def locate(self, at: str, *, key: bool = False) -> Location:
         """The place of a value (or of its key), or the start of the nearest thing above it."""
@@ -80,6 +96,16 @@ class Tree(ABC):
         if self._lines is None:
             self._lines = Lines(self.text, self.file)
         return self._lines.location(span.start, span.end)
+
+    def _origin(self, at: str) -> str:
+        above = at
+        while above:
+            origin = self.origins.get(above)
+            if origin is not None:
+                # Below a field there is nothing of its own; below a whole input, names that no text has.
+                return origin if origin != above or above == at else at
+            above = parent(above)
+        return at
 
 
 def plain(text: str) -> tuple[str, bool]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import re
 from typing import Any, Final
 
 import yaml
 
+from bespeak.source.refused import Refused
+from bespeak.source.scalar import NUMERIC, WORDS, TooLarge, plain_value
 from bespeak.source.yaml_loader import STRING
 
 MAX_EXPANDED: Final = 200_000
@@ -15,21 +15,6 @@ MAX_EXPANDED: Final = 200_000
 
 _CORE: Final = "tag:yaml.org,2002:"
 _TYPES: Final = {f"{_CORE}{name}": kind for name, kind in (("int", int), ("float", float), ("bool", bool))}
-_INTEGER: Final = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
-_NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_WORDS: Final[dict[str, Any]] = {"": None, "~": None, "null": None, "true": True, "false": False}
-_NUMERIC: Final = frozenset("0123456789+-.")
-
-
-class Refused(Exception):
-    """Why nodes are no plain data, and where."""
-
-    def __init__(self, node: yaml.Node, message: str, advice: str, *, at: int = -1) -> None:
-        super().__init__(message)
-        self.start = node.start_mark.index if at < 0 else at
-        self.end = node.end_mark.index if at < 0 else at + 1
-        self.message = message
-        self.help = advice
 
 
 def build(root: yaml.Node | None, text: str) -> tuple[Any, bool]:
@@ -70,7 +55,7 @@ class _Builder:
         me = id(node)
         if me in self._active:
             advice = "Write the inner part out, or use `$ref` in a JSON Schema."
-            raise Refused(node, "an alias stands inside its own anchor", advice, at=self._alias(near))
+            raise self._at_alias(near, "an alias stands inside its own anchor", advice)
         if me not in self._first:
             self._first.add(me)
         else:
@@ -78,14 +63,15 @@ class _Builder:
             self._expanded += 1
             if self._expanded > MAX_EXPANDED:
                 message = f"aliases make more than {MAX_EXPANDED:,} values of this document"
-                raise Refused(node, message, "Write fewer aliases of aliases.", at=self._alias(near))
+                raise self._at_alias(near, message, "Write fewer aliases of aliases.")
         self._active.add(me)
         data = self._data(node)
         self._active.discard(me)
         return data
 
-    def _alias(self, near: int) -> int:
-        return max(self._text.find("*", near), 0)
+    def _at_alias(self, near: int, message: str, advice: str) -> Refused:
+        at = max(self._text.find("*", near), 0)
+        return Refused(at, at + 1, message, advice)
 
     def _list(self, node: yaml.Node) -> list[Any]:
         if node.tag and node.tag != f"{_CORE}seq":
@@ -123,10 +109,10 @@ def _scalar(node: yaml.Node) -> Any:
     text = node.value
     tag = node.tag
     if tag == "":
-        return _typed(node, text)
+        return _typed(node)
     if tag == STRING:
         return text
-    value = _typed(node, text)
+    value = _typed(node)
     if (tag == f"{_CORE}null" and value is None) or type(value) is _TYPES.get(tag):
         return value
     if tag == f"{_CORE}float" and type(value) is int:
@@ -134,46 +120,41 @@ def _scalar(node: yaml.Node) -> Any:
     raise _tagged(node)
 
 
-def _typed(node: yaml.Node, text: str) -> Any:
-    """The value of a plain scalar. `yes`, `on`, `True`, `1_000`, `12:30` and `2026-01-01` are texts."""
-    if not text or text[0] not in _NUMERIC:
-        return _WORDS.get(text, text)
-    if _INTEGER.fullmatch(text):
-        if len(text) > 4000:  # int() refuses some more digits than this, by an exception
-            raise Refused(node, "a number has too many digits", "Write it in quotes if it is a text.")
-        return int(text, 0) if text[1:2] in {"o", "x"} else int(text)
-    if _NUMBER.fullmatch(text):
-        number = float(text)
-        if math.isinf(number):
-            raise Refused(node, f"the number {text:.40} is too large", "Write it in quotes if it is a text.")
-        return number
-    return text
+def _typed(node: yaml.Node) -> Any:
+    try:
+        return plain_value(node.value)
+    except TooLarge as reason:
+        raise _refused(node, str(reason), "Write it in quotes if it is a text.") from None
+
+
+def _refused(node: yaml.Node, message: str, advice: str) -> Refused:
+    return Refused(node.start_mark.index, node.end_mark.index, message, advice)
 
 
 def _check_key(key: yaml.Node) -> None:
     if not isinstance(key, yaml.ScalarNode):
-        raise Refused(key, "a list or mapping is used as a key", "Use a text as the key.")
+        raise _refused(key, "a list or mapping is used as a key", "Use a text as the key.")
     if key.tag:
         raise _tagged(key)
     text = key.value
     if text == "<<":
         advice = "Write the entries out: JSON, the other form of this document, has no merge keys."
-        raise Refused(key, "merge keys (<<) are not supported", advice)
-    if (text in _WORDS or text[0] in _NUMERIC) and not isinstance(_typed(key, text), str):
+        raise _refused(key, "merge keys (<<) are not supported", advice)
+    if (text in WORDS or text[0] in NUMERIC) and not isinstance(_typed(key), str):
         message = f"the key {text:.40} is not a text" if text else "a key is missing before the colon"
-        raise Refused(key, message, f'Write it in quotes: "{text:.40}".' if text else "Write the key.")
+        raise _refused(key, message, f'Write it in quotes: "{text:.40}".' if text else "Write the key.")
 
 
 def _repeated(mapping: yaml.Node, second: yaml.Node, text: str) -> Refused:
     first = next(key for key, _ in mapping.value if key.value == second.value)
     line = text.count("\n", 0, first.start_mark.index) + 1
     message = f"the key {second.value[:80]!r} is repeated; line {line} has it already"
-    return Refused(second, message, "Remove one of the two, or rename it.")
+    return _refused(second, message, "Remove one of the two, or rename it.")
 
 
 def _tagged(node: yaml.Node) -> Refused:
     tag = node.tag.removeprefix(_CORE)
     shown = f"!!{tag}" if tag != node.tag else tag
     if node.tag in _TYPES or node.tag == f"{_CORE}null":
-        return Refused(node, f"the value is no {tag}", f"Remove the tag {shown}, or correct the value.")
-    return Refused(node, f"the tag {shown[:80]} is not supported", "Remove the tag: JSON has none.")
+        return _refused(node, f"the value is no {tag}", f"Remove the tag {shown}, or correct the value.")
+    return _refused(node, f"the tag {shown[:80]} is not supported", "Remove the tag: JSON has none.")

@@ -6,20 +6,10 @@ from typing import Any, Final
 
 import yaml
 
+from bespeak.source.refused import Refused
 from bespeak.source.tree import MAX_DEPTH, MAX_NODES
 
 STRING: Final = "tag:yaml.org,2002:str"
-
-
-class TooMuch(Exception):
-    """A document with more than anybody writes, raised while composing."""
-
-    def __init__(self, start: int, message: str, advice: str) -> None:
-        super().__init__(message)
-        self.start = start
-        self.end = start + 1
-        self.message = message
-        self.help = advice
 
 
 class _Bounded:
@@ -36,10 +26,10 @@ class _Bounded:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             message = f"lists and mappings are nested more than {MAX_DEPTH} levels deep"
-            raise TooMuch(above.start_mark.index, message, "Give the inner part a name of its own under `schemas`.")
+            raise _too_much(above, message, "Give the inner part a name of its own under `schemas`.")
         if self.count > MAX_NODES:
             message = f"the document has more than {MAX_NODES:,} keys and values"
-            raise TooMuch(above.start_mark.index, message, "Split it into several documents.")
+            raise _too_much(above, message, "Split it into several documents.")
 
     def ascend_resolver(self) -> None:
         self.depth -= 1
@@ -80,3 +70,8 @@ def compose(text: str) -> yaml.Node | None:
         return root
     finally:
         loader.dispose()
+
+
+def _too_much(above: Any, message: str, advice: str) -> Refused:
+    start = above.start_mark.index
+    return Refused(start, start + 1, message, advice)

@@ -14,11 +14,12 @@ from typing import Any
 
 import yaml
 
+from bespeak.source.refused import Refused
 from bespeak.source.text_position import location_of
 from bespeak.source.tree import Fault, Span, Tree, plain, too_long
-from bespeak.source.yaml_data import Refused, build
+from bespeak.source.yaml_data import build
 from bespeak.source.yaml_fault import fault_of, unprintable
-from bespeak.source.yaml_loader import TooMuch, compose
+from bespeak.source.yaml_loader import compose
 
 
 class YamlTree(Tree):
@@ -53,14 +54,14 @@ class YamlTree(Tree):
                 return None
         return key, node
 
-    def key_span(self, at: str) -> Span | None:
+    def _key_span(self, at: str) -> Span | None:
         found = self.entry(at)
         if found is None or not at:
             return None
         key, value = found
         return node_span(self.text, key or value)
 
-    def value_span(self, at: str) -> Span | None:
+    def _value_span(self, at: str) -> Span | None:
         found = self.entry(at)
         return None if found is None else node_span(self.text, found[1])
 
@@ -84,7 +85,7 @@ def parse_yaml(text: str, file: str) -> YamlTree | Fault:
         try:
             root = compose(text)
             data, aliases = build(root, text)
-        except (Refused, TooMuch) as reason:
+        except Refused as reason:
             return Fault(location_of(text, file, reason.start, reason.end), reason.message, reason.help)
         except yaml.YAMLError as error:
             return fault_of(error, text, file)
