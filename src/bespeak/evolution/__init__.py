@@ -1,1 +1,1 @@
-"""What changed between two catalogs, and which deployment it breaks."""
+"""What changed between two catalogs or two contracts, and whom it breaks."""

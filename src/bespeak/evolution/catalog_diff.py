@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any
 
 from bespeak.catalog.catalog import Catalog, Verb
-from bespeak.catalog.version import parse_version
-
-Bump = Literal["none", "patch", "minor", "major"]
-Step = Literal["backwards", "none", "patch", "minor", "major"]
-
-_STEPS: Final[tuple[Step, ...]] = ("backwards", "none", "patch", "minor", "major")
-"""From the smallest step of a version number to the greatest."""
+from bespeak.evolution.version_bump import Bump, Step, suffices, version_step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,19 +67,12 @@ class CatalogDiff:
     @property
     def version_step(self) -> Step:
         """The step the version number takes."""
-        old, new = parse_version(self.old_version), parse_version(self.new_version)
-        if old is None or new is None or new < old:
-            return "backwards"
-        if new.major > old.major:
-            return "major"
-        if new.minor > old.minor:
-            return "minor"
-        return "patch" if new > old else "none"
+        return version_step(self.old_version, self.new_version)
 
     @property
     def honours_semver(self) -> bool:
         """Whether the version number promises no more than the changes keep."""
-        return _STEPS.index(self.version_step) >= _STEPS.index(self.needed_bump)
+        return suffices(self.version_step, self.needed_bump)
 
     def to_json(self) -> dict[str, Any]:
         """The diff as a document; `agtp-catalog-diff --json` prints it."""

@@ -1,0 +1,135 @@
+"""What changed between two versions of one endpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bespeak.catalog.version import parse_version
+from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import Endpoint
+from bespeak.diagnostics.brief import brief
+from bespeak.evolution.change import ChangeList, ContractChange, Level
+from bespeak.evolution.schema_diff import diff_schemas
+from bespeak.evolution.semantic_diff import diff_semantics
+
+_PARAMETER: Final = re.compile(r"\{([^{}/]*)\}")
+
+
+def path_shape(path: str) -> str:
+    """The path with its parameters unnamed: two names for one parameter are one endpoint."""
+    return _PARAMETER.sub("{}", path)
+
+
+def diff_endpoints(old: Endpoint, new: Endpoint) -> list[ContractChange]:
+    """Every change between two endpoints with the same method and the same shape of path."""
+    changes = ChangeList(str(new), new.location)
+    renamed = _parameters(old.path, new.path, changes)
+    diff_schemas(_with_names(old.input_schema, renamed), new.input_schema, "request", "/input_schema", changes)
+    diff_schemas(old.output_schema, new.output_schema, "response", "/output_schema", changes)
+    _scopes(old, new, changes)
+    _errors(old, new, changes)
+    diff_semantics(old.semantic, new.semantic, changes)
+    _deprecation(old.deprecated, new.deprecated, changes)
+    _circumstances(old, new, changes)
+    return changes.found
+
+
+def _parameters(old: str, new: str, changes: ChangeList) -> dict[str, str]:
+    """Report the parameters with another name, and give the new name of each."""
+    before, after = _PARAMETER.findall(old), _PARAMETER.findall(new)
+    renamed = {one: other for one, other in zip(before, after, strict=True) if one != other}
+    for one, other in renamed.items():
+        changes.add(
+            "C103",
+            "breaking",
+            "request",
+            "/path",
+            f"path parameter {{{one}}} -> {{{other}}}",
+            advice="Clients that fill in the path by name must use the new one; keep the old name.",
+            old=one,
+            new=other,
+        )
+    return renamed
+
+
+def _with_names(schema: Mapping[str, Any], renamed: Mapping[str, str]) -> Mapping[str, Any]:
+    """An input schema whose path parameters have their new names, so that a renaming is reported once."""
+    properties = schema.get("properties")
+    if not renamed or not isinstance(properties, Mapping):
+        return schema
+    changed = {**schema, "properties": {renamed.get(name, name): value for name, value in properties.items()}}
+    required = schema.get("required")
+    if isinstance(required, list):
+        changed["required"] = [renamed.get(name, name) if isinstance(name, str) else name for name in required]
+    return changed
+
+
+def _scopes(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
+    before, after = set(old.required_scopes), set(new.required_scopes)
+    for scope in sorted(after - before):
+        advice = "Callers without the scope get 455; give it to them first, or keep the endpoint free of it."
+        message = f"the scope {scope} is required"
+        changes.add("C110", "breaking", "request", "/required_scopes", message, advice=advice, new=scope)
+    for scope in sorted(before - after):
+        message = f"the scope {scope} is no longer required"
+        changes.add("C111", "safe", "request", "/required_scopes", message, old=scope)
+
+
+def _errors(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
+    before = {error.name: error.description for error in old.errors}
+    after = {error.name: error.description for error in new.errors}
+    for name in sorted(before.keys() - after.keys()):
+        changes.add("C112", "safe", "response", "/errors", f"the error {name} is gone", old=name)
+    for name in sorted(after.keys() - before.keys()):
+        advice = "Clients that handle errors by name do not know it; a renamed error is lost to them."
+        changes.add("C113", "risky", "response", "/errors", f"the error {name} is new", advice=advice, new=name)
+    for name in sorted(before.keys() & after.keys()):
+        # A manifest has the names alone.
+        if before[name] and after[name] and before[name] != after[name]:
+            message = f"description of the error {name}: {brief(before[name])} -> {brief(after[name])}"
+            old_text, new_text = f"{name}: {before[name]}", f"{name}: {after[name]}"
+            changes.add("C104", "safe", "response", "/errors", message, old=old_text, new=new_text)
+
+
+def _deprecation(old: Deprecation | None, new: Deprecation | None, changes: ChangeList) -> None:
+    if old == new:
+        return
+    before, after = old.to_json() if old else None, new.to_json() if new else None
+    if old is None and new is not None:
+        message, advice = f"deprecated: {new.warning()}", "Nothing breaks yet; clients should move on."
+        changes.add("C107", "safe", "semantics", "/deprecated", message, advice=advice, new=after)
+    elif new is None:
+        changes.add("C108", "safe", "semantics", "/deprecated", "it is no longer deprecated", old=before)
+    elif old is not None:
+        message = f"deprecated: {old.warning()} -> {new.warning()}"
+        level: Level = "risky" if _is_sooner(old.removed_in, new.removed_in) else "safe"
+        advice = "Clients that planned with the old end have less time." if level == "risky" else ""
+        changes.add("C109", level, "semantics", "/deprecated", message, advice=advice, old=before, new=after)
+
+
+def _is_sooner(old: str | None, new: str | None) -> bool:
+    """Whether the end comes earlier than was said. Ends that cannot be ordered count as earlier."""
+    if new is None or old == new:
+        return False
+    before, after = parse_version(old or ""), parse_version(new)
+    return before is None or after is None or after < before
+
+
+def _circumstances(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
+    if old.description != new.description:
+        message = f"description: {brief(old.description)} -> {brief(new.description)}"
+        changes.add("C104", "safe", "semantics", "/description", message, old=old.description, new=new.description)
+    if old.namespace != new.namespace:
+        message = f"namespace: {brief(old.namespace)} -> {brief(new.namespace)}"
+        advice = "Agents that hold several services know the verb by its namespace."
+        changes.add(
+            "C105", "risky", "semantics", "/namespace", message, advice=advice, old=old.namespace, new=new.namespace
+        )
+    before, after = old.handler.type, new.handler.type
+    # An AGIS document says nothing of handlers.
+    if before and after and before != after:
+        changes.add(
+            "C106", "safe", "semantics", "/handler/type", f"handler: {before} -> {after}", old=before, new=after
+        )

@@ -1,0 +1,52 @@
+"""The types and the listed values of a schema as sets that can be compared."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from bespeak.evolution.change import canonical
+from bespeak.evolution.schema_reference import Schema
+
+_ALL: Final = frozenset({"null", "boolean", "object", "array", "integer", "fraction", "string"})
+"""Every number is an integer or has a fraction, so that `integer` is a part of `number`."""
+
+
+def type_set(schema: Schema) -> frozenset[str]:
+    """The kinds of value a schema allows by its `type`, or where it has none, by the values it lists."""
+    named = schema.get("type")
+    names = [named] if isinstance(named, str) else named
+    if isinstance(names, list):
+        found = {part for name in names for part in (("integer", "fraction") if name == "number" else (name,))}
+        return frozenset(found) & _ALL
+    values = value_texts(schema)
+    return _ALL if values is None else frozenset(_type_of(value) for value in values.values())
+
+
+def named_types(types: frozenset[str]) -> str:
+    """The kinds in the words of JSON Schema."""
+    if types == _ALL:
+        return "any"
+    names = set(types)
+    if "fraction" in names:
+        names = names - {"fraction", "integer"} | {"number"}
+    return " or ".join(sorted(names)) or "nothing"
+
+
+def value_texts(schema: Schema) -> dict[str, Any] | None:
+    """The values of `enum` or `const` by their canonical text, or None where the schema lists none."""
+    if "const" in schema:
+        return {canonical(schema["const"]): schema["const"]}
+    values = schema.get("enum")
+    return {canonical(value): value for value in values} if isinstance(values, list) else None
+
+
+def _type_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, (int, float)):
+        return "integer" if value == int(value) else "fraction"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
