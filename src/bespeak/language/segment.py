@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from bespeak.language.lexicon import Lexicon, lexicon
-from bespeak.language.verb_form import classify, lemmas
+from bespeak.language.verb_form import PARTICLES, classify, lemmas
 
 Tier = Literal["error", "warning"]
-Reason = Literal["question", "method", "alone", "third person", "first", "last", "joined"]
+Reason = Literal["question", "method", "alone", "third person", "first", "inside", "last", "joined"]
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LONGEST: Final = 80
@@ -23,23 +23,20 @@ _VERB_PREFIXES: Final = ("re", "un", "de", "dis", "mis")
 _NOUN_SHARE: Final = 0.06
 """A word that is a noun less often than this is a verb."""
 _ADJECTIVE_SHARE: Final = 0.5
+_SEEN: Final = 4
+"""Quarters: one use in the counted texts."""
 _MANNERS: Final = frozenset(("bulk", "batch", "mass", "multi", "auto", "quick", "soft", "hard", "force", "self"))
 """Words that tell how something is done: what is left of /bulk-delete names nothing."""
 _METHODS_OF_ALL: Final = frozenset(
     ("add", "create", "delete", "fetch", "find", "get", "make", "remove", "send", "update")
 )
 """Verbs that belong before the path; the noun for them (creation) would only hide that."""
-_NOUN_ENDINGS: Final = (
-    ("e", "ion"),
-    ("e", "ation"),
-    ("", "ation"),
-    ("y", "ication"),
-    ("", "lation"),
-    ("", "ion"),
-    ("", "ment"),
-    ("e", "al"),
-    ("", "al"),
+_ENDINGS: Final = (
+    *(("e", "ion"), ("", "lation"), ("e", "ation"), ("", "ation"), ("y", "ication"), ("", "ion")),
+    *(("", "ment"), ("e", "al"), ("", "al")),
 )
+"""Endings that make a noun of a verb, the likelier first: what goes, and what comes."""
+_PARTICLES: Final = frozenset((*PARTICLES, "in", "on"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +58,12 @@ def judge_segment(segment: str, method: str = "") -> SegmentVerdict | None:
     if not parts:
         return None
     words = lexicon()
+    if len(parts) > 1 and _is_phrase(parts[0], parts[1].removesuffix("s"), words):
+        parts[:2] = ["".join(parts[:2])]
     if len(parts) == 1:
         return _alone(parts[0], method.lower(), words)
-    return _several(parts, method.lower(), words)
+    camel = segment[0].islower() and segment.isalpha()
+    return _several(parts, camel, method.lower(), words)
 
 
 def _alone(word: str, method: str, words: Lexicon) -> SegmentVerdict | None:
@@ -76,38 +76,55 @@ def _alone(word: str, method: str, words: Lexicon) -> SegmentVerdict | None:
     if verb := _third_person(word, words):
         return SegmentVerdict("error", verb, "third person")
     form = classify(word)
-    if form.kind == "compound" and form.base in words.paths["sure"]:
-        tier: Tier = "error" if form.base == method else "warning"
-        return SegmentVerdict(tier, form.base, "joined", form.rest)
+    if form.kind != "compound" or form.base is None:
+        return None
+    if form.base == method:
+        return SegmentVerdict("error", method, "method", form.rest)
+    if form.base in words.paths["sure"] or is_plain_verb(form.base, words):
+        return SegmentVerdict("warning", form.base, "joined", form.rest)
     return None
 
 
-def _several(parts: list[str], method: str, words: Lexicon) -> SegmentVerdict | None:
+def _is_phrase(first: str, second: str, words: Lexicon) -> bool:
+    """Whether two words are a noun that is written as one, too: check-in, add-on."""
+    joined = first + second
+    return second in _PARTICLES and (joined in words.nouns or joined in words.lists["phrasal"])
+
+
+def _several(parts: list[str], camel: bool, method: str, words: Lexicon) -> SegmentVerdict | None:
     first, last = parts[0], parts[-1]
     rest = "-".join(parts[1:])
     if first in _QUESTIONS:
         return SegmentVerdict("error", first, "question")
     if first == method:
         return SegmentVerdict("error", first, "method", rest)
-    if found := _leading(first, last, words):
+    if found := _leading(parts, camel, words):
         return SegmentVerdict(found, first, "first", rest)
     if is_plain_verb(last, words):
         start = "-".join(parts[:-1])
         return SegmentVerdict("error", last, "last", None if start in _MANNERS else start)
+    inside = next((word for word in parts[1:-1] if is_plain_verb(word, words)), None)
+    if inside and last not in words.paths["heads"]:
+        return SegmentVerdict("warning", inside, "inside")
     return None
 
 
-def _leading(first: str, last: str, words: Lexicon) -> Tier | None:
+def _leading(parts: list[str], camel: bool, words: Lexicon) -> Tier | None:
     """Whether the first word is a verb with the others as its object."""
-    paths = words.paths
+    paths, first, last = words.paths, parts[0], parts[-1]
     if first in paths["strict"]:
         return "error"
     head = last in paths["heads"]
-    if (first in paths["sure"] or is_plain_verb(first, words)) and not head:
+    if first in paths["sure"] or is_plain_verb(first, words):
+        if head:
+            return "warning" if len(parts) > 2 else None
         return "error"
-    if first in paths["usual"] and not head:
-        return "warning"
-    return None
+    if first not in paths["usual"]:
+        return None
+    call = camel and first in paths["calls"]
+    if head or last in paths["holders"]:
+        return "warning" if call and len(parts) > 2 else None
+    return "error" if call else "warning"
 
 
 def is_plain_verb(word: str, words: Lexicon) -> bool:
@@ -124,17 +141,24 @@ def is_plain_verb(word: str, words: Lexicon) -> bool:
 
 
 def _third_person(word: str, words: Lexicon) -> str | None:
-    if not word.endswith("s") or word in words.nouns or classify(word).kind != "inflected":
+    """The verb of a form in -s that cannot be a plural: exists, contains; fills and moves can."""
+    if not word.endswith("s") or word in words.nouns or word[:-2] + "is" in words.nouns:
+        return None
+    if classify(word).kind != "inflected":
         return None
     found = lemmas(word)
-    return found[0].verb if found and all(is_plain_verb(verb, words) for verb, _ in found) else None
+    for verb, _ in found:
+        counts = words.counts(verb)
+        if counts.noun or counts.verb < _SEEN or not is_plain_verb(verb, words):
+            return None
+    return found[0].verb
 
 
 def _noun(verb: str, words: Lexicon) -> str | None:
     """A noun for what a verb does: validate has validation."""
     if verb in _METHODS_OF_ALL:
         return None
-    for end, ending in _NOUN_ENDINGS:
+    for end, ending in _ENDINGS:
         if verb.endswith(end) and (noun := verb.removesuffix(end) + ending) in words.nouns:
             return noun
     return None

@@ -74,7 +74,7 @@ def classify(token: str) -> Form:
     found = lemmas(word)
     if found:
         return _chosen(word, found, words)
-    if word in words.nouns or word in words.others or word in words.lists["not-verbs"]:
+    if _is_noun(word, words) or word in words.others or word in words.lists["not-verbs"]:
         return _UNKNOWN
     return _compound(word, words) or _UNKNOWN
 
@@ -197,10 +197,15 @@ def _camel(pieces: list[str], words: Lexicon) -> Form:
 
 
 def _compound(word: str, words: Lexicon) -> Form | None:
-    """A verb and what it acts on, written as one word; of several readings the one with the likeliest verb."""
+    """A verb and what it acts on, written as one word; of several readings the one with the likeliest verb.
+
+    Two nouns are none, though the first may begin with a verb: transactionstatus.
+    """
     best: tuple[tuple[bool, int], Form] | None = None
     for end in range(2, len(word) - _SHORTEST_REST + 1):
         verb = word[:end]
+        if best and verb in words.nouns and _is_noun(word[end:], words):
+            return None
         usual = verb in words.lists["methods"] or verb in words.paths["usual"]
         if (usual or words.share(verb)[0] >= _VERB_SHARE) and (rest := _nouns(word[end:], words)):
             rank = (usual, end)
