@@ -17,7 +17,8 @@ from bespeak.diagnostics.text import full
 from bespeak.documents.endpoint_toml import parse_endpoint
 from bespeak.documents.recipes_toml import parse_recipes
 from bespeak.documents.server_toml import parse_server
-from bespeak.source.toml_tree import TomlFault, TomlTree, parse_toml
+from bespeak.source.toml_tree import TomlTree, parse_toml
+from bespeak.source.tree import Fault
 
 _SEEDS = Path(__file__).parents[1] / "tests" / "documents" / "reference_deployment"
 _PIECES = [
@@ -74,7 +75,7 @@ def try_text(text: str) -> None:
     try:
         expected = tomli.loads(text)
     except (ValueError, RecursionError):
-        assert isinstance(tree, TomlFault)
+        assert isinstance(tree, Fault)
     else:
         # Longer keys than anybody writes are refused, because tomli takes too long for them.
         assert same(tree.data, expected) if isinstance(tree, TomlTree) else "parts" in tree.message

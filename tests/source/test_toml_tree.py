@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from bespeak.source.pointer import child
 from bespeak.source.span import Location
-from bespeak.source.toml_tree import MAX_BYTES, TomlFault, TomlTree, parse_toml
+from bespeak.source.toml_tree import MAX_BYTES, TomlTree, parse_toml
+from bespeak.source.tree import Fault
 
 TEXT = '''\
 # a comment with [brackets]
@@ -49,9 +50,9 @@ def tree(text: str) -> TomlTree:
     return parsed
 
 
-def fault(text: str) -> TomlFault:
+def fault(text: str) -> Fault:
     parsed = parse_toml(text, "x.toml")
-    assert isinstance(parsed, TomlFault)
+    assert isinstance(parsed, Fault)
     return parsed
 
 
@@ -166,7 +167,7 @@ def test_what_tomli_accepts_is_read_alike_and_every_key_has_its_place(text: str)
     try:
         data = tomli.loads(text)
     except tomli.TOMLDecodeError:
-        assert isinstance(parse_toml(text, "x.toml"), TomlFault)
+        assert isinstance(parse_toml(text, "x.toml"), Fault)
         return
     parsed = tree(text)
     assert parsed.data == data
@@ -184,7 +185,7 @@ def test_any_text_is_read_as_tomli_reads_it(text: str) -> None:
     try:
         data = tomli.loads(text)
     except tomli.TOMLDecodeError:
-        assert isinstance(parsed, TomlFault)
+        assert isinstance(parsed, Fault)
     else:
         assert isinstance(parsed, TomlTree)
         assert parsed.data == data

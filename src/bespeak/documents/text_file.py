@@ -11,7 +11,8 @@ from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.findings import Findings
 from bespeak.documents.table import Table
 from bespeak.source.span import Location
-from bespeak.source.toml_tree import MAX_BYTES, TomlFault, parse_toml
+from bespeak.source.toml_tree import MAX_BYTES, parse_toml
+from bespeak.source.tree import Fault
 
 
 def read_text(path: Path, most: int = MAX_BYTES) -> str | Diagnostic:
@@ -37,7 +38,7 @@ def read_text(path: Path, most: int = MAX_BYTES) -> str | Diagnostic:
 def toml_table(text: str, file: str) -> Table | Diagnostic:
     """The root table of a TOML text, ready to be read, or why there is none."""
     tree = parse_toml(text, file)
-    if isinstance(tree, TomlFault):
+    if isinstance(tree, Fault):
         return Diagnostic("D102", "error", f"this is not TOML: {tree.message}", tree.location)
     return Table(tree.data, "", Findings(tree.locate))
 

@@ -8,10 +8,14 @@ import yaml
 
 from bespeak.source.refused import Refused
 from bespeak.source.scalar import NUMERIC, WORDS, TooLarge, plain_value
+from bespeak.source.tree import MAX_DEPTH
 from bespeak.source.yaml_loader import STRING
 
 MAX_EXPANDED: Final = 200_000
 """Nodes that aliases may add: without a bound, nine lines of aliases stand for billions of values."""
+
+_SUSPECT: Final = NUMERIC | {"", "~", "n", "t", "f", "<"}
+"""What a plain key starts with that may be no text."""
 
 _CORE: Final = "tag:yaml.org,2002:"
 _TYPES: Final = {f"{_CORE}{name}": kind for name, kind in (("int", int), ("float", float), ("bool", bool))}
@@ -64,6 +68,9 @@ class _Builder:
             if self._expanded > MAX_EXPANDED:
                 message = f"aliases make more than {MAX_EXPANDED:,} values of this document"
                 raise self._at_alias(near, message, "Write fewer aliases of aliases.")
+        if len(self._active) > MAX_DEPTH:
+            message = f"aliases nest this document more than {MAX_DEPTH} levels deep"
+            raise self._at_alias(near, message, "Write fewer aliases of aliases.")
         self._active.add(me)
         data = self._data(node)
         self._active.discard(me)
@@ -92,7 +99,7 @@ class _Builder:
         made: dict[str, Any] = {}
         for key, item in node.value:
             name = key.value
-            if key.__class__ is not yaml.ScalarNode or key.tag != STRING:
+            if key.tag != STRING and (key.__class__ is not yaml.ScalarNode or key.tag or name[:1] in _SUSPECT):
                 _check_key(key)
             if name in made:
                 raise _repeated(node, key, self._text)
@@ -109,7 +116,7 @@ def _scalar(node: yaml.Node) -> Any:
     text = node.value
     tag = node.tag
     if tag == "":
-        return _typed(node)
+        return _typed(node) if text[:1] in NUMERIC else WORDS.get(text, text)
     if tag == STRING:
         return text
     value = _typed(node)
