@@ -11,7 +11,8 @@ from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.evolution.change import ContractChange
 from bespeak.source.span import Location
-from bespeak.source.toml_tree import TomlFault, parse_toml
+from bespeak.source.toml_tree import parse_toml
+from bespeak.source.tree import Fault
 
 APPROVALS: Final = "bespeak-approvals.toml"
 
@@ -49,7 +50,7 @@ class Judgement:
 def parse_approvals(text: str, file: str) -> tuple[list[Approval], list[Diagnostic]]:
     """The approvals in a text, and what is wrong with it. With an error, the list must not be used."""
     tree = parse_toml(text, file)
-    if isinstance(tree, TomlFault):
+    if isinstance(tree, Fault):
         return [], [Diagnostic("C196", "error", f"this is not TOML: {tree.message}", tree.location)]
     findings: list[Diagnostic] = []
     entries = tree.data.get("approval", [])
