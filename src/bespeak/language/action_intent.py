@@ -20,6 +20,7 @@ _REASONS: Final = {
 _NOUN: Final = "it is read as a noun first"
 _ADJECTIVE: Final = "it is read as an adjective first"
 
+_LONGEST: Final = 40
 _ADJECTIVE_SHARE: Final = 0.6
 _NOUN_SHARE: Final = 0.5
 _VERB_SHARE: Final = 0.03
@@ -40,11 +41,15 @@ class Verdict:
 _ACTION: Final = Verdict("action")
 
 
-@lru_cache(maxsize=2048)
 def action_intent(verb: str) -> Verdict:
     """What a method says, in whichever form it is written; an unknown word gets the benefit of the doubt."""
+    # Before the cache, which is to hold short words only.
+    return _verdict(verb.lower()) if len(verb) <= _LONGEST else _ACTION
+
+
+@lru_cache(maxsize=2048)
+def _verdict(word: str) -> Verdict:
     words = lexicon()
-    word = verb.lower()
     form = classify(word)
     base = form.base if form.kind == "inflected" and form.base and word not in words.intents else word
     group = words.intents.get(base)

@@ -49,11 +49,16 @@ class SegmentVerdict:
     instead: str | None = None
 
 
-@lru_cache(maxsize=8192)
 def judge_segment(segment: str, method: str = "") -> SegmentVerdict | None:
     """What is wrong with a literal segment under a method; None if it names a thing."""
-    if not (segment.isascii() and len(segment) <= _LONGEST):
+    # Before the cache, which is to hold short words only.
+    if len(segment) > _LONGEST or not segment.isascii():
         return None
+    return _judge(segment, method.lower() if len(method) <= _LONGEST else "")
+
+
+@lru_cache(maxsize=8192)
+def _judge(segment: str, method: str) -> SegmentVerdict | None:
     parts = [word.lower() for word in _WORD.findall(segment)]
     if not parts:
         return None
@@ -61,9 +66,9 @@ def judge_segment(segment: str, method: str = "") -> SegmentVerdict | None:
     if len(parts) > 1 and _is_phrase(parts[0], parts[1].removesuffix("s"), words):
         parts[:2] = ["".join(parts[:2])]
     if len(parts) == 1:
-        return _alone(parts[0], method.lower(), words)
+        return _alone(parts[0], method, words)
     camel = segment[0].islower() and segment.isalpha()
-    return _several(parts, camel, method.lower(), words)
+    return _several(parts, camel, method, words)
 
 
 def _alone(word: str, method: str, words: Lexicon) -> SegmentVerdict | None:
@@ -121,10 +126,10 @@ def _leading(parts: list[str], camel: bool, words: Lexicon) -> Tier | None:
         return "error"
     if first not in paths["usual"]:
         return None
-    call = camel and first in paths["calls"]
+    call = first in paths["calls"]
     if head or last in paths["holders"]:
-        return "warning" if call and len(parts) > 2 else None
-    return "error" if call else "warning"
+        return "warning" if len(parts) > 2 and (call or first == "list") else None
+    return "error" if call and camel else "warning"
 
 
 def is_plain_verb(word: str, words: Lexicon) -> bool:

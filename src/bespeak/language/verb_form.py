@@ -61,11 +61,19 @@ class Form:
 _UNKNOWN: Final = Form("unknown")
 
 
-@lru_cache(maxsize=4096)
 def classify(token: str) -> Form:
     """The form of a token, whichever case it is written in."""
-    if not (token.isascii() and token.isalpha() and len(token) <= _LONGEST):
-        return _UNKNOWN
+    # Before the cache, which is to hold short words only.
+    return _form(token) if len(token) <= _LONGEST and token.isascii() and token.isalpha() else _UNKNOWN
+
+
+def lemmas(word: str) -> tuple[Lemma, ...]:
+    """The verbs a lower-case word may be a form of, the likeliest first."""
+    return _lemmas(word) if len(word) <= _LONGEST else ()
+
+
+@lru_cache(maxsize=4096)
+def _form(token: str) -> Form:
     words = lexicon()
     pieces = _PIECE.findall(token)
     if len(pieces) > 1 and not token.isupper():
@@ -80,12 +88,9 @@ def classify(token: str) -> Form:
 
 
 @lru_cache(maxsize=8192)
-def lemmas(word: str) -> tuple[Lemma, ...]:
-    """The verbs a lower-case word may be a form of, the likeliest first."""
+def _lemmas(word: str) -> tuple[Lemma, ...]:
     words = lexicon()
-    found = list(_listed(word, words))
-    if not found and len(word) <= _LONGEST:
-        found = list(_derived(word, words))
+    found = list(_listed(word, words)) or list(_derived(word, words))
     if len(found) > 1:
         methods = words.lists["methods"]
         found.sort(key=lambda lemma: (lemma.verb not in methods, -words.counts(lemma.verb).verb))
@@ -226,6 +231,6 @@ def _nouns(text: str, words: Lexicon, most: int = 2) -> str | None:
 
 
 def _is_noun(text: str, words: Lexicon) -> bool:
-    if text in words.nouns or words.counts(text).noun >= 4:
+    if text in words.nouns or words.counts(text).noun >= (1 if len(text) > _SHORTEST_REST + 1 else 4):
         return len(text) >= _SHORTEST_REST
     return text.endswith("s") and any(_is_noun(stem, words) for stem in _before_s(text))
