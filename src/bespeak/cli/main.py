@@ -39,9 +39,11 @@ class Entry(NamedTuple):
 COMMANDS: Final[dict[str, Entry]] = {
     "serve": Entry("serve", "serve", "Write and run a service", "Serve a contract over AGTP."),
     "keys": Entry("keys", "keys", "Write and run a service", "Make and show the keys that sign manifests."),
+    "format": Entry("format", "format_documents", "Write and run a service", "Put AGIS documents into canonical form."),
     "discover": Entry("discover", "discover", "Use a service", "Show what a service offers."),
     "call": Entry("call", "call", "Use a service", "Call an endpoint of a service."),
     "catalog": Entry("catalog", "catalog", "Check a contract", "Look up verbs, compare catalogs."),
+    "diff": Entry("diff", "diff", "Check a contract", "Show what changed between two contracts, and what it breaks."),
     "conform": Entry("conform", "conform", "Check a contract", "Run the AGTP-API conformance checks on a server."),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
@@ -99,47 +99,52 @@ def _read(entry: object, location: Location) -> Approval | str:
 def judge(changes: Iterable[ContractChange], approvals: Iterable[Approval], today: date) -> Judgement:
     """Which changes are approved, and which approvals no longer do anything."""
     present = {change.fingerprint for change in changes}
-    approved: dict[str, Approval] = {}
+    listed = list(approvals)
+    approved = {
+        approval.fingerprint: approval
+        for approval in listed
+        if approval.fingerprint in present and not approval.expired(today)
+    }
     findings: list[Diagnostic] = []
-    for approval in approvals:
+    for approval in listed:
         about = f" ({approval.change})" if approval.change else ""
         if approval.fingerprint not in present:
             message, advice = f"the approval {approval.fingerprint}{about} fits no change", "Remove the entry."
             findings.append(Diagnostic("C198", "warning", message, approval.location, help=advice))
-        elif approval.expired(today):
+        elif approval.fingerprint not in approved:
             message = f"the approval {approval.fingerprint}{about} expired on {approval.expires}"
             advice = "Make the change compatible, or approve it anew."
             findings.append(Diagnostic("C197", "warning", message, approval.location, help=advice))
-        else:
-            approved[approval.fingerprint] = approval
     return Judgement(approved=approved, findings=findings)
 
 
-def merge(approvals: Sequence[Approval], changes: Iterable[ContractChange], reason: str, today: date) -> list[Approval]:
-    """The list with these changes approved. Entries that stand stay as they are; expired ones are renewed."""
-    kept = {approval.fingerprint: approval for approval in approvals if not approval.expired(today)}
-    merged = [approval for approval in approvals if approval.fingerprint in kept]
-    for change in changes:
-        if change.fingerprint not in kept:
-            told = f"{change.endpoint}: {change.message}" if change.endpoint else change.message
-            approval = Approval(fingerprint=change.fingerprint, reason=reason, change=told)
-            kept[change.fingerprint] = approval
-            merged.append(approval)
-    return merged
+def approve(changes: Iterable[ContractChange], reason: str, expires: date | None = None) -> list[Approval]:
+    """An approval for each change."""
+    return [
+        Approval(
+            fingerprint=change.fingerprint,
+            reason=reason,
+            expires=expires,
+            change=f"{change.endpoint}: {change.message}" if change.endpoint else change.message,
+        )
+        for change in changes
+    ]
 
 
-def to_toml(approvals: Iterable[Approval]) -> str:
-    """The list as a file."""
-    blocks = [_HEADING]
-    for approval in approvals:
-        lines = ["[[approval]]", f"fingerprint = {_quoted(approval.fingerprint)}"]
-        if approval.change:
-            lines.append(f"change = {_quoted(approval.change)}")
-        lines.append(f"reason = {_quoted(approval.reason)}")
-        if approval.expires is not None:
-            lines.append(f"expires = {approval.expires.isoformat()}")
-        blocks.append("\n".join(lines) + "\n")
-    return "\n".join(blocks)
+def with_entries(text: str, approvals: Iterable[Approval]) -> str:
+    """A list with further entries. What stands in it stays as it is, comments too."""
+    parts = [text.rstrip("\n") + "\n" if text.strip() else _HEADING, *(_entry(approval) for approval in approvals)]
+    return "\n".join(parts)
+
+
+def _entry(approval: Approval) -> str:
+    lines = ["[[approval]]", f"fingerprint = {_quoted(approval.fingerprint)}"]
+    if approval.change:
+        lines.append(f"change = {_quoted(approval.change)}")
+    lines.append(f"reason = {_quoted(approval.reason)}")
+    if approval.expires is not None:
+        lines.append(f"expires = {approval.expires.isoformat()}")
+    return "\n".join(lines) + "\n"
 
 
 def _quoted(text: str) -> str:

@@ -1,0 +1,87 @@
+"""A file or a folder as it was at a revision of its git repository."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Final
+
+from bespeak.errors import ConfigError
+
+_PATIENCE: Final = 60
+"""Seconds for one call of git."""
+
+
+def check_out(revision: str, path: Path, into: Path, *, surroundings: Path | None = None) -> Path:
+    """Write what stood at `path` at the revision below `into`, and give its place there.
+
+    With `surroundings`, a folder above the path, everything in that folder comes along. Raises ConfigError.
+    """
+    if not revision or revision.startswith("-"):
+        raise ConfigError(f"{revision!r} is no revision; write git:HEAD~1, git:main or git:v1.2.0")
+    near = _existing(path)
+    top = Path(_git(near, "rev-parse", "--show-toplevel", failure=f"{path} is in no git repository").strip())
+    _git(
+        top,
+        *("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"),
+        failure=f"there is no revision {revision!r} in the git repository {top}",
+    )
+    inside = _inside(path, top)
+    wanted = _inside(surroundings, top) if surroundings is not None else inside
+    listed = _git(top, "ls-tree", "--name-only", revision, "--", *([str(inside)] if inside.parts else []))
+    if not listed.strip():
+        raise ConfigError(
+            f"{path} does not exist at revision {revision}; give git:REVISION:PATH if it had another name"
+        )
+    archive = _run(top, "archive", "--format=tar", revision, *([str(wanted)] if wanted.parts else []))
+    if archive.returncode:
+        raise ConfigError(f"git cannot give {wanted} at {revision}: {_said(archive.stderr)}")
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
+            tar.extractall(into, filter="data")
+    except (tarfile.TarError, OSError) as error:
+        raise ConfigError(f"{wanted} at {revision} cannot be written down: {error}") from error
+    return into / inside
+
+
+def _existing(path: Path) -> Path:
+    """The nearest folder that is there: the path itself may be gone by now."""
+    place = path.absolute()
+    while not place.is_dir() and place != place.parent:
+        place = place.parent
+    return place
+
+
+def _inside(path: Path, top: Path) -> Path:
+    try:
+        return path.resolve().relative_to(top.resolve())
+    except ValueError:
+        raise ConfigError(f"{path} is outside of the git repository {top}") from None
+
+
+def _git(folder: Path, *arguments: str, failure: str = "") -> str:
+    done = _run(folder, *arguments)
+    if done.returncode:
+        raise ConfigError(failure or f"git {arguments[0]} failed: {_said(done.stderr)}")
+    return done.stdout.decode(errors="surrogateescape")
+
+
+def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(  # noqa: S603 - the revision is no option, and no shell reads it
+            ["git", "-C", str(folder), *arguments],  # noqa: S607 - the user's own git
+            capture_output=True,
+            check=False,
+            timeout=_PATIENCE,
+            stdin=subprocess.DEVNULL,
+        )
+    except FileNotFoundError:
+        raise ConfigError("git:REVISION needs the program git, and it is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise ConfigError(f"git {arguments[0]} took longer than {_PATIENCE} seconds") from None
+
+
+def _said(stderr: bytes) -> str:
+    return stderr.decode(errors="replace").strip().removeprefix("fatal: ")
