@@ -1,8 +1,9 @@
-"""`bespeak conform URI`: the black-box conformance checks."""
+"""`bespeak conform`: the black-box checks of a server, and the document set for AGIS validators."""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Final
 
 import click
@@ -18,7 +19,18 @@ _QUIET: Final = "dim"
 
 
 @click.command()
-@click.argument("uri")
+@click.argument("uri", required=False)
+@click.option("--agis", is_flag=True, help="Hold a validator to the AGIS documents instead of a server to its checks.")
+@click.option(
+    "--validator",
+    metavar="COMMAND",
+    help="With --agis: the validator, {} is the file, exit code 0 accepts it. Without: bespeak itself.",
+)
+@click.option(
+    "--documents",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="With --agis: a folder with valid, invalid and borderline documents of your own.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--insecure", is_flag=True, help="Plain TCP also to a host that is not this machine.")
 @click.option("--tls", is_flag=True, help="TLS also to this machine.")
@@ -36,7 +48,10 @@ _QUIET: Final = "dim"
 def conform(
     context: click.Context,
     *,
-    uri: str,
+    uri: str | None,
+    agis: bool,
+    validator: str | None,
+    documents: Path | None,
     as_json: bool,
     insecure: bool,
     tls: bool,
@@ -48,7 +63,18 @@ def conform(
 
     Nothing is changed on the server: each request must be refused, or goes to an endpoint that only informs.
     Exits with 0 if no check fails, with 1 if one does, with 2 if the server cannot be reached.
+
+    With --agis there is no server: every document of the AGIS conformance set goes through a validator, which must
+    accept the valid ones, reject the invalid ones and have no error for the borderline ones (AGIS 9.3).
     """
+    if agis:
+        if uri is not None:
+            raise click.UsageError("--agis checks a validator and takes no URI")
+        context.exit(0 if _conform_agis(validator, documents, as_json=as_json) else 1)
+    if uri is None:
+        raise click.UsageError("name the server to check, or give --agis")
+    if validator is not None or documents is not None:
+        raise click.UsageError("--validator and --documents go with --agis")
     report = asyncio.run(
         run_conformance(uri, agent_id=agent_id, tls=tls, ca_file=ca_file, insecure=insecure, timeout=timeout)
     )
@@ -57,6 +83,26 @@ def conform(
     else:
         _print(report)
     context.exit(0 if report.conforms else 1)
+
+
+def _conform_agis(validator: str | None, documents: Path | None, *, as_json: bool) -> bool:
+    """Hold a validator to the document set; whether it got every document right."""
+    from bespeak.conformance.document_set import KINDS, find_cases, hold  # noqa: PLC0415 - servers do not need them
+    from bespeak.conformance.validator import command_validator, own_validator  # noqa: PLC0415
+
+    judge = own_validator() if validator is None else command_validator(validator)
+    results = list(hold(judge, find_cases(documents)))
+    wrong = [result for result in results if result.wrong]
+    if as_json:
+        print_json({"conforms": not wrong, "documents": [result.to_json() for result in results]})
+        return not wrong
+    out = console()
+    for result in wrong:
+        out.print(Text(f"{result.case.name} {result.wrong}"))
+    for kind in KINDS:
+        of_kind = [result for result in results if result.case.kind == kind]
+        out.print(Text(f"{kind:<11} {sum(not each.wrong for each in of_kind)} of {len(of_kind)} right"))
+    return not wrong
 
 
 def _print(report: Report) -> None:
