@@ -31,7 +31,7 @@ UNPROCESSABLE: Final = 422
 """AGTP-API 13.2: the input breaks the schema, or a declared business error occurred."""
 RATE_LIMITED: Final = 429
 GRAMMAR_VIOLATION: Final = 454
-"""AGIS only: answered in place of 459 and 460 to a request that says `Method-Grammar: AGIS/1.0`."""
+"""AGIS 9.2, 13: the method or the path breaks the grammar that a request asks for with `Method-Grammar: AGIS/1.0`."""
 SCOPE_VIOLATION: Final = 455
 """AGTP-API 6.3: the declared scopes do not cover the endpoint's required scopes."""
 BUDGET_EXCEEDED: Final = 456

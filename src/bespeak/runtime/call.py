@@ -33,5 +33,5 @@ class Call:
 
     @property
     def speaks_agis(self) -> bool:
-        """Whether the request asks for AGIS rules by `Method-Grammar: AGIS/1.0`: grammar refusals are then 454."""
-        return self.request.headers.get(METHOD_GRAMMAR) == "AGIS/1.0"
+        """Whether the request asks for AGIS rules; the vocabulary gate has refused every other grammar."""
+        return METHOD_GRAMMAR in self.request.headers

@@ -11,12 +11,14 @@ from bespeak.authoring.signature import function_name
 from bespeak.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition, ExternalService, RegisteredFunction
+from bespeak.contract.policy import Policies
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import Service
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.errors import ContractError
 from bespeak.exchange.context import Context
 from bespeak.exchange.headers import MEDIA_AGTP, HeaderBlock
+from bespeak.grammar.method_syntax import is_method_name
 from bespeak.grammar.path_syntax import PathFault, parse_template
 from bespeak.lint.registration import check_endpoint, check_service, effective_policies
 from bespeak.lint.rules.handler import NOT_RUNNABLE
@@ -32,7 +34,7 @@ def build_registry(
     service: Service, catalog: Catalog, builtins: Iterable[Endpoint], environment: Mapping[str, str]
 ) -> tuple[Registry, list[Diagnostic]]:
     """Register what is valid and report the rest (AGTP-API 13.2). An operator's endpoint replaces a built-in one."""
-    policies, findings = effective_policies(service.policies, catalog)
+    policies, findings = effective_policies(_with_vocabulary(service, catalog), catalog)
     if has_errors(findings):
         # AGTP-API 9.4: a wrong policy is a hard error; serving with a default in its place could open what was closed.
         raise ContractError("the policies cannot be used", findings)
@@ -56,6 +58,17 @@ def build_registry(
     if service.wildcard_handler is not None and policies.wildcards_accepted:
         registry.wildcard = _wildcard_route(registry, service.wildcard_handler)
     return registry, findings
+
+
+def _with_vocabulary(service: Service, catalog: Catalog) -> Policies:
+    """The policies; verbs beyond the catalog that an AGIS vocabulary declares are custom methods (AGIS 2, Tier 4)."""
+    policies = service.policies
+    verbs = service.vocabulary.declared_verbs if service.vocabulary else ()
+    known = {*catalog.names, *catalog.legacy, *policies.methods.custom}
+    beyond = tuple(verb for verb in dict.fromkeys(verbs) if verb not in known and is_method_name(verb))
+    if not beyond:
+        return policies
+    return replace(policies, methods=replace(policies.methods, custom=(*policies.methods.custom, *beyond)))
 
 
 def _wildcard_route(registry: Registry, handler: Callable[..., Any]) -> Route:

@@ -244,12 +244,12 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
 
 
 def method_findings(
-    method: str, allowed: frozenset[str], catalog: Catalog, known: Container[str] = ()
+    method: str, allowed: Container[str], catalog: Catalog, known: Container[str] = ()
 ) -> list[Diagnostic]:
     """Passes 2 and 3 on a method alone, as a transport runs them (AGIS 9.2).
 
-    What is `allowed` is right whatever the lexicon says of it; what is merely `known`, in capitals, is a verb, though
-    perhaps in a wrong form.
+    What is `allowed` is right whatever the lexicon says of it; what is merely `known` is a verb, though perhaps in a
+    wrong form. Both are in capitals.
     """
     known_here = method.upper() in known
     return [

@@ -1,4 +1,4 @@
-"""459, or 454 by AGIS: the method is not in the catalog. Legacy verbs become AGTP methods here, where opted in."""
+"""459: the method is not in the catalog. Legacy verbs become AGTP methods here, where opted in."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bespeak import status
+from bespeak.exchange.headers import METHOD_GRAMMAR
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.call import Call
+from bespeak.runtime.gates.method_grammar import check_method_grammar
 
 # AGTP-API 3.6: what a legacy verb means when no endpoint of the preferred verb is on the path.
 _LEGACY: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
@@ -21,8 +23,12 @@ _LEGACY: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
 
 def vocabulary_gate(call: Call) -> Refused | None:
     """Admit catalog and custom methods; deprecated ones too, for a deprecated verb is never a 459 (4.4)."""
-    method = call.method
     registry = call.registry
+    if METHOD_GRAMMAR in call.request.headers:
+        refused = check_method_grammar(call)
+        if refused is not None:
+            return refused
+    method = call.method
     if method in registry.admitted:
         return None
     policy = registry.policies.methods
@@ -40,7 +46,7 @@ def vocabulary_gate(call: Call) -> Refused | None:
         advice = f" Did you mean {', '.join(near)}?" if near else " `DISCOVER /methods` lists what this server has."
         message = f"{_shown(method)} is not in method catalog {catalog.version}.{advice}"
     return Refused(
-        status.GRAMMAR_VIOLATION if call.speaks_agis else status.METHOD_VIOLATION,
+        status.METHOD_VIOLATION,
         "method-violation",
         message,
         {"method": _shown(method), "catalog_version": catalog.version, "suggestions": near},

@@ -1,0 +1,53 @@
+"""454: a request that says `Method-Grammar: AGIS/1.0` has its method judged by AGIS (9.2, 13)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak import status
+from bespeak.diagnostics.brief import brief
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.exchange.headers import METHOD_GRAMMAR
+from bespeak.exchange.refusal import Refused
+from bespeak.lint.rules.agis_method import method_findings
+from bespeak.runtime.call import Call
+
+GRAMMAR: Final = "AGIS/1.0"
+
+_SHOWN: Final = 64
+
+
+def check_method_grammar(call: Call) -> Refused | None:
+    """Run passes 2 and 3 on the method of a request that asks for them. What they only warn of, passes."""
+    asked = call.request.headers[METHOD_GRAMMAR]
+    if asked.strip().upper() != GRAMMAR:
+        # Whoever names a grammar relies on its being applied; to ignore an unknown one would feign that it was.
+        return Refused(
+            status.BAD_REQUEST,
+            "unsupported-grammar",
+            f"This server applies the method grammar {GRAMMAR}, not {brief(asked)}; say that, or leave the header out.",
+            {"method_grammar": asked[:80], "supported": [GRAMMAR]},
+        )
+    findings = _judge(call)
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        return Refused(
+            status.GRAMMAR_VIOLATION,
+            "grammar-violation",
+            f"{errors[0].message}. {errors[0].help}",
+            {"method": call.method[:_SHOWN], "grammar": GRAMMAR, "findings": [_told(error) for error in errors]},
+        )
+    # AGIS 4.1(e): methods are compared without regard to case.
+    call.method = call.method.upper()
+    return None
+
+
+def _judge(call: Call) -> list[Diagnostic]:
+    """An operator's custom method is right by his word; a verb of the vocabulary is a verb, in the form it has."""
+    service = call.registry.service
+    declared = service.vocabulary.declared_verbs if service.vocabulary else ()
+    return method_findings(call.method, service.policies.methods.custom, call.registry.catalog, declared)
+
+
+def _told(finding: Diagnostic) -> dict[str, str]:
+    return {"rule": finding.rule, "message": finding.message, "help": finding.help}
