@@ -12,6 +12,7 @@ from bespeak.contract.vocabulary import Vocabulary
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.agis_shape import declared_endpoints, read_data_manifest, read_endpoint, read_vocabulary
 from bespeak.documents.agis_structure import check_structure
+from bespeak.source.expansion import expand_tree
 from bespeak.source.tree import Tree
 
 
@@ -47,7 +48,12 @@ class AgisDocument:
 
 
 def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
-    """The document in a tree, and what its structure lacks (pass 1). None only when it is no object. Never raises."""
+    """The document in a tree, and what its structure lacks (pass 1). None only when it is no object. Never raises.
+
+    Fields that the document writes the short way are JSON Schemas in the tree's data from then on.
+    """
+    if not tree.origins:
+        expand_tree(tree)
     findings = check_structure(tree)
     data = tree.data
     if not isinstance(data, dict):

@@ -131,6 +131,16 @@ NOT_AN_OBJECT: Final = ReaderRule(
     '- agis: "1.0"\n',
     'agis: "1.0"\n',
 )
+COMMENTS_LOST: Final = ReaderRule(
+    "D129",
+    "comments-would-be-lost",
+    "MUST",
+    "bespeak format",
+    "Formatting loses no comment: where one has no place in the new text, the file stays as it is.",
+    "What people wrote for each other is not a formatter's to throw away.",
+    "BOOK /room {  # the only way in\n}\n",
+    "- method: BOOK  # the only way in\n  path: /room\n",
+)
 
 RULES: Final = (
     MISSING_FIELD,
@@ -142,4 +152,5 @@ RULES: Final = (
     UNKNOWN_FIELD,
     RECOMMENDED_FIELD,
     NOT_AN_OBJECT,
+    COMMENTS_LOST,
 )

@@ -52,6 +52,15 @@ _ADVICE: Final = {
     "path": "Write what the method works on: path: /room.",
     "deprecated_in": "Say since which version.",
 }
+_REQUIRED: Final = frozenset(
+    {
+        *_ADVICE,
+        *("semantic", "intent", "actor", "outcome", "input", "output", "errors", "name"),
+        *("declared_verbs", "available_data", "class"),
+    }
+)
+"""Where nothing stands at one of these it is missing, and not of a wrong type; it is said here or by a later pass."""
+
 _OTHER_NAMES: Final = {
     "impact": "impact_tier",
     "idempotent": "is_idempotent",
@@ -123,7 +132,7 @@ def _check_header(tree: Tree, data: Mapping[str, Any]) -> Iterator[Diagnostic]:
             yield RECOMMENDED_FIELD.found(tree, at, f"`{key}` is {_absence(data, key)}", advice)
     for key in ("service", "agtp", *_RECOMMENDED):
         value = data.get(key)
-        if value is not None and not isinstance(value, str):
+        if not _is_empty(value) and not isinstance(value, str):
             yield _wrong_type(tree, f"/{key}", f"`{key}`", value, ["string"])
     yield from _check_version(tree, data.get("agis"))
     address = data.get("agtp")
@@ -131,7 +140,7 @@ def _check_header(tree: Tree, data: Mapping[str, Any]) -> Iterator[Diagnostic]:
         advice = "Write it as agtp://host, for example agtp://rooms.acme.example."
         yield ADDRESS.found(tree, "/agtp", f"`agtp` is {brief(address)}, which is no AGTP address", advice)
     endpoints = data.get("endpoints")
-    if endpoints and not isinstance(endpoints, list):
+    if not _is_empty(endpoints) and not isinstance(endpoints, list):
         message = f"`endpoints` is {_kind(endpoints)}, and AGIS 8.1 wants an array of definitions"
         advice = "Make each endpoint an entry with `method` and `path`; `bespeak format` does it for a mapping."
         yield ENDPOINTS_NOT_ARRAY.found(tree, "/endpoints", message, advice)
@@ -160,13 +169,14 @@ def _check_entry(tree: Tree, entry: Mapping[str, Any], at: str) -> Iterator[Diag
 
 
 def _wrong_types(tree: Tree, value: Any, at: str, validator: Validator) -> Iterator[Diagnostic]:
-    """The violations that are about types. An empty value is a missing one, which is said elsewhere."""
+    """The violations that are about types."""
     if validator.is_valid(value):
         return
     for violation in validator.violations(value):
         wrong = _at(value, violation.pointer)
-        if violation.keyword == "type" and wrong is not None:
-            name = violation.pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+        name = violation.pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+        absent = wrong is None or (name in _ADVICE and _is_empty(wrong))
+        if violation.keyword == "type" and not (absent and name in _REQUIRED):
             said = f"`{brief(name)[1:-1]}`" if not name.isdecimal() else f"item {int(name) + 1}"
             yield _wrong_type(tree, at + violation.pointer, said, wrong, _wanted(violation))
 
@@ -188,6 +198,8 @@ def _wrong_type(tree: Tree, at: str, said: str, value: object, wanted: list[str]
         meant = _WORDS[value.lower()]
         advice = f"Write {str(meant).lower()}."
         fix = Fix(f"Write {str(meant).lower()}", (Change("replace", at, meant),))
+    elif value is None:
+        advice = "Give it a value, or remove the key."
     elif wanted[0] == "array" and isinstance(value, str):
         advice = "Write a list: [...]."
     return WRONG_TYPE.found(tree, at, f"{said} is {_kind(value)}, not {names}: {brief(value)}", advice, fix)

@@ -1,0 +1,118 @@
+"""`bespeak format`: AGIS documents in their canonical form."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from difflib import unified_diff
+from pathlib import Path
+
+import click
+
+from bespeak.cli.console import print_findings
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.text import printable
+from bespeak.documents.agis_format import Form, format_agis
+from bespeak.documents.file_replacement import replace_text
+from bespeak.documents.folder import is_folder, list_tree
+from bespeak.documents.text_file import read_text
+from bespeak.errors import ConfigError
+from bespeak.source.tree import MAX_BYTES
+
+_STDIN = "-"
+
+
+@click.command("format")
+@click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
+@click.option("--diff", is_flag=True, help="Change nothing; show what would change.")
+@click.option("--to", type=click.Choice(["yaml", "json"]), help="Write this form.  [default: the form a file has]")
+@click.option("--drop-comments", is_flag=True, help="Format also what has comments that cannot be kept.")
+@click.option("--stdin-filename", default="stdin.agis", metavar="NAME", help="What findings call the text of `-`.")
+def format_documents(
+    *, paths: tuple[str, ...], check: bool, diff: bool, to: Form | None, drop_comments: bool, stdin_filename: str
+) -> int:
+    """Bring AGIS documents into canonical form: one order of keys, one style, the same meaning.
+
+    PATHS are files, folders (every .agis file below them), or `-` for standard input, which goes to standard output.
+    Comments in YAML stay with what they are about; brace notation becomes YAML.
+
+    Examples:
+
+    \b
+    bespeak format menu.agis
+    bespeak format --check --diff .
+    bespeak format --to json - < menu.agis
+    """
+    findings: list[Diagnostic] = []
+    changed = unchanged = 0
+    for name, path in _files(paths, findings):
+        shown = stdin_filename if path is None else name
+        text = _read(path)
+        written = text if isinstance(text, Diagnostic) else format_agis(text, shown, to, drop_comments=drop_comments)
+        if isinstance(text, Diagnostic) or isinstance(written, Diagnostic):
+            findings += [found for found in (written,) if isinstance(found, Diagnostic)]
+            continue
+        differs = written != text
+        changed, unchanged = changed + differs, unchanged + (not differs)
+        if diff and differs:
+            _show(text, written, shown)
+        elif check and differs:
+            click.echo(f"would format {printable(shown)}")
+        elif path is None and not check and not diff:
+            sys.stdout.write(written)
+        elif path is not None and differs:
+            _write(path, written)
+    print_findings(findings)
+    if paths != (_STDIN,):
+        click.echo(_summary(changed, unchanged, len(findings), would=check or diff), err=True)
+    return 1 if findings or (changed and (check or diff)) else 0
+
+
+def _files(paths: tuple[str, ...], findings: list[Diagnostic]) -> Iterator[tuple[str, Path | None]]:
+    """Every file once, with the name it is known by; None stands for standard input."""
+    seen: set[Path] = set()
+    for text in paths:
+        path = Path(text)
+        if text == _STDIN:
+            yield text, None
+            continue
+        for file in list_tree(path, ".agis", findings) if is_folder(path) else [path]:
+            if file not in seen:
+                seen.add(file)
+                yield str(file), file
+
+
+def _read(path: Path | None) -> str | Diagnostic:
+    if path is not None:
+        return read_text(path, MAX_BYTES)
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"standard input is not UTF-8: byte {error.start}") from error
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        replace_text(path, text)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _show(before: str, after: str, name: str) -> None:
+    lines = unified_diff(before.splitlines(), after.splitlines(), name, f"{name} (formatted)", lineterm="")
+    click.echo("\n".join(printable(line) for line in lines))
+
+
+def _summary(changed: int, unchanged: int, failed: int, *, would: bool) -> str:
+    parts = [
+        f"{_files_of(changed)} {'would be formatted' if would else 'formatted'}" if changed else "",
+        f"{_files_of(unchanged)} left as {'it is' if unchanged == 1 else 'they are'}" if unchanged else "",
+        f"{_files_of(failed)} not formatted" if failed else "",
+    ]
+    return ", ".join(part for part in parts if part) or "no AGIS documents found"
+
+
+def _files_of(count: int) -> str:
+    return f"{count} file{'' if count == 1 else 's'}"

@@ -1,0 +1,100 @@
+"""An AGIS text in its canonical form: another text that says the same, with its comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.agis_canonical import canonical
+from bespeak.documents.agis_rules import COMMENTS_LOST, NOT_AN_OBJECT
+from bespeak.documents.agis_shape import declared_endpoints
+from bespeak.documents.agis_text import write_json, write_yaml
+from bespeak.documents.yaml_comments import comment_texts, read_comments
+from bespeak.documents.yaml_writer import Comments
+from bespeak.source.brace_tree import parse_braces
+from bespeak.source.expansion import expand_shorthand, expand_tree
+from bespeak.source.json_tree import parse_json
+from bespeak.source.notation import detect_notation
+from bespeak.source.tree import Fault, Tree
+from bespeak.source.yaml_tree import YamlTree, parse_yaml
+
+Form = Literal["yaml", "json"]
+
+_PARSERS: Final[dict[str, Callable[[str, str], Tree | Fault]]] = {
+    "yaml": parse_yaml,
+    "json": parse_json,
+    "braces": parse_braces,
+}
+_NAMES: Final = {"yaml": "YAML", "json": "JSON", "braces": "AGIS's brace notation"}
+_BRACE_COMMENT: Final = re.compile(
+    r"""(?P<quoted>"(?:[^"\\]|\\.)*+"|'[^']*+')|(?:^|(?<=\s))#""", re.DOTALL | re.MULTILINE
+)
+
+
+def parse_agis(text: str, file: str) -> Tree | Diagnostic:
+    """The tree of an AGIS text, its short fields expanded, whatever its notation; or why there is none."""
+    notation = detect_notation(text)
+    tree = _PARSERS[notation](text, file)
+    if isinstance(tree, Fault):
+        message = f"this is not {_NAMES[notation]}: {tree.message}"
+        return Diagnostic("D102", "error", message, tree.location, help=tree.help)
+    if not tree.origins:
+        expand_tree(tree)
+    return tree
+
+
+def format_agis(text: str, file: str, to: Form | None = None, *, drop_comments: bool = False) -> str | Diagnostic:
+    """The canonical text of a document, in its own form unless another is asked for. Brace notation becomes YAML."""
+    tree = parse_agis(text, file)
+    if isinstance(tree, Diagnostic):
+        return tree
+    if not isinstance(tree.data, dict):
+        return NOT_AN_OBJECT.found(tree, "", "there is no document to format", "It is a mapping that has `agis`.")
+    form = to or ("json" if tree.notation == "json" else "yaml")
+    # Endpoints under keys must be items of a list before their short fields can be found.
+    data = canonical(expand_shorthand(canonical(tree.data)))
+    comments = Comments()
+    if not drop_comments:
+        if isinstance(tree, YamlTree) and form == "yaml":
+            comments = read_comments(tree, data, _moved(tree))
+        elif _has_comments(tree):
+            return _refused(tree, f"the comments cannot be kept in {_NAMES[form]}")
+    written = write_yaml(data, comments) if form == "yaml" else write_json(data)
+    if form == "yaml" and not drop_comments and isinstance(tree, YamlTree) and not _keeps(written, tree, data):
+        return _refused(tree, "a comment stands where the canonical text has no place for it")
+    return written.replace("\n", "\r\n") if tree.crlf else written
+
+
+def _moved(tree: Tree) -> Callable[[str], str]:
+    """Where entries go: short fields become properties, endpoints under keys become items of a list."""
+    made = {short: at for at, short in tree.origins.items() if "/properties/" in at}
+    endpoints = tree.data.get("endpoints")
+    listed = declared_endpoints(endpoints) if isinstance(endpoints, dict) else ()
+    places = {at: f"/endpoints/{index}" for index, (at, _) in enumerate(listed)}
+
+    def moved(at: str) -> str:
+        parts = at.split("/")
+        head = "/".join(parts[:3])
+        return made.get(at) or "/".join([places.get(head, head), *parts[3:]])
+
+    return moved
+
+
+def _keeps(written: str, tree: YamlTree, data: dict[str, Any]) -> bool:
+    """Whether a text says what a document says and has its comments: the last look before a file is replaced."""
+    new = parse_yaml(written, tree.file)
+    if not isinstance(new, YamlTree):
+        return False
+    return new.data == data and sorted(comment_texts(new)) == sorted(comment_texts(tree))
+
+
+def _has_comments(tree: Tree) -> bool:
+    if isinstance(tree, YamlTree):
+        return bool(comment_texts(tree))
+    return tree.notation == "braces" and any(match["quoted"] is None for match in _BRACE_COMMENT.finditer(tree.text))
+
+
+def _refused(tree: Tree, message: str) -> Diagnostic:
+    return COMMENTS_LOST.found(tree, "", message, "Move the comment, or give --drop-comments.")

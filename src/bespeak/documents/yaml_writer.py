@@ -1,0 +1,182 @@
+"""Plain data as YAML that people read: blocks, short lists on one line, long sentences folded, comments kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bespeak.documents.yaml_scalar import is_clean, number_scalar, text_scalar
+from bespeak.source.pointer import child, parent
+
+WIDTH: Final = 100
+"""Lines are no longer where they can be folded without a change of meaning."""
+
+_STEP: Final = "  "
+_LONGEST_KEY: Final = 120
+"""YAML readers look no further than some thousand characters for the colon of a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comments:
+    """Comments by the pointer of what they are about, each with its `#`."""
+
+    at_top: tuple[str, ...] = ()
+    """Before everything; an empty text is an empty line."""
+    above: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    beside: Mapping[str, str] = field(default_factory=dict)
+    at_end: tuple[str, ...] = ()
+
+    def places(self) -> set[str]:
+        """Everything above something that has a comment: it cannot stand on one line."""
+        found: set[str] = set()
+        for at in (*self.above, *self.beside):
+            place = parent(at) if at else at
+            while place not in found:
+                found.add(place)
+                place = parent(place)
+        return found
+
+
+def yaml_text(data: Mapping[str, Any], comments: Comments | None = None, spaced: frozenset[str] = frozenset()) -> str:
+    """A YAML document. Before each block at the top, and between the items of `spaced` lists, is an empty line."""
+    writer = _Writer(comments or Comments(), spaced)
+    if not data:
+        writer.lines.append("{}")
+    writer.mapping(data, "", "")
+    writer.lines.extend(writer.comments.at_end)
+    return "\n".join(writer.lines) + "\n"
+
+
+class _Writer:
+    def __init__(self, comments: Comments, spaced: frozenset[str]) -> None:
+        self.lines: list[str] = list(comments.at_top)
+        self.comments = comments
+        self._commented = comments.places()
+        self._spaced = spaced
+
+    def mapping(self, data: Mapping[str, Any], at: str, indent: str, lead: str | None = None) -> None:
+        """A block of keys. The first line of a block inside a list starts with the dash, which `lead` has."""
+        for key, value in data.items():
+            place = child(at, key)
+            if not at and len(self.lines) > len(self.comments.at_top) and _is_block(value):
+                self.lines.append("")
+            start = indent if lead is None else lead
+            lead = None
+            self._above(place, indent)
+            written = text_scalar(key)
+            if len(written) > _LONGEST_KEY:
+                self.lines.append(f"{start}? {written}")
+                start, written = indent, ""
+            self._value(value, place, indent, f"{start}{written}:")
+
+    def _list(self, data: list[Any], at: str, indent: str, lead: str | None = None) -> None:
+        for index, value in enumerate(data):
+            place = f"{at}/{index}"
+            if index and at in self._spaced:
+                self.lines.append("")
+            start = indent if lead is None else lead
+            lead = None
+            self._above(place, indent)
+            if not isinstance(value, dict | list) or not value or self._fits(value, place, indent + "- "):
+                self._value(value, place, indent, f"{start}-")
+            elif self._has_comment_first(value, place) or place in self.comments.beside:
+                self.lines.append(start + "-" + self._beside(place))
+                self._block(value, place, indent + _STEP)
+            else:
+                self._block(value, place, indent + _STEP, start + "- ")
+
+    def _block(self, value: dict[str, Any] | list[Any], at: str, indent: str, lead: str | None = None) -> None:
+        if isinstance(value, dict):
+            self.mapping(value, at, indent, lead)
+        else:
+            self._list(value, at, indent, lead)
+
+    def _value(self, value: Any, at: str, indent: str, start: str) -> None:
+        """What stands after a colon or a dash: on the same line, or as a block below it."""
+        if isinstance(value, str):
+            self._text(value, at, indent, start)
+        elif isinstance(value, dict | list) and value and not self._fits(value, at, start + " "):
+            self.lines.append(start + self._beside(at))
+            self._block(value, at, indent + _STEP)
+        else:
+            self.lines.append(f"{start} {_on_one_line(value)}{self._beside(at)}")
+
+    def _text(self, text: str, at: str, indent: str, start: str) -> None:
+        inner = indent + _STEP
+        beside = self._beside(at)
+        if _is_literal(text):
+            header = "|" if text.endswith("\n") else "|-"
+            self.lines.append(f"{start} {header}{beside}")
+            self.lines.extend(f"{inner}{line}" if line else "" for line in text.removesuffix("\n").split("\n"))
+            return
+        written = text_scalar(text)
+        if len(start) + 1 + len(written) > WIDTH and _can_fold(text):
+            self.lines.append(f"{start} >-{beside}")
+            self.lines.extend(inner + line for line in _folded(text, WIDTH - len(inner)))
+            return
+        self.lines.append(f"{start} {written}{beside}")
+
+    def _fits(self, value: dict[str, Any] | list[Any], at: str, start: str) -> bool:
+        """Whether a collection is short enough for the line it starts on. Only lists of single values are."""
+        if isinstance(value, dict) or at in self._commented:
+            return False
+        if len(value) > WIDTH or any(isinstance(item, dict | list) for item in value):
+            return False
+        return len(start) + len(_on_one_line(value)) <= WIDTH
+
+    def _has_comment_first(self, value: dict[str, Any] | list[Any], at: str) -> bool:
+        """Whether a comment stands between the dash and what is inside: a dash alone makes room for it."""
+        first = next(iter(value)) if isinstance(value, dict) else 0
+        return child(at, first) in self.comments.above
+
+    def _above(self, at: str, indent: str) -> None:
+        self.lines.extend(indent + comment for comment in self.comments.above.get(at, ()))
+
+    def _beside(self, at: str) -> str:
+        comment = self.comments.beside.get(at)
+        return f" {comment}" if comment else ""
+
+
+def _is_block(value: Any) -> bool:
+    return bool(value) and (
+        isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
+    )
+
+
+def _on_one_line(value: Any) -> str:
+    if isinstance(value, str):
+        return text_scalar(value, in_list=True)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_on_one_line, value))}]"
+    if isinstance(value, dict):
+        return "{}"
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else number_scalar(value)
+
+
+def _is_literal(text: str) -> bool:
+    """Whether a text of several lines can stand as it is: nothing in it would be lost at the ends of lines."""
+    if "\n" not in text or text[0] in " \n" or text.endswith("\n\n"):
+        return False
+    return all(is_clean(line) and not line.endswith(" ") for line in text.split("\n"))
+
+
+def _can_fold(text: str) -> bool:
+    """Whether a text can be broken at its spaces: each is alone, and so is a line break to a reader."""
+    return " " in text and is_clean(text) and text.strip(" ") == text and "  " not in text
+
+
+def _folded(text: str, width: int) -> list[str]:
+    lines: list[str] = []
+    line: list[str] = []
+    length = -1
+    for word in text.split(" "):
+        if line and length + 1 + len(word) > max(width, 20):
+            lines.append(" ".join(line))
+            line, length = [], -1
+        line.append(word)
+        length += 1 + len(word)
+    lines.append(" ".join(line))
+    return lines
