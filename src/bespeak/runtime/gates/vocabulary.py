@@ -9,7 +9,7 @@ from bespeak import status
 from bespeak.exchange.headers import METHOD_GRAMMAR
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.call import Call
-from bespeak.runtime.gates.method_grammar import check_method_grammar
+from bespeak.runtime.method_grammar import check_method_grammar
 
 # AGTP-API 3.6: what a legacy verb means when no endpoint of the preferred verb is on the path.
 _LEGACY: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
