@@ -41,7 +41,6 @@ def scan(text: str) -> Place:
             at = _end(_SPACE, text, at + 1)
             at = _value(text, at, _enter(table, parts))
         at = _end(_BLANK, text, at)
-    root.start, root.end = 0, len(text)
     return root
 
 

@@ -104,7 +104,9 @@ def node_span(text: str, node: yaml.Node) -> Span:
         if following.start_mark.index < start:
             break  # an alias as the last thing of a block: its anchor stands elsewhere
         last = following
-    return Span(start, start + len(text[start : last.end_mark.index].rstrip()))
+    # A block text ends with its last line, and blanks in that line belong to it.
+    blanks = "\n" if isinstance(last, yaml.ScalarNode) and last.style in {"|", ">"} else None
+    return Span(start, start + len(text[start : last.end_mark.index].rstrip(blanks)))
 
 
 @contextmanager
