@@ -86,7 +86,8 @@ def test_what_the_operator_names_is_right_whatever_the_lexicon_says_of_it() -> N
 
 
 def test_a_declared_verb_is_no_excuse_for_its_form() -> None:
-    bench = build(vocabulary=Vocabulary(declared_verbs=("BOOKING", "FLOOBLE")))
+    policies = Policies(methods=MethodPolicy(custom=("BOOKING",)))
+    bench = build(vocabulary=Vocabulary(declared_verbs=("BOOKING", "FLOOBLE")), policies=policies)
     assert bench.send("BOOKING", "/visit", method_grammar="AGIS/1.0").status == 454
     assert bench.send("FLOOBLE", "/visit", method_grammar="AGIS/1.0").status == 404
 

@@ -43,10 +43,11 @@ def check_method_grammar(call: Call) -> Refused | None:
 
 
 def _judge(call: Call) -> list[Diagnostic]:
-    """An operator's custom method is right by his word; a verb of the vocabulary is a verb, in the form it has."""
+    """A verb of the vocabulary is a verb, but has to have its form; another custom method is right by its operator."""
     service = call.registry.service
     declared = service.vocabulary.declared_verbs if service.vocabulary else ()
-    return method_findings(call.method, service.policies.methods.custom, call.registry.catalog, declared)
+    custom = call.registry.policies.methods.custom if call.method.upper() not in declared else ()
+    return method_findings(call.method, custom, call.registry.catalog, declared)
 
 
 def _told(finding: Diagnostic) -> dict[str, str]:
