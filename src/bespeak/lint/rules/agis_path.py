@@ -221,6 +221,8 @@ _WHERE: Final = {
 }
 _NAME_THE_THING: Final = "The method says what is done; the path names the thing it is done to."
 _SHOWN: Final = 120
+_MOST: Final = 100
+"""Segments whose words are looked up; whoever writes more is not read to the end by anybody."""
 
 
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
@@ -253,7 +255,7 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     yield from _check_parameters(endpoint, segments)
     judged = {
         segment: judge_segment(segment, endpoint.method)
-        for segment in segments
+        for segment in segments[:_MOST]
         if segment and not _is_parameter(segment) and segment not in context.allowed_segments
     }
     verdicts = {segment: verdict for segment, verdict in judged.items() if verdict is not None}
