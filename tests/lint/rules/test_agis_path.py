@@ -157,7 +157,7 @@ def test_only_what_keeps_the_meaning_is_repaired_without_asking() -> None:
 
 
 def test_a_rule_speaks_once_of_a_path_however_long() -> None:
-    findings = check("/patient_record" * 10_000 + "/create" * 10_000)
+    findings = check("/create/patient_record" * 10_000)
     assert [finding.rule for finding in findings] == ["P330", "P324"]
     assert max(len(finding.help) for finding in findings) < 300
 
