@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import pkgutil
 import re
+from importlib import import_module
 
 import pytest
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.lint import rules
 from bespeak.lint.rule import Rule
-from bespeak.lint.rules import RULES, handler, method, path, policy, schema, semantic
+from bespeak.lint.rules import RULES, method
 from bespeak.source.span import Location
 
 
@@ -24,16 +27,16 @@ def test_a_finding_names_the_endpoint_its_place_and_what_to_do(room: Endpoint) -
     )
 
 
-def test_ids_are_unique_and_their_letter_is_the_concern() -> None:
-    letters = {method: "M2", path: "P3", semantic: "S4", schema: "J6", handler: "H7", policy: "Y8"}
-    every = [(rule, prefix) for module, prefix in letters.items() for rule in module.RULES]
-    assert len(RULES) == len(every)
-    for rule, prefix in every:
-        assert re.fullmatch(prefix + r"\d\d", rule.id)
+def test_ids_are_unique_and_so_are_names() -> None:
+    names = [found.name for found in pkgutil.iter_modules(rules.__path__)]
+    every = [rule for name in names for rule in import_module(f"{rules.__name__}.{name}").RULES]
+    assert sorted(RULES) == sorted(rule.id for rule in every)
+    assert len({rule.name for rule in every}) == len(every)
+    for rule in every:
+        assert re.fullmatch(r"[DMPSVJHXY][1-9]\d\d", rule.id)
         assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
         assert rule.source
         assert rule.summary.endswith(".")
-    assert len({rule.name for rule, _ in every}) == len(every)
 
 
 @pytest.mark.parametrize("value", ["x" * 20_000, list(range(5_000)), object()])
