@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -146,7 +147,7 @@ def canonical(value: Any) -> str:
     """A JSON value as a text that is the same for equal values and for no others: 1 is 1.0, and not true."""
     try:
         return msgspec.json.encode(_plain(value), order="sorted").decode()
-    except (TypeError, ValueError, OverflowError):  # what JSON cannot express
+    except (TypeError, ValueError):  # what JSON cannot express
         return repr(value)
 
 
@@ -155,4 +156,9 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(inner) for inner in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    # JSON writers stop at 64 bits, and Python at some thousand digits.
+    return {"int": hex(value)} if isinstance(value, int) and abs(value) >= 1 << 63 else value
