@@ -46,7 +46,7 @@ def _type_of(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, (int, float)):
-        return "integer" if value == int(value) else "fraction"
+        return "integer" if isinstance(value, int) or value.is_integer() else "fraction"
     if isinstance(value, str):
         return "string"
     return "array" if isinstance(value, list) else "object"
