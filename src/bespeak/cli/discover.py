@@ -65,7 +65,7 @@ async def _discover(service: str, methods: bool, as_json: bool, options: dict[st
         out = console()
         for part in _summary(manifest, client):
             out.print(part)
-        own = [endpoint for endpoint in manifest.endpoints if endpoint.path not in ("/", "/methods")]
+        own = manifest.own_endpoints
         out.print()
         _print_rows([(endpoint.method, endpoint.path, _about(endpoint)) for endpoint in own])
         if len(own) < len(manifest.endpoints):

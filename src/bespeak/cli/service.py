@@ -44,15 +44,19 @@ _OPTIONS = (
         metavar="SECONDS",
         help="How long a request may take.",
     ),
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
 )
 
 
-def service_options(command: Command) -> Command:
+def connection_options(command: Command) -> Command:
     """The options of every command that talks to a service."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def service_options(command: Command) -> Command:
+    """The options of a command that shows what a service says."""
+    return connection_options(click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command))
 
 
 @asynccontextmanager

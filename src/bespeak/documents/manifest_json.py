@@ -57,6 +57,11 @@ class ManifestDocument:
     """`manifest_signature` as it was received."""
     raw: Mapping[str, Any]
 
+    @property
+    def own_endpoints(self) -> tuple[Endpoint, ...]:
+        """The endpoints of the service itself, without the floor methods that every server has."""
+        return tuple(endpoint for endpoint in self.endpoints if endpoint.path not in ("/", "/methods"))
+
     def endpoint(self, method: str, path: str) -> Endpoint | None:
         """The endpoint with exactly this method and this path or template."""
         return next((endpoint for endpoint in self.endpoints if endpoint.key == (method, path)), None)

@@ -1,0 +1,93 @@
+"""`bespeak import`: a deployment made of another kind of document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bespeak.cli.console import print_findings
+from bespeak.cli.main import RefusedError
+from bespeak.contract.service import Service
+from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.documents.agis_document import read_agis
+from bespeak.documents.agis_format import parse_agis
+from bespeak.documents.agis_service import agis_service
+from bespeak.documents.text_file import read_text
+from bespeak.documents.toml_text import find_null
+from bespeak.errors import ConfigError
+from bespeak.projections.deployment_files import HANDLERS, deployment_files
+from bespeak.source.tree import MAX_BYTES
+
+
+@click.group("import")
+def import_() -> None:
+    """Make a deployment folder of another kind of document."""
+
+
+@import_.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder to write.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+def agis(file: Path, output: Path, force: bool) -> int:
+    """Make a deployment of the AGIS document FILE: bespeak.toml, endpoints/*.toml and handlers.py.
+
+    No document says who answers: the functions in handlers.py refuse every call until they are written.
+
+    \b
+    bespeak import agis menu.agis -o menu
+    bespeak serve menu
+    """
+    service = _read(file)
+    for endpoint in service.endpoints:
+        for name, schema in (("input", endpoint.input_schema), ("output", endpoint.output_schema)):
+            null = find_null(dict(schema))
+            if null is not None:
+                raise RefusedError(f"{endpoint}: the {name} has null at {null}, which an endpoint file cannot say")
+    files = deployment_files(service)
+    _write(output, files, force=force)
+    count = len(service.endpoints)
+    click.echo(f"{output}: {count} endpoint{'' if count == 1 else 's'}; write the functions in {HANDLERS}.py")
+    left = _left_out(service)
+    if left:
+        click.echo(f"bespeak.toml has no place for {', '.join(left)}: keep {file} beside it.", err=True)
+    return 0
+
+
+def _read(file: Path) -> Service:
+    text = read_text(file, MAX_BYTES)
+    tree = text if isinstance(text, Diagnostic) else parse_agis(text, str(file))
+    if isinstance(tree, Diagnostic):
+        print_findings([tree])
+        raise RefusedError(f"{file} cannot be read")
+    document, findings = read_agis(tree)
+    print_findings(findings)
+    if document is None or has_errors(findings):
+        raise RefusedError(f"{file} is no AGIS document that can be imported")
+    return agis_service(document)
+
+
+def _write(folder: Path, files: dict[str, str], *, force: bool) -> None:
+    """Write all files or none that would replace another."""
+    there = [name for name in files if (folder / name).exists()]
+    if there and not force:
+        raise ConfigError(f"{folder} has {', '.join(there[:5])} already. Use --force to replace them.")
+    try:
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be written: {error.strerror or error}") from error
+
+
+def _left_out(service: Service) -> list[str]:
+    vocabulary = service.vocabulary
+    parts = {
+        "the name of the service": service.identity.name,
+        "its description": service.description,
+        "the domain, namespace and version of its vocabulary": vocabulary
+        and (vocabulary.domain or vocabulary.namespace or vocabulary.version),
+        "the data manifest": service.data_manifest,
+    }
+    return [name for name, value in parts.items() if value]

@@ -1,0 +1,44 @@
+"""A file replaced in one step keeps its mode and its links, and a failure leaves the old text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bespeak.documents.file_replacement import replace_text
+
+
+def test_the_text_is_new_and_the_mode_is_old(tmp_path: Path) -> None:
+    path = tmp_path / "a.agis"
+    path.write_text("old")
+    path.chmod(0o640)
+    replace_text(path, "new\r\n")
+    assert path.read_bytes() == b"new\r\n"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.agis"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    path = tmp_path / "real.agis"
+    path.write_text("old")
+    link = tmp_path / "link.agis"
+    link.symlink_to(path)
+    replace_text(link, "new")
+    assert link.is_symlink()
+    assert path.read_text() == "new"
+
+
+def test_a_failure_leaves_the_old_text_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "a.agis"
+    path.write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        replace_text(path, "\ud800")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.agis"]
+
+
+def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        replace_text(tmp_path / "a.agis", "new")
+    assert list(tmp_path.iterdir()) == []
