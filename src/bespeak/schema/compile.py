@@ -122,7 +122,7 @@ def _check(schema: object, text: bytes) -> SchemaFault | None:
         return SchemaFault("/$schema", f"the dialect is {DIALECT}, not {dialect!r}")
     if b"$ref" not in text and b"$dynamicRef" not in text and text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
         return None  # nothing refers, nothing can be too deep: most schemas, and a server may start with thousands
-    for at, node in _nodes(schema):
+    for at, node in nodes(schema):
         if len(at) > MAX_DEPTH:
             return SchemaFault("", f"the schema is nested more than {MAX_DEPTH} levels deep")
         for name in _REFERENCES & node.keys():
@@ -134,7 +134,7 @@ def _check(schema: object, text: bytes) -> SchemaFault | None:
     return None
 
 
-def _nodes(schema: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
+def nodes(schema: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
     """Every object in schema position with its place. A loop with a stack: depth costs memory, not frames."""
     waiting: list[tuple[tuple[str | int, ...], Any]] = [((), schema)]
     while waiting:

@@ -1,0 +1,245 @@
+"""What a regular expression costs an engine that backtracks, told from its text alone.
+
+Two things make matching exponential: a repeated part whose repetitions can be divided in many ways, `(a+)+` or
+`(\\w+\\s?)*`, and a repeated choice between things that match the same text, `(a|aa)*`. Both are found by comparing the
+sets of characters that the parts can match.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+_LONGEST: Final = 1_000
+_DEEPEST: Final = 40
+_MANY: Final = 20
+"""A repetition up to so many times is counted as endless."""
+
+_BACKTRACKING: Final = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\\k<")
+
+_ALL: Final = (1 << 129) - 1
+"""The characters of ASCII, and one bit for all others."""
+_OTHERS: Final = 1 << 128
+
+
+def _mask(chars: str) -> int:
+    bits = 0
+    for char in chars:
+        bits |= 1 << min(ord(char), 128)
+    return bits
+
+
+_DIGITS: Final = _mask("0123456789")
+_WORD: Final = _DIGITS | _mask("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
+_SPACE: Final = _mask(" \t\n\r\f\v")
+_CLASSES: Final = {
+    "d": _DIGITS,
+    "D": _ALL & ~_DIGITS,
+    "w": _WORD,
+    "W": _ALL & ~_WORD,
+    "s": _SPACE,
+    "S": _ALL & ~_SPACE,
+}
+_CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
+
+
+@dataclass(slots=True)
+class _Part:
+    """A piece of a pattern that can be repeated: a set of characters, or a group of choices."""
+
+    chars: int = 0
+    choices: list[list[_Part]] = field(default_factory=list)
+    optional: bool = False
+    endless: bool = False
+
+
+def needs_backtracking(pattern: str) -> bool:
+    """Whether a pattern looks around or back: no engine with a bound on its time takes it."""
+    return _BACKTRACKING.search(pattern[:_LONGEST]) is not None
+
+
+@lru_cache(maxsize=1024)
+def slowness(pattern: str) -> str | None:
+    """Why matching a pattern can take time without bound, if it can."""
+    if len(pattern) > _LONGEST:
+        return f"it is longer than {_LONGEST} characters"
+    if "(" not in pattern:
+        return None
+    try:
+        choices = _Reader(pattern).choices(0)
+    except (_Unreadable, IndexError):
+        return None  # whether it is a pattern at all is asked elsewhere
+    return next(_reasons(choices), None)
+
+
+def _reasons(choices: list[list[_Part]]) -> Iterator[str]:
+    for sequence in choices:
+        for part in sequence:
+            if part.endless and part.choices:
+                if any(_can_drift(inner) for inner in part.choices):
+                    yield "a repetition is repeated, and its parts can be divided in many ways"
+                if _overlap(part.choices):
+                    yield "a choice is repeated, and its alternatives match the same text"
+            yield from _reasons(part.choices)
+
+
+def _can_drift(sequence: list[_Part]) -> bool:
+    """Whether the end of one repetition can as well be the start of the next."""
+    parts = _flat(sequence)
+    return any(
+        part.endless
+        and part.chars
+        and all(other is part or other.optional or other.chars & part.chars for other in parts)
+        for part in parts
+    )
+
+
+def _overlap(choices: list[list[_Part]]) -> bool:
+    """Whether of two alternatives one matches a start of what the other matches."""
+    plain = [_flat(sequence) for sequence in choices[:_MANY]]
+    for number, left in enumerate(plain):
+        for right in plain[:number]:
+            pairs = list(zip(left, right, strict=False))
+            if pairs and all(one.chars & other.chars for one, other in pairs):
+                return True
+    return False
+
+
+def _flat(sequence: list[_Part]) -> list[_Part]:
+    """A sequence with the groups that are neither chosen from nor repeated taken apart."""
+    flat: list[_Part] = []
+    for part in sequence:
+        if len(part.choices) == 1 and not part.optional and not part.endless:
+            flat += _flat(part.choices[0])
+        elif part.chars:
+            flat.append(part)
+    return flat
+
+
+class _Unreadable(Exception):
+    """The pattern is none, or one this reader does not follow."""
+
+
+class _Reader:
+    """A pattern, read from left to right."""
+
+    def __init__(self, pattern: str) -> None:
+        self.text = pattern
+        self.at = 0
+
+    def choices(self, depth: int) -> list[list[_Part]]:
+        if depth > _DEEPEST:
+            raise _Unreadable
+        choices: list[list[_Part]] = [[]]
+        while self.at < len(self.text) and self.text[self.at] != ")":
+            if self.text[self.at] == "|":
+                self.at += 1
+                choices.append([])
+                continue
+            part = self._part(depth)
+            self._repeat(part)
+            choices[-1].append(part)
+        return choices
+
+    def _part(self, depth: int) -> _Part:
+        char = self.text[self.at]
+        self.at += 1
+        if char == "(":
+            return self._group(depth)
+        if char == "[":
+            return _Part(self._set())
+        if char == ".":
+            return _Part(_ALL & ~_mask("\n"))
+        if char == "\\":
+            return _Part(self._escape())
+        return _Part(0 if char in "^$" else _mask(char))
+
+    def _group(self, depth: int) -> _Part:
+        looks = False
+        if self.text.startswith("?", self.at):
+            looks = self.text.startswith(("?=", "?!", "?<=", "?<!"), self.at)
+            if self.text.startswith(("?<=", "?<!"), self.at):
+                self.at += 3
+            elif self.text.startswith(("?<", "?P<"), self.at):
+                self.at = self.text.index(">", self.at) + 1 if ">" in self.text[self.at :] else len(self.text)
+            else:
+                self.at += 2
+        choices = self.choices(depth + 1)
+        if self.at >= len(self.text):
+            raise _Unreadable
+        self.at += 1
+        if looks:
+            return _Part(0, choices)
+        chars = 0
+        for sequence in choices:
+            for part in sequence:
+                chars |= part.chars
+        optional = any(all(part.optional or not part.chars for part in sequence) for sequence in choices)
+        return _Part(chars, choices, optional)
+
+    def _repeat(self, part: _Part) -> None:
+        sign = self.text[self.at : self.at + 1]
+        if sign in {"*", "+", "?"}:
+            self.at += 1
+            part.optional = part.optional or sign != "+"
+            part.endless = sign != "?"
+        elif sign == "{":
+            match = _COUNT.match(self.text, self.at)
+            if match is None:
+                return
+            self.at = match.end()
+            part.optional = part.optional or int(match[1]) == 0
+            most = match[1] if match[2] is None else match[3]
+            part.endless = not most or int(most) >= _MANY
+        else:
+            return
+        if self.text.startswith(("?", "+"), self.at):
+            self.at += 1
+
+    def _escape(self) -> int:
+        char = self.text[self.at]
+        self.at += 1
+        if char in _CLASSES:
+            return _CLASSES[char]
+        if char in "bB":
+            return 0
+        if char in "pP":
+            self.at = self.text.index("}", self.at) + 1 if "}" in self.text[self.at :] else self.at
+            return _ALL
+        if char in "xu":
+            digits = self.text[self.at : self.at + (2 if char == "x" else 4)]
+            self.at += len(digits)
+            try:
+                return 1 << min(int(digits, 16), 128)
+            except ValueError:
+                raise _Unreadable from None
+        return _ALL if char.isdigit() and char != "0" else _mask(_CONTROLS.get(char, char))
+
+    def _set(self) -> int:
+        negated = self.text[self.at] == "^"
+        self.at += negated
+        chars = 0
+        first = True
+        while first or self.text[self.at] != "]":
+            first = False
+            low = self._member()
+            if self.text[self.at] == "-" and self.text[self.at + 1] != "]" and low.bit_count() == 1:
+                self.at += 1
+                high = self._member()
+                for bit in range(low.bit_length() - 1, high.bit_length()):
+                    chars |= 1 << bit
+            else:
+                chars |= low
+        self.at += 1
+        return (_ALL & ~chars) | _OTHERS if negated else chars
+
+    def _member(self) -> int:
+        char = self.text[self.at]
+        self.at += 1
+        return self._escape() if char == "\\" else _mask(char)
+
+
+_COUNT: Final = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
