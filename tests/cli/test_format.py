@@ -1,0 +1,107 @@
+"""`bespeak format`: files in place, nothing lost, and an exit code that says whether there was something to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.documents.agis_documents import booking
+
+from bespeak.cli.format import format_documents
+from bespeak.documents.agis_text import write_json, write_yaml
+
+GOOD = write_yaml(booking())
+LOOSE = GOOD.replace("method: BOOK", "method:   book   # the verb")
+
+
+def run(*arguments: object, given: str | None = None) -> Result:
+    return CliRunner().invoke(
+        format_documents, [str(argument) for argument in arguments], input=given, standalone_mode=False
+    )
+
+
+def test_a_file_is_formatted_in_place_and_only_when_it_changes(tmp_path: Path) -> None:
+    good, loose = tmp_path / "good.agis", tmp_path / "deep" / "loose.agis"
+    loose.parent.mkdir()
+    good.write_text(GOOD)
+    loose.write_text(LOOSE)
+    before = good.stat().st_ino
+    result = run(tmp_path)
+    assert result.return_value == 0
+    assert result.stderr == "1 file formatted, 1 file left as it is\n"
+    assert good.stat().st_ino == before
+    assert loose.read_text() == GOOD.replace("method: BOOK", "method: BOOK # the verb")
+    assert run(tmp_path).stderr == "2 files left as they are\n"
+
+
+def test_check_changes_nothing_and_says_what_would_change(tmp_path: Path) -> None:
+    loose = tmp_path / "loose.agis"
+    loose.write_text(LOOSE)
+    result = run("--check", tmp_path)
+    assert result.return_value == 1
+    assert result.stdout == f"would format {loose}\n"
+    assert loose.read_text() == LOOSE
+    loose.write_text(GOOD)
+    assert run("--check", tmp_path).return_value == 0
+
+
+def test_diff_shows_what_would_change(tmp_path: Path) -> None:
+    loose = tmp_path / "loose.agis"
+    loose.write_text(LOOSE)
+    result = run("--diff", loose)
+    assert result.return_value == 1
+    assert "-  - method:   book   # the verb\n+  - method: BOOK # the verb\n" in result.stdout
+    assert loose.read_text() == LOOSE
+
+
+def test_standard_input_goes_to_standard_output() -> None:
+    result = run("-", given=LOOSE)
+    assert (result.return_value, result.stderr) == (0, "")
+    assert result.stdout == GOOD.replace("method: BOOK", "method: BOOK # the verb")
+    assert run("--to", "json", "-", given=GOOD).stdout == write_json(booking())
+    assert run("--check", "-", given=GOOD).return_value == 0
+
+
+def test_a_file_that_cannot_be_formatted_is_a_finding_and_the_others_are_formatted(tmp_path: Path) -> None:
+    broken, loose = tmp_path / "broken.agis", tmp_path / "loose.agis"
+    broken.write_text("agis: [")
+    loose.write_text(LOOSE)
+    result = run(tmp_path)
+    assert result.return_value == 1
+    assert "broken.agis" in result.stderr
+    assert "D102" in result.stderr
+    assert "1 file formatted, 1 file not formatted" in result.stderr
+    assert broken.read_text() == "agis: ["
+
+
+def test_findings_name_standard_input_as_asked() -> None:
+    result = run("--stdin-filename", "menu.agis", "-", given="agis: [")
+    assert result.return_value == 1
+    assert "menu.agis:1" in result.stderr
+
+
+def test_comments_are_dropped_only_when_asked(tmp_path: Path) -> None:
+    loose = tmp_path / "loose.agis"
+    loose.write_text(LOOSE)
+    assert run("--to", "json", loose).return_value == 1
+    assert loose.read_text() == LOOSE
+    assert run("--to", "json", "--drop-comments", loose).return_value == 0
+    assert loose.read_text() == write_json(booking())
+
+
+def test_a_missing_file_is_a_finding() -> None:
+    result = run("nowhere.agis")
+    assert result.return_value == 1
+    assert "D101" in result.stderr
+
+
+def test_a_folder_without_documents_is_said_to_have_none(tmp_path: Path) -> None:
+    assert run(tmp_path).stderr == "no AGIS documents found\n"
+
+
+@pytest.mark.parametrize("name", ["a.agis", "a.yaml"])
+def test_a_file_that_is_named_is_formatted_whatever_its_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(LOOSE)
+    assert run(path, path).stderr == "1 file formatted\n"

@@ -1,0 +1,73 @@
+"""A service as files: names that are free, texts that are read back."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+import pytest
+from tests.process import HOTEL
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.deployment import read_deployment
+from bespeak.documents.endpoint_toml import parse_endpoint
+from bespeak.projections.deployment_files import deployment_files, function_names
+
+
+def hotel_endpoints() -> tuple[Endpoint, ...]:
+    return read_deployment(HOTEL)[0].endpoints
+
+
+@pytest.mark.parametrize(
+    ("pairs", "names"),
+    [
+        (["BOOK /room"], ["book_room"]),
+        (["BOOK /room", "BOOK /room/{id}", "BOOK /room/{id}/bed"], ["book_room", "book_room_id", "book_room_id_bed"]),
+        (["BOOK /room", "book /Room"], ["book_room", "book_room_2"]),
+        (["BOOK /patient-record/{id}"], ["book_patient_record"]),
+        (["BOOK /", "BOOK /日本", "1 /"], ["book", "book_2", "call_2"]),
+        (["FIND /" + "a" * 300], ["find_" + "a" * 75]),
+    ],
+)
+def test_a_function_is_named_after_its_endpoint(pairs: list[str], names: list[str]) -> None:
+    (first, *_) = hotel_endpoints()
+    endpoints = [replace(first, method=pair.split()[0], path=pair.split()[1]) for pair in pairs]
+    assert function_names(endpoints) == names
+
+
+def test_a_tool_name_is_the_name_unless_it_is_taken_or_none_of_python() -> None:
+    (first, *_) = hotel_endpoints()
+    named = [
+        replace(first, semantic=replace(first.semantic, mcp_tool_name=name))
+        for name in ("make_it", "make_it", "class", "../x")
+    ]
+    assert function_names(named) == ["make_it", "book_room", "class_", "book_room_2"]
+
+
+def test_every_file_is_read_back() -> None:
+    service = read_deployment(HOTEL)[0].service()
+    files = deployment_files(service)
+    endpoints = {}
+    for name, text in files.items():
+        if name.startswith("endpoints/"):
+            endpoint, findings = parse_endpoint(text, name)
+            assert endpoint is not None
+            assert findings == []
+            endpoints[endpoint.key] = endpoint
+    assert {endpoint.key: endpoint.semantic for endpoint in service.endpoints} == {
+        key: endpoint.semantic for key, endpoint in endpoints.items()
+    }
+    assert {endpoint.key: endpoint.deprecated for endpoint in service.endpoints} == {
+        key: endpoint.deprecated for key, endpoint in endpoints.items()
+    }
+    functions = {node.name for node in ast.parse(files["handlers.py"]).body if isinstance(node, ast.FunctionDef)}
+    assert functions - {"_to_be_written"} == {
+        endpoint.handler.function.removeprefix("handlers.") for endpoint in endpoints.values()
+    }
+
+
+def test_what_bespeak_itself_registers_gets_no_file() -> None:
+    service = read_deployment(HOTEL)[0].service()
+    (first, *_) = service.endpoints
+    only = replace(service, endpoints=(first, replace(first, path="/", builtin=True)))
+    assert sorted(deployment_files(only)) == ["bespeak.toml", "endpoints/book-room.toml", "handlers.py"]
