@@ -20,7 +20,7 @@ CATALOG = load_bundled()
 
 
 def check(method: str, **surroundings: Any) -> list[Diagnostic]:
-    declared = Declared(replace(ROOM, method=method), "/endpoints/0", {})
+    declared = Declared(replace(ROOM, method=method.upper()), "/endpoints/0", {"method": method})
     return list(agis_method.check(declared, Context(catalog=CATALOG, **surroundings)))
 
 
@@ -208,7 +208,7 @@ def test_nothing_in_the_catalog_is_wrong_but_what_the_draft_itself_names() -> No
 
 def test_each_pass_has_its_own_findings() -> None:
     context = Context(catalog=CATALOG)
-    declared = Declared(replace(ROOM, method="do"), "/endpoints/0", {})
+    declared = Declared(replace(ROOM, method="DO"), "/endpoints/0", {"method": "do"})
     assert [finding.rule for finding in agis_method.check_syntax(declared, context)] == ["M217", "M214"]
     assert [finding.rule for finding in agis_method.check_class(declared, context)] == ["M234"]
 

@@ -267,8 +267,10 @@ def _check(declared: Declared, context: Context, *, in_class: bool) -> Iterator[
     if not context.agis and name in catalog.names:
         return  # AGTP-API decides there what a good verb is, by its catalog
     allowed = name in context.allowed_verbs or name in context.policies.methods.custom
+    written = declared.written.get("method") if context.agis else None
+    method = written if isinstance(written, str) else endpoint.method  # the model has it in capitals
     vouch = "Write a verb in its base form; if it is one, of another language perhaps, name it in allowed-verbs."
-    for finding in _kept(endpoint.method, allowed, catalog, vouch):
+    for finding in _kept(method, allowed, catalog, vouch):
         if (finding.rule in _CLASS) is not in_class:
             continue
         fix = None
