@@ -106,9 +106,9 @@ def _local(target: str, base: Path, *, tolerant: bool) -> ContractSource:
     path = Path(target)
     if _is_module(target) or path.suffix == ".py":
         return ContractSource(_imported(target, base))
-    if path.is_dir() or path.suffix == ".toml":
+    if target and (path.is_dir() or path.suffix == ".toml"):
         return _deployment(path, base)
-    if not path.exists():
+    if not target or not path.exists():
         raise ConfigError(
             f"there is nothing to compare at {target!r}: give an .agis document, a .toml or .py file, a folder, "
             "a manifest, module:app, agtp://HOST, or git:REVISION"
