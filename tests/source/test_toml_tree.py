@@ -84,6 +84,32 @@ def test_inside_a_value_the_key_of_the_value_is_the_place() -> None:
     assert tree(TEXT).locate("/endpoint/input/required/1/schema/type").line == 22
 
 
+@pytest.mark.parametrize(
+    ("at", "key", "value"),
+    [
+        ("/title", "title", '"x"'),
+        ("/endpoint/quo~1ted/in ner", "'in ner'", '"""\n[not.a.header]\nkey = 1\n"""'),
+        ("/endpoint/literal", "literal", "'''it's ''fine'' '''"),
+        ("/endpoint/list/1", '"]"', '"]"'),
+        ("/endpoint/list/2/k", "k", "1"),
+        ("/endpoint/input/required/1/schema", "schema", '{ type = "string" }'),
+        ("/endpoint/input/required/1/schema/type", "type", '"string"'),
+    ],
+)
+def test_a_value_is_where_it_stands(at: str, key: str, value: str) -> None:
+    parsed = tree(TEXT)
+    for span, expected in ((parsed.key_span(at), key), (parsed.value_span(at), value)):
+        assert span is not None
+        assert TEXT[span.start : span.end] == expected
+
+
+def test_a_table_with_a_header_has_a_key_and_no_value() -> None:
+    parsed = tree(TEXT)
+    assert parsed.value_span("/endpoint") is None
+    assert parsed.locate("/endpoint", key=True) == Location("x.toml", 4, 2, 4, 10)
+    assert parsed.locate("/endpoint/list/1", key=True) == Location("x.toml", 13, 3, 13, 6)
+
+
 def test_a_key_that_is_missing_is_where_its_table_is() -> None:
     assert tree(TEXT).locate("/endpoint/semantic/intent").line == 27
 
@@ -172,10 +198,21 @@ def test_what_tomli_accepts_is_read_alike_and_every_key_has_its_place(text: str)
     parsed = tree(text)
     assert parsed.data == data
     lines = text.split("\n")
+    check_values(parsed, data)
     for key in data:
         place = parsed.locate(child("", key))
         rest = lines[place.line - 1][place.column - 1 :]
         assert tomli.loads(f"{rest[: _key_length(rest)]} = 0") == {key: 0}
+
+
+def check_values(parsed: TomlTree, data: object, at: str = "") -> None:
+    span = parsed.value_span(at)
+    if span is not None:
+        assert tomli.loads(f"x = {parsed.text[span.start : span.end]}") == {"x": data}
+    entries = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
+    for key, value in entries:
+        assert parsed.key_span(child(at, key)) is not None
+        check_values(parsed, value, child(at, key))
 
 
 @settings(max_examples=200, deadline=None)

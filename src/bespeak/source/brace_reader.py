@@ -78,8 +78,6 @@ class _Reader:
             here = self._next(column)
             char = self.text[here : here + 1]
             if char in {"", "}"} or here < 0:
-                if closing and char != "}":
-                    raise Refused(start - 1, start, "a block in braces is not closed", "Write the closing brace.")
                 break
             if char == ",":
                 self.at = here + 1

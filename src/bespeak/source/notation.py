@@ -13,7 +13,7 @@ _NOT_YAML: Final = re.compile(
         [A-Za-z][\w-]*+[ \t]++/[^\s{}]*+(?:\{[^\s{}]*+\}[^\s{}]*+)*+[ \t]*+\{         # BOOK /reservation/{id} {
       | [A-Za-z_][\w-]*+[ \t]*+\{(?!\{)                                               # semantic {
       | (?:input|output)[ \t]*+:[ \t]*+\n[ \t\n]*+[A-Za-z_]\w*+[ \t]*+\(              # output: / status (string)
-      | -[ \t]++\w++[ \t]*+\([^()\n]*+:[^()\n]*+\)[ \t]*+$                            # - size (integer, minimum: 1)
+      | -[ \t]++\w++[ \t]*+\([^():\n]*+:[^()\n]*+\)[ \t]*+$                           # - size (integer, minimum: 1)
     )""",
     re.MULTILINE | re.VERBOSE,
 )
