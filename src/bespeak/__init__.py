@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from bespeak.authoring.app import App
     from bespeak.client.connect import connect, connect_sync
     from bespeak.client.errors import ServiceError
+    from bespeak.contract.data_manifest import DataClass, DataManifest
     from bespeak.contract.deprecation import Deprecation
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
     from bespeak.contract.refusal import Refusal
+    from bespeak.contract.vocabulary import Vocabulary
     from bespeak.errors import BespeakError, ConfigError, ContractError
     from bespeak.exchange.context import Context
 
@@ -25,12 +27,15 @@ __all__ = [
     "ConfigError",
     "Context",
     "ContractError",
+    "DataClass",
+    "DataManifest",
     "Deprecation",
     "MethodPolicy",
     "Policies",
     "Redirect",
     "Refusal",
     "ServiceError",
+    "Vocabulary",
     "connect",
     "connect_sync",
 ]
@@ -41,12 +46,15 @@ _HOMES = {
     "ConfigError": "bespeak.errors",
     "Context": "bespeak.exchange.context",
     "ContractError": "bespeak.errors",
+    "DataClass": "bespeak.contract.data_manifest",
+    "DataManifest": "bespeak.contract.data_manifest",
     "Deprecation": "bespeak.contract.deprecation",
     "MethodPolicy": "bespeak.contract.policy",
     "Policies": "bespeak.contract.policy",
     "Redirect": "bespeak.contract.policy",
     "Refusal": "bespeak.contract.refusal",
     "ServiceError": "bespeak.client.errors",
+    "Vocabulary": "bespeak.contract.vocabulary",
     "connect": "bespeak.client.connect",
     "connect_sync": "bespeak.client.connect",
 }

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from bespeak.authoring.function_check import IN_PYTHON, check_behaviour
 from bespeak.authoring.reading import Reading, locate, read_handler
 from bespeak.authoring.signature import function_name
 from bespeak.catalog.bundled import open_catalog
 from bespeak.catalog.catalog import Catalog
+from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.policy import Policies, Redirect
 from bespeak.contract.semantic import Impact, Semantic
-from bespeak.contract.service import DEFAULT_CATALOG, Resource, ServerIdentity, Service
+from bespeak.contract.service import DEFAULT_CATALOG, UNSPECIFIED, Resource, ServerIdentity, Service
+from bespeak.contract.vocabulary import Vocabulary
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.documents.agis_deployment import served_with
 from bespeak.errors import ContractError
 from bespeak.lint.registration import check_endpoint, effective_policies
 from bespeak.lint.rule import Rule
-from bespeak.lint.rules.handler import SIGNATURE
 from bespeak.lint.rules.path import PathClaims
 from bespeak.lint.rules.policy import SCOPE
-from bespeak.lint.rules.schema import ERROR_NAME, INVALID, UNDECLARED_ERROR
+from bespeak.lint.rules.schema import ERROR_NAME, INVALID
 from bespeak.lint.rules.semantic import MISSING_TEXT
-from bespeak.source.span import Location
+
+if TYPE_CHECKING:
+    from bespeak.authoring.agis_contract import AgisContract
 
 DEFAULT_CONFIDENCE: Final = 0.9
 """The confidence of an endpoint that states none: a tested function can still meet a failing resource."""
@@ -53,15 +61,35 @@ class App:
         domain: str | None = None,
         catalog: str = DEFAULT_CATALOG,
         policies: Policies | None = None,
+        description: str = "",
+        version: str | None = None,
+        vocabulary: Vocabulary | None = None,
+        data_manifest: DataManifest | None = None,
     ) -> None:
-        """`catalog` is a bundled version or the path of a catalog document; `policies` default to the draft's."""
-        self.name = name
-        self._identity = ServerIdentity(
-            name=name, server_id=server_id, operator=operator, contact=contact, domain=domain
+        """`catalog` is a bundled version or the path of a catalog document; `policies` default to the draft's.
+
+        `vocabulary` and `data_manifest` are blocks of the service's AGIS document. The verbs in use are declared
+        without being listed.
+        """
+        identity = ServerIdentity(name=name, server_id=server_id, operator=operator, contact=contact, domain=domain)
+        service = Service(
+            identity=identity,
+            policies=policies or Policies(),
+            catalog=catalog,
+            description=description,
+            document_version=version,
+            vocabulary=vocabulary,
+            data_manifest=data_manifest,
         )
-        self._catalog_reference = catalog
-        self._catalog = _opened(catalog)
-        self._policies = policies or Policies()
+        self._start(service, _opened(catalog))
+
+    def _start(self, service: Service, catalog: Catalog, contract: AgisContract | None = None) -> None:
+        self.name = service.identity.name
+        self.contract = contract
+        """The AGIS document whose endpoints are bound here, if there is one."""
+        self._service = service
+        self._catalog = catalog
+        self._policies = service.policies
         self._endpoints: list[Endpoint] = []
         self._claims = PathClaims()
         self._readings: dict[int, tuple[Callable[..., Any], Reading]] = {}
@@ -69,6 +97,59 @@ class App:
         self._redirects: list[Redirect] = []
         self._resources: list[Resource] = []
         self._wildcard: Callable[..., Any] | None = None
+
+    @classmethod
+    def from_agis(
+        cls,
+        document: str | PathLike[str],
+        *,
+        server_id: str = "",
+        operator: str = UNSPECIFIED,
+        contact: str = "",
+        domain: str | None = None,
+        catalog: str = DEFAULT_CATALOG,
+        policies: Policies | None = None,
+    ) -> App:
+        """The service an AGIS document describes; `handler` says who answers. Raises ContractError for a wrong one.
+
+        A relative path starts where the calling file stands. What is given here goes before what the document says.
+        Verbs beyond the catalog become custom methods by themselves.
+        """
+        from bespeak.authoring.agis_contract import open_agis  # noqa: PLC0415 - all rules of AGIS come with it
+
+        caller = sys._getframe(1).f_globals.get("__file__")
+        opened = _opened(catalog)
+        contract = open_agis(Path(caller).parent / document if caller else Path(document), opened, policies)
+        given = ServerIdentity(server_id=server_id, operator=operator, contact=contact, domain=domain)
+        app = cls.__new__(cls)
+        app._start(served_with(contract.service, given, policies, catalog), opened, contract)
+        for endpoint in contract.service.endpoints:
+            app._claims.claim(endpoint)
+        return app
+
+    def handler(self, method: str, path: str, *, blocking: bool = False) -> Callable[[_Function], _Function]:
+        """Let a function answer for an endpoint of the AGIS document. The function itself stays as it is.
+
+        Its parameters are the fields of the endpoint's input, by name, and perhaps the Context; what does not fit is a
+        ContractError. `blocking` runs the function in a thread.
+        """
+
+        def bind(function: _Function) -> _Function:
+            name = f"{method} {path}"
+            place = locate(function)
+            if self.contract is None:
+                text = f"{place}: {name} has no document to be declared in: App.from_agis makes an app of one, "
+                raise ContractError(text + "and `endpoint` declares what stands in none")
+            handler = RegisteredFunction(function=_dotted(function), target=function, blocking=blocking)
+            _raise_errors(f"{name} cannot be bound", self.contract.bind(method, path, handler, place))
+            return function
+
+        return bind
+
+    @property
+    def findings(self) -> list[Diagnostic]:
+        """Why endpoints of the AGIS document are not served, as far as is known; empty without a document."""
+        return self.contract.findings if self.contract else []
 
     def endpoint(
         self,
@@ -182,11 +263,11 @@ class App:
             policies = replace(policies, methods=methods)
         _, findings = effective_policies(policies, self._catalog)
         _raise_errors(f"the policies of {self.name} are not valid", findings)
-        return Service(
-            identity=self._identity,
-            endpoints=tuple(self._endpoints),
+        bound = self.contract.endpoints if self.contract else ()
+        return replace(
+            self._service,
+            endpoints=(*bound, *self._endpoints),
             policies=policies,
-            catalog=self._catalog_reference,
             resources=tuple(self._resources),
             wildcard_handler=self._wildcard,
         )
@@ -207,7 +288,9 @@ class App:
 
     def _declare(self, endpoint: Endpoint, reading: Reading) -> None:
         findings = check_endpoint(endpoint, self._catalog, self._policies)
-        findings += _check_function(endpoint, reading)
+        handler = endpoint.handler
+        waits = isinstance(handler, RegisteredFunction) and handler.blocking and reading.is_async
+        findings += check_behaviour(endpoint, reading.refused, IN_PYTHON, waits=waits)
         if not has_errors(findings):
             clash = self._claims.claim(endpoint)
             findings += [clash] if clash else []
@@ -219,23 +302,6 @@ def _refusal(endpoint: str, function: Callable[..., Any], rule: Rule, message: s
     """What is wrong before there is an endpoint to check."""
     finding = Diagnostic(rule.id, rule.severity, f"{endpoint}: {message}", locate(function))
     return ContractError(f"{endpoint} cannot be declared", [finding])
-
-
-def _check_function(endpoint: Endpoint, reading: Reading) -> Iterator[Diagnostic]:
-    """What only the function itself can tell: how it waits, and which names it refuses with."""
-    handler = endpoint.handler
-    if isinstance(handler, RegisteredFunction) and handler.blocking and reading.is_async:
-        message = "blocking=True is for functions without async; a coroutine waits by itself"
-        yield SIGNATURE.at(endpoint, "/handler/function", message)
-    for name, line in reading.refused:
-        if name not in endpoint.error_names:
-            place = Location(endpoint.location.file, line) if endpoint.location else None
-            yield UNDECLARED_ERROR.at(
-                replace(endpoint, location=place),
-                "/errors",
-                f"the handler refuses with {name!r}, which is no declared error",
-                f"Add it to errors={{{name!r}: ...}} or to `Errors:` in the docstring.",
-            )
 
 
 def _declared_errors(

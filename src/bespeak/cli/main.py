@@ -77,7 +77,8 @@ class CommandTable(click.Group):
 @click.group(
     cls=CommandTable,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="A TARGET is a folder, a .toml or .py file, or module:app. A SERVICE is agtp://HOST[:4480] or a TARGET.\n\n"
+    epilog="A TARGET is a folder, an .agis, .toml or .py file, or module:app. "
+    "A SERVICE is agtp://HOST[:4480] or a TARGET.\n\n"
     "Exit codes: 0 good, 1 findings or a refusal, 2 wrong usage, configuration or an internal error.",
 )
 @click.version_option(package_name="bespeak")

@@ -35,13 +35,16 @@ from bespeak.transports.address import Address
 def serve(target: str, level: str, **options: Any) -> int:
     """Serve TARGET over AGTP until SIGTERM or Ctrl-C.
 
-    TARGET is a folder (bespeak.toml, endpoints/*.toml), a .toml or .py file, or module:app.
-    Endpoints that are not valid are left out and reported; --strict refuses to start then.
+    TARGET is a folder (bespeak.toml, endpoints/*.toml), an .agis, .toml or .py file, or module:app.
+    An AGIS document is bound to its handlers by a bespeak.toml beside it, or by a module of its name.
+    Endpoints that are not valid, or that nothing answers for, are left out and reported; --strict refuses to
+    start then.
 
     Examples:
 
     \b
     bespeak serve examples/hotel
+    bespeak serve examples/restaurant/menu.agis
     bespeak serve rooms.py --agtp 0.0.0.0:4480 --cert cert.pem --key key.pem --workers 2
     """
     log_to_stderr(level)

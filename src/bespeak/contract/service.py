@@ -16,6 +16,9 @@ from bespeak.contract.vocabulary import Vocabulary
 DEFAULT_CATALOG: Final = "1.1.0"
 """The version of the method catalog a service uses unless it names another."""
 
+UNSPECIFIED: Final = "unspecified"
+"""The operator of a service that names none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerIdentity:

@@ -10,13 +10,11 @@ from bespeak.catalog.bundled import load_bundled
 from bespeak.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import LEGACY_VERBS, MethodPolicy, Policies
-from bespeak.contract.service import ServerIdentity, Service
+from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
 from bespeak.documents.agis_document import AgisDocument
 from bespeak.grammar.method_syntax import is_method_name
 
 _HOST: Final = re.compile(r"agtp://(?:[^@/?#]*+@)?(?:\[(?P<six>[^\]]*+)\]|(?P<host>[^:/?#]++))")
-UNSPECIFIED: Final = "unspecified"
-"""The operator of a service that names none."""
 
 
 def agis_service(document: AgisDocument, catalog: Catalog | None = None) -> Service:

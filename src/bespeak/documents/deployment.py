@@ -11,7 +11,7 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
-from bespeak.contract.service import ServerIdentity, Service
+from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.documents.agent_json import read_agent
@@ -27,7 +27,7 @@ RECIPES: Final = "agtp-recipes.toml"
 ENDPOINTS: Final = "endpoints"
 AGENTS: Final = "agents"
 
-_ASSUMED: Final = ServerIdentity(server_id="localhost", operator="unspecified", contact="")
+_ASSUMED: Final = ServerIdentity(server_id="localhost", operator=UNSPECIFIED, contact="")
 _OTHER_AGENT_FILES: Final = (".genesis.json", "trust-anchors.json")
 
 
@@ -49,7 +49,7 @@ class Deployment:
         return self.server.policies
 
     def service(self) -> Service:
-        """The service these files describe. What must be imported, an app or a wildcard handler, is not in it."""
+        """The service these files describe, but for what must be imported and for the endpoints of a document."""
         server = self.server
         service = Service(
             identity=server.identity or _ASSUMED,
@@ -63,6 +63,8 @@ class Deployment:
             apis=server.apis,
             hosted_protocols=server.hosted_protocols,
             document_version=server.document_version,
+            vocabulary=server.vocabulary,
+            data_manifest=server.data_manifest,
         )
         return replace(service, catalog=server.catalog) if server.catalog else service
 
@@ -107,7 +109,7 @@ def _read_rest(
     endpoints = _read_endpoints(root, folder, server, findings)
     agents = _read_agents(server.agents.directory, root / AGENTS, findings)
     recipes = _read_recipes(server.recipes, (root / RECIPES, folder / RECIPES), findings)
-    if not endpoints and server.app is None and not has_errors(findings):
+    if not endpoints and server.app is None and server.document is None and not has_errors(findings):
         message = "there is neither an endpoint file nor an app, so that only the built-in methods are served"
         advice = f"Put endpoint files into {folder}."
         findings.append(Diagnostic("D113", "warning", message, Location(str(root)), help=advice))

@@ -44,10 +44,11 @@ _MOST: Final = 100
 class Findings:
     """The findings of one document. A place is looked up only when there is something to report at it."""
 
-    __slots__ = ("_locate", "found", "tolerant")
+    __slots__ = ("found", "locate", "tolerant")
 
     def __init__(self, locate: Callable[[str], Location], *, tolerant: bool = False) -> None:
-        self._locate = locate
+        self.locate = locate
+        """The place of a pointer."""
         self.tolerant = tolerant
         """Somebody else's document: errors are warnings, and keys nobody knows are none of our business."""
         self.found: list[Diagnostic] = []
@@ -76,9 +77,9 @@ class Findings:
 
     def _add(self, rule: str, severity: Severity, message: str, at: str, advice: str) -> None:
         if len(self.found) < _MOST:
-            self.found.append(Diagnostic(rule, severity, message, self._locate(at), at, advice))
+            self.found.append(Diagnostic(rule, severity, message, self.locate(at), at, advice))
         elif len(self.found) == _MOST:
             # What is no longer looked at may hold errors, so that it counts as one.
             grave: Severity = "warning" if self.tolerant else "error"
             rest = f"only the first {_MOST} findings are shown"
-            self.found.append(Diagnostic("D199", grave, rest, self._locate(""), help="Repair these first."))
+            self.found.append(Diagnostic("D199", grave, rest, self.locate(""), help="Repair these first."))

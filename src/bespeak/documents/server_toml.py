@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from bespeak.contract.agent import DISCLOSURES
+from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.policy import Policies
-from bespeak.contract.service import ServerIdentity
+from bespeak.contract.service import UNSPECIFIED, ServerIdentity
+from bespeak.contract.vocabulary import Vocabulary
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.handlers_toml import HandlerEntry, read_handlers
 from bespeak.documents.policy_shape import read_policies
 from bespeak.documents.table import Table
 from bespeak.documents.text_file import read_text, toml_table
+from bespeak.documents.vocabulary_toml import read_data_manifest, read_vocabulary
 
 _SERVER_UNUSED: Final = ("amg_version",)
 _POLICIES_UNUSED: Final = ("negotiable", "rcns_enabled")
@@ -78,7 +82,7 @@ class ServerDocument:
     """A configuration. Paths are absolute or start where the file stands."""
 
     identity: ServerIdentity | None = None
-    """None when the file gives no `server_id`; an app may have one."""
+    """None when the file gives no `server_id`; an app may have one. Beside a document what is not said is empty."""
     document_version: str | None = None
     catalog: str | None = None
     """Version of a bundled catalog, or the path of a catalog document; None for the default one."""
@@ -90,6 +94,12 @@ class ServerDocument:
     limits: LimitSettings = field(default_factory=LimitSettings)
     app: str | None = None
     """`module:name` of an App."""
+    document: Path | None = None
+    """The AGIS document whose endpoints are served."""
+    handlers: tuple[HandlerEntry, ...] = ()
+    """Who answers for the endpoints of the document."""
+    vocabulary: Vocabulary | None = None
+    data_manifest: DataManifest | None = None
     endpoints: Path | None = None
     recipes: Path | None = None
     signing_key: Path | None = None
@@ -120,8 +130,9 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
     signing = _part(root, "signing")
     recipes = [_path(server, "recipes", base), *(_path(table, "recipes_file", base) for table in synthesis)]
     signing_keys = [_path(server, "signing_key", base), _read_signing(signing, base)]
+    agis = _path(root, "document", base) or _path(server, "document", base)
     document = ServerDocument(
-        identity=_read_identity(server),
+        identity=_read_identity(server, beside_document=agis is not None),
         document_version=server.text("document_version"),
         catalog=server.text("catalog"),
         policies=read_policies(policies),
@@ -131,6 +142,10 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
         listen=_read_listen(_part(root, "listen"), base),
         limits=_read_limits(_part(root, "limits")),
         app=server.text("app"),
+        document=agis,
+        handlers=read_handlers(root),
+        vocabulary=read_vocabulary(root),
+        data_manifest=read_data_manifest(root),
         endpoints=_path(server, "endpoints", base),
         recipes=next(filter(None, recipes), None),
         signing_key=next(filter(None, signing_keys), None),
@@ -138,7 +153,9 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
         resources=tuple(_read_resource(block) for block in root.tables("resources")),
         given=frozenset(root.data),
     )
+    _report_contradictions(root, agis)
     _report_unused(root, server, policies, signing, *synthesis)
+    root.has("lint")  # the linter's own settings, which it reads and checks itself
     for table in (root, server, policies, signing, *synthesis):
         table.finish()
     return document, root.findings.found
@@ -160,17 +177,19 @@ def _plain_tables(root: Table, key: str) -> tuple[Mapping[str, Any], ...]:
     return tuple(entry.data for entry in root.tables(key))
 
 
-def _read_identity(server: Table) -> ServerIdentity | None:
+def _read_identity(server: Table, *, beside_document: bool) -> ServerIdentity | None:
     key = server.either("server_id", "issuer")
     server_id = server.text(key)
     identity = ServerIdentity(
         server_id=server_id or "",
-        operator=server.text("operator") or "unspecified",
+        operator=server.text("operator") or UNSPECIFIED,
         contact=server.text("contact") or "",
         domain=server.text("domain") or None,
         supported_features=server.texts("supported_features"),
         issued=server.text("issued") or None,
     )
+    if beside_document:
+        return identity
     if not server_id:
         return None
     for name in ("operator", "contact"):
@@ -236,6 +255,17 @@ def _read_signing(block: Table, base: Path) -> Path | None:
     """`[signing]` of an agtp-server.toml, which has a switch beside the path."""
     path = _path(block, "key_path", base)
     return path if block.boolean("enabled") else None
+
+
+def _report_contradictions(root: Table, agis: Path | None) -> None:
+    """What an AGIS document says is not said again beside it, and handlers are for a document's endpoints."""
+    for key in ("vocabulary", "data_manifest") if agis is not None else ():
+        if root.has(key):
+            message = f"[{key}] stands beside `document`, which says it itself"
+            root.findings.error("Y822", message, root.pointer(key), f"Write it into {agis}.")
+    if agis is None and root.has("handlers"):
+        message = "[handlers] is for the endpoints of an AGIS document, and none is named"
+        root.findings.error("Y822", message, root.pointer("handlers"), 'Write document = "NAME.agis" at the top.')
 
 
 def _report_unused(root: Table, server: Table, policies: Table, signing: Table, *synthesis: Table) -> None:

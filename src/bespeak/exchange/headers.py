@@ -6,6 +6,7 @@ from typing import Final
 
 from bespeak.wire import abnf
 
+ACCEPT: Final = "accept"
 AGENT_ID: Final = "agent-id"
 AUTHORITY_SCOPE: Final = "authority-scope"
 DELEGATION_CHAIN: Final = "delegation-chain"
@@ -16,6 +17,7 @@ SESSION_ID: Final = "session-id"
 TASK_ID: Final = "task-id"
 """Request header names, lower case, as they stand in `Request.headers`."""
 
+MEDIA_AGIS: Final = "application/agis"
 MEDIA_AGTP: Final = "application/vnd.agtp+json"
 MEDIA_JSON: Final = "application/json"
 MEDIA_MANIFEST: Final = "application/vnd.agtp.manifest+json"

@@ -1,10 +1,11 @@
-"""DISCOVER: the manifest for everybody, candidates for agents, the compact inventory at /methods."""
+"""DISCOVER: the manifest or the AGIS document for everybody, candidates for agents, the inventory at /methods."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from bespeak import status
+from bespeak.exchange.accept import prefers_agis
 from bespeak.exchange.context import Context
 from bespeak.exchange.refusal import Refused
 from bespeak.methods.publication import Publication
@@ -15,9 +16,14 @@ _DEFAULT_RESULTS = 20
 
 
 def discover(publication: Publication) -> Callable[[Context], Answer | Envelope | Refused]:
-    """DISCOVER / of a server (AGTP-API 8.10): no Agent-ID asks for the manifest, criteria for candidates."""
+    """DISCOVER / of a server (AGTP-API 8.10): no Agent-ID asks for the manifest, criteria for candidates.
+
+    AGIS 11 wants the AGIS document there; who says so in `Accept` gets it, for AGTP-API comes first otherwise.
+    """
 
     def answer(context: Context) -> Answer | Envelope | Refused:
+        if prefers_agis(context.request.headers):
+            return publication.agis.answer(context.request)
         target = context.input.get("target")
         if target == "methods":
             return publication.inventory.answer(context.request)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from bespeak import status
-from bespeak.exchange.headers import IF_NONE_MATCH, MEDIA_JSON, MEDIA_MANIFEST
+from bespeak.exchange.headers import IF_NONE_MATCH, MEDIA_AGIS, MEDIA_JSON, MEDIA_MANIFEST
 from bespeak.exchange.messages import Request
 from bespeak.methods.candidates import Candidates
+from bespeak.projections.agis_document import project_agis
 from bespeak.projections.agtp_manifest import project_manifest
 from bespeak.projections.method_inventory import project_inventory
 from bespeak.runtime.answer import Answer
@@ -67,6 +69,13 @@ class Publication:
             manifest[SIGNATURE_MEMBER] = sign_manifest(manifest, self._signing_key)
         self.manifest = Document(manifest, MEDIA_MANIFEST)
         self.inventory = Document(project_inventory(endpoints), MEDIA_JSON)
+
+    @cached_property
+    def agis(self) -> Document:
+        """The AGIS document of what is served (AGIS 11); made when somebody first asks for it."""
+        registry = self.registry
+        service = replace(registry.service, endpoints=tuple(registry.endpoints.values()))
+        return Document(project_agis(service), MEDIA_AGIS)
 
     @cached_property
     def candidates(self) -> Candidates:

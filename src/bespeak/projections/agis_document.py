@@ -8,10 +8,9 @@ from typing import Any, Final
 from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.semantic import Semantic
-from bespeak.contract.service import ServerIdentity, Service
+from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.agis_references import unbundle
-from bespeak.documents.agis_service import UNSPECIFIED
 from bespeak.documents.agis_shape import AGTP_CAPABILITY
 from bespeak.schema.compile import DIALECT
 

@@ -76,10 +76,15 @@ def _without_what_is_not_there(service: Service) -> tuple[Service, list[Diagnost
         policies = replace(policies, wildcards_accepted=False)
         message = "policies.wildcards_accepted is true, but nothing answers ad-hoc calls"
         findings.append(_unkept(message, "The manifest says false; give a wildcard_handler to change that."))
+    vocabulary = service.vocabulary
+    if vocabulary is not None and vocabulary.negotiable:
+        vocabulary = replace(vocabulary, negotiable=False)
+        message = "vocabulary.negotiable is true, but this version of bespeak negotiates no endpoints"
+        findings.append(_unkept(message, "The AGIS document at the root does not say negotiable."))
     if service.agents and service.agent_disclosure == "authenticated":
         message = "agents are disclosed to authenticated callers, but this version of bespeak verifies no caller"
         findings.append(_unkept(message, "Nobody sees hosted_agents."))
-    return replace(service, policies=policies), findings
+    return replace(service, policies=policies, vocabulary=vocabulary), findings
 
 
 def _unkept(message: str, effect: str) -> Diagnostic:

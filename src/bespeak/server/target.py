@@ -1,4 +1,4 @@
-"""What to serve: a folder, a file, or `module:app` becomes a Service."""
+"""What to serve: a folder, an AGIS document, another file, or `module:app` becomes a Service."""
 
 from __future__ import annotations
 
@@ -12,18 +12,26 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bespeak.authoring.app import App
-from bespeak.contract.service import Resource, Service
+from bespeak.catalog.bundled import open_catalog
+from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.service import DEFAULT_CATALOG, Resource, Service
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.agis_deployment import configuration_naming, nameless, served_with, with_custom
 from bespeak.documents.deployment import Deployment, read_deployment
-from bespeak.documents.folder import is_folder, is_there
+from bespeak.documents.folder import is_folder, is_same, is_there
+from bespeak.documents.handlers_toml import HandlerEntry
 from bespeak.documents.positions import with_positions
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.errors import BespeakError, ConfigError, ContractError
+from bespeak.lint.rules.handler import NOT_IMPORTABLE
 from bespeak.runtime.bindings.function import import_failure, resolve_function
 from bespeak.server.collector import collector_paused
+
+if TYPE_CHECKING:
+    from bespeak.authoring.agis_contract import AgisContract
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +51,15 @@ def load_target(text: str) -> Target:
     path = Path(place)
     if text and (is_folder(path) or (path.suffix == ".toml" and is_there(path))):
         return _load_deployment(path)
+    if path.suffix == ".agis" and is_there(path):
+        return _load_document(path)
     if path.suffix == ".py" and is_there(path):
-        return Target(_app_in(_import_file(path), name).service(), path.parent)
+        return _load_app(_app_in(_import_file(path), name), path.parent)
     if _names_attribute(text) and all(part.isidentifier() for part in place.split(".")):
         _make_importable(Path.cwd())
-        return Target(_app_in(_import_module(place), name).service(), Path.cwd())
+        return _load_app(_app_in(_import_module(place), name), Path.cwd())
     raise ConfigError(
-        f"nothing to serve at {text!r}: give a folder with a bespeak.toml or endpoints/, a .toml or .py file, "
+        f"nothing to serve at {text!r}: give a folder with a bespeak.toml or endpoints/, an .agis, .toml or .py file, "
         "or module:app"
     )
 
@@ -60,28 +70,109 @@ def _names_attribute(text: str) -> bool:
     return len(head) > 1 and name.isidentifier()
 
 
+def _load_app(app: App, base: Path) -> Target:
+    if app.contract is None:
+        return Target(app.service(), base)
+    if not app.contract.endpoints:
+        raise app.contract.unserved()
+    service = app.service()
+    return Target(service, base, findings=[*nameless(service.identity, app.contract.path), *app.findings])
+
+
+def _load_document(path: Path) -> Target:
+    """A document by itself: the configuration beside it that names it, or the module of its name, binds it."""
+    configuration, wrong = configuration_naming(path)
+    if wrong:
+        raise ContractError("the configuration beside the document cannot be used", with_positions(wrong))
+    if configuration is not None:
+        return _load_deployment(configuration)
+    module = path.with_suffix(".py")
+    if is_there(module):
+        for value in vars(_import_file(module)).values():
+            if isinstance(value, App) and value.contract is not None and is_same(value.contract.path, path):
+                return _load_app(value, path.parent)
+    raise _open_contract(path, ServerDocument(), path.parent).unserved()
+
+
 def _load_deployment(path: Path) -> Target:
     deployment, findings = read_deployment(path)
     if deployment.faults:
         raise ContractError("the configuration cannot be used", with_positions(deployment.faults))
     _make_importable(deployment.root)
-    service = _bind_functions(deployment)
-    if deployment.server.app is not None:
-        module, _, name = deployment.server.app.partition(":")
-        service = _join(service, _app_in(_import_module(module), name or "app").service(), deployment.server)
-    return Target(service, deployment.root, deployment.server, findings)
+    service, server = _bind_functions(deployment), deployment.server
+    if server.document is not None:
+        contract = _open_contract(server.document, server, deployment.root)
+        wrong = [finding for entry in server.handlers for finding in _bind_entry(contract, entry)]
+        if not contract.endpoints and server.app is None:
+            raise contract.unserved(wrong)
+        service = _described(service, contract, server)
+        findings += [*nameless(service.identity, contract.path), *wrong, *contract.findings]
+    if server.app is not None:
+        module, _, name = server.app.partition(":")
+        loaded = _load_app(_app_in(_import_module(module), name or "app"), deployment.root)
+        service = _join(service, loaded.service, server)
+        findings += loaded.findings
+    return Target(service, deployment.root, server, findings)
+
+
+def _open_contract(path: Path, server: ServerDocument, base: Path) -> AgisContract:
+    from bespeak.authoring.agis_contract import open_agis  # noqa: PLC0415 - other targets need no rules of AGIS
+
+    catalog, found = open_catalog(server.catalog or DEFAULT_CATALOG, base)
+    if catalog is None:
+        raise ContractError("the catalog cannot be used", found)
+    return open_agis(path, catalog, server.policies)
+
+
+def _bind_entry(contract: AgisContract, entry: HandlerEntry) -> list[Diagnostic]:
+    """Bind one entry of `[handlers]`; the function it names is imported here, so that its place can be told."""
+    handler = entry.handler
+    if isinstance(handler, RegisteredFunction):
+        function = resolve_function(handler.function)
+        if isinstance(function, str):
+            message = f"{entry.method} {entry.path}: the handler {handler.function!r} cannot be used: {function}"
+            return [Diagnostic(NOT_IMPORTABLE.id, NOT_IMPORTABLE.severity, message, entry.location, entry.pointer)]
+        handler = replace(handler, target=function)
+    return contract.bind(entry.method, entry.path, handler, entry.location)
+
+
+def _described(files: Service, contract: AgisContract, server: ServerDocument) -> Service:
+    """The service of a document, with what a configuration and the files beside it add."""
+    said = served_with(contract.service, server.identity, server.policies, server.catalog)
+    return replace(
+        files,
+        identity=said.identity,
+        endpoints=(*contract.endpoints, *files.endpoints),
+        policies=said.policies,
+        catalog=said.catalog,
+        document_version=server.document_version or said.document_version,
+        description=said.description,
+        agtp=said.agtp,
+        vocabulary=said.vocabulary,
+        data_manifest=said.data_manifest,
+        schemas=said.schemas,
+    )
 
 
 def _join(files: Service, app: Service, document: ServerDocument) -> Service:
     """An app inside a deployment: its endpoints join those of the files, its settings yield to what a file says."""
+    own = files.policies if "policies" in document.given or document.document is not None else app.policies
+    used = {endpoint.method for endpoint in app.endpoints}
     return replace(
         files,
         identity=files.identity if document.identity is not None else app.identity,
-        policies=files.policies if "policies" in document.given else app.policies,
+        # A verb beyond the catalog that an endpoint of the app has is admitted, whoever has the last word otherwise.
+        policies=with_custom(own, (verb for verb in app.policies.methods.custom if verb in used)),
         catalog=document.catalog or app.catalog,
         endpoints=(*files.endpoints, *app.endpoints),
         resources=(*files.resources, *app.resources),
         wildcard_handler=files.wildcard_handler or app.wildcard_handler,
+        document_version=files.document_version or app.document_version,
+        description=files.description or app.description,
+        agtp=files.agtp or app.agtp,
+        vocabulary=files.vocabulary or app.vocabulary,
+        data_manifest=files.data_manifest or app.data_manifest,
+        schemas={**app.schemas, **files.schemas},
     )
 
 

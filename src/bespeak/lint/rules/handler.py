@@ -37,6 +37,16 @@ UPSTREAM_SETUP: Final = Rule(
     "AGTP-API 12.3",
     "An upstream can be called as it is described, and every ${VAR} has a value.",
 )
+NO_HANDLER: Final = Rule(
+    "H705",
+    "endpoint-without-handler",
+    "MUST",
+    "AGTP-API 12",
+    "Every endpoint of a document has a handler.",
+)
+NO_ENDPOINT: Final = Rule(
+    "H706", "handler-without-endpoint", "MUST", "AGTP-API 12", "A handler is for an endpoint the document declares."
+)
 DOTTED_PATH: Final = Rule(
     "H711", "function-path", "MUST", "AGTP-API 12.2", "A function is named by one dotted path, module and function."
 )
@@ -70,6 +80,8 @@ RULES: Final = (
     NOT_IMPORTABLE,
     SIGNATURE,
     UPSTREAM_SETUP,
+    NO_HANDLER,
+    NO_ENDPOINT,
     DOTTED_PATH,
     NOT_HTTPS,
     UPSTREAM_METHOD,
@@ -80,7 +92,7 @@ RULES: Final = (
     COMPOSITION_ERROR,
     UNKNOWN_RECIPE,
 )
-"""H701 to H704 are found when the server binds the handler; the others need nothing but the contract."""
+"""H701 to H706 are found when the server binds the handler; the others need nothing but the contract."""
 
 
 def check(endpoint: Endpoint, recipes: Collection[str]) -> Iterator[Diagnostic]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bespeak import status
+from bespeak.exchange.accept import prefers_agis
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 
+_ROOT = ("DISCOVER", "/")
 _INVENTORY = ("DISCOVER", "/methods")
 """An operator's own version of it is discovery all the same (AGTP-API 5.8), unless it asks for scopes."""
 
@@ -19,7 +21,7 @@ def scope_gate(call: Call) -> Refused | None:
     if endpoint.builtin or (endpoint.key == _INVENTORY and not endpoint.required_scopes):
         # AGTP-API 8.7 speaks of discovery and of built-ins that only read.
         informs = endpoint.semantic.impact == "informational"
-        if informs and principal.agent_id is None and not policies.anonymous_discovery:
+        if informs and principal.agent_id is None and not policies.anonymous_discovery and not _is_public(call):
             return _required(
                 "anonymous-discovery-disabled", "This server answers discovery only to agents that say who they are."
             )
@@ -47,6 +49,17 @@ def scope_gate(call: Call) -> Refused | None:
         # AGTP-API 8.7; a grant in the agent's document counts as declared (core 2.3: absent means inherited).
         return _required("scope-required", "This server invokes no endpoint without an Authority-Scope header.")
     return None
+
+
+def _is_public(call: Call) -> bool:
+    """Whether the AGIS document is asked for, and its data manifest promises it without credentials (AGIS 8.3)."""
+    manifest = call.registry.service.data_manifest
+    return (
+        manifest is not None
+        and manifest.pre_auth_discovery is True
+        and (call.method, call.path) == _ROOT
+        and prefers_agis(call.request.headers)
+    )
 
 
 def _required(condition: str, message: str) -> Refused:
