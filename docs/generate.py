@@ -20,6 +20,8 @@ from bespeak.catalog.document import RULES as CATALOG_RULES
 from bespeak.cli.catalog_diff import catalog_diff
 from bespeak.cli.main import COMMANDS, bespeak
 from bespeak.documents.findings import RULES as DOCUMENT_RULES
+from bespeak.evolution.change_rules import FINDINGS as CHANGE_FINDINGS
+from bespeak.evolution.change_rules import RULES as CHANGE_RULES
 from bespeak.lint.rule import Rule
 from bespeak.lint.rules import RULES
 from bespeak.runtime.bindings.external import MAX_RESPONSE_BYTES
@@ -89,6 +91,12 @@ def rules_page() -> str:
         *sections,
         "## D1xx: documents as they are read\n\n" + _table(("id", "what was found"), DOCUMENT_RULES.items()),
         "## V5xx: catalogs as they are read\n\n" + _table(("id", "what was found"), CATALOG_RULES.items()),
+        "## C1xx: changes of a contract, as `bespeak diff` reports them\n\n"
+        + _table(
+            ("id", "name", "kind", "category", "what changed"),
+            ((rule.id, f"`{rule.name}`", rule.kind, rule.category, rule.summary) for rule in CHANGE_RULES.values()),
+        ),
+        "Beside the changes:\n\n" + _table(("id", "what was found"), CHANGE_FINDINGS.items()),
     )
 
 

@@ -48,5 +48,9 @@ def test_limits_that_hold_the_same_do_not_differ(old: Any, new: Any) -> None:
     assert limits(old, new) == []
 
 
-def test_a_bound_is_shown_with_its_sign() -> None:
-    assert next(compare_limits({"minimum": 1}, {"exclusiveMinimum": 2})) == ("minimum", ">= 1", "> 2", "tightened")
+def test_an_exclusive_bound_is_shown_in_words() -> None:
+    old, new = {"minimum": 1, "exclusiveMaximum": 9}, {"exclusiveMinimum": 2, "maximum": 5}
+    assert list(compare_limits(old, new)) == [
+        ("minimum", 1, "more than 2", "tightened"),
+        ("maximum", "less than 9", 5, "tightened"),
+    ]

@@ -141,7 +141,8 @@ def markdown(report: ChangeReport) -> str:
                 f"| {level} | {change.rule} `{change.about.name}` | {_cell(change.message)} | {_cell(advice)} |"
             )
         lines.append("")
-    lines += [f"- {finding.rule}: {_cell(finding.message)}" for finding in report.findings]
+    # What C195 says stands at the top.
+    lines += [f"- {finding.rule}: {_cell(finding.message)}" for finding in report.findings if finding.rule != "C195"]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

@@ -32,7 +32,8 @@ def _bound(keyword: str, old: Schema, new: Schema, sign: int) -> Iterator[tuple[
     """`minimum` and `exclusiveMinimum` together are one bound; the stricter of the two holds."""
     before, after = _strictest(keyword, old, sign), _strictest(keyword, new, sign)
     if before != after:
-        yield (*_named(keyword, before, after, sign), "tightened" if after > before else "loosened")
+        verdict: Verdict = "tightened" if after > before else "loosened"
+        yield keyword, _shown(before, sign), _shown(after, sign), verdict
 
 
 def _strictest(keyword: str, schema: Schema, sign: int) -> tuple[float, bool]:
@@ -44,12 +45,11 @@ def _strictest(keyword: str, schema: Schema, sign: int) -> tuple[float, bool]:
     )
 
 
-def _named(
-    keyword: str, before: tuple[float, bool], after: tuple[float, bool], sign: int
-) -> tuple[str, str | None, str | None]:
-    signs = (">=", ">") if sign > 0 else ("<=", "<")
-    shown = [None if bound == -math.inf else f"{signs[excluded]} {sign * bound}" for bound, excluded in (before, after)]
-    return keyword, shown[0], shown[1]
+def _shown(bound: tuple[float, bool], sign: int) -> float | str | None:
+    value, excluded = bound
+    if value == -math.inf:
+        return None
+    return f"{'more' if sign > 0 else 'less'} than {sign * value}" if excluded else sign * value
 
 
 def _size(keyword: str, old: Schema, new: Schema, sign: int) -> Iterator[tuple[str, Any, Any, Verdict]]:
