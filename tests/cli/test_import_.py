@@ -74,7 +74,10 @@ def test_the_folder_is_served_and_says_what_is_to_be_written(tmp_path: Path) -> 
     run(saved(tmp_path, admission()), "-o", tmp_path / "out")
     with serving(tmp_path / "out", "--strict") as served:
         assert "2 endpoints" in served.announcement
-        with bespeak.connect_sync(served.uri, agent_id=AGENT) as service, pytest.raises(ServiceError) as refused:
+        with (
+            bespeak.connect_sync(served.uri, agent_id=AGENT, scopes=["a:b"]) as service,
+            pytest.raises(ServiceError) as refused,
+        ):
             service.call("ADMIT", "/patient", room_id="12")
     assert refused.value.status == 501
     assert "write admit_patient() in handlers.py" in refused.value.message

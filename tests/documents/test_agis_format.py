@@ -144,7 +144,15 @@ def test_brace_notation_becomes_yaml() -> None:
     assert formatted(text) == text
 
 
-@pytest.mark.parametrize(("text", "to"), [(COMMENTED, "json"), ("# top\n" + BRACES, None)])
+@pytest.mark.parametrize(
+    ("text", "to"),
+    [
+        (COMMENTED, "json"),
+        ("# top\n" + BRACES, None),
+        (BRACES.replace('"Books # a room"', '"Books # a room" # why'), None),
+        (BRACES.replace("BOOK /room {", "BOOK /room { # guest's room, guest's bed"), None),
+    ],
+)
 def test_comments_that_have_no_place_are_not_thrown_away_unasked(text: str, to: str | None) -> None:
     refused = format_agis(text, "menu.agis", to)  # type: ignore[arg-type]
     assert isinstance(refused, Diagnostic)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 from bespeak.diagnostics.diagnostic import Diagnostic
@@ -11,13 +12,13 @@ from bespeak.documents.agis_canonical import canonical
 from bespeak.documents.agis_rules import COMMENTS_LOST, NOT_AN_OBJECT
 from bespeak.documents.agis_shape import declared_endpoints
 from bespeak.documents.agis_text import write_json, write_yaml
-from bespeak.documents.yaml_comments import comment_texts, read_comments
+from bespeak.documents.yaml_comments import comment_texts, first_comment, read_comments
 from bespeak.documents.yaml_writer import Comments
 from bespeak.source.brace_tree import parse_braces
 from bespeak.source.expansion import expand_shorthand, expand_tree
 from bespeak.source.json_tree import parse_json
 from bespeak.source.notation import detect_notation
-from bespeak.source.tree import Fault, Tree
+from bespeak.source.tree import Fault, Span, Tree
 from bespeak.source.yaml_tree import YamlTree, parse_yaml
 
 Form = Literal["yaml", "json"]
@@ -28,9 +29,7 @@ _PARSERS: Final[dict[str, Callable[[str, str], Tree | Fault]]] = {
     "braces": parse_braces,
 }
 _NAMES: Final = {"yaml": "YAML", "json": "JSON", "braces": "AGIS's brace notation"}
-_BRACE_COMMENT: Final = re.compile(
-    r"""(?P<quoted>"(?:[^"\\]|\\.)*+"|'[^']*+')|(?:^|(?<=\s))#""", re.DOTALL | re.MULTILINE
-)
+_NUMBER_SIGN: Final = re.compile(r"(?<!\S)#")
 
 
 def parse_agis(text: str, file: str) -> Tree | Diagnostic:
@@ -59,11 +58,11 @@ def format_agis(text: str, file: str, to: Form | None = None, *, drop_comments: 
     if not drop_comments:
         if isinstance(tree, YamlTree) and form == "yaml":
             comments = read_comments(tree, data, _moved(tree))
-        elif _has_comments(tree):
-            return _refused(tree, f"the comments cannot be kept in {_NAMES[form]}")
+        elif comment := _first_comment(tree):
+            return _refused(tree, comment, f"this comment, and any after it, cannot be kept in {_NAMES[form]}")
     written = write_yaml(data, comments) if form == "yaml" else write_json(data)
     if form == "yaml" and not drop_comments and isinstance(tree, YamlTree) and not _keeps(written, tree, data):
-        return _refused(tree, "a comment stands where the canonical text has no place for it")
+        return _refused(tree, first_comment(tree), "a comment stands where the canonical text has no place for it")
     return written.replace("\n", "\r\n") if tree.crlf else written
 
 
@@ -90,11 +89,24 @@ def _keeps(written: str, tree: YamlTree, data: dict[str, Any]) -> bool:
     return new.data == data and sorted(comment_texts(new)) == sorted(comment_texts(tree))
 
 
-def _has_comments(tree: Tree) -> bool:
+def _first_comment(tree: Tree) -> Span | None:
     if isinstance(tree, YamlTree):
-        return bool(comment_texts(tree))
-    return tree.notation == "braces" and any(match["quoted"] is None for match in _BRACE_COMMENT.finditer(tree.text))
+        return first_comment(tree)
+    if tree.notation != "braces":
+        return None
+    found = [Span(*match.span()) for match in _NUMBER_SIGN.finditer(tree.text)]
+    # What stands in a text of the document is no comment; where that is cannot be told, how often it is can.
+    return found[0] if len(found) > _number_signs(tree.data) else None
 
 
-def _refused(tree: Tree, message: str) -> Diagnostic:
-    return COMMENTS_LOST.found(tree, "", message, "Move the comment, or give --drop-comments.")
+def _number_signs(data: Any) -> int:
+    """How often the texts of a document have what a comment starts with, were it not inside a text."""
+    if isinstance(data, str):
+        return len(_NUMBER_SIGN.findall(data))
+    parts = [*data, *data.values()] if isinstance(data, dict) else data if isinstance(data, list) else ()
+    return sum(map(_number_signs, parts))
+
+
+def _refused(tree: Tree, comment: Span | None, message: str) -> Diagnostic:
+    finding = COMMENTS_LOST.found(tree, "", message, "Move the comment, or give --drop-comments.")
+    return replace(finding, location=tree.location(comment)) if comment else finding

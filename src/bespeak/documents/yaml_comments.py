@@ -11,6 +11,7 @@ import yaml
 
 from bespeak.documents.yaml_writer import Comments
 from bespeak.source.pointer import child, parent
+from bespeak.source.tree import Span
 from bespeak.source.yaml_tree import YamlTree
 
 _COMMENT: Final = re.compile(r"(?<![^ \t\n])#[^\n]*")
@@ -20,6 +21,12 @@ _BLOCK_STYLES: Final = frozenset("|>")
 def comment_texts(tree: YamlTree) -> list[str]:
     """Every comment of a text, in order."""
     return [match[0].rstrip() for match in _COMMENT.finditer(_without_scalars(tree))]
+
+
+def first_comment(tree: YamlTree) -> Span | None:
+    """Where the first comment of a text stands."""
+    match = _COMMENT.search(_without_scalars(tree))
+    return Span(*match.span()) if match else None
 
 
 def read_comments(tree: YamlTree, data: Any, moved: Callable[[str], str] = lambda at: at) -> Comments:
