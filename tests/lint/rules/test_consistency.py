@@ -63,6 +63,17 @@ def test_an_operation_next_to_the_methods_is_a_warning() -> None:
 def test_an_intent_without_a_verb_is_only_remarked_upon() -> None:
     (finding,) = check("BOOK", "The restaurant of the guest")
     assert (finding.rule, finding.severity) == ("S452", "info")
+    assert "Begin with the verb" in finding.help
+
+
+def test_a_verb_that_says_nothing_is_named() -> None:
+    (finding,) = check("RESERVE", "Put a book aside until it is fetched")
+    assert finding.rule == "S452"
+    assert "plainer verb than put" in finding.help
+
+
+def test_nothing_is_said_of_a_method_nobody_knows() -> None:
+    assert check("FLOOBLE", "Books a table") == []
 
 
 @pytest.mark.parametrize(("method", "intent"), [("BOOK", ""), ("BOOK", "  "), ("", "Books a table"), ("B_K", "Books")])

@@ -60,11 +60,13 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
         return  # passes 2 and 5 speak of that
     judgement = judge(method, intent)
     rule = _BY_VERDICT.get(judgement.verdict)
-    if rule is not None:
+    if rule is not None and judgement.method_class is not None:  # of an unknown method pass 2 has spoken
         yield rule.at(endpoint, "/semantic/intent", judgement.reason, _advice(judgement, method))
 
 
 def _advice(judgement: Judgement, method: str) -> str:
     if judgement.verdict == "unverifiable":
-        return "Begin with the verb: what does the endpoint do for its caller?"
+        if judgement.head is None:
+            return "Begin with the verb: what does the endpoint do for its caller?"
+        return f"Say it with a plainer verb than {judgement.head}."
     return f"Say what {method.upper()} does, or choose the method that does what the intent says."
