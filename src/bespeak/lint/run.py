@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -13,6 +13,7 @@ from bespeak.lint.reading import read_subject
 from bespeak.lint.registration import check_service, effective_policies
 from bespeak.lint.rules import RULES
 from bespeak.lint.subject import Declared, Kind, Subject
+from bespeak.source.pointer import child
 
 _MOST: Final = 10_000
 """Of one document. A program may read more than a person; nobody reads more than this."""
@@ -37,7 +38,7 @@ def check_text(text: str, file: str, context: Context, kind: Kind | None = None)
 def check(subject: Subject, context: Context) -> list[Diagnostic]:
     """Everything the rules say about a document, sorted by its place."""
     context = _within(subject, context)
-    found = list(_agtp(subject, context))
+    found = list(_unspoken(subject.found, _agtp(subject, context)))
     advice = _agis(subject, context)
     if subject.kind != "agis":
         advice = _as_advice((*subject.found, *found), advice)
@@ -86,18 +87,24 @@ def _owner(subject: Subject, endpoint: object, default: Declared) -> Declared:
     return next((declared for declared in subject.endpoints if declared.endpoint is endpoint), default)
 
 
-def _as_advice(found: Iterable[Diagnostic], advice: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """What only AGIS asks, as warnings; silent where AGTP-API or the reader already speaks of the same place."""
+def _as_advice(found: Sequence[Diagnostic], advice: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """What only AGIS asks, as warnings; silent where AGTP-API already speaks of the same place."""
     spoken = {(finding.rule[0], finding.pointer) for finding in found}
-    missing = {(finding.pointer, finding.message.split("`")[1]) for finding in found if finding.rule == "D103"}
-    for finding in advice:
-        above, _, key = finding.pointer.rpartition("/")
-        if (finding.rule[0], finding.pointer) in spoken or (above, key) in missing:
+    for finding in _unspoken(found, advice):
+        if (finding.rule[0], finding.pointer) in spoken:
             continue
         rule = RULES.get(finding.rule)
         if rule is not None and rule.is_agis and finding.severity == "error":
             yield replace(finding, severity="warning")
         else:
+            yield finding
+
+
+def _unspoken(found: Iterable[Diagnostic], more: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Findings about anything but keys that a reader has already missed."""
+    missing = {child(finding.pointer, finding.message.split("`")[1]) for finding in found if finding.rule == "D103"}
+    for finding in more:
+        if finding.pointer not in missing:
             yield finding
 
 
