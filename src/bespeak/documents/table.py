@@ -12,6 +12,9 @@ from bespeak.diagnostics.brief import brief
 from bespeak.documents.findings import Findings
 from bespeak.source.pointer import child
 
+IGNORES: Final = "x-bespeak-ignore"
+"""The key under which any table names findings its author wants no more of; only the linter reads it."""
+
 _INT64: Final = 1 << 63
 _NAMES: Final[dict[type, str]] = {
     str: "a string",
@@ -206,7 +209,7 @@ class Table:
         if self.findings.tolerant or self.data.keys() <= self._asked:
             return
         for key in self.data:
-            if key in self._asked or self.findings.full:
+            if key in self._asked or key == IGNORES or self.findings.full:
                 continue
             self.findings.warning(
                 "D105", f"`{brief(key)[1:-1]}` is not a known key", self.pointer(key), self._meant(key)

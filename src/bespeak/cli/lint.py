@@ -1,0 +1,190 @@
+"""`bespeak lint`: what is wrong with contracts, in files and folders, for people, editors and CI."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from bespeak.cli.main import EXIT_GOOD, EXIT_REFUSED
+from bespeak.cli.report_output import default_format, parse_outputs, print_report, write_report
+from bespeak.diagnostics.diagnostic import Severity
+from bespeak.diagnostics.report import SEVERITIES, Report, summary
+from bespeak.diagnostics.reporters import FORMATS
+
+if TYPE_CHECKING:
+    from bespeak.lint.baseline import Baseline
+    from bespeak.lint.project import Outcome, Project
+
+_STDIN: Final = "-"
+
+
+def _selectors(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    given = tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+    if given:
+        from bespeak.lint.config import unknown_selector  # noqa: PLC0415 - only who selects pays for it
+
+        for selector in given:
+            if wrong := unknown_selector(selector):
+                raise click.BadParameter(wrong)
+    return given
+
+
+@click.command(epilog="Exit codes: 0 nothing as grave as --fail-on, 1 findings, 2 wrong usage, settings or a defect.")
+@click.argument("paths", nargs=-1, type=click.Path(exists=True, allow_dash=True, path_type=Path))
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(list(FORMATS)),
+    help="How findings are printed; full, or github in a GitHub workflow.",
+)
+@click.option(
+    "--output",
+    "outputs",
+    multiple=True,
+    callback=parse_outputs,
+    metavar="FORMAT=FILE",
+    help="Write a report to a file as well; repeatable.",
+)
+@click.option("--select", multiple=True, callback=_selectors, metavar="RULES", help="Only these: S450, S4, names, ALL.")
+@click.option("--extend-select", multiple=True, callback=_selectors, metavar="RULES", help="These as well.")
+@click.option("--ignore", multiple=True, callback=_selectors, metavar="RULES", help="Not these.")
+@click.option("--level", type=click.IntRange(1, 2), help="The conformance level of AGIS 3.3 aimed at.")
+@click.option("--fail-on", type=click.Choice(SEVERITIES), help="The lightest finding to exit with 1 for; error.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
+@click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Take these settings.")
+@click.option("--no-config", is_flag=True, help="Take no settings and no baseline but those given here.")
+@click.option("--baseline", type=click.Path(dir_okay=False, path_type=Path), help="Show only what is not in there.")
+@click.option("--write-baseline", is_flag=True, help="Take everything that is found now as known.")
+@click.option("--max-findings", type=click.IntRange(min=0), metavar="N", help="Show no more than these.")
+@click.option("--statistics", is_flag=True, help="Count findings by rule instead of showing them.")
+@click.option("--stats", is_flag=True, help="Say on standard error how long each pass took.")
+@click.option("--quiet", "-q", is_flag=True, help="Leave the summary out.")
+@click.option("--stdin-filename", type=click.Path(path_type=Path), help="The name of what is read from -.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of --format json.")
+def lint(paths: tuple[Path, ...], schema: bool, **options: Any) -> None:
+    """Check contracts: .agis documents, endpoint files, bespeak.toml, recipes, manifests, /.well-known/ai documents.
+
+    PATHS are files, folders, or - for standard input; without any, the folder you are in. Of a folder every .agis file
+    is checked, and those TOML and JSON files that are documents of ours.
+
+    \b
+    Examples:
+      bespeak lint examples/hotel
+      bespeak lint rooms.agis --select P,S4 --fail-on warning
+      bespeak lint --format concise --output sarif=lint.sarif
+    """
+    if schema:
+        from bespeak.diagnostics.reporters.json_report import schema as text  # noqa: PLC0415
+
+        click.echo(text(), nl=False)
+        return
+    click.get_current_context().exit(_run(paths, **options))
+
+
+def _run(
+    paths: tuple[Path, ...],
+    *,
+    format_name: str | None,
+    outputs: list[tuple[str, Path]],
+    select: tuple[str, ...],
+    extend_select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    level: int | None,
+    fail_on: Severity | None,
+    exit_zero: bool,
+    config: Path | None,
+    no_config: bool,
+    baseline: Path | None,
+    write_baseline: bool,
+    max_findings: int | None,
+    statistics: bool,
+    stats: bool,
+    quiet: bool,
+    stdin_filename: Path | None,
+) -> int:
+    from bespeak.lint.config import Configs  # noqa: PLC0415 - `--help` does without the rules
+    from bespeak.lint.project import Options, Project  # noqa: PLC0415
+
+    configs = Configs(Path.cwd(), file=config, isolated=no_config)
+    options = Options(select=select, extend_select=extend_select, ignore=ignore, level=level, fail_on=fail_on)
+    project = Project(Path.cwd(), configs, options, measured=stats)
+    _add(project, paths, stdin_filename)
+    project.check_together()
+    known = _baseline(project, baseline, isolated=no_config, writing=write_baseline)
+    outcome = project.outcome(known)
+    report = _report(project, outcome)
+    if max_findings is not None:
+        left_out = max(0, len(outcome.findings) - max_findings)
+        report = replace(report, findings=outcome.findings[:max_findings], left_out=left_out)
+    for name, file in outputs:
+        write_report(report, name, file)
+    if statistics:
+        _print_statistics(report, outcome, quiet=quiet)
+    else:
+        print_report(report, format_name or default_format(), quiet=quiet)
+    if project.times is not None:
+        for row in project.times.rows():
+            click.echo(row, err=True)
+    return EXIT_REFUSED if outcome.failed and not exit_zero else EXIT_GOOD
+
+
+def _add(project: Project, paths: tuple[Path, ...], stdin_filename: Path | None) -> None:
+    from bespeak.source.tree import MAX_BYTES  # noqa: PLC0415
+
+    if Path(_STDIN) not in paths:
+        if stdin_filename is not None:
+            raise click.UsageError("--stdin-filename is for a text on standard input: give - as the path.")
+        project.add(paths or (Path(),))
+        return
+    if len(paths) > 1:
+        raise click.UsageError("- stands for standard input, and cannot stand beside other paths.")
+    # One byte more than is read of any file, so that a longer text is refused and not cut.
+    text = sys.stdin.buffer.read(MAX_BYTES + 1).decode("utf-8-sig", "replace")
+    project.add_text(text, stdin_filename)
+
+
+def _baseline(project: Project, given: Path | None, *, isolated: bool, writing: bool) -> Baseline | None:
+    """What is known already, from a file that was named or found, and with what is found now if it is to be written."""
+    from bespeak.lint.baseline import NAME, Baseline, read_baseline  # noqa: PLC0415
+
+    found = None if isolated else next((path for path in project.baselines() if path.is_file()), None)
+    path = given or found
+    if not writing:
+        return read_baseline(path) if path else None
+    path = path or project.root / NAME
+    old = read_baseline(path) if path.is_file() else Baseline(path, {})
+    new = project.new_baseline(old)
+    new.write()
+    click.echo(f"{len(new.entries)} known findings are in {path}.", err=True)
+    return new
+
+
+def _report(project: Project, outcome: Outcome) -> Report:
+    from importlib.metadata import version  # noqa: PLC0415 - not for `--help`
+
+    from bespeak.lint.registry import rule_texts  # noqa: PLC0415
+
+    return Report(
+        findings=outcome.findings,
+        files=outcome.files,
+        rules=rule_texts(),
+        source=project.text,
+        version=version("bespeak"),
+        ignored=outcome.ignored,
+        baselined=outcome.baselined,
+    )
+
+
+def _print_statistics(report: Report, outcome: Outcome, *, quiet: bool) -> None:
+    counts = Counter(finding.diagnostic.rule for finding in outcome.findings)
+    width = len(str(max(counts.values(), default=0)))
+    for rule, number in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
+        text = report.rules.get(rule)
+        click.echo(f"{number:>{width}}  {rule}  {text.name if text else ''}")
+    if not quiet:
+        click.echo(summary(replace(report, findings=outcome.findings, left_out=0)))

@@ -1,0 +1,69 @@
+"""One text under its author's settings: what the rules find, less what is off or ignored, alike in editors and CI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.report import Finding
+from bespeak.lint.context import Context
+from bespeak.lint.fingerprint import fingerprint
+from bespeak.lint.judge import Judge
+from bespeak.lint.registry import find_rule
+from bespeak.lint.run import check_text
+from bespeak.lint.subject import Subject
+from bespeak.lint.suppress import suppress
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What is left of the findings of one text."""
+
+    findings: tuple[Finding, ...]
+    ignored: int = 0
+    """Findings that an ignore hides."""
+    subject: Subject | None = None
+    """What was read; None if the text could not be."""
+
+
+def examine(
+    text: str, shown: str, context: Context, judge: Judge, *, path: str = "", extra: Iterable[Diagnostic] = ()
+) -> Examined:
+    """The findings of a text, sorted by place.
+
+    `shown` is the name of the file in findings, `path` the one that patterns and fingerprints know it by. `extra` is
+    what is wrong with the document beside others; its findings are placed by their pointers.
+    """
+    path = path or shown
+    checked = check_text(text, shown, context)
+    subject = checked.subject
+    found = list(checked.findings)
+    if subject is not None:
+        tree = subject.tree
+        found += (replace(one, location=tree.locate(one.pointer, key=one.on_key)) for one in extra)
+    found = [finding for finding in found if judge.is_on(finding.rule)]
+    ignored = 0
+    if subject is not None:
+        found, ignored = suppress(
+            found,
+            subject.tree,
+            find_rule,
+            kept=lambda rule: judge.stands(rule) or not judge.is_on(rule),
+            require_reason=judge.config.require_reason,
+        )
+    shown_here = [
+        judge.weighed(finding) for finding in found if judge.is_on(finding.rule) and not judge.is_ignored(finding, path)
+    ]
+    ignored += len(found) - len(shown_here)
+    data = subject.tree.data if subject is not None else None
+    findings = [Finding(finding, fingerprint(finding, path, data)) for finding in shown_here]
+    return Examined(tuple(sorted(findings, key=order)), ignored, subject)
+
+
+def order(finding: Finding) -> tuple[str, int, int, str, str]:
+    """The order findings are shown in: by file, line, column, rule and message."""
+    said = finding.diagnostic
+    place = said.location
+    line, column = (place.line, place.column) if place else (0, 0)
+    return finding.file, line, column, said.rule, said.message

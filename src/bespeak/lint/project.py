@@ -1,0 +1,225 @@
+"""A run over files and folders: each document by itself, deployments as a whole, less what the baseline knows."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.diagnostics.report import SEVERITIES, Finding
+from bespeak.diagnostics.text import from_disk
+from bespeak.documents.text_file import read_text
+from bespeak.lint.baseline import NAME, Baseline
+from bespeak.lint.config import Config, Configs, relative_to
+from bespeak.lint.examine import Examined, examine, order
+from bespeak.lint.fingerprint import fingerprint
+from bespeak.lint.judge import Judge
+from bespeak.lint.registration import check_service
+from bespeak.lint.surroundings import Surroundings
+from bespeak.lint.timing import Times
+from bespeak.lint.walk import looks_ours, walk
+from bespeak.source.span import Location
+from bespeak.source.tree import MAX_BYTES
+
+STDIN: Final = "<stdin>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a command line says beside the settings."""
+
+    select: tuple[str, ...] = ()
+    """In the place of everything the settings select and ignore."""
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    level: int | None = None
+    fail_on: Severity | None = None
+
+    def applied(self, config: Config) -> Config:
+        """The settings with these options."""
+        if self.select:
+            config = replace(config, select=self.select, extend_select=(), ignore=())
+        return replace(
+            config,
+            extend_select=(*config.extend_select, *self.extend_select),
+            ignore=(*config.ignore, *self.ignore),
+            conformance_level=self.level or config.conformance_level,
+            fail_on=self.fail_on or config.fail_on,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run found."""
+
+    findings: tuple[Finding, ...]
+    files: tuple[str, ...]
+    failed: bool
+    """Whether a finding is as grave as its settings say a run may not have."""
+    ignored: int = 0
+    baselined: int = 0
+
+
+@dataclass(slots=True)
+class _Document:
+    path: Path
+    shown: str
+    judge: Judge
+    examined: Examined
+    endpoints: tuple[Endpoint, ...] = ()
+
+
+class Project:
+    """The documents of a run. `here` is the folder names are relative to."""
+
+    def __init__(self, here: Path, configs: Configs, options: Options, *, measured: bool = False) -> None:
+        self.here = here
+        self.root = configs.run.base
+        """The folder that fingerprints and the baseline start from."""
+        self._configs = configs
+        self._options = options
+        self._judges: dict[Path | None, Judge] = {}
+        self._surroundings = Surroundings()
+        self._documents: dict[Path, _Document] = {}
+        self._texts: dict[str, str] = {}
+        self.times = Times() if measured else None
+        """How long each step took, if that was asked for."""
+
+    def add(self, paths: Iterable[Path]) -> None:
+        """Look at files, whatever they are, and at the documents of folders."""
+        for given in paths:
+            path = Path(os.path.abspath(given))  # noqa: PTH100 - without resolving links, which would change names
+            if path.is_dir():
+                for file in walk(path, self._excluded):
+                    self._add(file, named=False)
+            else:
+                self._add(path, named=True)
+
+    def add_text(self, text: str, path: Path | None) -> None:
+        """Look at a text that an editor holds, under the name of its file if it has one."""
+        judge = self._judge((path.parent if path else self.here).absolute())
+        shown = self._shown(path) if path else STDIN
+        self._texts[shown] = text
+        self._look(path or Path(STDIN), shown, judge, text)
+
+    def text(self, shown: str) -> str | None:
+        """The text of a file by the name it is shown under."""
+        return self._texts.get(shown) or from_disk(str(self.here / shown))
+
+    def baselines(self) -> tuple[Path, ...]:
+        """Where a baseline may stand that nobody named: beside the settings, and in the folder of the run."""
+        return self.root / NAME, self.here / NAME
+
+    def check_together(self) -> None:
+        """Look for what only shows beside other files: two endpoints in one place, a catalog that is not there."""
+        extra: dict[Path, list[Diagnostic]] = defaultdict(list)
+        groups: dict[Path, list[tuple[Endpoint, Path]]] = defaultdict(list)
+        for path, document in self._documents.items():
+            deployment = self._surroundings.deployment(path)
+            if deployment is None:
+                continue
+            groups[deployment.root] += ((endpoint, path) for endpoint in document.endpoints)
+            if deployment.configuration == path.absolute():
+                extra[path] += deployment.wrong
+        for group in groups.values():
+            owners = {id(endpoint): path for endpoint, path in group}
+            for endpoint, finding in check_service(endpoint for endpoint, _ in group):
+                extra[owners[id(endpoint)]].append(finding)
+        for path, findings in extra.items():
+            document = self._documents[path]
+            text = self._texts.get(document.shown) or read_text(path, MAX_BYTES)
+            if findings and isinstance(text, str):
+                self._look(path, document.shown, document.judge, text, findings)
+
+    def outcome(self, baseline: Baseline | None = None) -> Outcome:
+        """What was found, sorted, without what the baseline knows."""
+        findings: list[Finding] = []
+        failed, baselined = False, 0
+        present: set[str] = set()
+        for document in self._documents.values():
+            found: Sequence[Finding] = document.examined.findings
+            if baseline is not None:
+                found, known = baseline.split(found, document.judge.stands)
+                present |= known
+                baselined += len(document.examined.findings) - len(found)
+            failed = failed or _fails(found, document.judge.config.fail_on)
+            findings += found
+        if baseline is not None:
+            stale = self._stale(baseline, present)
+            failed = failed or _fails(stale, self._judge(self.here).config.fail_on)
+            findings += stale
+        files = tuple(sorted(document.shown for document in self._documents.values()))
+        ignored = sum(document.examined.ignored for document in self._documents.values())
+        return Outcome(tuple(sorted(findings, key=order)), files, failed, ignored, baselined)
+
+    def new_baseline(self, old: Baseline) -> Baseline:
+        """The baseline with everything that is found now and can be hidden."""
+        found = [
+            (finding, relative_to(document.path, self.root))
+            for document in self._documents.values()
+            for finding in document.examined.findings
+            if not document.judge.stands(finding.diagnostic.rule)
+        ]
+        return old.merged(found, self._names(), self.root)
+
+    def _stale(self, baseline: Baseline, present: set[str]) -> list[Finding]:
+        judge = self._judge(self.here)
+        wrong = baseline.stale(present, self._names(), self.root)
+        place = Location(self._shown(baseline.path))
+        placed = (replace(one, location=place) for one in wrong)
+        return [
+            Finding(judge.weighed(one), fingerprint(one, baseline.path.name, None))
+            for one in placed
+            if judge.is_on(one.rule)
+        ]
+
+    def _names(self) -> set[str]:
+        return {relative_to(document.path, self.root) for document in self._documents.values()}
+
+    def _excluded(self, path: Path) -> bool:
+        return self._judge(path.parent.absolute()).config.excludes(path)
+
+    def _judge(self, folder: Path) -> Judge:
+        config = self._configs.of(folder)
+        judge = self._judges.get(config.file)
+        if judge is None:
+            judge = self._judges[config.file] = Judge(self._options.applied(config))
+        return judge
+
+    def _add(self, path: Path, *, named: bool) -> None:
+        if path in self._documents:
+            return
+        judge = self._judge(path.parent.absolute())
+        text = read_text(path, MAX_BYTES)
+        shown = self._shown(path)
+        if isinstance(text, Diagnostic):
+            placed = replace(text, location=replace(text.location, file=shown)) if text.location else text
+            finding = Finding(judge.weighed(placed), fingerprint(placed, relative_to(path, judge.config.base), None))
+            self._documents[path] = _Document(path, shown, judge, Examined((finding,)))
+        elif named or looks_ours(path.name, text):
+            self._look(path, shown, judge, text)
+
+    def _look(self, path: Path, shown: str, judge: Judge, text: str, extra: Sequence[Diagnostic] = ()) -> None:
+        context = self._surroundings.context(path, judge.config)
+        examined = examine(text, shown, context, judge, path=relative_to(path, judge.config.base), extra=extra)
+        subject = examined.subject
+        if self.times is not None and subject is not None and not extra:
+            self.times.measure(subject, context)
+        # The tree of every file of a run would be more than memory has; only the endpoints are kept.
+        endpoints = subject.endpoints if subject is not None and subject.kind == "endpoint" else ()
+        self._documents[path] = _Document(
+            path, shown, judge, replace(examined, subject=None), tuple(entry.endpoint for entry in endpoints)
+        )
+
+    def _shown(self, path: Path) -> str:
+        return relative_to(path, self.here)
+
+
+def _fails(findings: Iterable[Finding], limit: Severity) -> bool:
+    weights = SEVERITIES[: SEVERITIES.index(limit) + 1]
+    return any(finding.diagnostic.severity in weights for finding in findings)

@@ -1,0 +1,146 @@
+"""Every rule a finding may name: those of lint, and those under which files and catalogs are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Final
+
+from bespeak.catalog.document import RULES as CATALOG_RULES
+from bespeak.diagnostics.report import RuleText
+from bespeak.documents.agis_rules import RULES as AGIS_RULES
+from bespeak.documents.findings import RULES as READER_RULES
+from bespeak.lint import baseline, suppress
+from bespeak.lint.rule import Normative, Rule
+from bespeak.lint.rules import RULES
+
+ALWAYS: Final = frozenset({"D101", "D102"})
+"""A file that cannot be read is reported whatever is selected: nothing else is known about it."""
+
+_READERS: Final[Mapping[str, tuple[str, Normative]]] = {
+    "D101": ("unreadable-file", "MUST"),
+    "D102": ("malformed-text", "MUST"),
+    "D103": ("missing-key", "MUST"),
+    "D104": ("wrong-value", "MUST"),
+    "D105": ("unknown-key", "SHOULD"),
+    "D106": ("wrong-choice", "MUST"),
+    "D107": ("earlier-spelling", "SHOULD"),
+    "D108": ("unsupported-handler", "MUST"),
+    "D109": ("said-twice", "MUST"),
+    "D110": ("not-json", "MUST"),
+    "D111": ("endpoint-in-two-files", "MUST"),
+    "D112": ("folder-reached-twice", "SHOULD"),
+    "D113": ("nothing-to-serve", "SHOULD"),
+    "D114": ("unknown-document", "MUST"),
+    "D115": ("incomplete-agent", "MUST"),
+    "D116": ("unusable-endpoint", "SHOULD"),
+    "D117": ("method-in-small-letters", "SHOULD"),
+    "D118": ("assumed-default", "SHOULD"),
+    "D119": ("python-not-read", "style"),
+    "D199": ("too-many-findings", "MUST"),
+    "V551": ("catalog-malformed", "MUST"),
+    "V552": ("catalog-missing-key", "MUST"),
+    "V553": ("catalog-wrong-value", "MUST"),
+    "V554": ("catalog-verb-name", "MUST"),
+    "V555": ("catalog-unknown-category", "MUST"),
+    "V556": ("catalog-unknown-verb", "MUST"),
+    "V557": ("catalog-version", "MUST"),
+    "V558": ("catalog-floor-incomplete", "MUST"),
+    "V559": ("catalog-legacy-verbs", "MUST"),
+    "V560": ("catalog-unknown-key", "SHOULD"),
+    "V561": ("catalog-odd-deprecation", "SHOULD"),
+    "V562": ("catalog-unreadable", "MUST"),
+    "Y820": ("incomplete-identity", "SHOULD"),
+    "Y821": ("setting-without-effect", "SHOULD"),
+    "Y822": ("contradicting-settings", "MUST"),
+}
+"""Names for the rules of readers, which give an id and a sentence, and how binding each is."""
+
+_PASSES: Final[Mapping[str, int]] = {
+    "D12": 1,
+    "D13": 1,
+    "D14": 1,
+    "M21": 2,
+    "M22": 2,
+    "M23": 3,
+    "M24": 3,
+    "P32": 4,
+    "P33": 4,
+    "P34": 4,
+    "S41": 5,
+    "S42": 5,
+    "S43": 5,
+    "S44": 5,
+    "X9": 5,
+    "S45": 6,
+    "S46": 6,
+    "V50": 7,
+    "V51": 7,
+    "V52": 7,
+    "V53": 7,
+    "J62": 8,
+    "J63": 8,
+    "J64": 8,
+}
+"""The pass of AGIS 9.1 by the beginning of an id."""
+
+_DIGITS: Final = str.maketrans("OIL", "011")
+"""Letters that are taken for digits."""
+
+
+@cache
+def all_rules() -> Mapping[str, Rule]:
+    """Every rule by its id, sorted."""
+    rules = dict(RULES)
+    for rule in AGIS_RULES:
+        rules[rule.id] = Rule(*rule)
+    for id_, text in (*READER_RULES.items(), *CATALOG_RULES.items()):
+        if id_ not in rules:
+            name, normative = _READERS[id_]
+            source = "AGTP-API 4.2" if id_.startswith("V") else "reading files"
+            rules[id_] = Rule(id_, name, normative, source, text)
+    rules |= {rule.id: rule for rule in (*suppress.RULES, *baseline.RULES)}
+    return dict(sorted(rules.items()))
+
+
+def find_rule(text: str) -> Rule | None:
+    """A rule by its id or its name, in any case."""
+    rules = all_rules()
+    wanted = text.strip()
+    if wanted.upper() in rules:
+        return rules[wanted.upper()]
+    return next((rule for rule in rules.values() if rule.name == wanted.lower()), None)
+
+
+def near_rules(text: str) -> list[str]:
+    """The ids or names somebody may have meant."""
+    rules = all_rules()
+    names = [rule.name for rule in rules.values()]
+    wanted = text.strip()[:60]
+    number = wanted.upper()[:1] + wanted.upper()[1:].translate(_DIGITS)
+    found = [number] if number in rules else get_close_matches(number, rules, n=2, cutoff=0.7)
+    found += get_close_matches(wanted.lower(), names, n=2)
+    # A part of a name is no near miss by letters, but plainly meant.
+    found += [name for name in names if len(wanted) > 3 and wanted.lower() in name]
+    return list(dict.fromkeys(found))[:4]
+
+
+def pass_of(rule: str) -> int:
+    """The pass of AGIS 9.1 a rule belongs to; 0 for what AGTP-API or the files themselves ask."""
+    return _PASSES.get(rule[:3]) or _PASSES.get(rule[:2], 0)
+
+
+def rule_texts() -> dict[str, RuleText]:
+    """The rules as reporters speak of them."""
+    return {
+        rule.id: RuleText(
+            id=rule.id,
+            name=rule.name,
+            severity=rule.severity,
+            summary=rule.summary,
+            why=rule.why,
+            source=rule.source,
+        )
+        for rule in all_rules().values()
+    }

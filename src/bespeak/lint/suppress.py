@@ -1,0 +1,266 @@
+"""Findings an author has looked at and wants no more of: ignores in the document, each with its reason.
+
+    path: /rooms/book          # bespeak: ignore[P302] a room called Book
+    "x-bespeak-ignore": {"P302": "a room called Book"}
+
+A comment speaks for its line, or, alone on a line, for the next one. The key speaks for the mapping it stands in and
+for everything below; in the root of a document that is all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bespeak.diagnostics.brief import brief
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.fix import Fix
+from bespeak.documents.table import IGNORES as KEY
+from bespeak.lint.rule import Rule
+from bespeak.source.change import Change
+from bespeak.source.pointer import child
+from bespeak.source.span import Location
+from bespeak.source.tree import Span, Tree
+
+UNUSED: Final = Rule(
+    "D190",
+    "unused-ignore",
+    "SHOULD",
+    "bespeak",
+    "An ignore hides at least one finding.",
+    "An ignore that hides nothing hides the next mistake.",
+    "path: /rooms   # bespeak: ignore[P302] no verb any more\n",
+    "path: /rooms\n",
+)
+UNKNOWN: Final = Rule(
+    "D191",
+    "ignore-without-rule",
+    "MUST",
+    "bespeak",
+    "An ignore names the rules it means, and they exist.",
+    "Whoever writes an ignore for all rules will not see what else is wrong.",
+    "path: /book   # bespeak: ignore\n",
+    "path: /book   # bespeak: ignore[P302] the noun\n",
+)
+UNREASONED: Final = Rule(
+    "D192",
+    "ignore-without-reason",
+    "SHOULD",
+    "bespeak",
+    "An ignore gives its reason, where `require-reason` asks for one.",
+    "The next reader cannot tell a decision from a way out.",
+    "path: /book   # bespeak: ignore[P302]\n",
+    "path: /book   # bespeak: ignore[P302] the noun\n",
+)
+RULES: Final = (UNUSED, UNKNOWN, UNREASONED)
+
+_COMMENT: Final = re.compile(
+    r"\#[ \t]*+bespeak:[ \t]*+(?P<what>ignore-file|ignore)(?![\w-])"
+    r"(?:\[(?P<rules>[^\]\n]*+)\])?(?P<reason>[^\n]*+)"
+)
+_LINE: Final = re.compile(r"\n[ \t]*+(?P<content>[^\n]{0,1})[^\n]*+")
+_SPACED_MARK: Final = re.compile(r"bespeak:[ \t]*+ignore")
+
+FindRule = Callable[[str], Rule | None]
+
+
+@dataclass(slots=True)
+class Ignore:
+    """One rule that is ignored in one place."""
+
+    rule: str
+    location: Location
+    line: int | None = None
+    """The line it speaks for; None for a pointer."""
+    scope: str = ""
+    """The pointer it speaks for, and everything below; empty for the whole file."""
+    fix: Fix | None = None
+    """How to take it away."""
+    used: bool = field(default=False)
+
+    def hides(self, finding: Diagnostic) -> bool:
+        """Whether it speaks for a finding of its rule."""
+        if self.line is not None:
+            return finding.location is not None and finding.location.line == self.line
+        return not self.scope or finding.pointer == self.scope or finding.pointer.startswith(f"{self.scope}/")
+
+
+def suppress(
+    findings: Iterable[Diagnostic], tree: Tree, find: FindRule, *, kept: Callable[[str], bool], require_reason: bool
+) -> tuple[list[Diagnostic], int]:
+    """The findings that no ignore hides, with what is wrong with the ignores, and how many are hidden.
+
+    `kept` tells the rules whose findings stay although they are ignored, or that are not on at all.
+    """
+    text = tree.text
+    if KEY not in text and _SPACED_MARK.search(text) is None:
+        return list(findings), 0
+    ignores, wrong = read_ignores(tree, find, require_reason=require_reason)
+    by_rule: dict[str, list[Ignore]] = {}
+    for ignore in ignores:
+        by_rule.setdefault(ignore.rule, []).append(ignore)
+    shown: list[Diagnostic] = []
+    hidden = 0
+    for finding in findings:
+        speaking = [ignore for ignore in by_rule.get(finding.rule, ()) if ignore.hides(finding)]
+        for ignore in speaking:
+            ignore.used = True
+        if speaking and not kept(finding.rule):
+            hidden += 1
+        else:
+            shown.append(finding)
+    unused = (ignore for ignore in ignores if not ignore.used and not kept(ignore.rule))
+    shown += (
+        Diagnostic(
+            UNUSED.id,
+            UNUSED.severity,
+            f"the ignore of {ignore.rule} hides nothing",
+            ignore.location,
+            ignore.scope,
+            "Remove it.",
+            ignore.fix,
+        )
+        for ignore in unused
+    )
+    return shown + wrong, hidden
+
+
+def read_ignores(tree: Tree, find: FindRule, *, require_reason: bool) -> tuple[list[Ignore], list[Diagnostic]]:
+    """The ignores of a document, and what is wrong with them."""
+    ignores: list[Ignore] = []
+    wrong: list[Diagnostic] = []
+    reader = _Reader(tree, find, require_reason, ignores, wrong)
+    if KEY in tree.text:
+        for at, value in _mappings_with_key(tree.data):
+            reader.read_key(at, value)
+    if tree.notation != "json":
+        for match in _comments(tree):
+            reader.read_comment(match)
+    return ignores, wrong
+
+
+@dataclass(slots=True)
+class _Reader:
+    tree: Tree
+    find: FindRule
+    require_reason: bool
+    ignores: list[Ignore]
+    wrong: list[Diagnostic]
+
+    def read_comment(self, match: re.Match[str]) -> None:
+        place = self.tree.location(Span(match.start(), match.start() + len(match[0].rstrip())))
+        named = match["rules"]
+        if named is None or not named.strip():
+            message = "the ignore names no rule"
+            self._report(UNKNOWN, message, place, "Name the rules it means: `bespeak: ignore[P302] reason`.")
+            return
+        line = None if match["what"] == "ignore-file" else _line_meant(self.tree.text, match.start(), place.line)
+        for name in named.split(","):
+            self._add(name, match["reason"].strip(" \t:-"), place, line=line)
+
+    def read_key(self, at: str, value: Any) -> None:
+        key = child(at, KEY)
+        if isinstance(value, dict):
+            named = {str(name): reason if isinstance(reason, str) else "" for name, reason in value.items()}
+        elif isinstance(value, list):
+            named = {str(name): "" for name in value}
+        else:
+            message = f"`{KEY}` is {brief(value)}, not rules with their reasons"
+            self._report(UNKNOWN, message, self.tree.locate(key), f'Write "{KEY}": {{"P302": "the reason"}}.', key)
+            return
+        for number, (name, reason) in enumerate(named.items()):
+            item = child(key, name if isinstance(value, dict) else number)
+            gone = key if len(named) == 1 else item
+            fix = Fix(f"Remove the ignore of {name[:40]}", (Change("remove", gone),))
+            self._add(name, reason.strip(), self.tree.locate(item, key=True), scope=at, fix=fix)
+
+    def _add(
+        self,
+        name: str,
+        reason: str,
+        place: Location,
+        *,
+        line: int | None = None,
+        scope: str = "",
+        fix: Fix | None = None,
+    ) -> None:
+        rule = self.find(name)
+        if rule is None:
+            self._report(UNKNOWN, f"there is no rule {brief(name.strip())}", place, "See `bespeak explain`.", scope)
+            return
+        if self.require_reason and not reason:
+            advice = f"Say why {rule.id} does not hold here."
+            self._report(UNREASONED, f"the ignore of {rule.id} gives no reason", place, advice, scope)
+        self.ignores.append(Ignore(rule.id, place, line, scope, fix))
+
+    def _report(self, rule: Rule, message: str, place: Location, advice: str, at: str = "") -> None:
+        self.wrong.append(Diagnostic(rule.id, rule.severity, message, place, at, advice))
+
+
+def _mappings_with_key(data: Any) -> Iterator[tuple[str, Any]]:
+    """The pointer of each mapping that has the key, with what stands under it."""
+    waiting: list[tuple[str, Any]] = [("", data)]
+    while waiting:
+        at, value = waiting.pop()
+        if isinstance(value, dict):
+            if KEY in value:
+                yield at, value[KEY]
+            waiting.extend((child(at, str(key)), item) for key, item in value.items() if isinstance(item, (dict, list)))
+        elif isinstance(value, list):
+            waiting.extend((child(at, number), item) for number, item in enumerate(value))
+
+
+def _comments(tree: Tree) -> Iterator[re.Match[str]]:
+    """The comments that are ignores. What stands inside a value is no comment."""
+    found = list(_COMMENT.finditer(tree.text))
+    if not found:
+        return
+    values = sorted(_scalar_spans(tree))
+    starts = [start for start, _ in values]
+    for match in found:
+        at = match.start()
+        nearest = bisect_right(starts, at) - 1
+        if nearest < 0 or values[nearest][1] <= at or _is_block_header(tree.text, values[nearest][0], at):
+            yield match
+
+
+def _scalar_spans(tree: Tree) -> Iterator[tuple[int, int]]:
+    """Where texts stand, as keys and as values."""
+    waiting: list[tuple[str, Any]] = [("", tree.data)]
+    while waiting:
+        at, value = waiting.pop()
+        if isinstance(value, dict):
+            for key, item in value.items():
+                inner = child(at, str(key))
+                span = tree.key_span(inner)
+                if span is not None:
+                    yield span.start, span.end
+                waiting.append((inner, item))
+        elif isinstance(value, list):
+            waiting.extend((child(at, number), item) for number, item in enumerate(value))
+        elif isinstance(value, str):
+            span = tree.value_span(at)
+            if span is not None:
+                yield span.start, span.end
+
+
+def _is_block_header(text: str, start: int, at: int) -> bool:
+    """Whether a comment stands behind the `|` or `>` that begins a block of text in YAML."""
+    return text[start] in "|>" and "\n" not in text[start:at]
+
+
+def _line_meant(text: str, at: int, line: int) -> int:
+    """The line a comment speaks for: its own, or the next one with content if it stands alone."""
+    start = text.rfind("\n", 0, at) + 1
+    before = text[start:at].strip()
+    if before and not before.startswith("#"):
+        return line
+    end = text.find("\n", at)
+    for following in _LINE.finditer(text, end) if end >= 0 else ():
+        line += 1
+        if following["content"] and not following["content"].startswith("#"):
+            return line
+    return line
