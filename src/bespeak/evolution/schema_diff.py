@@ -182,7 +182,7 @@ class _Comparison:
 
     def _noted(self, rule: str, word: str, old: Schema, new: Schema, spot: Spot, *, level: Level | None = None) -> None:
         before, after = old.get(word), new.get(word)
-        if canonical(before) != canonical(after):
+        if before is not after and canonical(before) != canonical(after):
             message = f"`{word}` {_shown(before)} -> {_shown(after)}"
             self._add(rule, spot.under(word), message, before, after, level=level)
 
@@ -282,7 +282,7 @@ class _Comparison:
 
     def _parts(self, keyword: str, old: Schema, new: Schema, spot: Spot) -> None:
         before, after, here = _list(old, keyword), _list(new, keyword), spot.under(keyword)
-        if keyword == "allOf":
+        if keyword == "allOf" and (before or after):
             self._all(before, after, here)
         elif before and after:
             self._alternatives(keyword, before, after, here)
