@@ -7,10 +7,12 @@ from typing import Final
 
 from bespeak.source.brace_tree import BraceTree
 from bespeak.source.change import Change
+from bespeak.source.pointer import parent
 from bespeak.source.text_edit import TextEdit
 from bespeak.source.tree import Span
 from bespeak.source.yaml_text import value_text
 
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
 _HEAD: Final = {
     "method": re.compile(r"[A-Za-z][\w-]*+"),
     "path": re.compile(r"/[^\s{}]*+(?:\{[^\s{}]*+\}[^\s{}]*+)*+"),
@@ -28,6 +30,10 @@ def brace_edits(tree: BraceTree, change: Change) -> tuple[TextEdit, ...] | None:
         head = _HEAD.get(change.at.rpartition("/")[2])
         if head is not None:
             fits = isinstance(change.value, str) and head.fullmatch(change.value)
+            return (TextEdit(Span(place.start, place.end), change.value),) if fits else None
+        around = tree.place(parent(change.at))
+        if around is not None and around.items is not None and tree.text[around.start] not in "[-":
+            fits = isinstance(change.value, str) and _NAME.fullmatch(change.value)  # a name among names: never quoted
             return (TextEdit(Span(place.start, place.end), change.value),) if fits else None
     style = tree.text[place.start : place.start + 1]
     written = value_text(change.value, style=style if style in {'"', "'"} else "", flow=True)

@@ -134,7 +134,7 @@ class _Reader:
         if end <= here:
             raise Refused(here, here + 1, f"{text[here]!r} cannot stand here", "Remove it, or put the text in quotes.")
         written = " ".join(text[here:end].split())
-        if name and name not in _OF_FIELDS:
+        if name not in _OF_FIELDS:
             message = f"{written[:60]!r} is neither `key: value` nor a block in braces"
             raise Refused(here, end, message, "Write a colon after the key, or put a long text in double quotes.")
         made.bare.append((written, Place(None, here, end)))

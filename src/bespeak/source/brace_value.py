@@ -21,7 +21,7 @@ _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n\s*|.)", re.D
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f"}
 _LINE_REST: Final = re.compile(r"[ \t]*+(?:#[^\n]*+)?(?=\n|$|[,}\]])")
 _LINE_PART: Final = re.compile(r"[{}\[\](),\n]|[ \t]#")
-_PART: Final = re.compile(r"""[^,()\[\]{}"'\n]++|"(?:[^"\\]|\\.)*+"|.""", re.DOTALL)
+_PART: Final = re.compile(r"""[^,()\[\]{}"'\n]++|"(?:[^"\\\n]|\\[^\n])*+"|.""", re.DOTALL)
 _OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 
 

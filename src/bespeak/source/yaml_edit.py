@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Final
 
@@ -18,16 +19,19 @@ from bespeak.source.yaml_tree import YamlTree, node_span
 _PROPERTIES: Final = ("&", "!")
 """What anchors and tags start with: a node that has one is more than its value."""
 
+_AMBIGUOUS: Final = re.compile("[\r\x85\u2028\u2029]|^ *+\t", re.MULTILINE)
+"""What ends a line for YAML and not for anybody else, and tabs before anything else: columns are not what they seem."""
+
 Edits = tuple[TextEdit, ...] | None
 
 
 def yaml_edits(tree: YamlTree, change: Change) -> Edits:
     """The edits, or None if the place does not exist, or if aliases would carry the change elsewhere."""
     found = tree.entry(change.at)
-    if found is None or tree.has_aliases:
+    if found is None or tree.has_aliases or _AMBIGUOUS.search(tree.text):
         return None
     key, node = found
-    if tree.text.startswith(_PROPERTIES, node.start_mark.index):
+    if any(tree.text.startswith(_PROPERTIES, part.start_mark.index) for part in (key, node) if part is not None):
         return None
     above = _collections_above(tree, change.at)
     flow = any(around.flow_style for around in above)
@@ -61,7 +65,8 @@ def _replaced(tree: YamlTree, change: Change, key: yaml.Node | None, node: yaml.
         return _in_place_of(tree, change.at, span, written)
     if span.start == span.end:
         if key is not None and ":" not in text[key.end_mark.index : span.start]:
-            return (insertion(key.end_mark.index, f": {written}"),) if flow else None
+            one_line = key.start_mark.line == key.end_mark.line
+            return (insertion(key.end_mark.index, f": {written}"),) if flow and one_line else None
         return (insertion(span.start, f" {written}"),) if change.at else None
     blank = " " if text[span.start - 1 : span.start] == ":" else ""
     return (TextEdit(span, blank + written),)
@@ -82,7 +87,7 @@ def _in_place_of(tree: YamlTree, at: str, span: Span, written: str) -> Edits:
 
 def _renamed(tree: YamlTree, change: Change, key: yaml.Node | None, *, flow: bool) -> Edits:
     found = tree.entry(parent(change.at))
-    if key is None or found is None or tree.text.startswith(_PROPERTIES, key.start_mark.index):
+    if key is None or found is None:
         return None
     if any(other.value == change.key for other, _ in found[1].value):
         return None

@@ -1,0 +1,36 @@
+"""Invariant: no text makes the JSON reader raise, places lie inside it, and edits give exactly the changed data.
+
+Run `python fuzz/json_source.py --seconds 60 --seed 7`; it prints how many texts it tried, or the one that broke it.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+
+from campaign import campaign
+from source_tree import mutate, try_text
+
+from bespeak.source.json_tree import parse_json
+
+_TEXTS = [
+    '{"agis": "1.0", "list": [1, -2.5e3, null, true, "x"], "deep": {"a": {"b": []}}}',
+    '{\n  "a": [\n    1,\n    2\n  ],\n  "b": {\n    "c": "\\u00e9"\n  }\n}\n',
+    "[]",
+]
+_PIECES = [
+    *'[]{},:"\\\n\t 0-1e.a/#',
+    *("NaN", "-Infinity", "1e999", "9" * 5000, "true", "null", '"a": 1,', "[" * 150, "\\ud800", "\\u0061", "\ud800"),
+    *("\x00", "\ufeff", "\r\n", "é", "🐍", "//", '""'),
+]
+
+
+def trial(source: random.Random, noted: list[object]) -> None:
+    """One text near a real one."""
+    text = mutate(source.choice(_TEXTS), _PIECES, source)
+    noted.append(text)
+    try_text(text, parse_json, source, noted)
+
+
+if __name__ == "__main__":
+    sys.exit(campaign(__doc__, trial))
