@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from tests.documents.agis_documents import booking, documents, values
 
 from bespeak.contract.endpoint import DeclaredError
-from bespeak.contract.handler import OpaqueHandler
 from bespeak.documents.agis_document import AgisDocument, read_agis
 from bespeak.documents.agis_text import write_json, write_yaml
-from bespeak.schema.compile import DIALECT, Validator, compile_schema
 from bespeak.source.brace_tree import parse_braces
 from bespeak.source.json_tree import parse_json
 from bespeak.source.tree import Fault
@@ -70,60 +68,6 @@ def test_every_field_arrives_in_the_model() -> None:
     assert (semantic.impact, semantic.is_idempotent, semantic.confidence) == ("reversible", True, 0.9)
     assert (semantic.confidence_guidance, semantic.mcp_tool_name) == (0.85, "make_booking")
     assert semantic.state_transition == {"room.status": "FREE -> TAKEN"}
-
-
-def test_what_is_not_said_takes_the_cautious_reading() -> None:
-    (entry,) = read(booking()).endpoints
-    semantic = entry.endpoint.semantic
-    assert (semantic.impact, semantic.is_idempotent, semantic.confidence) == ("irreversible", False, 0.0)
-    assert semantic.confidence_guidance == 0.85
-    assert "impact_tier" not in entry.declared["semantic"]
-    assert entry.endpoint.description == semantic.intent
-    assert isinstance(entry.endpoint.handler, OpaqueHandler)
-
-
-def test_a_method_is_read_in_capitals_whatever_its_letters() -> None:
-    data = booking()
-    data["endpoints"][0]["method"] = "Book"
-    (entry,) = read(data).endpoints
-    assert entry.endpoint.method == "BOOK"
-    assert entry.declared["method"] == "Book"
-
-
-def test_an_input_is_closed_unless_it_says_otherwise() -> None:
-    data = booking()
-    assert read(data).endpoints[0].endpoint.input_schema["additionalProperties"] is False
-    data["endpoints"][0]["input"] = {"additionalProperties": True}
-    schema = read(data).endpoints[0].endpoint.input_schema
-    assert (schema["additionalProperties"], schema["type"], schema["$schema"]) == (True, "object", DIALECT)
-
-
-def test_an_input_made_of_other_schemas_is_closed_without_forbidding_what_they_declare() -> None:
-    data = booking()
-    data["endpoints"][0]["input"] = {"allOf": [{"properties": {"a": {"type": "string"}}}]}
-    validator = compile_schema(read(data).endpoints[0].endpoint.input_schema)
-    assert isinstance(validator, Validator)
-    assert validator.is_valid({"a": "x"})
-    assert not validator.is_valid({"b": "x"})
-
-
-def test_an_input_that_is_a_shared_schema_is_closed_too() -> None:
-    data = booking() | {"schemas": {"Stay": {"type": "object", "properties": {"nights": {"type": "integer"}}}}}
-    data["endpoints"][0]["input"] = {"$ref": "#/schemas/Stay", "description": "A stay."}
-    schema = read(data).endpoints[0].endpoint.input_schema
-    assert schema["description"] == "A stay."
-    validator = compile_schema(schema)
-    assert isinstance(validator, Validator)
-    assert validator.is_valid({"nights": 2})
-    assert not validator.is_valid({"nights": 2, "more": 1})
-
-
-def test_the_category_of_agtp_that_agis_has_no_word_for_is_read_back() -> None:
-    data = booking()
-    data["endpoints"][0]["semantic"]["x-agtp-capability"] = "creation"
-    assert read(data).endpoints[0].endpoint.semantic.capability == "creation"
-    data["endpoints"][0]["semantic"]["x-agtp-capability"] = "nonsense"
-    assert read(data).endpoints[0].endpoint.semantic.capability == "transaction"
 
 
 def test_endpoints_under_keys_are_read() -> None:

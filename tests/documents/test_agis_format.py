@@ -149,7 +149,7 @@ def test_brace_notation_becomes_yaml() -> None:
     [
         (COMMENTED, "json"),
         ("# top\n" + BRACES, None),
-        (BRACES.replace('"Books # a room"', '"Books # a room" # why'), None),
+        (BRACES.replace('"Books # a room"', '"Books # a room" # why\n   '), None),
         (BRACES.replace("BOOK /room {", "BOOK /room { # guest's room, guest's bed"), None),
     ],
 )

@@ -15,6 +15,7 @@ from bespeak.source.tree import Span
 from bespeak.source.yaml_tree import YamlTree
 
 _COMMENT: Final = re.compile(r"(?<![^ \t\n])#[^\n]*")
+_VISIBLE: Final = re.compile(r"[^\n]")
 _BLOCK_STYLES: Final = frozenset("|>")
 
 
@@ -35,6 +36,8 @@ def read_comments(tree: YamlTree, data: Any, moved: Callable[[str], str] = lambd
     A comment on a line of its own is about the entry that follows, one at the end of a line about the entry on it.
     `moved` tells where an entry has gone; where it is gone altogether, the comment stands above what is around it.
     """
+    if not _COMMENT.search(tree.text):
+        return Comments()
     masked = _without_scalars(tree)
     entries = sorted(_entries(tree.root, "", masked)) if tree.root is not None else []
     starts = [start for start, _ in entries]
@@ -84,11 +87,13 @@ def _leads(at: str, data: Any) -> bool:
 
 def _without_scalars(tree: YamlTree) -> str:
     """The text with a mark in place of each character of a value or key, so that what has a `#` is a comment."""
+    if not _COMMENT.search(tree.text):
+        return tree.text
     pieces: list[str] = []
     done = 0
     for start, end in sorted(_scalars(tree)):
         if start >= done:
-            pieces += (tree.text[done:start], re.sub(r"[^\n]", "x", tree.text[start:end]))
+            pieces += (tree.text[done:start], _VISIBLE.sub("x", tree.text[start:end]))
             done = end
     return "".join(pieces) + tree.text[done:]
 
