@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -7,15 +8,19 @@ from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID, uuid4
 
+import msgspec
 import pytest
 from msgspec import Meta
+from tests.documents.agis_documents import booking
 
 from bespeak.authoring.app import DEFAULT_CONFIDENCE, App
+from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.contract.refusal import Refusal
+from bespeak.contract.vocabulary import Vocabulary
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ContractError
 from bespeak.exchange.context import Context
@@ -365,3 +370,79 @@ def test_what_can_be_called_need_not_be_hashable() -> None:
     app = App("x", server_id="x", operator="x", contact="x")
     app.endpoint("QUERY", "/things", impact="informational", intent="Do it.", outcome="It is done.")(_Unhashable())
     assert len(app.service().endpoints) == 1
+
+
+def agis(folder: Path, **options: Any) -> App:
+    (folder / "rooms.agis").write_bytes(msgspec.json.encode(booking()))
+    return App.from_agis(folder / "rooms.agis", **options)
+
+
+def test_an_app_of_a_document_says_what_the_document_says(tmp_path: Path) -> None:
+    service = agis(tmp_path, contact="desk@rooms.acme.example").service()
+    identity = service.identity
+    assert (identity.name, identity.server_id) == ("Acme Rooms", "rooms.acme.example")
+    assert (identity.operator, identity.contact) == ("unspecified", "desk@rooms.acme.example")
+    assert (service.description, service.document_version) == ("Rooms for a night.", "1.0.0")
+    assert service.vocabulary == Vocabulary(declared_verbs=("BOOK",), domain="hospitality")
+    assert service.agtp == "agtp://rooms.acme.example"
+
+
+def test_a_function_is_bound_to_an_endpoint_of_the_document(tmp_path: Path) -> None:
+    app = agis(tmp_path, policies=Policies(strict_output=True))
+    assert [finding.rule for finding in app.findings] == ["H705"]
+
+    @app.handler("BOOK", "/room", blocking=True)
+    def book(room_id: str, context: Context) -> dict[str, str]:
+        return {}
+
+    assert book.__name__ == "book"
+    assert app.findings == []
+    [endpoint] = app.service().endpoints
+    assert endpoint.semantic.intent == "Books a room for the guest."
+    assert isinstance(endpoint.handler, RegisteredFunction)
+    assert (endpoint.handler.target, endpoint.handler.blocking) == (book, True)
+    assert app.service().policies.strict_output
+
+
+def test_a_function_that_does_not_fit_the_document_is_refused_at_once(tmp_path: Path) -> None:
+    app = agis(tmp_path)
+    for name, function, said in (
+        ("/room", lambda bed, room_id: {}, "the function needs 'bed', which the input does not have"),
+        ("/rooms", lambda room_id: {}, "Did you mean BOOK /room?"),
+    ):
+        with pytest.raises(ContractError, match=re.escape(said)) as caught:
+            app.handler("BOOK", name)(function)
+        [finding] = caught.value.findings
+        assert isinstance(finding, Diagnostic)
+        assert finding.location is not None
+        assert finding.location.file == __file__
+
+
+def test_an_app_without_a_document_has_no_endpoints_to_bind(app: App) -> None:
+    with pytest.raises(ContractError, match=r"App\.from_agis makes an app of one"):
+        app.handler("BOOK", "/room")(silent)
+    assert app.findings == []
+
+
+def test_an_app_of_a_document_may_have_endpoints_of_its_own_but_not_the_same(tmp_path: Path) -> None:
+    app = agis(tmp_path)
+    declare(app, book_room, path="/bed", errors={"room_unavailable": ""})
+    with pytest.raises(ContractError, match="cannot be declared"):
+        declare(app, book_room, errors={"room_unavailable": ""})
+
+
+def test_a_relative_path_starts_where_the_calling_file_stands() -> None:
+    with pytest.raises(ContractError) as caught:
+        App.from_agis("no-such.agis")
+    [finding] = caught.value.findings
+    assert isinstance(finding, Diagnostic)
+    assert finding.location is not None
+    assert Path(finding.location.file) == Path(__file__).parent / "no-such.agis"
+
+
+def test_an_app_can_state_the_blocks_of_an_agis_document() -> None:
+    vocabulary = Vocabulary(domain="hospitality", negotiable=True)
+    manifest = DataManifest(available_data=(DataClass(name="room"),))
+    service = make(vocabulary=vocabulary, data_manifest=manifest, description="Rooms.", version="2").service()
+    assert (service.vocabulary, service.data_manifest) == (vocabulary, manifest)
+    assert (service.description, service.document_version) == ("Rooms.", "2")

@@ -6,6 +6,7 @@ import pytest
 from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
+from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.policy import FLOOR_METHODS, MethodPolicy, Policies, Redirect
 
 ROOM = make_endpoint("BOOK", "/room", echo, scopes=("booking:room",), errors=("room_unavailable",))
@@ -140,3 +141,47 @@ def test_hosted_agents_are_shown_as_far_as_the_disclosure_goes() -> None:
     # An Agent-ID header alone verifies nothing.
     bench = build(agents=(agent,), agent_disclosure="authenticated")
     assert bench.send("DISCOVER", "/", {"target": "manifest"}, agent_id=AGENT).json["hosted_agents"] == []
+
+
+AGIS = "application/agis"
+
+
+def test_the_root_answers_with_the_agis_document_for_who_asks_for_it() -> None:
+    bench = build(ROOM)
+    reply = bench.send("DISCOVER", "/", accept=AGIS)
+    assert (reply.status, reply.header("Content-Type"), reply.header("Cache-Control")) == (200, AGIS, "max-age=60")
+    assert reply.json["agis"] == "1.0"
+    assert [(entry["method"], entry["path"]) for entry in reply.json["endpoints"]] == [("BOOK", "/room")]
+    assert bench.send("DISCOVER", "/", accept="application/agis+json, */*;q=0.1").json == reply.json
+    assert bench.send("DISCOVER", "/", accept="*/*").json["agtp_version"] == "1.0"
+
+
+def test_an_agent_gets_the_agis_document_too_and_needs_no_criteria() -> None:
+    assert build(ROOM).send("DISCOVER", "/", accept=AGIS, agent_id=AGENT).json["agis"] == "1.0"
+
+
+def test_who_holds_the_agis_document_gets_a_304() -> None:
+    bench = build(ROOM)
+    etag = bench.send("DISCOVER", "/", accept=AGIS).header("ETag")
+    assert etag is not None
+    assert etag != bench.send("DISCOVER", "/").header("ETag")
+    assert bench.send("DISCOVER", "/", accept=AGIS, if_none_match=etag).status == 304
+
+
+def test_without_anonymous_discovery_the_agis_document_needs_an_agent_id() -> None:
+    bench = build(ROOM, policies=Policies(anonymous_discovery=False))
+    assert bench.send("DISCOVER", "/", accept=AGIS).status == 262
+    assert bench.send("DISCOVER", "/", accept=AGIS, agent_id=AGENT).status == 200
+
+
+def test_a_data_manifest_that_promises_it_makes_the_agis_document_public_and_nothing_else() -> None:
+    bench = build(
+        ROOM,
+        policies=Policies(anonymous_discovery=False),
+        data_manifest=DataManifest(available_data=(DataClass(name="room"),), pre_auth_discovery=True),
+    )
+    for body in (None, {"target": "manifest"}, {"criteria": "rooms"}):
+        assert bench.send("DISCOVER", "/", body, accept=AGIS).json["data_manifest"]["pre_auth_discovery"] is True
+    assert bench.send("DISCOVER", "/").status == 262
+    assert bench.send("DISCOVER", "/methods", accept=AGIS).status == 262
+    assert bench.send("DESCRIBE", "/", accept=AGIS).status == 262

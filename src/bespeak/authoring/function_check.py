@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from bespeak.authoring.calling import plan_call
 from bespeak.authoring.refusals import refused_names
+from bespeak.authoring.signature import read_signature
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ContractError
@@ -25,9 +27,24 @@ def check_fit(endpoint: Endpoint, function: Callable[..., Any], *, blocking: boo
         plan_call(function, endpoint.input_schema)
     except ContractError as error:
         yield SIGNATURE.at(endpoint, "/handler/function", str(error), advice)
+    else:
+        yield from _check_spelling(endpoint, function, advice)
     is_async = inspect.iscoroutinefunction(function)
     errors_advice = "Add {name!r} to the errors of the endpoint."
     yield from check_behaviour(endpoint, refused_names(function), errors_advice, waits=blocking and is_async)
+
+
+def _check_spelling(endpoint: Endpoint, function: Callable[..., Any], advice: str) -> Iterator[Diagnostic]:
+    """A lone parameter takes the whole input if it names no field of it: hardly meant when it nearly names one."""
+    fields: Mapping[str, Any] = endpoint.input_schema.get("properties", {})
+    signature = read_signature(function, fields)
+    if len(signature.parameters) != 1 or signature.parameters[0].name in fields:
+        return
+    name = signature.parameters[0].name
+    near = get_close_matches(name, fields, n=1, cutoff=0.8)
+    if near:
+        message = f"{signature.name}(): the parameter {name!r} is no field of the input, which has {near[0]!r}"
+        yield SIGNATURE.at(endpoint, "/handler/function", message, advice)
 
 
 def check_behaviour(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import keyword
-import re
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, Final
 
 from bespeak.authoring.signature import CONTEXT_NAMES
 from bespeak.contract.endpoint import Endpoint
+from bespeak.projections.deployment_files import HANDLERS, function_names
 
 _ANNOTATIONS: Final = {
     "string": "str",
@@ -20,36 +20,36 @@ _ANNOTATIONS: Final = {
     "array": "list",
     "object": "dict",
 }
-_NO_NAME: Final = re.compile(r"\W+")
 
 
 def draft(document: str, endpoint: Endpoint) -> str:
     """What to write beside a document to bind an endpoint, in both ways, going on with a sentence."""
-    method, path = json.dumps(endpoint.method), json.dumps(endpoint.path)
+    method, path = _quoted(endpoint.method), _quoted(endpoint.path)
+    function = _function(endpoint)
     return "\n".join(
         (
             "write either, beside the document:",
             "",
             "# bespeak.toml",
-            f"document = {json.dumps(document)}",
+            f"document = {_quoted(document)}",
             "",
-            f"[handlers.{json.dumps(str(endpoint))}]",
+            f"[handlers.{_quoted(str(endpoint))}]",
             'type = "registered_function"',
-            f'function = "handlers.{_function_name(endpoint)}"',
+            f'function = "{HANDLERS}.{_name(endpoint)}"',
             "",
-            "# handlers.py",
-            _function(endpoint),
+            f"# {HANDLERS}.py",
+            function,
             "",
             "or, in Python alone, and serve that file:",
             "",
             f"# {PurePath(document).stem}.py",
             "from bespeak import App",
             "",
-            f"app = App.from_agis({json.dumps(document)})",
+            f"app = App.from_agis({_quoted(document)})",
             "",
             "",
             f"@app.handler({method}, {path})",
-            _function(endpoint),
+            function,
         )
     )
 
@@ -58,12 +58,16 @@ def _function(endpoint: Endpoint) -> str:
     properties = endpoint.output_schema.get("properties")
     returned = [name for name in properties if name.isprintable()] if isinstance(properties, Mapping) else []
     what = f"  # with {', '.join(returned[:8])}" if returned else ""
-    return f"def {_function_name(endpoint)}({_parameters(endpoint)}) -> dict:\n    return {{}}{what}"
+    return f"def {_name(endpoint)}({_parameters(endpoint)}) -> dict:\n    return {{}}{what}"
 
 
-def _function_name(endpoint: Endpoint) -> str:
-    words = [endpoint.method, *(part for part in endpoint.path.split("/") if not part.startswith("{"))]
-    return "_".join(_NO_NAME.sub("_", word.lower()) for word in words if word)
+def _quoted(text: str) -> str:
+    """A string that TOML and Python read the same."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _name(endpoint: Endpoint) -> str:
+    return function_names([endpoint])[0]
 
 
 def _parameters(endpoint: Endpoint) -> str:
@@ -71,7 +75,9 @@ def _parameters(endpoint: Endpoint) -> str:
     if not properties:
         return ""
     if not all(_is_parameter(name) for name in properties):
-        return "input: dict"  # a name that Python cannot have: the function takes the input as a whole
+        # A name that Python cannot have: the function takes the input as a whole.
+        whole = next(word for word in ("values", "given", "received", "whole_input") if word not in properties)
+        return f"{whole}: dict"
     required = endpoint.input_schema.get("required", ())
     needed = [_declared(name, properties[name]) for name in properties if name in required]
     optional = [_declared(name, properties[name], optional=True) for name in properties if name not in required]
