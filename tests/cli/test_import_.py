@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,8 @@ import bespeak
 from bespeak.cli.import_ import import_
 from bespeak.cli.main import RefusedError
 from bespeak.client.errors import ServiceError
+from bespeak.contract.data_manifest import DataClass, DataManifest
+from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.agis_document import read_agis
 from bespeak.documents.agis_format import parse_agis
 from bespeak.documents.agis_service import agis_service
@@ -52,7 +53,7 @@ def test_the_folder_has_the_endpoints_of_the_document(tmp_path: Path) -> None:
     file = saved(tmp_path, admission())
     result = run(file, "-o", tmp_path / "out")
     assert "2 endpoints" in result.stdout
-    assert "keep" in result.stderr  # bespeak.toml has no place for the domain
+    assert "keep" in result.stderr  # bespeak.toml has no place for the name
     deployment, findings = read_deployment(tmp_path / "out")
     assert [str(finding) for finding in findings if finding.severity == "error"] == []
     tree = parse_agis(file.read_text(), "menu.agis")
@@ -133,13 +134,19 @@ def test_words_of_a_document_are_never_code(tmp_path: Path) -> None:
 
 def test_the_service_is_the_one_of_the_document(tmp_path: Path) -> None:
     data = booking() | {"operator": "Acme", "contact": "ops@acme.example"}
+    data["vocabulary"]["negotiable"] = True
+    data["data_manifest"] = {"available_data": [{"class": "rooms", "formats": ["json"]}], "pre_auth_discovery": True}
     run(saved(tmp_path, data), "-o", tmp_path / "out")
-    deployment, _ = read_deployment(tmp_path / "out")
+    deployment, findings = read_deployment(tmp_path / "out")
+    assert findings == []
     identity = deployment.service().identity
-    assert replace(identity, name="") == identity
     assert (identity.server_id, identity.operator, identity.contact) == (
         "rooms.acme.example",
         "Acme",
         "ops@acme.example",
     )
     assert deployment.service().document_version == "1.0.0"
+    assert deployment.service().vocabulary == Vocabulary(domain="hospitality", negotiable=True)
+    assert deployment.service().data_manifest == DataManifest(
+        available_data=(DataClass(name="rooms", formats=("json",)),), pre_auth_discovery=True
+    )

@@ -82,12 +82,9 @@ def _write(folder: Path, files: dict[str, str], *, force: bool) -> None:
 
 
 def _left_out(service: Service) -> list[str]:
-    vocabulary = service.vocabulary
     parts = {
         "the name of the service": service.identity.name,
         "its description": service.description,
-        "the domain, namespace and version of its vocabulary": vocabulary
-        and (vocabulary.domain or vocabulary.namespace or vocabulary.version),
-        "the data manifest": service.data_manifest,
+        "shared schemas, which each endpoint has its own copy of": service.schemas,
     }
     return [name for name, value in parts.items() if value]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +17,17 @@ class DataClass:
     sensitivity: str | None = None
     requires_authorization: bool | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        """The entry of `available_data`; what is not said is not there."""
+        entry = {
+            "class": self.name,
+            "description": self.description or None,
+            "formats": list(self.formats) or None,
+            "sensitivity": self.sensitivity,
+            "requires_authorization": self.requires_authorization,
+        }
+        return {key: value for key, value in entry.items() if value is not None}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataManifest:
@@ -23,3 +35,10 @@ class DataManifest:
 
     available_data: tuple[DataClass, ...] = ()
     pre_auth_discovery: bool | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The `data_manifest` block."""
+        block: dict[str, Any] = {"available_data": [entry.to_json() for entry in self.available_data]}
+        if self.pre_auth_discovery is not None:
+            block["pre_auth_discovery"] = self.pre_auth_discovery
+        return block

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
@@ -33,7 +32,7 @@ def project_agis(service: Service) -> dict[str, Any]:
         "operator": identity.operator if identity.operator != UNSPECIFIED else None,
         "contact": identity.contact or None,
         "vocabulary": _vocabulary(service.vocabulary or Vocabulary(), (endpoint.method for endpoint in endpoints)),
-        "data_manifest": _data_manifest(service.data_manifest) if service.data_manifest else None,
+        "data_manifest": service.data_manifest.to_json() if service.data_manifest else None,
         "endpoints": [_endpoint(endpoint, service.schemas) for endpoint in endpoints],
         "schemas": dict(service.schemas) or None,
     }
@@ -56,27 +55,6 @@ def _vocabulary(vocabulary: Vocabulary, methods: Iterable[str]) -> dict[str, Any
             "namespace": vocabulary.namespace,
             "version": vocabulary.version,
             "negotiable": vocabulary.negotiable or None,
-        }
-    )
-
-
-def _data_manifest(manifest: DataManifest) -> dict[str, Any]:
-    return _said(
-        {
-            "available_data": [_data_class(entry) for entry in manifest.available_data],
-            "pre_auth_discovery": manifest.pre_auth_discovery,
-        }
-    )
-
-
-def _data_class(entry: DataClass) -> dict[str, Any]:
-    return _said(
-        {
-            "class": entry.name,
-            "description": entry.description or None,
-            "formats": list(entry.formats) or None,
-            "sensitivity": entry.sensitivity,
-            "requires_authorization": entry.requires_authorization,
         }
     )
 

@@ -115,7 +115,19 @@ def _configuration(service: Service) -> dict[str, Any]:
     configuration: dict[str, Any] = {"server": {key: value for key, value in server.items() if value is not None}}
     if service.policies.methods.custom:
         configuration["policies"] = {"methods": {"custom": list(service.policies.methods.custom)}}
-    return configuration
+    vocabulary = service.vocabulary
+    if vocabulary is not None:
+        block = {
+            "domain": vocabulary.domain,
+            "namespace": vocabulary.namespace,
+            "version": vocabulary.version,
+            # Without a manifest there is nothing to negotiate about, and a configuration that says so is refused.
+            "negotiable": (vocabulary.negotiable and service.data_manifest is not None) or None,
+        }
+        configuration["vocabulary"] = {key: value for key, value in block.items() if value is not None}
+    if service.data_manifest is not None:
+        configuration["data_manifest"] = service.data_manifest.to_json()
+    return {name: block for name, block in configuration.items() if block}
 
 
 def _schema(schema: Mapping[str, Any]) -> dict[str, Any]:
