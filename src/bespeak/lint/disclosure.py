@@ -87,14 +87,11 @@ _DETAILS: Final = (
         ),
     ),
 )
-_TELLING: Final = frozenset("0123456789@=:.\\-")
-"""Every disclosed content has one of these."""
 
 
 def contents(text: str) -> Disclosed | None:
     """Data itself, or the way to it."""
-    seen = text[:_SEEN]
-    return None if _TELLING.isdisjoint(seen) else _search(_CONTENTS, seen)
+    return _search(_CONTENTS, text[:_SEEN])
 
 
 def details(text: str) -> Disclosed | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from bespeak.lint.late_pattern import LatePattern
@@ -52,7 +53,7 @@ _EVERYWHERE: Final = (
     (
         "pushes itself before other tools",
         LatePattern(
-            rf"\b(?:always|only) (?:use|call|invoke|choose|prefer|select|pick) this {_TOOL}\b"
+            rf"\balways (?:use|call|invoke|choose|prefer|select|pick) this {_TOOL}\b"
             rf"|\b{_NOT} (?:use|call|invoke|select|choose) (?:any |the )?other {_TOOL}s?\b"
             rf"|\bthis {_TOOL} (?:must|should|has to) (?:always )?be (?:called|used|invoked|chosen|preferred)"
             r" (?:first|instead|before any|before all|over all|over any)\b"
@@ -64,7 +65,7 @@ _EVERYWHERE: Final = (
         LatePattern(
             rf"\b{_NOT} (?:ever )?(?:tell|inform|mention|reveal|disclose|show|admit) (?:(?:this|that|it|any|anything|of"
             rf"|about|to|these|them|steps?) ){{0,4}}?(?:the |any |your )?{_PERSON}\b"
-            r"|\bwithout (?:telling|informing|asking) the (?:user|human)\b|\bhide (?:this|it) from the (?:user|human)\b"
+            r"|\bwithout (?:telling|informing) the (?:user|human)\b|\bhide (?:this|it) from the (?:user|human)\b"
             r"|\bwithout the (?:user|human)(?:'s|’s)? (?:knowledge|knowing|consent)\b"
         ),
     ),
@@ -78,11 +79,11 @@ _EVERYWHERE: Final = (
     ),
 )
 _ROLES: Final = LatePattern(
-    r"<\|[a-z_]{1,32}\|>|\[/?inst\]|<</?sys>>|</?(?:system|assistant|instructions?|prompt|important)>"
-    r"|(?:^|[.!?\"'>)\]#*-] ?)(?:system|assistant|human|developer|user) ?:(?!\w)"
-    r"|###? ?(?:system|instructions?|assistant|human)\b"
+    r"<\|[a-z_]{1,32}\|>|\[/?inst\]|<</?sys>>|</?(?:system|assistant|instructions?|prompt)>"
+    r"|(?:^|[.!?\"'>)\]#*-] ?)(?:system|assistant|human|developer) ?:(?!\w)"
+    r"|### ?(?:instructions?|response|assistant|human) ?:"
 )
-_SYSTEM: Final = LatePattern(r"\bsystem ?:(?!//)")
+_STRICT: Final = LatePattern(r"\bsystem ?:(?!//)|</?important>")
 _ADDRESSED: Final = LatePattern(
     r"\byou (?:are|must|should|need to|have to|will|shall|may not|cannot)\b|\byou['’](?:re|ll)\b|\bact as\b"
     rf"|\b(?:call|use|invoke|run) this (?:{_TOOL} )?(?:first|before|instead|always)\b"
@@ -113,16 +114,22 @@ _LINK: Final = LatePattern(
     re.IGNORECASE,
 )
 _BLOB: Final = LatePattern(
-    r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{40,}={0,2}|(?:\\u[0-9a-fA-F]{4}){4}|(?:\\x[0-9a-fA-F]{2}){6}"
+    r"(?<![\w+/=.-])[A-Za-z0-9+/]{40,}={0,2}|(?:\\u[0-9a-fA-F]{4}){4}|(?:\\x[0-9a-fA-F]{2}){6}"
     r"|(?:%[0-9A-Fa-f]{2}){8}|(?:&#x?[0-9A-Fa-f]{1,6};){4}"
 )
-_GAP: Final = LatePattern(r"\s{40}")
+_GAP: Final = LatePattern(r"(?<![\s|])\s{40,}+(?!\|)")
+"""Not the blanks of a table."""
 
 
 def may_inject(text: str) -> bool:
     """Whether a text can hold words to a model at all. Cheap, for it is asked of all."""
+    if not text.isascii():
+        return True
     lower = text.lower()
-    return not text.isascii() or any(needle in lower for needle in _NEEDLES)
+    for needle in _NEEDLES:  # noqa: SIM110 - a generator costs as much as the search
+        if needle in lower:
+            return True
+    return False
 
 
 def injection(text: str) -> Injected | None:
@@ -136,11 +143,11 @@ def injection(text: str) -> Injected | None:
 
 
 def role_marker(text: str, *, strict: bool) -> str | None:
-    """A sign that starts the turn of another speaker; strictly, `system:` anywhere is one."""
+    """A sign that starts the turn of another speaker; strictly, `system:` is one wherever it stands."""
     plain = _normal(text)
     if ":" not in plain and "<" not in plain and "[" not in plain and "#" not in plain:
         return None
-    found = _ROLES.search(plain) or (_SYSTEM.search(plain) if strict else None)
+    found = _ROLES.search(plain) or (_STRICT.search(plain) if strict else None)
     return found[0].strip() if found else None
 
 
@@ -185,7 +192,12 @@ def gap(text: str) -> bool:
 
 
 def _is_mixed(run: str) -> bool:
-    return any(map(str.isdigit, run)) and any(map(str.isupper, run)) and any(map(str.islower, run))
+    """Whether capitals, small letters and digits change places more often than in words written together."""
+    kinds = [char.isdigit() + 2 * char.isupper() for char in run]
+    if set(kinds) != {0, 1, 2}:
+        return False
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return changes > len(run) * 0.3
 
 
 def _normal(text: str) -> str:

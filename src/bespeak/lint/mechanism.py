@@ -46,7 +46,7 @@ _SERVICE: Final = (
 _INSIDE: Final = LatePattern(
     rf"""
     \b(?:inserts?|upserts?|writes?|persists?|saves?|stores?|appends?|creates?|adds?|updates?|deletes?|removes?)\ {_FEW}
-      (?:records?|rows?|entry|entries|tuples?|documents?|columns?)\ (?:in|into|to|from|of|on)\ {_FEW}
+      (?:records?|rows?|tuples?)\ (?:in|into|to|from|of|on)\ {_FEW}
       (?:tables?|{_STORE})\b
   | \b(?:inserts?|upserts?)\ {_FEW}(?:into|in|to)\ {_FEW}(?:tables?|collections?|index(?:es)?|{_STORE})\b
   | \b(?:inserts?|upserts?|writes?|persists?|saves?|stores?|updates?|deletes?|removes?|reads?|selects?|fetch(?:es)?
@@ -54,11 +54,12 @@ _INSIDE: Final = LatePattern(
   | \b(?:inserts?|upserts?|writes?|deletes?|updates?|selects?)\ (?:an?\ |the\ |one\ |some\ |new\ |all\ )*
       (?:database\ |db\ |table\ |sql\ )?(?:rows?|tuples?|db\ records?|database\ records?)\b
   | \b(?:creates?|adds?|removes?)\ (?:an?\ |the\ |one\ |new\ )*(?:database|db)\ (?:records?|rows?|entry|entries)\b
-  | \b(?:queries|query|scans?|hits?|polls?|flushes|truncates?)\ {_ONE}(?:tables?|{_STORE})\b
+  | \b(?:queries|query|scans?|hits?|polls?|flushes|truncates?)\ (?:the|our|its)\ (?:[\w-]++\ ){{0,2}}?
+      (?:tables?|{_STORE})\b
   | \b(?:executes?|runs?|performs?|issues?|fires?)\ {_ONE}
       (?:sql|stored\ procedures?|(?:insert|select|update|delete)\ statements?|crud(?:\ operations?)?
         |(?:database|db)\ (?:query|queries|transactions?|operations?))\b
-  | \b(?:calls?|invokes?|hits?|triggers?|pings?|proxies\ to|forwards?\ {_FEW}to|delegates?\ {_FEW}to|talks\ to)\ {_FEW}
+  | \b(?:calls?|invokes?|hits?|triggers?|proxies\ to|forwards?\ {_FEW}to|delegates?\ {_FEW}to|talks\ to)\ {_FEW}
       {_SERVICE}\b
   | \b(?:publish(?:es)?|push(?:es)?|enqueues?|emits?|sends?|puts?|produces?|posts?|drops?|writes?|adds?)\ {_FEW}
       (?:to|onto|on|into|in)\ {_ONE}(?:kafka|rabbitmq|s[nq]s|nats|pub/?sub

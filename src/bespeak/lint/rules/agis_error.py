@@ -131,7 +131,7 @@ def _check_list(declared: Declared, errors: list[Any]) -> Iterator[Diagnostic]:
         elif name is None or name == "":
             yield _unnamed(declared, at, error)
     if not described:
-        message = f"none of the {len(errors)} errors has a description"
+        message = "no error has a description"
         advice = "Write entries with name and description where a name does not say it all."
         yield UNDESCRIBED.at(declared.endpoint, "/errors", message, advice)
 

@@ -96,7 +96,8 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     plain: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = []
     for at, schema, whole in _schemas(subject, shared):
         findings = []
-        if b"$ref" in msgspec.json.encode(schema) or b"$dynamicRef" in msgspec.json.encode(schema):
+        text = msgspec.json.encode(schema)
+        if b"$ref" in text or b"$dynamicRef" in text:
             findings = list(_check_references(at, schema, shared, used))
             broken = broken or bool(findings)
             yield from findings

@@ -131,7 +131,7 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     if isinstance(properties, dict) and properties:
         yield from _check_names(declared, properties)
         if "required" not in schema and _COMPOSING.isdisjoint(schema):
-            message = f"the input does not say which of its {len(properties)} parameters are required"
+            message = "the input does not say which parameters are required"
             advice = "Add required: [...], or required: [] if none is."
             yield NO_REQUIRED.at(declared.endpoint, "/input_schema", message, advice)
     yield from _check_required(declared, schema, "/input_schema")

@@ -137,9 +137,11 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
                 yield TOO_LONG.at(endpoint, at, message, "Keep one sentence; the rest belongs in description.")
             for rule, message, advice, fix in _found(text, at, strict=True):
                 yield rule.at(endpoint, at, f"the {name} {message}", advice, fix)
-    for at, text in _texts(declared):
-        for rule, message, advice, fix in _found(text, at, strict=False):
-            yield rule.at(endpoint, at, f"the text {message}", advice, fix)
+    texts = list(_texts(declared))
+    if _may_be_found(" ".join([text for _, text in texts])):
+        for at, text in texts:
+            for rule, message, advice, fix in _found(text, at, strict=False):
+                yield rule.at(endpoint, at, f"the text {message}", advice, fix)
     yield from _check_guidance(declared)
 
 
@@ -150,6 +152,11 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
     for at, text in _document_texts(subject.data):
         for rule, message, advice, fix in _found(text, at, strict=False):
             yield rule.inside(at, f"the text {message}", advice, fix)
+
+
+def _may_be_found(text: str) -> bool:
+    """Whether any of several texts, joined, needs a look of its own. Most endpoints need none."""
+    return may_inject(text) or not text.isprintable() or link(text) is not None or blob(text) is not None or gap(text)
 
 
 _Found = tuple[Rule, str, str, Fix | None]

@@ -125,8 +125,8 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
         yield _no_verbs(subject, block)
     elif isinstance(verbs, list):
         yield from _check_verbs(subject, verbs)
-    domain = block.get("domain")
-    if domain is None or (isinstance(domain, str) and not domain.strip()):
+    domain = block.get("domain", "")
+    if isinstance(domain, str) and not domain.strip():
         message = "the vocabulary names no domain"
         yield NO_DOMAIN.inside("/vocabulary", message, "Add domain, in plain words: hospitality, logistics.")
     namespace = block.get("namespace")
