@@ -204,7 +204,9 @@ def test_a_text_made_to_hurt_is_refused_quickly(text: str, reason: str) -> None:
 
 def test_the_deepest_document_that_is_allowed_is_read() -> None:
     assert json.dumps(tree("[" * MAX_DEPTH + "]" * MAX_DEPTH).data) == "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    assert tree("[" * MAX_DEPTH + "a" + "]" * MAX_DEPTH).data
     fault("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))
+    fault("!!seq [" * (MAX_DEPTH + 2) + "]" * (MAX_DEPTH + 2))
 
 
 def test_anchors_are_followed_and_known() -> None:

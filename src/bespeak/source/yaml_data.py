@@ -68,7 +68,7 @@ class _Builder:
             if self._expanded > MAX_EXPANDED:
                 message = f"aliases make more than {MAX_EXPANDED:,} values of this document"
                 raise self._at_alias(near, message, "Write fewer aliases of aliases.")
-        if len(self._active) > MAX_DEPTH:
+        if len(self._active) > MAX_DEPTH + 1:
             message = f"aliases nest this document more than {MAX_DEPTH} levels deep"
             raise self._at_alias(near, message, "Write fewer aliases of aliases.")
         self._active.add(me)

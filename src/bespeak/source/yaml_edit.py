@@ -13,7 +13,7 @@ from bespeak.source.flow_edit import add_last, gap_end, line_end, line_start, ta
 from bespeak.source.pointer import parent
 from bespeak.source.text_edit import TextEdit, deletion, insertion
 from bespeak.source.tree import Span
-from bespeak.source.yaml_text import key_text, value_text
+from bespeak.source.yaml_text import LONGEST_KEY, key_text, value_text
 from bespeak.source.yaml_tree import YamlTree, node_span
 
 _PROPERTIES: Final = ("&", "!")
@@ -64,9 +64,8 @@ def _replaced(tree: YamlTree, change: Change, key: yaml.Node | None, node: yaml.
             return None  # there may be comments between the old values
         return _in_place_of(tree, change.at, span, written)
     if span.start == span.end:
-        if key is not None and ":" not in text[key.end_mark.index : span.start]:
-            one_line = key.start_mark.line == key.end_mark.line
-            return (insertion(key.end_mark.index, f": {written}"),) if flow and one_line else None
+        if key is not None and not text.startswith(":", gap_end(text, key.end_mark.index)):
+            return (insertion(key.end_mark.index, f": {written}"),) if flow and _takes_colon(key) else None
         return (insertion(span.start, f" {written}"),) if change.at else None
     blank = " " if text[span.start - 1 : span.start] == ":" else ""
     return (TextEdit(span, blank + written),)
@@ -150,6 +149,11 @@ def _added(tree: YamlTree, change: Change, node: yaml.Node, *, flow: bool) -> Ed
     column = node.start_mark.index - line_start(text, node.start_mark.index)
     dash = "- " if change.op == "append" else ""
     return (insertion(line_end(text, span.end), f"\n{' ' * column}{dash}{written}"),)
+
+
+def _takes_colon(key: yaml.Node) -> bool:
+    start, end = key.start_mark, key.end_mark
+    return bool(start.line == end.line and end.index - start.index <= LONGEST_KEY)
 
 
 def _style(node: yaml.Node) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, Final
 
 import yaml
@@ -12,59 +13,54 @@ from bespeak.source.tree import MAX_DEPTH, MAX_NODES
 STRING: Final = "tag:yaml.org,2002:str"
 
 
-class _Bounded:
-    """What the composer calls for each node. A node without a tag keeps an empty one: `yaml_data` decides its type."""
-
-    depth: int
-    count: int
-
-    def start_counting(self) -> None:
-        self.depth = self.count = 0
-
-    def descend_resolver(self, above: Any, index: Any) -> None:
-        self.count += 1
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            message = f"lists and mappings are nested more than {MAX_DEPTH} levels deep"
-            raise _too_much(above, message, "Give the inner part a name of its own under `schemas`.")
-        if self.count > MAX_NODES:
-            message = f"the document has more than {MAX_NODES:,} keys and values"
-            raise _too_much(above, message, "Split it into several documents.")
-
-    def ascend_resolver(self) -> None:
-        self.depth -= 1
-
-    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
-        if kind is yaml.ScalarNode and not implicit[0]:
-            return STRING
-        return ""
-
-
 if yaml.__with_libyaml__:
-    from yaml._yaml import CParser
-
-    class _Loader(_Bounded, CParser):
-        def __init__(self, text: str) -> None:
-            CParser.__init__(self, text)
-            self.start_counting()
+    from yaml._yaml import CParser as _Loader
 else:
     from yaml.composer import Composer
     from yaml.parser import Parser
     from yaml.reader import Reader
     from yaml.scanner import Scanner
 
-    class _Loader(_Bounded, Reader, Scanner, Parser, Composer):  # type: ignore[no-redef]
+    class _Loader(Reader, Scanner, Parser, Composer):  # type: ignore[no-redef]
         def __init__(self, text: str) -> None:
             Reader.__init__(self, text)
             Scanner.__init__(self)
             Parser.__init__(self)
             Composer.__init__(self)
-            self.start_counting()
+
+
+class _BoundedLoader(_Loader):
+    """A composer that counts. It asks these methods at each node, so they are as cheap as Python allows."""
+
+    def __init__(self, text: str) -> None:
+        _Loader.__init__(self, text)
+        inside: list[Any] = []
+        enter = inside.append
+        number = count(1).__next__
+
+        def descend(above: Any, _: Any) -> None:
+            enter(above)
+            if len(inside) > MAX_DEPTH + 1:
+                raise _too_deep(above)
+            if number() > MAX_NODES:
+                raise _too_much(above)
+
+        def resolve(kind: Any, _: Any, implicit: Any) -> str:
+            """A node without a tag keeps an empty one: `yaml_data` decides its type."""
+            if kind is yaml.ScalarNode:
+                return "" if implicit[0] else STRING
+            if len(inside) > MAX_DEPTH:
+                raise _too_deep(inside[-1])
+            return ""
+
+        self.descend_resolver = descend
+        self.ascend_resolver = inside.pop
+        self.resolve = resolve
 
 
 def compose(text: str) -> yaml.Node | None:
     """The root node of the only document in a text; None if there is nothing but comments."""
-    loader = _Loader(text)
+    loader = _BoundedLoader(text)
     try:
         root: yaml.Node | None = loader.get_single_node()
         return root
@@ -72,6 +68,13 @@ def compose(text: str) -> yaml.Node | None:
         loader.dispose()
 
 
-def _too_much(above: Any, message: str, advice: str) -> Refused:
+def _too_deep(above: Any) -> Refused:
     start = above.start_mark.index
-    return Refused(start, start + 1, message, advice)
+    message = f"lists and mappings are nested more than {MAX_DEPTH} levels deep"
+    return Refused(start, start + 1, message, "Give the inner part a name of its own under `schemas`.")
+
+
+def _too_much(above: Any) -> Refused:
+    start = above.start_mark.index
+    message = f"the document has more than {MAX_NODES:,} keys and values"
+    return Refused(start, start + 1, message, "Split it into several documents.")

@@ -12,7 +12,7 @@ _WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", 
 """What is, in some YAML or other, no text."""
 
 _HIDDEN: Final = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
-_LONGEST_KEY: Final = 1000
+LONGEST_KEY: Final = 1000
 """YAML wants the colon within 1024 characters of a key."""
 
 
@@ -38,10 +38,10 @@ def value_text(value: Any, *, style: str = "", flow: bool = False) -> str | None
 
 def key_text(key: str, *, style: str = "", flow: bool = False) -> str | None:
     """A key; None if it is longer than YAML's keys."""
-    if len(key) > _LONGEST_KEY:
+    if len(key) > LONGEST_KEY:
         return None
     written = value_text(key, style=style, flow=flow)
-    return written if written is not None and len(written) <= _LONGEST_KEY else None
+    return written if written is not None and len(written) <= LONGEST_KEY else None
 
 
 def _write(value: Any, style: str, *, flow: bool) -> str:
