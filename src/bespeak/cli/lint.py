@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from bespeak.lint.project import Outcome, Project
 
 _STDIN: Final = "-"
+_WITH_EDITS: Final = frozenset({"json", "jsonl", "sarif"})
+"""The formats that carry repairs as text."""
 
 
 def _selectors(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -111,7 +113,15 @@ def _run(
     from bespeak.lint.project import Options, Project  # noqa: PLC0415
 
     configs = Configs(Path.cwd(), file=config, isolated=no_config)
-    options = Options(select=select, extend_select=extend_select, ignore=ignore, level=level, fail_on=fail_on)
+    format_name = format_name or default_format()
+    options = Options(
+        select=select,
+        extend_select=extend_select,
+        ignore=ignore,
+        level=level,
+        fail_on=fail_on,
+        with_edits=not _WITH_EDITS.isdisjoint({format_name, *(name for name, _ in outputs)}),
+    )
     project = Project(Path.cwd(), configs, options, measured=stats)
     _add(project, paths, stdin_filename)
     project.check_together()
@@ -126,7 +136,7 @@ def _run(
     if statistics:
         _print_statistics(report, outcome, quiet=quiet)
     else:
-        print_report(report, format_name or default_format(), quiet=quiet)
+        print_report(report, format_name, quiet=quiet)
     if project.times is not None:
         for row in project.times.rows():
             click.echo(row, err=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.diagnostics.report import Finding
+from bespeak.diagnostics.report import Finding, Replacement
 from bespeak.lint.context import Context
 from bespeak.lint.fingerprint import fingerprint
 from bespeak.lint.judge import Judge
@@ -14,6 +14,8 @@ from bespeak.lint.registry import find_rule
 from bespeak.lint.run import check_text
 from bespeak.lint.subject import Subject
 from bespeak.lint.suppress import suppress
+from bespeak.source.edit import edits
+from bespeak.source.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +30,20 @@ class Examined:
 
 
 def examine(
-    text: str, shown: str, context: Context, judge: Judge, *, path: str = "", extra: Iterable[Diagnostic] = ()
+    text: str,
+    shown: str,
+    context: Context,
+    judge: Judge,
+    *,
+    path: str = "",
+    extra: Iterable[Diagnostic] = (),
+    with_edits: bool = False,
 ) -> Examined:
     """The findings of a text, sorted by place.
 
     `shown` is the name of the file in findings, `path` the one that patterns and fingerprints know it by. `extra` is
-    what is wrong with the document beside others; its findings are placed by their pointers.
+    what is wrong with the document beside others; its findings are placed by their pointers. `with_edits` asks for
+    repairs as text, which take their time.
     """
     path = path or shown
     checked = check_text(text, shown, context)
@@ -57,8 +67,27 @@ def examine(
     ]
     ignored += len(found) - len(shown_here)
     data = subject.tree.data if subject is not None else None
-    findings = [Finding(finding, fingerprint(finding, path, data)) for finding in shown_here]
+    tree_for_edits = subject.tree if subject is not None and with_edits else None
+    findings = [
+        Finding(finding, fingerprint(finding, path, data), replacements(finding, tree_for_edits))
+        for finding in shown_here
+    ]
     return Examined(tuple(sorted(findings, key=order)), ignored, subject)
+
+
+def replacements(finding: Diagnostic, tree: Tree | None) -> tuple[Replacement, ...]:
+    """The repair of a finding as text; nothing if there is none, or if it cannot be made in place."""
+    if finding.fix is None or tree is None:
+        return ()
+    made: list[Replacement] = []
+    for change in finding.fix.changes:
+        found = edits(tree, change)
+        if found is None:
+            return ()
+        for edit in found:
+            place = tree.location(edit.span)
+            made.append(Replacement(place.line, place.column, place.end_line, place.end_column, edit.text))
+    return tuple(made)
 
 
 def order(finding: Finding) -> tuple[str, int, int, str, str]:

@@ -39,6 +39,8 @@ class Options:
     ignore: tuple[str, ...] = ()
     level: int | None = None
     fail_on: Severity | None = None
+    with_edits: bool = False
+    """Whether repairs are wanted as text."""
 
     def applied(self, config: Config) -> Config:
         """The settings with these options."""
@@ -206,7 +208,15 @@ class Project:
 
     def _look(self, path: Path, shown: str, judge: Judge, text: str, extra: Sequence[Diagnostic] = ()) -> None:
         context = self._surroundings.context(path, judge.config)
-        examined = examine(text, shown, context, judge, path=relative_to(path, judge.config.base), extra=extra)
+        examined = examine(
+            text,
+            shown,
+            context,
+            judge,
+            path=relative_to(path, judge.config.base),
+            extra=extra,
+            with_edits=self._options.with_edits,
+        )
         subject = examined.subject
         if self.times is not None and subject is not None and not extra:
             self.times.measure(subject, context)

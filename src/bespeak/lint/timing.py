@@ -24,7 +24,7 @@ class Times:
         """Read and check a document once more, step by step."""
         self._documents += 1
         text = subject.tree.text
-        self._clock("reading", read_subject, text, subject.tree.file, subject.kind)
+        self._clock("reading, pass 1", read_subject, text, subject.tree.file, subject.kind)
         for step in PASSES:
             for check in step.document:
                 self._clock(_name(step.number, check), _all, check, subject, context)
