@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.documents.agis_documents import booking
 from tests.process import HOTEL, serving
 
 from bespeak.cli.export import export
 from bespeak.cli.main import RefusedError
 from bespeak.documents.agis_format import parse_agis
 from bespeak.documents.agis_structure import check_structure
+from bespeak.documents.agis_text import write_yaml
 from bespeak.errors import ConfigError
 from bespeak.source.tree import Tree
 
@@ -71,3 +73,11 @@ def test_a_service_that_offers_nothing_has_no_document(tmp_path: Path) -> None:
     )
     with pytest.raises(RefusedError, match="no endpoints"):
         run(tmp_path)
+
+
+def test_a_document_nothing_is_bound_to_is_exported_too(tmp_path: Path) -> None:
+    path = tmp_path / "menu.agis"
+    path.write_text(write_yaml(booking()))
+    data = document(run(path, "--to", "json").stdout)
+    assert data["service"] == "Acme Rooms"
+    assert data["endpoints"][0]["semantic"]["impact_tier"] == "irreversible"  # what was read is said

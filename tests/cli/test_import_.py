@@ -95,23 +95,6 @@ def test_nothing_is_replaced_unless_asked(tmp_path: Path) -> None:
     assert "book_room" in (out / "handlers.py").read_text()
 
 
-def test_a_document_that_is_not_whole_is_refused_with_its_findings(tmp_path: Path) -> None:
-    data = booking()
-    del data["endpoints"][0]["method"]
-    result = CliRunner().invoke(import_, ["agis", str(saved(tmp_path, data)), "-o", str(tmp_path / "out")])
-    assert isinstance(result.exception, RefusedError)
-    assert "D120" in result.stderr
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("text", ["agis: [", "- a", ""])
-def test_what_is_no_document_is_refused(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "menu.agis"
-    path.write_text(text)
-    with pytest.raises(RefusedError):
-        run(path, "-o", tmp_path / "out")
-
-
 def test_a_schema_that_toml_cannot_say_is_refused_with_its_place(tmp_path: Path) -> None:
     data = booking()
     data["endpoints"][0]["output"] = {"properties": {"a": {"enum": ["x", None]}}}

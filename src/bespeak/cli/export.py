@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from bespeak.cli.agis_file import open_agis
 from bespeak.cli.console import print_findings
 from bespeak.cli.main import RefusedError
 from bespeak.cli.service import connection_options, open_service
@@ -34,8 +35,8 @@ def export() -> None:
 def agis(service: str, output: Path | None, force: bool, to: str, **options: Any) -> None:
     """Write SERVICE as an AGIS document.
 
-    SERVICE is agtp://HOST[:4480], or a folder, a file or module:app. A manifest has no descriptions of errors, so that
-    the document of a live service has none.
+    SERVICE is agtp://HOST[:4480], a folder, a file or module:app, or another AGIS document, bound or not.
+    A manifest has no descriptions of errors, so that the document of a live service has none.
 
     \b
     bespeak export agis examples/hotel -o hotel.agis
@@ -59,6 +60,8 @@ def agis(service: str, output: Path | None, force: bool, to: str, **options: Any
 
 
 def _local(target: str) -> Service:
+    if target.endswith(".agis"):
+        return open_agis(Path(target))
     loaded = load_target(target)
     print_findings(loaded.findings)
     return loaded.service

@@ -6,18 +6,12 @@ from pathlib import Path
 
 import click
 
-from bespeak.cli.console import print_findings
+from bespeak.cli.agis_file import open_agis
 from bespeak.cli.main import RefusedError
 from bespeak.contract.service import Service
-from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
-from bespeak.documents.agis_document import read_agis
-from bespeak.documents.agis_format import parse_agis
-from bespeak.documents.agis_service import agis_service
-from bespeak.documents.text_file import read_text
 from bespeak.documents.toml_text import find_null
 from bespeak.errors import ConfigError
 from bespeak.projections.deployment_files import HANDLERS, deployment_files
-from bespeak.source.tree import MAX_BYTES
 
 
 @click.group("import")
@@ -38,7 +32,7 @@ def agis(file: Path, output: Path, force: bool) -> int:
     bespeak import agis menu.agis -o menu
     bespeak serve menu
     """
-    service = _read(file)
+    service = open_agis(file)
     for endpoint in service.endpoints:
         for name, schema in (("input", endpoint.input_schema), ("output", endpoint.output_schema)):
             null = find_null(dict(schema))
@@ -52,19 +46,6 @@ def agis(file: Path, output: Path, force: bool) -> int:
     if left:
         click.echo(f"bespeak.toml has no place for {', '.join(left)}: keep {file} beside it.", err=True)
     return 0
-
-
-def _read(file: Path) -> Service:
-    text = read_text(file, MAX_BYTES)
-    tree = text if isinstance(text, Diagnostic) else parse_agis(text, str(file))
-    if isinstance(tree, Diagnostic):
-        print_findings([tree])
-        raise RefusedError(f"{file} cannot be read")
-    document, findings = read_agis(tree)
-    print_findings(findings)
-    if document is None or has_errors(findings):
-        raise RefusedError(f"{file} is no AGIS document that can be imported")
-    return agis_service(document)
 
 
 def _write(folder: Path, files: dict[str, str], *, force: bool) -> None:

@@ -127,8 +127,9 @@ def _closed(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str
         own = {key: value for key, value in schema.items() if key != "$ref"}
         schema = {**shared[name], **own}
     schema = bundle(schema, shared)
-    closing = "unevaluatedProperties" if _COMPOSING & schema.keys() else "additionalProperties"
-    return {"$schema": DIALECT, "type": "object", closing: False, **schema}
+    closed = {"$schema": DIALECT, "type": "object", **schema}
+    closed.setdefault("unevaluatedProperties" if _COMPOSING & schema.keys() else "additionalProperties", False)
+    return closed
 
 
 def _read_errors(value: object) -> tuple[DeclaredError, ...]:

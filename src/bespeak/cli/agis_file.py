@@ -1,0 +1,29 @@
+"""An AGIS document that a command was given: the service it describes, or a refusal with its findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bespeak.cli.console import print_findings
+from bespeak.cli.main import RefusedError
+from bespeak.contract.service import Service
+from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.documents.agis_document import read_agis
+from bespeak.documents.agis_format import parse_agis
+from bespeak.documents.agis_service import agis_service
+from bespeak.documents.text_file import read_text
+from bespeak.source.tree import MAX_BYTES
+
+
+def open_agis(file: Path) -> Service:
+    """The service of a document; nothing answers for its endpoints. Raises RefusedError if its structure is broken."""
+    text = read_text(file, MAX_BYTES)
+    tree = text if isinstance(text, Diagnostic) else parse_agis(text, str(file))
+    if isinstance(tree, Diagnostic):
+        print_findings([tree])
+        raise RefusedError(f"{file} cannot be read")
+    document, findings = read_agis(tree)
+    print_findings(findings)
+    if document is None or has_errors(findings):
+        raise RefusedError(f"{file} is no AGIS document that can be used")
+    return agis_service(document)
