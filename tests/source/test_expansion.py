@@ -89,6 +89,14 @@ def test_an_error_and_a_missing_field_have_places_too() -> None:
     assert str(parsed.locate("/endpoints/0/input/properties/none")) == "x.agis:4:5"
 
 
+def test_expanding_a_tree_twice_loses_no_place() -> None:
+    parsed = tree()
+    expand_tree(parsed)
+    before = parsed.locate("/endpoints/0/input/properties/late")
+    expand_tree(parsed)
+    assert parsed.locate("/endpoints/0/input/properties/late") == before
+
+
 def test_only_what_was_short_is_made() -> None:
     parsed = tree()
     assert not parsed.is_made("/endpoints/0/input/required")

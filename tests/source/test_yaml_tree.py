@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -217,6 +219,29 @@ def test_anchors_are_followed_and_known() -> None:
     span = parsed.value_span("/d")
     assert span is not None
     assert parsed.text[span.start : span.end] == "[*x, 2]"
+
+
+def test_an_index_that_is_no_index_has_no_place() -> None:
+    assert tree("a: [1]").value_span(f"/a/{'9' * 5000}") is None
+    assert tree("a: [1]").value_span("/a/-1") is None
+
+
+WITHOUT_LIBYAML = """
+import yaml
+yaml.__with_libyaml__ = False
+from bespeak.source.yaml_tree import parse_yaml
+print(parse_yaml("a: 1\\nb: [x, 'y']\\n", "f").data)
+print(parse_yaml("b: @x", "f").message)
+print(parse_yaml("[" * 100_000, "f").message)
+"""
+
+
+def test_without_libyaml_the_reader_in_python_reads_the_same() -> None:
+    run = subprocess.run([sys.executable, "-c", WITHOUT_LIBYAML], capture_output=True, text=True, check=True)
+    data, start, deep = run.stdout.splitlines()
+    assert data == "{'a': 1, 'b': ['x', 'y']}"
+    assert start == "a value cannot start with '@'"
+    assert "nested more than" in deep
 
 
 def test_the_garbage_collector_is_left_as_it_was() -> None:

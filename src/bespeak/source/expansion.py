@@ -25,7 +25,7 @@ def expand_tree(tree: Tree) -> None:
     """Expand the data of a tree; a field of a schema made here stands where its short form stands."""
     origins: dict[str, str] = {}
     tree.data = _document(tree.data, origins)
-    tree.origins = origins
+    tree.origins.update(origins)  # a tree that has been expanded has nothing short any more
 
 
 def _document(data: Any, origins: dict[str, str]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from bespeak.source.tree import Span, Tree
@@ -24,9 +25,14 @@ class Place:
         """The place of an entry or item, by a part of a pointer that is still escaped."""
         if self.entries is not None:
             return self.entries.get(part.replace("~1", "/").replace("~0", "~"))
-        if self.items is not None and part.isdecimal() and len(part) < 10 and int(part) < len(self.items):
+        if self.items is not None and is_index(part, self.items):
             return self.items[int(part)]
         return None
+
+
+def is_index(part: str, items: Sequence[Any]) -> bool:
+    """Whether a part of a pointer counts an item of a list; int() would refuse thousands of digits."""
+    return len(part) < 10 and part.isdecimal() and int(part) < len(items)
 
 
 class PlacedTree(Tree):

@@ -19,8 +19,9 @@ from bespeak.source.yaml_tree import YamlTree, node_span
 _PROPERTIES: Final = ("&", "!")
 """What anchors and tags start with: a node that has one is more than its value."""
 
-_AMBIGUOUS: Final = re.compile("[\r\x85\u2028\u2029]|^ *+\t", re.MULTILINE)
-"""What ends a line for YAML and not for anybody else, and tabs before anything else: columns are not what they seem."""
+_AMBIGUOUS: Final = re.compile("[\r\x85\u2028\u2029]|^ *+\t|[|>][1-9]?\\+", re.MULTILINE)
+"""What ends a line for YAML and not for anybody else, tabs before anything else, and block texts that keep the blank
+lines after them: lines and columns are not what they seem."""
 
 Edits = tuple[TextEdit, ...] | None
 
@@ -144,8 +145,6 @@ def _added(tree: YamlTree, change: Change, node: yaml.Node, *, flow: bool) -> Ed
     span = node_span(text, node)
     if flow:
         return add_last(text, span, _entry_spans(text, node), written) if text[span.start] in "[{" else None
-    if _keeps_blank_lines(text, node):
-        return None
     column = node.start_mark.index - line_start(text, node.start_mark.index)
     dash = "- " if change.op == "append" else ""
     return (insertion(line_end(text, span.end), f"\n{' ' * column}{dash}{written}"),)
@@ -158,16 +157,6 @@ def _takes_colon(key: yaml.Node) -> bool:
 
 def _style(node: yaml.Node) -> str:
     return node.style or "" if isinstance(node, yaml.ScalarNode) else ""
-
-
-def _keeps_blank_lines(text: str, node: yaml.Node) -> bool:
-    """Whether the last value is a block text with `+`: blank lines after it belong to it."""
-    last = node
-    while isinstance(last, yaml.CollectionNode) and last.value:
-        following = last.value[-1]
-        last = following[1] if isinstance(following, tuple) else following
-    start = last.start_mark.index
-    return getattr(last, "style", "") in {"|", ">"} and "+" in text[start : line_end(text, start)]
 
 
 def _entry_spans(text: str, node: yaml.CollectionNode) -> list[Span]:

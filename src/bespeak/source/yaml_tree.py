@@ -48,7 +48,12 @@ class YamlTree(Tree):
                 if found is None:
                     return None
                 key, node = found
-            elif isinstance(node, yaml.SequenceNode) and part.isdecimal() and int(part) < len(node.value):
+            elif (
+                isinstance(node, yaml.SequenceNode)
+                and len(part) < 10
+                and part.isdecimal()
+                and int(part) < len(node.value)
+            ):
                 key, node = None, node.value[int(part)]
             else:
                 return None
