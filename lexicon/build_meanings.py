@@ -34,7 +34,7 @@ CLASSES: Final = ("READ", "ANALYZE", "CREATE", "UPDATE", "DELETE", "SEND", "CONT
 LETTERS: Final = dict(zip(CLASSES, "RACUDSX", strict=True))
 """One letter for each class; the digit behind it is its weight in ninths."""
 TOP_SENSES: Final = 4
-NOUN_SENSES: Final = 3
+NOUN_SENSES: Final = 7
 NEIGHBOURS: Final = 12
 LEAST_WEIGHT: Final = 0.25
 PERSONS: Final = "18"
@@ -117,7 +117,7 @@ def pointers(fields: list[str]) -> Iterator[tuple[str, str, str, int, int]]:
     start = 4 + 2 * int(fields[3], 16)
     for n in range(int(fields[start])):
         symbol, target, part, ends = fields[start + 1 + 4 * n : start + 5 + 4 * n]
-        yield symbol, target, part, int(ends[:2], 16), int(ends[2:], 16)
+        yield symbol, target, part, *bytes.fromhex(ends)
 
 
 def antonyms(wordnet: WordNet, verbs: set[str]) -> dict[str, set[str]]:
@@ -211,7 +211,7 @@ def build(folder: Path) -> str:
         contradictions[one] |= others
     own_senses = senses(wordnet, verbs)
     nouns = nominalisations(wordnet, set(verbs))
-    head = [FORMAT, *("%s %s %s" % source for source in (sources.WORDNET, MINILM))]
+    head = [FORMAT, *(" ".join(source) for source in (sources.WORDNET, MINILM))]
     head += [f"{name} {sources.digest((sources.HERE / name).read_bytes())}" for name in HAND_LISTS]
     return "\n\n".join(
         [

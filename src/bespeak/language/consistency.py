@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import Final, Literal
 
 from bespeak.language.head_verb import HeadVerb, head_verbs
 from bespeak.language.meanings import meanings
-from bespeak.language.operation_class import PHRASES, Classes, OperationClass, operation_classes
+from bespeak.language.operation_class import CHANGING, PHRASES, Classes, OperationClass, operation_classes
 from bespeak.language.verb_form import lemmas
 from bespeak.language.verb_match import fit
 
@@ -19,6 +19,8 @@ VIOLATION_BELOW: Final = 0.3
 WARNING_BELOW: Final = 0.5
 _NAMED: Final = 0.9
 """What a noun counts that names the method or a synonym of it: TRANSFER / "Makes a transfer"."""
+_DOUBT: Final = 0.35
+"""How much a word counts against the method that may be no verb: never enough for a violation."""
 _LONGEST_METHOD: Final = 64
 _LONGEST_INTENT: Final = 1000
 
@@ -59,10 +61,17 @@ def _judge(method: str, intent: str) -> Judgement:
     if not rated:
         return _unverifiable(f'"{intent[heads[0].start : heads[0].end]}" does not say what happens', ours, heads[0])
     score, head = _deciding(verb, ours, rated)
+    if head.kind == "coordinated" and rated[0][1].kind == "coordinated":
+        score = _doubted(score)  # the head verb says nothing, so too little is known for a violation
     theirs = operation_classes(head.verb)
-    verdict: Verdict = (
-        "violation" if score < VIOLATION_BELOW else "warning" if score < WARNING_BELOW else "consistent"
-    )
+    written = intent[head.start : head.end]
+    verdict: Verdict = "violation" if score < VIOLATION_BELOW else "warning" if score < WARNING_BELOW else "consistent"
+    if verdict == "consistent":
+        reason = f'"{written}" is what {method} promises'
+    elif meanings().opposite(verb, head.verb):
+        reason = f'"{written}" is the opposite of what {method} promises'
+    else:
+        reason = _contradiction(method, written, ours, theirs)
     return Judgement(
         verdict=verdict,
         score=round(score, 3),
@@ -70,41 +79,38 @@ def _judge(method: str, intent: str) -> Judgement:
         head_span=(head.start, head.end),
         method_class=ours.main,
         head_class=theirs and theirs.main,
-        reason=_reason(method, verb, ours, head, theirs, intent[head.start : head.end], verdict),
+        reason=reason,
     )
 
 
 def _score(verb: str, head: HeadVerb) -> float | None:
     score = fit(verb, head.verb)
-    if score is not None and head.kind in {"meant", "nominal"}:
-        return min(score, _NAMED)
-    return score
+    if score is None:
+        return None
+    if head.kind in {"nominal", "doubtful"}:
+        score = _doubted(score)
+    return min(score, _NAMED) if head.kind in {"meant", "nominal"} else score
+
+
+def _doubted(score: float) -> float:
+    return score if score >= WARNING_BELOW else WARNING_BELOW + (score - WARNING_BELOW) * _DOUBT
 
 
 def _deciding(verb: str, ours: Classes, rated: list[tuple[float, HeadVerb]]) -> tuple[float, HeadVerb]:
     """The verb that decides: a method that only reads must do nothing else, another may do more than it says."""
     first = rated[0]
     if _only_reads(ours):
-        return min(rated, key=_by_score)
+        return min([rating for rating in rated if rating[1].kind != "light"] or rated, key=itemgetter(0))
     if meanings().opposite(verb, first[1].verb):
         return first
-    return max(rated, key=_by_score)
-
-
-_by_score: Final[Callable[[tuple[float, HeadVerb]], float]] = lambda rating: rating[0]  # noqa: E731
+    return max(rated, key=itemgetter(0))
 
 
 def _only_reads(classes: Classes) -> bool:
-    return classes.main == "READ" and all(classes.of(name) < 0.5 for name in ("CREATE", "UPDATE", "DELETE", "SEND", "CONTROL"))
+    return classes.main == "READ" and all(classes.of(name) < 0.5 for name in CHANGING)
 
 
-def _reason(
-    method: str, verb: str, ours: Classes, head: HeadVerb, theirs: Classes | None, written: str, verdict: Verdict
-) -> str:
-    if verdict == "consistent":
-        return f'"{written}" is what {method} promises'
-    if meanings().opposite(verb, head.verb):
-        return f'"{written}" is the opposite of what {method} promises'
+def _contradiction(method: str, written: str, ours: Classes, theirs: Classes | None) -> str:
     promise = PHRASES[ours.main]
     does = PHRASES[theirs.main] if theirs else "does something else"
     if promise == does:

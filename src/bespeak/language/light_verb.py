@@ -7,32 +7,37 @@ from typing import Final
 
 from bespeak.language.lexicon import lexicon
 from bespeak.language.meanings import meanings
+from bespeak.language.sentence import word_set
 from bespeak.language.verb_form import lemmas
 
-EMPTY: Final = frozenset("make perform do conduct execute carry give take have run undertake effect handle".split())
+EMPTY: Final = word_set("make perform do conduct execute carry take run undertake effect handle")
 """Without their object they say nothing about the operation."""
-ASKING: Final = frozenset("initiate request submit start trigger launch begin place issue file process complete raise invoke post send".split())
+ASKING: Final = word_set(
+    "initiate request submit start trigger launch begin place issue file process complete raise invoke post send"
+)
 """They say something, and their object says more: "submits a cancellation request"."""
 LIGHT: Final = EMPTY | ASKING
-OBTAINING: Final = frozenset({"request", "provide"})
+OBTAINING: Final = frozenset({"request", "provide", "give"})
 """With one of _INFORMATION as their object they read."""
 
-_INFORMATION: Final = frozenset(
+_INFORMATION: Final = word_set(
     "information info details detail data status list overview summary statistics stats history access-logs metadata "
-    "insight insights results result ability report copy quote".split()
+    "insight insights results result report"
 )
-_WRAPPERS: Final = frozenset(
+DOING: Final = ("tion", "sion", "ment", "al", "ance", "ence", "ure", "sis", "very", "tions", "ments", "sions", "als")
+"""Endings of nouns that name a doing: cancellation, payment; not those of things: entry, item."""
+_WRAPPERS: Final = word_set(
     "request requests order process operation action procedure command job task call flow transaction workflow "
-    "instruction query message event activity".split()
+    "instruction query message event activity"
 )
 """Nouns behind which the one that matters stands: a cancellation request, a transfer order."""
-_STOPS: Final = frozenset(
+_STOPS: Final = word_set(
     "of for to from with on in by at into onto about within that which and or , . ( : ; using via if when where "
-    "against over between as per through based".split()
+    "against over between as per through based off away back up down together apart"
 )
-_SKIPPED: Final = frozenset(
+_SKIPPED: Final = word_set(
     "the a an this that these all any each every some its their your new existing specific single given current "
-    "out full partial quick real-time simple".split()
+    "out full partial quick real-time simple"
 )
 _REACH: Final = 8
 
@@ -44,17 +49,17 @@ def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] |
     phrase = _object(sentence, at + 1)
     if not phrase:
         return None
-    if verb in OBTAINING and sentence[phrase[-1]] in _INFORMATION:
+    if verb in OBTAINING and sentence[at + 1] != "back" and sentence[phrase[-1]] in _INFORMATION:
         return "get", phrase[-1]
     if verb not in LIGHT:
         return None
     last = phrase[-1]
     if sentence[last] in _WRAPPERS:
-        if len(phrase) > 1 and (found := _named(sentence[phrase[-2]], verb)):
+        if len(phrase) > 1 and (found := _named(sentence[phrase[-2]])):
             return found, phrase[-2]
         if verb in ASKING and verb != "place":
             return None
-    found = _named(sentence[last], verb)
+    found = _named(sentence[last])
     return (found, last) if found else None
 
 
@@ -72,10 +77,11 @@ def _object(sentence: Sequence[str], start: int) -> list[int]:
     return places
 
 
-def _named(noun: str, light: str) -> str | None:
+def _named(noun: str) -> str | None:
     """The verb of a noun: by derivation, by being one itself, or by its -ing."""
-    if found := meanings().verb_of(noun):
-        return found if found in meanings().hand or light in EMPTY else None
+    found = meanings().verb_of(noun)
+    if found and found in meanings().hand and noun.endswith(DOING):
+        return found
     for lemma in lemmas(noun):
         if lemma.form in {"base", "third", "gerund"} and lemma.verb in meanings().hand:
             shares = lexicon().share(lemma.verb)

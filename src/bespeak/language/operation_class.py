@@ -10,6 +10,8 @@ from bespeak.language.meanings import meanings
 OperationClass = Literal["READ", "ANALYZE", "CREATE", "UPDATE", "DELETE", "SEND", "CONTROL"]
 
 CLASSES: Final[tuple[OperationClass, ...]] = ("READ", "ANALYZE", "CREATE", "UPDATE", "DELETE", "SEND", "CONTROL")
+CHANGING: Final[tuple[OperationClass, ...]] = ("CREATE", "UPDATE", "DELETE", "SEND", "CONTROL")
+"""The classes after which something is different."""
 _LETTERS: Final = "RACUDSX"
 
 PHRASES: Final[dict[OperationClass, str]] = {

@@ -5,21 +5,28 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list that is written as one text."""
+    return frozenset(text.split())
+
+
 LONGEST: Final = 600
 """Characters of a text that are looked at; the verb that decides stands at the beginning."""
 
+_LONGEST_TAG: Final = 80
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[.,;:!?()/|–—-]")
 _SENTENCE_END: Final = frozenset(".!?;")
 
-_ENGLISH: Final = frozenset(
+_ENGLISH: Final = word_set(
     "the a an of to for in by with from on and or is are be that this which all its it as at into your their "
-    "new given one if any not per using whether you".split()
+    "new given one if any not per using whether you"
 )
-_FOREIGN: Final = frozenset(
+_FOREIGN: Final = word_set(
     "el la los las una uno unos unas del para por con que se su sus y en al lo un es os as um uma dos das "
     "der die das und ein eine einen einem einer des dem den für mit auf ist von zum zur nicht werden wird "
     "le les une du au aux et ou avec dans pour sur qui ce cette il gli della di che nel alla degli "
-    "een het van voor met naar og och att det som för på til och av i na w z dla się nie lub oraz".split()
+    "een het van voor met naar og och att det som för på til och av i na w z dla się nie lub oraz"
 )
 
 
@@ -35,7 +42,7 @@ class Word(NamedTuple):
 def words(text: str) -> list[Word]:
     """The words of the first sentence that has at least two of them."""
     found: list[Word] = []
-    for match in _TOKEN.finditer(text[:LONGEST]):
+    for match in _TOKEN.finditer(text[:LONGEST], _behind_tag(text)):
         token = match.group()
         if token in _SENTENCE_END:
             after = text[match.end() : match.end() + 1]
@@ -44,6 +51,11 @@ def words(text: str) -> list[Word]:
             continue
         found.append(Word(token.lower(), token, match.start(), match.end()))
     return found
+
+
+def _behind_tag(text: str) -> int:
+    """Behind a tag such as "[BETA]" at the beginning."""
+    return text.find("]", 0, _LONGEST_TAG) + 1 if text.startswith("[") else 0
 
 
 def is_english(sentence: list[Word]) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from bespeak.language.sentence import word_set
+
 _MEANINGS: Final = {
     "look": {"up": "find", "for": "find", "at": "inspect", "into": "investigate", "through": "search"},
     "set": {"up": "create", "off": "trigger", "back": "reset", "aside": "reserve"},
@@ -13,20 +15,22 @@ _MEANINGS: Final = {
     "turn": {"on": "enable", "off": "disable", "down": "reject", "into": "convert", "over": "transfer"},
     "switch": {"on": "enable", "off": "disable", "over": "failover"},
     "shut": {"down": "shutdown", "off": "disable"},
-    "take": {"out": "withdraw", "down": "takedown", "over": "claim", "back": "return", "off": "remove", "away": "remove"},
+    "take": {
+        "out": "withdraw", "down": "takedown", "over": "claim", "back": "revoke", "off": "remove", "away": "remove",
+    },
     "check": {"in": "checkin", "out": "checkout"},
     "roll": {"back": "rollback", "out": "rollout", "over": "renew"},
     "hand": {"over": "transfer", "off": "handoff", "out": "distribute", "in": "submit"},
     "fill": {"in": "fill", "out": "fill"},
-    "break": {"down": "analyze", "up": "split"},
+    "break": {"down": "analyze", "up": "split", "into": "segment"},
     "work": {"out": "calculate"},
     "figure": {"out": "determine"},
     "find": {"out": "determine"},
     "pick": {"up": "collect", "out": "select"},
     "drop": {"off": "deliver"},
     "carry": {"out": "perform"},
-    "send": {"out": "send", "back": "return"},
-    "give": {"back": "return", "up": "relinquish", "out": "distribute"},
+    "send": {"out": "send", "back": "respond"},
+    "give": {"up": "relinquish", "out": "distribute"},
     "pay": {"back": "reimburse", "out": "disburse", "for": "purchase"},
     "put": {"back": "restore", "off": "postpone", "together": "assemble", "up": "post"},
     "call": {"off": "cancel", "back": "call", "for": "request", "out": "call", "up": "call"},
@@ -37,9 +41,9 @@ _MEANINGS: Final = {
     "opt": {"in": "subscribe", "out": "unsubscribe"},
     "back": {"up": "backup", "out": "cancel"},
     "kick": {"off": "start", "out": "remove"},
-    "bring": {"back": "restore", "up": "start", "down": "shutdown"},
+    "bring": {"up": "start", "down": "shutdown"},
     "bid": {"on": "bid"},
-    "go": {"through": "review", "back": "revert"},
+    "go": {"through": "review"},
     "phase": {"out": "retire"},
     "wipe": {"out": "wipe"},
     "rule": {"out": "exclude"},
@@ -61,14 +65,19 @@ _MEANINGS: Final = {
     "draw": {"up": "draft"},
     "pull": {"up": "retrieve", "out": "withdraw", "down": "download"},
 }  # fmt: skip
-_PARTED: Final = frozenset({"turn", "switch", "shut", "power", "put", "call", "take", "bring"})
+_PARTED: Final = frozenset({"turn", "switch", "shut", "power", "put", "call", "take", "bring", "break"})
 """They let their object stand before the particle: turns the device off."""
 _REACH: Final = 6
-_LAST: Final = frozenset({"on", "off", "down", "back"})
+_LAST: Final = frozenset({"on", "off", "down", "back", "away"})
+_EARLIER: Final = word_set("previous original initial default first last earlier normal prior former")
+_ENDS: Final = frozenset({".", ",", "and", "or", "if", "when", "for", "from"})
+_STATE_REACH: Final = 12
 
 
 def two_word_verb(verb: str, sentence: Sequence[str], at: int) -> str | None:
     """The verb that a verb and its particle mean together, if the particle is there."""
+    if verb == "return":
+        return "restore" if _returns_to(sentence, at) else None
     particles = _MEANINGS.get(verb)
     if particles is None:
         return None
@@ -78,6 +87,14 @@ def two_word_verb(verb: str, sentence: Sequence[str], at: int) -> str | None:
     if verb in _PARTED:
         for place in range(at + 2, min(at + _REACH, len(sentence))):
             behind = sentence[place + 1] if place + 1 < len(sentence) else "."
-            if sentence[place] in _LAST and behind in {".", ",", "and", "or", "if", "when", "for"}:
+            if sentence[place] == "into" or (sentence[place] in _LAST and behind in _ENDS):
                 return particles.get(sentence[place])
     return None
+
+
+def _returns_to(sentence: Sequence[str], at: int) -> bool:
+    """Whether something is returned to a state it had, not to a caller."""
+    for place in range(at + 2, min(at + _STATE_REACH, len(sentence))):
+        if sentence[place] == "to":
+            return not _EARLIER.isdisjoint(sentence[place + 1 : place + 4])
+    return False

@@ -7,20 +7,23 @@ from typing import Final
 
 from bespeak.language.meanings import meanings
 from bespeak.language.operation_class import COMPATIBLE, Classes, operation_classes
+from bespeak.language.sentence import word_set
 
-GENERIC: Final = frozenset(
-    "take bring make provide give put mark raise render do have be go come keep hold work serve support include "
+GENERIC: Final = word_set(
+    "take bring make provide give put raise do have be go come keep hold work serve support include "
     "contain offer deal cover concern involve represent act begin cause carry perform conduct handle use utilize "
     "want need can may must help facilitate specify indicate mean proceed happen occur refer relate depend belong "
-    "become let want try wish like require meet leave pass".split()
+    "become let want try wish like require meet leave pass express turn break"
 )
 """Verbs that say nothing about the operation: what they mean is in their object."""
 
-_PRODUCING: Final = frozenset("produce generate provide compile prepare give create".split())
+_PRODUCING: Final = word_set("produce generate provide compile prepare give create")
+_ANY_OPERATION: Final = word_set("execute run process invoke operate do")
+"""They do whatever their object is; only reading is something else."""
 _SYNONYM: Final = 0.8
 _DOUBTFUL_SYNONYM: Final = 0.4
 _CONTRADICTION: Final = 0.2
-_WEIGHTY: Final = 0.45
+_WEIGHTY: Final = 0.44
 
 
 @lru_cache(maxsize=8192)
@@ -38,6 +41,8 @@ def fit(method: str, verb: str) -> float | None:
     if verb in GENERIC and not (analyzes and verb in _PRODUCING):
         return None
     score = class_fit(ours, theirs)
+    if (method in _ANY_OPERATION and theirs.main != "READ") or (verb in _ANY_OPERATION and ours.main != "READ"):
+        return None if score < 0.5 else score
     if known.synonymous(method, verb):
         score = max(score, _SYNONYM if score > _CONTRADICTION else _DOUBTFUL_SYNONYM)
     if analyzes and verb in _PRODUCING:

@@ -1,0 +1,34 @@
+"""The cosine of the draft's pass 6, if vectors are installed: information for people, never the verdict."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+PACKAGE: Final = "wordllama"
+_LONGEST: Final = 1000
+
+
+def available() -> bool:
+    """Whether the extra `embeddings` is installed."""
+    return find_spec(PACKAGE) is not None
+
+
+def cosine(method: str, intent: str) -> float | None:
+    """How near a method and its intent are as vectors, from -1 to 1; None without the extra `embeddings`."""
+    model = _model()
+    if model is None:
+        return None
+    return float(model.similarity(method[:_LONGEST].lower(), intent[:_LONGEST]))
+
+
+@lru_cache(maxsize=1)
+def _model() -> Any | None:
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    # The wheel has the vectors inside, but looks for them elsewhere unless it is told its own folder.
+    folder = next(iter(spec.submodule_search_locations))
+    return import_module(PACKAGE).WordLlama.load(cache_dir=folder, disable_download=True)
