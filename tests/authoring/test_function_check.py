@@ -71,7 +71,7 @@ def test_a_function_that_does_not_is_told_which_parameter(function: Callable[...
     assert fits(function) == [message]
 
 
-def misspelt(roomid):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201, N803
+def misspelt(roomid):  # type: ignore[no-untyped-def]
     ...
 
 

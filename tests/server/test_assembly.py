@@ -9,6 +9,7 @@ import pytest
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.contract.service import ServerIdentity, Service
+from bespeak.contract.vocabulary import Vocabulary
 from bespeak.errors import ConfigError, ContractError
 from bespeak.server.assembly import assemble
 
@@ -35,8 +36,11 @@ def test_the_floor_is_there_without_any_endpoint() -> None:
 def test_promises_that_nothing_keeps_are_taken_back_with_a_warning() -> None:
     agent = Agent(agent_id="a" * 64, name="concierge")
     policies = Policies(synthesis_enabled=True, wildcards_accepted=True)
-    assembled = assemble(replace(SERVICE, policies=policies, agents=(agent,), agent_disclosure="authenticated"))
-    assert [finding.severity for finding in assembled.findings] == ["warning"] * 3
+    vocabulary = Vocabulary(domain="hospitality", negotiable=True)
+    service = replace(SERVICE, policies=policies, vocabulary=vocabulary)
+    assembled = assemble(replace(service, agents=(agent,), agent_disclosure="authenticated"))
+    assert [finding.severity for finding in assembled.findings] == ["warning"] * 4
+    assert assembled.registry.service.vocabulary == Vocabulary(domain="hospitality")
     assert assembled.registry.policies.synthesis_enabled is False
     assert assembled.registry.policies.wildcards_accepted is False
 

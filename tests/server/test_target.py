@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
-from tests.process import HOTEL
+from tests.documents.agis_documents import booking
+from tests.process import HOTEL, bespeak
+from tests.service import Bench
 
+from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import BespeakError, ConfigError, ContractError
-from bespeak.server.target import load_target
+from bespeak.server.assembly import assemble
+from bespeak.server.target import Target, load_target
 
 APP = '''
 from bespeak import App
@@ -94,3 +102,229 @@ def test_a_configuration_that_cannot_be_understood_is_not_served(tmp_path: Path,
     (tmp_path / "bespeak.toml").write_text(line + "\n")
     with pytest.raises(ContractError, match="configuration cannot be used"):
         load_target(str(tmp_path))
+
+
+BOOK = '[handlers."BOOK /room"]\ntype = "registered_function"\nfunction = "{function}"\n'
+PYTHON = """
+from bespeak import App
+
+app = App.from_agis("rooms.agis", operator="Acme", contact="a@acme.example")
+
+
+@app.handler("BOOK", "/room")
+def book(room_id: str) -> dict[str, str]:
+    return {"reservation_id": room_id}
+"""
+ADMIT = {
+    "method": "ADMIT",
+    "path": "/guest",
+    "semantic": {
+        "intent": "Admits a guest to the house.",
+        "actor": "agent",
+        "outcome": "The guest is in.",
+        "capability": "transaction",
+    },
+    "input": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+    "output": {"type": "object", "properties": {"name": {"type": "string"}}},
+    "errors": [],
+}
+
+
+@pytest.fixture
+def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a document, and a module whose name is its own in this process."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    write(tmp_path)
+    (tmp_path / f"{module_in(tmp_path)}.py").write_text("def book(room_id): return {'reservation_id': room_id}\n")
+    return tmp_path
+
+
+def module_in(folder: Path) -> str:
+    return "handlers_" + hashlib.sha256(str(folder).encode()).hexdigest()[:12]
+
+
+def write(folder: Path, *more: dict[str, Any], **fields: Any) -> None:
+    document = booking() | {"operator": "Acme", "contact": "a@acme.example"} | fields
+    document["endpoints"] = [*document["endpoints"], *more]
+    document["vocabulary"]["declared_verbs"] = list(dict.fromkeys(entry["method"] for entry in document["endpoints"]))
+    (folder / "rooms.agis").write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2))
+
+
+def configure(folder: Path, text: str, *, top: str = 'document = "rooms.agis"\n') -> None:
+    (folder / "bespeak.toml").write_text(top + text.replace("{function}", f"{module_in(folder)}.book"))
+
+
+def keys(target: Target) -> list[tuple[str, str]]:
+    return [endpoint.key for endpoint in target.service.endpoints]
+
+
+@pytest.mark.parametrize("name", ["", "rooms.agis", "bespeak.toml"])
+def test_a_document_is_served_with_the_handlers_of_its_configuration(rooms: Path, name: str) -> None:
+    configure(rooms, BOOK + "[policies]\nstrict_output = true\n")
+    target = load_target(str(rooms / name))
+    assert keys(target) == [("BOOK", "/room")]
+    assert target.findings == []
+    service = target.service
+    assert (service.identity.server_id, service.identity.operator) == ("rooms.acme.example", "Acme")
+    assert (service.policies.strict_output, service.document_version) == (True, "1.0.0")
+    assert service.vocabulary is not None
+    assert service.vocabulary.domain == "hospitality"
+
+
+@pytest.mark.parametrize("name", ["rooms.agis", "rooms.py"])
+def test_a_document_is_served_with_the_module_of_its_name(rooms: Path, name: str) -> None:
+    (rooms / "rooms.py").write_text(PYTHON)
+    configure(rooms, "", top='[server]\nserver_id = "other.example"\n')
+    target = load_target(str(rooms / name))
+    assert (keys(target), target.findings) == ([("BOOK", "/room")], [])
+
+
+def test_an_app_of_a_document_in_a_folder_brings_what_the_document_says(rooms: Path) -> None:
+    write(rooms, ADMIT)
+    name = module_in(rooms) + "_app"
+    (rooms / f"{name}.py").write_text(PYTHON)
+    configure(rooms, f'[server]\napp = "{name}:app"\n[policies]\nstrict_output = true\n', top="")
+    target = load_target(str(rooms))
+    assert keys(target) == [("BOOK", "/room")]
+    assert [finding.rule for finding in target.findings] == ["H705"]
+    assert target.service.policies.strict_output
+    assert target.service.description == "Rooms for a night."
+
+
+@pytest.mark.parametrize("beside", ["nothing", "a module of another app", "a configuration of something else"])
+def test_a_document_nothing_is_bound_to_is_refused_with_what_to_write(rooms: Path, beside: str) -> None:
+    if beside == "a module of another app":
+        (rooms / "rooms.py").write_text(APP.format(name="app"))
+    elif beside == "a configuration of something else":
+        configure(rooms, "", top='document = "other.agis"\n')
+    with pytest.raises(ConfigError, match=r'(?s)rooms\.agis declares an endpoint.*document = "rooms\.agis"') as caught:
+        load_target(str(rooms / "rooms.agis"))
+    assert '@app.handler("BOOK", "/room")' in str(caught.value)
+    assert "def book_room(room_id: str)" in str(caught.value)
+
+
+def test_a_folder_whose_configuration_binds_nothing_is_refused_too(rooms: Path) -> None:
+    configure(rooms, "")
+    with pytest.raises(ConfigError, match="nothing is bound to answer"):
+        load_target(str(rooms))
+
+
+def test_an_endpoint_without_a_handler_is_an_error_and_the_others_are_served(rooms: Path) -> None:
+    write(rooms, ADMIT)
+    configure(rooms, BOOK)
+    target = load_target(str(rooms))
+    assert keys(target) == [("BOOK", "/room")]
+    [finding] = target.findings
+    assert (finding.rule, finding.severity) == ("H705", "error")
+    assert '[handlers."ADMIT /guest"]' in finding.help
+    assert finding.location is not None
+    assert finding.location.file.endswith("rooms.agis")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "said"),
+    [
+        (BOOK.replace("/room", "/rooms"), "H706", "Did you mean BOOK /room?"),
+        (BOOK.replace("{function}", "no_such_module.book"), "H702", "No module named"),
+        (BOOK.replace("{function}", "os.path.samefile"), "H703", "samefile()"),
+    ],
+)
+def test_a_handler_that_cannot_be_used_is_shown_in_the_configuration(
+    rooms: Path, text: str, rule: str, said: str
+) -> None:
+    configure(rooms, text)
+    with pytest.raises(ContractError, match="has a handler that can be used") as caught:
+        load_target(str(rooms))
+    [finding] = caught.value.findings
+    assert isinstance(finding, Diagnostic)
+    assert finding.rule == rule
+    assert said in str(finding)
+    assert finding.location is not None
+    assert (Path(finding.location.file).name, finding.location.line > 0) == ("bespeak.toml", True)
+    # Beside one that can, it is a finding.
+    write(rooms, ADMIT)
+    upstream = '[handlers."ADMIT /guest"]\ntype = "external_service"\nurl = "https://a.example"\nmethod = "POST"\n'
+    configure(rooms, text + upstream)
+    target = load_target(str(rooms))
+    assert keys(target) == [("ADMIT", "/guest")]
+    assert rule in {finding.rule for finding in target.findings}
+
+
+def test_a_verb_beyond_the_catalog_is_served_with_and_without_the_grammar_header(rooms: Path) -> None:
+    write(rooms, ADMIT)
+    (rooms / f"{module_in(rooms)}.py").write_text("def book(room_id): ...\ndef admit(name): return {'name': name}\n")
+    admit = BOOK.replace("BOOK /room", "ADMIT /guest").replace("{function}", f"{module_in(rooms)}.admit")
+    configure(rooms, BOOK + admit + "[policies]\nscope_required_for_invocation = false\n")
+    target = load_target(str(rooms / "rooms.agis"))
+    assert target.service.policies.methods.custom == ("ADMIT",)
+    bench = Bench(assemble(target.service, base=target.base))
+    assert bench.findings == []
+    assert bench.send("ADMIT", "/guest", {"name": "Ann"}).json == {"name": "Ann"}
+    assert bench.send("ADMIT", "/guest", {"name": "Ann"}, method_grammar="AGIS/1.0").json == {"name": "Ann"}
+    assert "ADMIT" in bench.send("DISCOVER", "/").json["policies"]["methods"]["custom"]
+
+
+def test_a_document_that_becomes_invalid_is_no_longer_served(rooms: Path) -> None:
+    configure(rooms, BOOK)
+    assert load_target(str(rooms)).service.endpoints
+    write(rooms, version=7)
+    with pytest.raises(ContractError, match=r"rooms\.agis is not valid") as caught:
+        load_target(str(rooms))
+    [finding] = caught.value.findings
+    assert isinstance(finding, Diagnostic)
+    assert finding.pointer == "/version"
+    assert finding.location is not None
+    assert finding.location.line > 1
+
+
+@pytest.mark.parametrize("name", ["", "rooms.agis"])
+def test_a_broken_configuration_beside_a_document_is_shown(rooms: Path, name: str) -> None:
+    configure(rooms, "[handlers", top="")
+    with pytest.raises(ContractError, match=r"configuration .*cannot be used"):
+        load_target(str(rooms / name))
+
+
+def test_a_document_without_an_operator_is_served_with_a_warning(rooms: Path) -> None:
+    document = msgspec.json.decode((rooms / "rooms.agis").read_bytes())
+    del document["contact"]
+    (rooms / "rooms.agis").write_bytes(msgspec.json.encode(document))
+    configure(rooms, BOOK)
+    [finding] = load_target(str(rooms)).findings
+    assert (finding.rule, finding.severity) == ("Y820", "warning")
+    configure(rooms, '[server]\ncontact = "b@acme.example"\n' + BOOK)
+    assert load_target(str(rooms)).findings == []
+
+
+def test_a_document_uses_the_catalog_of_its_configuration(rooms: Path) -> None:
+    configure(rooms, '[server]\ncatalog = "9.9.9"\n' + BOOK)
+    with pytest.raises(ContractError, match="catalog cannot be used"):
+        load_target(str(rooms))
+    configure(rooms, '[server]\ncatalog = "1.0.0"\n' + BOOK)
+    assert load_target(str(rooms)).service.catalog == "1.0.0"
+
+
+def test_a_document_that_is_broken_is_refused_with_a_frame_and_exit_code_2(rooms: Path) -> None:
+    (rooms / "rooms.agis").write_text("agis: '1.0'\nservice: [oops\n")
+    for command, *rest in (("serve",), ("discover",), ("call", "BOOK", "/room")):
+        done = bespeak(command, str(rooms / "rooms.agis"), *rest)
+        assert done.returncode == 2, done
+        assert "rooms.agis:" in done.stderr
+        assert "error[D102]" in done.stderr
+        assert " | " in done.stderr
+
+
+def test_strict_does_not_start_a_document_with_an_endpoint_left_out(rooms: Path) -> None:
+    write(rooms, ADMIT)
+    configure(rooms, BOOK)
+    done = bespeak("serve", str(rooms / "rooms.agis"), "--strict", "--agtp", "127.0.0.1:0")
+    assert done.returncode == 2
+    assert "H705" in done.stderr
+    assert "not started" in done.stderr
+
+
+def test_a_document_answers_calls_without_a_server(rooms: Path) -> None:
+    configure(rooms, BOOK + "[policies]\nscope_required_for_invocation = false\n")
+    done = bespeak("call", str(rooms / "rooms.agis"), "BOOK", "/room", "room_id=12")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '"reservation_id": "12"' in done.stdout
+    assert "BOOK" in bespeak("discover", str(rooms / "rooms.agis")).stdout

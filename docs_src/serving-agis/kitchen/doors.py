@@ -1,0 +1,2 @@
+def seat_party(number: int) -> dict[str, str]:
+    return {"name": f"party {number}"}
