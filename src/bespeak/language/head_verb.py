@@ -316,4 +316,4 @@ class _Reader:
         follower = self._word(at + 1)
         if near:
             return share >= 0.3 or lemma.verb in meanings().hand
-        return share >= 0.65 or (follower in DETERMINERS and share >= 0.2)
+        return share >= 0.65 or (follower in DETERMINERS and share >= 0.2) or follower in {"it", "them"}

@@ -9,11 +9,19 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Final
 
+from bespeak.language.sentence import word_set
+
 FORMAT: Final = "bespeak meanings 1"
 
 _UNDOING: Final = ("un", "de", "dis", "off")
 _DOING: Final = ("", "on", "en")
-"""offboard is the opposite of onboard, disroll would be the one of enroll."""
+"""offboard is the opposite of onboard, disengage that of engage."""
+NOT_UNDOING: Final = word_set(
+    "uncover declaim defile define delay denominate deposit derive describe design detail detest devote disappoint "
+    "discard discharge disclose discount discover dislocate dispatch displace display dispose dissolve distrain "
+    "offend offset"
+)
+"""Verbs that only look as if they undid another: discover has nothing to do with cover."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +58,9 @@ class Meanings:
 
 
 def _undoes(one: str, other: str) -> bool:
-    return any(one.startswith(un) and one[len(un) :] in (other, *_bare(other)) for un in _UNDOING)
+    return one not in NOT_UNDOING and any(
+        one.startswith(un) and one[len(un) :] in (other, *_bare(other)) for un in _UNDOING
+    )
 
 
 def _bare(verb: str) -> tuple[str, ...]:

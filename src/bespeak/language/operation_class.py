@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from bespeak.language.meanings import meanings
+from bespeak.language.meanings import NOT_UNDOING, meanings
 
 OperationClass = Literal["READ", "ANALYZE", "CREATE", "UPDATE", "DELETE", "SEND", "CONTROL"]
 
@@ -82,7 +82,7 @@ def _prefixed(verb: str) -> Classes | None:
     """unregister removes or stops what register made; recreate does what create does and changes something."""
     for prefix in ("un", "de", "dis"):
         rest = verb.removeprefix(prefix)
-        if rest != verb and rest in meanings().hand:
+        if rest != verb and rest in meanings().hand and verb not in NOT_UNDOING:
             return Classes(_weights("D9X5U4"), _PREFIXED)
     rest = verb.removeprefix("re").removeprefix("-")
     if rest != verb and (code := meanings().hand.get(rest)):

@@ -1,0 +1,25 @@
+"""Verbs with a particle."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.language.two_word_verb import two_word_verb
+
+
+@pytest.mark.parametrize(
+    ("verb", "text", "expected"),
+    [
+        ("look", "looks up a flight", "find"),
+        ("call", "calls off the meeting", "cancel"),
+        ("turn", "turns the device off", "disable"),
+        ("turn", "turns text into speech", "convert"),
+        ("turn", "turns the page", None),
+        ("return", "returns settings to their default values", "restore"),
+        ("return", "returns results to the caller", None),
+        ("book", "books up", None),
+        ("look", "looks", None),
+    ],
+)
+def test_a_verb_and_its_particle_mean_one_verb(verb: str, text: str, expected: str | None) -> None:
+    assert two_word_verb(verb, text.split(), 0) == expected
