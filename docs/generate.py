@@ -16,14 +16,14 @@ from pathlib import Path
 import click
 
 from bespeak import status
-from bespeak.catalog.document import RULES as CATALOG_RULES
 from bespeak.cli.catalog_diff import catalog_diff
 from bespeak.cli.main import COMMANDS, bespeak
-from bespeak.documents.findings import RULES as DOCUMENT_RULES
 from bespeak.evolution.change_rules import FINDINGS as CHANGE_FINDINGS
 from bespeak.evolution.change_rules import RULES as CHANGE_RULES
+from bespeak.lint.passes import PASSES
+from bespeak.lint.registry import all_rules, pass_of
 from bespeak.lint.rule import Rule
-from bespeak.lint.rules import RULES
+from bespeak.lint.rule_page import facts, sections
 from bespeak.runtime.bindings.external import MAX_RESPONSE_BYTES
 from bespeak.schema.compile import MAX_DEPTH as SCHEMA_DEPTH
 from bespeak.server.settings import Settings
@@ -38,6 +38,19 @@ WIDTH = 100
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 READ_BY_CLIENTS = ("invalid-status-line", "unexpected-response")
 """What only a client finds wrong with what it reads; no server sends them."""
+
+LETTERS = {
+    "D": "D1xx: files and documents as they are read, and the ignores in them",
+    "M": "M2xx: methods (AGTP-API 3)",
+    "P": "P3xx: paths (AGTP-API 5)",
+    "S": "S4xx: semantic blocks (AGTP-API 6.2, 7.1)",
+    "V": "V5xx: catalogs as they are read (AGTP-API 4.2)",
+    "J": "J6xx: schemas and errors (AGTP-API 6.3, 13.3)",
+    "H": "H7xx: handlers (AGTP-API 12)",
+    "Y": "Y8xx: scopes, deprecations, policies and recipes (AGTP-API 6.3, 6.4, 8.7, 9)",
+    "X": "X9xx: security",
+}
+"""What the letters stand for, for rules that belong to no pass."""
 
 # <!-- name in the reader's folder: file in this repository -->, and the block that shows it
 INCLUDE = re.compile(
@@ -70,27 +83,33 @@ def _helps(command: click.Command, context: click.Context) -> Iterator[tuple[str
 
 
 def rules_page() -> str:
-    """Every rule an endpoint or a policy is registered by."""
-    families: dict[str, list[Rule]] = defaultdict(list)
-    for rule in RULES.values():
-        families[rule.id[0]].append(rule)
-    about = {letter: _family(rules[0]) for letter, rules in families.items()}
+    """Every rule, by the pass of AGIS 9.1 it belongs to or by its letter."""
+    groups: dict[str, list[Rule]] = defaultdict(list)
+    about = {step.number: f"Pass {step.number}, {step.name}: {step.summary}" for step in PASSES}
+    for rule in all_rules().values():
+        number = pass_of(rule.id)
+        groups[about[number] if number else LETTERS[rule.id[0]]].append(rule)
+    order = [*about.values(), *LETTERS.values()]
     sections = [
-        f"## {about[letter]}\n\n"
+        f"## {title}\n\n"
         + _table(
             ("id", "name", "binding", "from", "what it asks"),
-            ((rule.id, f"`{rule.name}`", rule.normative, rule.source, rule.summary) for rule in rules),
+            (
+                (rule.id, f"[`{rule.name}`](rules/{rule.id}.md)", rule.normative, rule.source, rule.summary)
+                for rule in groups[title]
+            ),
         )
-        for letter, rules in families.items()
+        for title in order
+        if groups[title]
     ]
     return _page(
         "Rules",
-        "What a server asks of an endpoint before it registers it. A finding of a MUST rule is an error: the endpoint "
-        "is left out, or with `--strict` the server does not start. A finding of a SHOULD rule is a warning.\n\n"
-        "An id never changes its meaning.",
+        "What `bespeak lint` looks for, and what a server asks of an endpoint before it registers it. A finding of a "
+        "MUST rule is an error: a server leaves the endpoint out, or with `--strict` does not start. A finding of a "
+        "SHOULD rule is a warning, one of style an advice. What only AGIS asks is a warning in other documents.\n\n"
+        "An id never changes its meaning. `bespeak explain RULE` prints the page of a rule, with the settings that "
+        "hold where you are.",
         *sections,
-        "## D1xx: documents as they are read\n\n" + _table(("id", "what was found"), DOCUMENT_RULES.items()),
-        "## V5xx: catalogs as they are read\n\n" + _table(("id", "what was found"), CATALOG_RULES.items()),
         "## C1xx: changes of a contract, as `bespeak diff` reports them\n\n"
         + _table(
             ("id", "name", "kind", "category", "what changed"),
@@ -100,13 +119,15 @@ def rules_page() -> str:
     )
 
 
-def _family(rule: Rule) -> str:
-    """The heading of a family: the first line of the module its rules stand in."""
-    modules = (
-        import_module(f"bespeak.lint.rules.{path.stem}") for path in (SOURCE / "lint" / "rules").glob("[a-z]*.py")
-    )
-    [text] = [module.__doc__ or "" for module in modules if rule in module.RULES]
-    return text.splitlines()[0].rstrip(".")
+def rule_page(rule: Rule) -> str:
+    """The page of one rule."""
+    names = {step.number: step.name for step in PASSES}
+    shown = [
+        f"## {title}\n\n" + (f"```yaml\n{text.rstrip()}\n```" if is_code else text)
+        for title, text, is_code in sections(rule)
+    ]
+    table = _table(("", ""), facts(rule, names.get(pass_of(rule.id), "")))
+    return _page(f"{rule.id} {rule.name}", rule.summary, table, *shown, "[All rules](../rules.md)")
 
 
 def status_page() -> str:
@@ -264,12 +285,14 @@ REFERENCE_PAGES: dict[str, Callable[[], str]] = {
 def hand_written() -> list[Path]:
     """The pages people write: at the root, beside the examples, and under docs."""
     pages = [*ROOT.glob("*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("docs/**/*.md")]
-    return sorted(page for page in pages if page.parent != REFERENCE)
+    return sorted(page for page in pages if REFERENCE not in page.parents)
 
 
-def stale() -> dict[Path, str]:
-    """Every page that is not as the code says, and how it should be."""
-    wanted = {REFERENCE / name: make() for name, make in REFERENCE_PAGES.items()}
+def stale() -> dict[Path, str | None]:
+    """Every page that is not as the code says, and how it should be; None for one that should not be there."""
+    wanted: dict[Path, str | None] = dict.fromkeys(REFERENCE.glob("rules/*.md"))
+    wanted |= {REFERENCE / name: make() for name, make in REFERENCE_PAGES.items()}
+    wanted |= {REFERENCE / "rules" / f"{rule.id}.md": rule_page(rule) for rule in all_rules().values()}
     wanted |= {page: with_includes(page.read_text("utf-8")) for page in hand_written()}
     return {page: text for page, text in wanted.items() if not page.is_file() or page.read_text("utf-8") != text}
 
@@ -278,7 +301,9 @@ def main(*, check: bool) -> int:
     """Write what is stale, or with `check` only name it; the exit code tells whether there was anything."""
     pages = stale()
     for page, text in pages.items():
-        if not check:
+        if not check and text is None:
+            page.unlink()
+        elif not check and text is not None:
             page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text(text, "utf-8")
         sys.stdout.write(f"{'stale' if check else 'wrote'} {page.relative_to(ROOT)}\n")

@@ -94,6 +94,13 @@ def test_a_repair_and_the_way_to_more_are_named() -> None:
     assert "  unsafe fix: Write BOOK" in full([guess])
 
 
+def test_a_repair_that_is_the_advice_is_said_once() -> None:
+    wrong = Diagnostic("P301", "error", "wrong", help="Write /room.", fix=Fix("Write /room", ()))
+    assert full([wrong]) == "error[P301] wrong\n  help: Write /room. [fix]"
+    guess = Diagnostic("P301", "error", "wrong", help="Write BOOK.", fix=Fix("Write BOOK", (), safe=False))
+    assert full([guess]) == "error[P301] wrong\n  help: Write BOOK. [unsafe fix]"
+
+
 def test_looks_are_given_by_role() -> None:
     shown = full([WRONG], lambda _: "first\nsec ond", style=lambda text, role: f"<{role} {text}>")
     assert shown == (

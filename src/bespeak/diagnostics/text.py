@@ -38,11 +38,7 @@ def full(
             if location.file not in texts:
                 texts[location.file] = (read(location.file) or "").split("\n")
             lines += _frame(texts[location.file], location, styled, finding.severity)
-        if finding.help:
-            lines.append(f"  {styled('help:', 'label')} {printable(finding.help)}")
-        if finding.fix is not None:
-            kind = "fix:" if finding.fix.safe else "unsafe fix:"
-            lines.append(f"  {styled(kind, 'label')} {printable(finding.fix.title)}")
+        lines += _advice(finding, styled)
         if see is not None:
             lines.append(f"  {styled('see:', 'label')} {see(finding.rule)}")
         blocks.append("\n".join(lines))
@@ -76,6 +72,17 @@ def _headline(finding: Diagnostic, styled: Style) -> str:
     place = f"{styled(printable(str(finding.location)), 'place')}: " if finding.location else ""
     kind = styled(printable(f"{finding.severity}[{finding.rule}]"), finding.severity)
     return f"{place}{kind} {printable(finding.message)}"
+
+
+def _advice(finding: Diagnostic, styled: Style) -> list[str]:
+    """What to do, and whether a program can do it; in one line where both say the same."""
+    lines = [f"  {styled('help:', 'label')} {printable(finding.help)}"] if finding.help else []
+    fix = finding.fix
+    if fix is not None and fix.title in finding.help:
+        lines[0] += " [fix]" if fix.safe else " [unsafe fix]"
+    elif fix is not None:
+        lines.append(f"  {styled('fix:' if fix.safe else 'unsafe fix:', 'label')} {printable(fix.title)}")
+    return lines
 
 
 def _frame(lines: list[str], location: Location, styled: Style, severity: str) -> list[str]:
