@@ -209,3 +209,23 @@ def test_verbs_the_author_allows_for_lint_are_allowed_here(tmp_path: Path) -> No
     assert opened(tmp_path, change).errors
     (tmp_path / "bespeak.toml").write_text('[lint]\nallowed-verbs = ["ZWURBEL"]\n')
     assert opened(tmp_path, change).errors == ()
+
+
+def test_a_document_with_more_errors_than_are_looked_for_is_not_served(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        document["endpoints"] = [{**document["endpoints"][0], "path": f"/r{index}", "input": 7} for index in range(150)]
+
+    with pytest.raises(ContractError, match="is not valid") as caught:
+        opened(tmp_path, change)
+    assert len(caught.value.findings) == 100
+
+
+def test_advice_however_much_hides_no_error(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        [first] = document["endpoints"]
+        document["endpoints"] = [{**first, "path": f"/room/r{index}"} for index in range(3500)]
+        document["endpoints"].append({**first, "path": "/Room/Book"})
+
+    contract = opened(tmp_path, change)
+    assert {finding.pointer.split("/")[2] for finding in contract.errors} == {"3500"}
+    assert len(contract.service.endpoints) == 3500

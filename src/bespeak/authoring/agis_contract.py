@@ -30,8 +30,9 @@ from bespeak.source.span import Location
 from bespeak.source.tree import MAX_BYTES
 
 _OF_ENDPOINT: Final = re.compile(r"/endpoints/[^/]++(?=/|$)")
-_TOO_MANY: Final = 10_000
-"""Findings after which the linter stops: what comes behind them has not been looked at."""
+_SHOWN: Final = 100
+"""Findings of a document that cannot be served; mending these will change the others. Reading a document stops looking
+at its structure after as many, so that nothing is known about the endpoints behind them."""
 
 Key = tuple[str, str]
 
@@ -49,12 +50,13 @@ def open_agis(path: Path, catalog: Catalog, policies: Policies | None = None) ->
         allowed_verbs=frozenset(verb.upper() for verb in config.allowed_verbs),
         allowed_segments=frozenset(config.allowed_segments),
     )
-    checked = check_text(text, str(path), context, "agis")
+    checked = check_text(text, str(path), context, "agis", most=None)
     errors = [finding for finding in checked.findings if finding.severity == "error"]
-    document = checked.subject.agis if checked.subject else None
+    document, structure = (checked.subject.agis, checked.subject.found) if checked.subject else (None, ())
     fatal = [finding for finding in errors if _endpoint_of(finding) is None]
-    if document is None or fatal or len(checked.findings) >= _TOO_MANY:
-        raise ContractError(f"{path} is not valid, so that it cannot be served", fatal or errors)
+    unread = len(structure) >= _SHOWN and has_errors(structure)
+    if document is None or fatal or unread:
+        raise ContractError(f"{path} is not valid, so that it cannot be served", (fatal or errors)[:_SHOWN])
     return AgisContract(path, document, catalog, errors)
 
 
@@ -76,6 +78,7 @@ class AgisContract:
         self._declared = {entry.endpoint.key for entry in document.endpoints}
         self.service: Service = agis_service(replace(document, endpoints=usable), catalog)
         """The service without anybody who answers."""
+        self._usable = {endpoint.key: endpoint for endpoint in self.service.endpoints}
         self._bound: dict[Key, HandlerBinding] = {}
         self._places: dict[Key, Location | None] = {}
 
@@ -88,7 +91,7 @@ class AgisContract:
             message = f"{method} {path} has a handler already, at {self._places[key]}"
             return [Diagnostic("D109", "error", message, place, help="Remove one of them.")]
         found: list[Diagnostic] = []
-        endpoint = next((endpoint for endpoint in self.service.endpoints if endpoint.key == key), None)
+        endpoint = self._usable.get(key)
         if endpoint is not None and isinstance(handler, RegisteredFunction) and handler.target is not None:
             advice = f"The input is declared at {endpoint.location}."
             here = replace(endpoint, location=place)
@@ -117,7 +120,7 @@ class AgisContract:
         if wrong:
             return ContractError(f"no endpoint of {self.path} has a handler that can be used", wrong)
         if not self.service.endpoints:
-            return ContractError(f"{self.path} has no endpoint that can be served", self.errors)
+            return ContractError(f"{self.path} has no endpoint that can be served", self.errors[:_SHOWN])
         first, count = self.service.endpoints[0], len(self.service.endpoints)
         what = "an endpoint" if count == 1 else f"{count} endpoints"
         message = f"{self.path} declares {what}, and nothing is bound to answer. For {first}"

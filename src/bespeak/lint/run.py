@@ -27,16 +27,18 @@ class Checked:
     subject: Subject | None = None
 
 
-def check_text(text: str, file: str, context: Context, kind: Kind | None = None) -> Checked:
-    """Everything the rules say about a text. Never raises."""
+def check_text(
+    text: str, file: str, context: Context, kind: Kind | None = None, *, most: int | None = _MOST
+) -> Checked:
+    """Everything the rules say about a text, up to so many findings. Never raises."""
     subject = read_subject(text, file, kind)
     if isinstance(subject, Diagnostic):
         return Checked((subject,))
-    return Checked(tuple(check(subject, context)), subject)
+    return Checked(tuple(check(subject, context, most=most)), subject)
 
 
-def check(subject: Subject, context: Context) -> list[Diagnostic]:
-    """Everything the rules say about a document, sorted by its place."""
+def check(subject: Subject, context: Context, *, most: int | None = _MOST) -> list[Diagnostic]:
+    """Everything the rules say about a document, sorted by its place; None is for who relies on every finding."""
     context = _within(subject, context)
     found = list(_unspoken(subject.found, _agtp(subject, context)))
     advice = _agis(subject, context)
@@ -44,7 +46,7 @@ def check(subject: Subject, context: Context) -> list[Diagnostic]:
         advice = _as_advice((*subject.found, *found), advice)
     placed = [*subject.found, *(_located(finding, subject) for finding in (*found, *advice))]
     placed.sort(key=_order)
-    return placed[:_MOST]
+    return placed[:most]
 
 
 def _within(subject: Subject, context: Context) -> Context:
