@@ -15,6 +15,8 @@ from bespeak.language.nominal import nominal_verb
         ("config update", ("update", 1)),
         ("details of an order", ("get", 0)),
         ("published articles", ("get", 1)),
+        ("comment by id", ("get", 0)),
+        ("batch operation for articles", None),
         ("organization", None),
         ("a user", None),
         ("frobs the status", None),

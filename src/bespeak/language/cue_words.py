@@ -48,7 +48,8 @@ BARE_NOUNS: Final = word_set(
 
 VERBS_FIRST: Final = word_set(
     "list search query check filter look download export import upload get view update delete create read find "
-    "send change move start stop cancel transfer set add remove edit show fetch return reset release patch post put"
+    "send change move start stop cancel transfer set add remove edit show fetch return reset release "
+    "patch post put request"
 )
 """Verbs that begin a summary far more often than the nouns written the same way."""
 READ_NOUNS: Final = word_set(

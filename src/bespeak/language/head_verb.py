@@ -163,7 +163,8 @@ class _Reader:
             return Lemma("use", "gerund")
         if not word or not word.isascii() or word in PREPOSITIONS or word in DETERMINERS or word in CLAUSES:
             return None
-        found = lemmas(word.replace("-", ""))
+        first, hyphen, _ = word.partition("-")
+        found = lemmas(first if hyphen and first in VERBS_FIRST else word.replace("-", ""))
         if not found:
             return None
         known = meanings().hand
@@ -201,7 +202,7 @@ class _Reader:
         follower = self._word(at + 1)
         if follower in DETERMINERS or not follower:
             return False
-        return lexicon().share(lemma.verb)[1] >= 0.5
+        return lemma.verb not in meanings().hand or lexicon().share(lemma.verb)[1] >= 0.5
 
     def _jump(self, found: _Found) -> _Found:
         """From "allows a customer to book" to "book"; the verb itself if nothing follows that it leads to."""

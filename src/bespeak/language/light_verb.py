@@ -26,9 +26,9 @@ _INFORMATION: Final = word_set(
 )
 DOING: Final = ("tion", "sion", "ment", "al", "ance", "ence", "ure", "sis", "very", "tions", "ments", "sions", "als")
 """Endings of nouns that name a doing: cancellation, payment; not those of things: entry, item."""
-_WRAPPERS: Final = word_set(
+WRAPPERS: Final = word_set(
     "request requests order process operation action procedure command job task call flow transaction workflow "
-    "instruction query message event activity"
+    "instruction query message event activity batch operations"
 )
 """Nouns behind which the one that matters stands: a cancellation request, a transfer order."""
 _STOPS: Final = word_set(
@@ -54,7 +54,7 @@ def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] |
     if verb not in LIGHT:
         return None
     last = phrase[-1]
-    if sentence[last] in _WRAPPERS:
+    if sentence[last] in WRAPPERS:
         if len(phrase) > 1 and (found := _named(sentence[phrase[-2]])):
             return found, phrase[-2]
         if verb in ASKING and verb != "place":

@@ -7,7 +7,7 @@ from typing import Final
 
 from bespeak.language.cue_words import CLAUSES, DETERMINERS, PREPOSITIONS, READ_NOUNS
 from bespeak.language.lexicon import lexicon
-from bespeak.language.light_verb import DOING
+from bespeak.language.light_verb import DOING, WRAPPERS
 from bespeak.language.meanings import meanings
 from bespeak.language.verb_form import lemmas
 
@@ -23,10 +23,14 @@ def nominal_verb(sentence: Sequence[str]) -> tuple[str, int] | None:
         return None
     last = phrase[-1]
     word = sentence[last]
+    if word in WRAPPERS and word not in {"query", "message"}:
+        return None
     if word in READ_NOUNS or (word.endswith("s") and lexicon().counts(word[:-1]).noun):
         return READING, last
-    known = meanings()
     follower = sentence[last + 1] if last + 1 < len(sentence) else ""
+    if follower == "by":
+        return READING, last
+    known = meanings()
     verb = known.verb_of(word)
     if verb and verb in known.hand and word.endswith(DOING) and (len(phrase) > 1 or follower == "of"):
         return verb, last
