@@ -213,6 +213,7 @@ def test_a_key_is_where_it_stands_and_what_is_missing_where_its_block_starts() -
         ("BOOK /x {\n  semantic {\n    intent: a\n", 2, 12, "not closed"),
         ("BOOK /x {}\n}", 2, 1, "closes nothing"),
         ('a: "x', 1, 4, "a quoted text is not closed"),
+        ('a: "x\nb: "y"', 1, 4, "a quoted text is not closed"),
         ("a: [1, 2", 1, 4, "a list in brackets is not closed"),
         ("a: 1\na: 2", 2, 1, "the key 'a' is repeated; line 1"),
         ("semantic {\n  intent Books\n}", 2, 3, "neither `key: value` nor a block"),

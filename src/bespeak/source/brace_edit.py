@@ -31,10 +31,10 @@ def brace_edits(tree: BraceTree, change: Change) -> tuple[TextEdit, ...] | None:
         if head is not None:
             fits = isinstance(change.value, str) and head.fullmatch(change.value)
             return (TextEdit(Span(place.start, place.end), change.value),) if fits else None
-        around = tree.place(parent(change.at))
-        if around is not None and around.items is not None and tree.text[around.start] not in "[-":
-            fits = isinstance(change.value, str) and _NAME.fullmatch(change.value)  # a name among names: never quoted
-            return (TextEdit(Span(place.start, place.end), change.value),) if fits else None
+    around = tree.place(parent(change.at))
+    if around is not None and around.items is not None and tree.text[around.start] not in "[-":
+        fits = place.key is None and isinstance(change.value, str) and _NAME.fullmatch(change.value)
+        return (TextEdit(Span(place.start, place.end), change.value),) if fits else None  # names are never quoted
     style = tree.text[place.start : place.start + 1]
     written = value_text(change.value, style=style if style in {'"', "'"} else "", flow=True)
     if written is None:

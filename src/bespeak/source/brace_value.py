@@ -34,9 +34,10 @@ def skip(pattern: re.Pattern[str], text: str, at: int) -> int:
 def quoted(text: str, at: int) -> tuple[str, int] | None:
     """The quoted text that starts here and is all there is on its line; lines inside it are joined with one blank."""
     found = (_DOUBLE if text[at] == '"' else _SINGLE).match(text, at)
-    if found is None:
+    alone = found is not None and _LINE_REST.match(text, found.end())
+    if found is None or (not alone and "\n" in found[0]):  # the next quote opens another text
         raise Refused(at, at + 1, "a quoted text is not closed", "Write the closing quote.")
-    if not _LINE_REST.match(text, found.end()):
+    if not alone:
         return None
     inside = _FOLD.sub(" ", found[1])
     if text[at] == "'":

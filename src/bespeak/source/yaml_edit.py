@@ -68,6 +68,10 @@ def _replaced(tree: YamlTree, change: Change, key: yaml.Node | None, node: yaml.
         if key is not None and not text.startswith(":", gap_end(text, key.end_mark.index)):
             return (insertion(key.end_mark.index, f": {written}"),) if flow and _takes_colon(key) else None
         return (insertion(span.start, f" {written}"),) if change.at else None
+    if text[span.end : span.end + 1].strip(" \t\n,]}"):
+        return None  # `{}#`: another value would swallow what follows
+    if _style(node) in {"|", ">"} and not text[line_start(text, span.start) : span.start].strip():
+        return None  # a block text may start further left than other values
     blank = " " if text[span.start - 1 : span.start] == ":" else ""
     return (TextEdit(span, blank + written),)
 
@@ -147,7 +151,17 @@ def _added(tree: YamlTree, change: Change, node: yaml.Node, *, flow: bool) -> Ed
         return add_last(text, span, _entry_spans(text, node), written) if text[span.start] in "[{" else None
     column = node.start_mark.index - line_start(text, node.start_mark.index)
     dash = "- " if change.op == "append" else ""
-    return (insertion(line_end(text, span.end), f"\n{' ' * column}{dash}{written}"),)
+    end = line_end(text, span.end)
+    if end == len(text) and _ends_in_block_text(node):
+        return None  # the text would get the line feed that it does not have
+    return (insertion(end, f"\n{' ' * column}{dash}{written}"),)
+
+
+def _ends_in_block_text(node: yaml.Node) -> bool:
+    while isinstance(node, yaml.CollectionNode) and node.value:
+        last = node.value[-1]
+        node = last[1] if isinstance(last, tuple) else last
+    return isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}
 
 
 def _takes_colon(key: yaml.Node) -> bool:
