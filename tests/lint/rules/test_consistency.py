@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.lint.conftest import ROOM
 
 from bespeak.catalog.bundled import load_bundled
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.language.embedding import available
 from bespeak.lint.context import Context
 from bespeak.lint.rules import consistency
 from bespeak.lint.subject import Declared
@@ -53,6 +55,39 @@ def test_the_violations_of_the_draft_are_errors_that_name_the_verb(method: str, 
 )
 def test_an_intent_that_says_what_the_method_promises_is_right(method: str, intent: str) -> None:
     assert check(method, intent) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "intent", "path", "verbs", "sentence"),
+    [
+        ("BOOK", "Returns a list of available restaurants", "/reservation", {"FIND", "LIST"}, "Books a reservation"),
+        ("FIND", "Creates a new reservation in the system", "/restaurants", {"CREATE"}, "Finds restaurants"),
+        ("CANCEL", "Retrieves cancellation policy", "/booking/{id}", {"RETRIEVE", "FETCH"}, "Cancels a booking"),
+    ],
+)
+def test_the_advice_names_verbs_for_the_intent_and_an_intent_for_the_verb(
+    method: str, intent: str, path: str, verbs: set[str], sentence: str
+) -> None:
+    (finding,) = check(method, intent, path)
+    named = set(re.findall(r"[A-Z]{3,}", finding.help))
+    assert verbs <= named <= CONTEXT.catalog.names
+    assert sentence in finding.help
+
+
+def test_the_suggested_verb_and_the_suggested_sentence_are_right() -> None:
+    for method, intent in (("BOOK", "Returns every table"), ("FIND", "Deletes a guest"), ("NOTIFY", "Removes a guest")):
+        (finding,) = check(method, intent)
+        written = re.match("Write ([A-Z]+)", finding.help)
+        sentence = re.search('"(.*)"', finding.help)
+        assert written is not None
+        assert sentence is not None
+        assert check(written[1], intent) == []
+        assert check(method, sentence[1]) == []
+
+
+def test_a_cosine_stands_beside_the_judgement_where_there_is_one() -> None:
+    (finding,) = check("CANCEL", "Retrieves cancellation policy")
+    assert ("(information only)" in finding.message) is available()
 
 
 def test_an_operation_next_to_the_methods_is_a_warning() -> None:

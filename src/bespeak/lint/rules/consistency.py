@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.language.action_intent import action_intent
 from bespeak.language.consistency import Judgement, judge
+from bespeak.language.embedding import cosine
+from bespeak.language.operation_class import operation_classes
+from bespeak.language.suggestion import fitting_sentence, fitting_verbs, third_person
 from bespeak.lint.context import Context
 from bespeak.lint.rule import Rule
 
 if TYPE_CHECKING:
+    from bespeak.contract.endpoint import Endpoint
     from bespeak.lint.subject import Declared
 
 CONTRADICTION: Final = Rule(
@@ -49,7 +56,13 @@ UNVERIFIABLE: Final = Rule(
 
 RULES: Final = (CONTRADICTION, DOUBT, UNVERIFIABLE)
 
-_BY_VERDICT: Final = {"violation": CONTRADICTION, "warning": DOUBT, "unverifiable": UNVERIFIABLE}
+_MOST: Final = 3
+_READ: Final = 1000
+"""Characters of an intent that are looked at."""
+
+_REFUSED: Final = frozenset({"CONNECT", "TRACE"})
+"""Verbs of the catalog that AGIS 4.3 keeps for HTTP."""
+_LISTS: Final = re.compile(r"\b(?:lists?|all|every|each)\b", re.IGNORECASE)
 
 
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
@@ -59,14 +72,48 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     if not method.isalpha() or not intent.strip():
         return  # passes 2 and 5 speak of that
     judgement = judge(method, intent)
-    rule = _BY_VERDICT.get(judgement.verdict)
-    if rule is not None and judgement.method_class is not None:  # of an unknown method pass 2 has spoken
-        yield rule.at(endpoint, "/semantic/intent", judgement.reason, _advice(judgement, method))
-
-
-def _advice(judgement: Judgement, method: str) -> str:
+    if judgement.verdict == "consistent" or judgement.method_class is None:
+        return  # of an unknown method pass 2 has spoken
     if judgement.verdict == "unverifiable":
         if judgement.head is None:
-            return "Begin with the verb: what does the endpoint do for its caller?"
-        return f"Say it with a plainer verb than {judgement.head}."
-    return f"Say what {method.upper()} does, or choose the method that does what the intent says."
+            advice = "Begin with the verb: what does the endpoint do for its caller?"
+        else:
+            advice = f"Say it with a plainer verb than {judgement.head}."
+        yield UNVERIFIABLE.at(endpoint, "/semantic/intent", judgement.reason, advice)
+        return
+    rule = CONTRADICTION if judgement.verdict == "violation" else DOUBT
+    near = cosine(method, intent)
+    message = judgement.reason if near is None else f"{judgement.reason}; cosine {near:.2f} (information only)"
+    yield rule.at(endpoint, "/semantic/intent", message, _advice(endpoint, judgement, context))
+
+
+def _advice(endpoint: Endpoint, judgement: Judgement, context: Context) -> str:
+    sentence = f'"{fitting_sentence(endpoint.method, endpoint.path)}"'
+    lists = _LISTS.search(endpoint.semantic.intent[:_READ]) is not None
+    verbs = _fitting(context.catalog.names, judgement.head or "", lists=lists)
+    if not verbs:
+        return f"Say what {endpoint.method} does: {sentence}."
+    return f"Write {' or '.join(verbs)} for this intent, or an intent for {endpoint.method}: {sentence}."
+
+
+@lru_cache(maxsize=1024)
+def _fitting(names: frozenset[str], head: str, *, lists: bool) -> tuple[str, ...]:
+    """Verbs of the catalog that do what a verb says, whatever the sentence around it: so each is sought once."""
+    classes = operation_classes(head)
+    if classes is None:
+        return ()
+    candidates = (verb for verb in _by_class(names).get(classes.main, ()) if verb.lower() != head)
+    same = (head.upper(),) if head.upper() in names - _REFUSED else ()
+    found = fitting_verbs(f"{third_person(head)} {'a list' if lists else 'the thing'}", candidates)
+    return (*same, *found)[:_MOST]
+
+
+@lru_cache(maxsize=4)
+def _by_class(names: frozenset[str]) -> Mapping[str, Sequence[str]]:
+    """The verbs to suggest by what they do: plain actions only."""
+    found: dict[str, list[str]] = {}
+    for verb in sorted(names - _REFUSED):
+        classes = operation_classes(verb.lower())
+        if classes is not None and action_intent(verb).kind == "action":
+            found.setdefault(classes.main, []).append(verb)
+    return found
