@@ -92,7 +92,6 @@ def test_a_path_that_is_not_there_is_wrong_usage() -> None:
         (["--stdin-filename", "x"], 2),
         (["-", "book.toml"], 2),
         (["--config", "none.toml"], 2),
-        (["--baseline", "none.json"], 1),
     ],
 )
 def test_exit_codes(arguments: list[str], code: int) -> None:
@@ -108,6 +107,13 @@ def test_severities_decide_what_fails() -> None:
     assert run().exit_code == 0
     assert run("--fail-on", "warning").exit_code == 1
     assert run("--no-config").exit_code == 1
+
+
+def test_a_baseline_that_is_not_there_is_wrong_usage(folder: Path) -> None:
+    command = [sys.executable, "-m", "bespeak", "lint", "--baseline", "none.json"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "the baseline none.json cannot be read" in done.stderr
 
 
 def test_wrong_settings_stop_the_run(folder: Path) -> None:

@@ -73,7 +73,8 @@ def test_an_ignore_of_what_is_not_there_is_a_finding_unless_the_rule_is_off() ->
     comment = "  # bespeak: ignore[P302, S401] the noun"
     assert rules(run(comment, Config(select=("P302", "S401", "D190")))) == ["D190"]
     assert rules(run(comment, Config(select=("P302", "D190")))) == []
-    assert rules(run(comment, Config(select=("P302", "S401")))) == []
+    off = run(comment, Config(select=("P302", "S401")))
+    assert (rules(off), off.ignored) == ([], 1)
 
 
 def test_settings_for_paths_hide_it_and_are_counted() -> None:
@@ -104,6 +105,8 @@ def test_a_text_that_cannot_be_read_is_one_finding_without_a_subject() -> None:
     examined = examine("[endpoint\n", "x.toml", Context(catalog=load_bundled()), Judge(Config(select=("S",))))
     assert rules(examined) == ["D102"]
     assert examined.subject is None
+    unknown = examine("{}", "x.json", Context(catalog=load_bundled()), Judge(Config(select=("S",))))
+    assert rules(unknown) == ["D114"]
 
 
 @pytest.mark.parametrize("with_edits", [True, False])

@@ -14,7 +14,6 @@ from bespeak.lint.registry import find_rule
 from bespeak.lint.run import check_text
 from bespeak.lint.subject import Subject
 from bespeak.lint.suppress import suppress
-from bespeak.source.edit import edits
 from bespeak.source.tree import Tree
 
 
@@ -48,37 +47,34 @@ def examine(
     path = path or shown
     checked = check_text(text, shown, context)
     subject = checked.subject
-    found = list(checked.findings)
-    if subject is not None:
-        tree = subject.tree
-        found += (replace(one, location=tree.locate(one.pointer, key=one.on_key)) for one in extra)
-    found = [finding for finding in found if judge.is_on(finding.rule)]
-    ignored = 0
-    if subject is not None:
-        found, ignored = suppress(
-            found,
-            subject.tree,
-            find_rule,
-            kept=lambda rule: judge.stands(rule) or not judge.is_on(rule),
-            require_reason=judge.config.require_reason,
-        )
-    shown_here = [
-        judge.weighed(finding) for finding in found if judge.is_on(finding.rule) and not judge.is_ignored(finding, path)
-    ]
-    ignored += len(found) - len(shown_here)
-    data = subject.tree.data if subject is not None else None
-    tree_for_edits = subject.tree if subject is not None and with_edits else None
+    if subject is None:
+        # Why a text could not be read is told whatever is on: nothing else is known about it.
+        unread = [Finding(judge.weighed(finding), fingerprint(finding, path, None)) for finding in checked.findings]
+        return Examined(tuple(unread))
+    tree = subject.tree
+    placed = (replace(one, location=tree.locate(one.pointer, key=one.on_key)) for one in extra)
+    found, hidden = suppress(
+        (finding for finding in (*checked.findings, *placed) if judge.is_on(finding.rule)),
+        tree,
+        find_rule,
+        kept=lambda rule: judge.stands(rule) or not judge.is_on(rule),
+        require_reason=judge.config.require_reason,
+    )
+    on = [finding for finding in found if judge.is_on(finding.rule)]
+    left = [judge.weighed(finding) for finding in on if not judge.is_ignored(finding, path)]
     findings = [
-        Finding(finding, fingerprint(finding, path, data), replacements(finding, tree_for_edits))
-        for finding in shown_here
+        Finding(finding, fingerprint(finding, path, tree.data), replacements(finding, tree) if with_edits else ())
+        for finding in left
     ]
-    return Examined(tuple(sorted(findings, key=order)), ignored, subject)
+    return Examined(tuple(sorted(findings, key=order)), hidden + len(on) - len(left), subject)
 
 
-def replacements(finding: Diagnostic, tree: Tree | None) -> tuple[Replacement, ...]:
+def replacements(finding: Diagnostic, tree: Tree) -> tuple[Replacement, ...]:
     """The repair of a finding as text; nothing if there is none, or if it cannot be made in place."""
-    if finding.fix is None or tree is None:
+    if finding.fix is None:
         return ()
+    from bespeak.source.edit import edits  # noqa: PLC0415 - most runs want no edits
+
     made: list[Replacement] = []
     for change in finding.fix.changes:
         found = edits(tree, change)
