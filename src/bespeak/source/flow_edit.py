@@ -22,9 +22,10 @@ def add_last(text: str, around: Span, entries: list[Span], written: str) -> tupl
     last = entries[-1]
     line = text.rfind("\n", around.start, last.start)
     before = text[line + 1 : last.start]
+    blank = " " if text[last.end - 1] == ":" else ""  # YAML's key without a value
     if line >= 0 and not before.strip():
-        return (insertion(last.end, f",\n{before}{written}"),)
-    return (insertion(last.end, f", {written}"),)
+        return (insertion(last.end, f"{blank},\n{before}{written}"),)
+    return (insertion(last.end, f"{blank}, {written}"),)
 
 
 def take_out(text: str, around: Span, entries: list[Span], index: int) -> tuple[TextEdit, ...]:

@@ -23,6 +23,7 @@ _WORDS: Final[tuple[tuple[str, str, str], ...]] = (
         "a second ': ' on this line, or a key that is not indented like its neighbours",
         "Put a value that contains ': ' in quotes; indent keys of one mapping alike.",
     ),
+    ("unexpected ':'", "a ':' that neither follows a key nor stands inside quotes", _QUOTES),
     ("could not find expected ':'", "the key has no ':' after it", "Write `key: value`, or put the text in quotes."),
     ("did not find expected key", "a key is expected here", _INDENT),
     ("expected <block end>", "this line does not belong to the block above it", _INDENT),
