@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.diagnostics.fix import Fix
-from bespeak.diagnostics.text import from_disk, full, printable
+from bespeak.diagnostics.text import from_disk, full
 from bespeak.source.span import Location
 
 WRONG = Diagnostic("D104", "error", "`a` is an integer", Location("x.toml", 2, 5), "/a", "Write a string.")
@@ -59,19 +56,6 @@ def test_a_folder_or_a_missing_file_has_no_text(tmp_path: Path) -> None:
     assert from_disk("a\0b") is None
 
 
-@given(st.text(), st.text(), st.integers(0, 5), st.integers(0, 300))
-def test_nothing_in_a_file_reaches_the_terminal_as_a_control_character(
-    text: str, message: str, line: int, column: int
-) -> None:
-    finding = Diagnostic("D104", "error", message, Location("x\x1b[0m", line, column), help=message)
-    shown = full([finding], lambda _: text)
-    assert all(char.isprintable() or char == "\n" for char in shown)
-
-
-def test_what_is_not_printable_shows_as_its_escape() -> None:
-    assert printable("a\x1b[31mb\n") == "a\\x1b[31mb\\n"
-
-
 def test_carets_stand_below_the_whole_of_a_value() -> None:
     finding = Diagnostic("P301", "error", "wrong", Location("x", 1, 7, 1, 13))
     assert full([finding], lambda _: "path: /room/ # x").split("\n")[2] == "    |       ^^^^^^"
@@ -107,3 +91,12 @@ def test_looks_are_given_by_role() -> None:
         "<place x.toml:2:5>: <error error[D104]> `a` is an integer\n"
         "  <frame 2> <frame |> sec ond\n    <frame |>     <error ^>\n  <label help:> Write a string."
     )
+
+
+@given(st.text(), st.text(), st.integers(0, 5), st.integers(0, 300))
+def test_nothing_in_a_file_reaches_the_terminal_as_a_control_character(
+    text: str, message: str, line: int, column: int
+) -> None:
+    finding = Diagnostic("D104", "error", message, Location("x\x1b[0m", line, column), help=message)
+    shown = full([finding], lambda _: text)
+    assert all(char.isprintable() or char == "\n" for char in shown)

@@ -12,7 +12,8 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.diagnostics.text import full, printable
+from bespeak.diagnostics.printable import printable
+from bespeak.diagnostics.text import full
 from bespeak.documents.positions import with_positions
 
 _CONTROLS: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}

@@ -14,7 +14,7 @@ from bespeak.cli.service import open_service, service_options
 from bespeak.client.service import ServiceClient
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
-from bespeak.diagnostics.text import printable
+from bespeak.diagnostics.printable import printable
 from bespeak.documents.manifest_json import ManifestDocument
 
 _METHOD = "bold cyan"

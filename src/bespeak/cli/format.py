@@ -11,7 +11,7 @@ import click
 
 from bespeak.cli.console import print_findings
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.diagnostics.text import printable
+from bespeak.diagnostics.printable import printable
 from bespeak.documents.agis_format import Form, format_agis
 from bespeak.documents.file_replacement import replace_text
 from bespeak.documents.folder import is_folder, list_tree

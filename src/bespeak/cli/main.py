@@ -119,7 +119,7 @@ def main() -> NoReturn:
 
 def _complain(text: str) -> None:
     """Say what is wrong. Part of it may be a server's words: no line of it steers the terminal."""
-    from bespeak.diagnostics.text import printable  # noqa: PLC0415 - only an error needs it
+    from bespeak.diagnostics.printable import printable  # noqa: PLC0415 - only an error needs it
 
     click.echo("bespeak: " + "\n".join(printable(line) for line in text.split("\n")), err=True)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.diagnostics.text import printable
+from bespeak.diagnostics.printable import printable
 
 _SHOWN: Final = 240
 """Evidence is read by people; the whole answer can be had with `bespeak call`."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bespeak.conformance.check import SEVERITY, Check, Outcome, Verdict
-from bespeak.diagnostics.text import printable
+from bespeak.diagnostics.printable import printable
 
 ITEMS: Final[Mapping[str, str]] = {
     "13.1-01": "The endpoint primitive",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.printable import printable
 from bespeak.diagnostics.report import Source
 from bespeak.source.span import Location
 
@@ -43,13 +44,6 @@ def full(
             lines.append(f"  {styled('see:', 'label')} {see(finding.rule)}")
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
-
-
-def printable(text: str) -> str:
-    """Text that cannot move the cursor or colour the terminal: what is not printable shows as its escape."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def from_disk(file: str) -> str | None:

@@ -12,33 +12,23 @@ from bespeak.documents.agis_canonical import canonical
 from bespeak.documents.agis_rules import COMMENTS_LOST, NOT_AN_OBJECT
 from bespeak.documents.agis_shape import declared_endpoints
 from bespeak.documents.agis_text import write_json, write_yaml
+from bespeak.documents.notation_text import NAMES, parse_notation
 from bespeak.documents.yaml_comments import comment_texts, first_comment, read_comments
 from bespeak.documents.yaml_writer import Comments
-from bespeak.source.brace_tree import parse_braces
 from bespeak.source.expansion import expand_shorthand, expand_tree
-from bespeak.source.json_tree import parse_json
-from bespeak.source.notation import detect_notation
-from bespeak.source.tree import Fault, Span, Tree
+from bespeak.source.tree import Span, Tree
 from bespeak.source.yaml_tree import YamlTree, parse_yaml
 
 Form = Literal["yaml", "json"]
 
-_PARSERS: Final[dict[str, Callable[[str, str], Tree | Fault]]] = {
-    "yaml": parse_yaml,
-    "json": parse_json,
-    "braces": parse_braces,
-}
-_NAMES: Final = {"yaml": "YAML", "json": "JSON", "braces": "AGIS's brace notation"}
 _NUMBER_SIGN: Final = re.compile(r"(?<!\S)#")
 
 
 def parse_agis(text: str, file: str) -> Tree | Diagnostic:
     """The tree of an AGIS text, its short fields expanded, whatever its notation; or why there is none."""
-    notation = detect_notation(text)
-    tree = _PARSERS[notation](text, file)
-    if isinstance(tree, Fault):
-        message = f"this is not {_NAMES[notation]}: {tree.message}"
-        return Diagnostic("D102", "error", message, tree.location, help=tree.help)
+    tree = parse_notation(text, file)
+    if isinstance(tree, Diagnostic):
+        return tree
     if not tree.origins:
         expand_tree(tree)
     return tree
@@ -59,7 +49,7 @@ def format_agis(text: str, file: str, to: Form | None = None, *, drop_comments: 
         if isinstance(tree, YamlTree) and form == "yaml":
             comments = read_comments(tree, data, _moved(tree))
         elif comment := _first_comment(tree):
-            return _refused(tree, comment, f"this comment, and any after it, cannot be kept in {_NAMES[form]}")
+            return _refused(tree, comment, f"this comment, and any after it, cannot be kept in {NAMES[form]}")
     written = write_yaml(data, comments) if form == "yaml" else write_json(data)
     if form == "yaml" and not drop_comments and isinstance(tree, YamlTree) and not _keeps(written, tree, data):
         return _refused(tree, first_comment(tree), "a comment stands where the canonical text has no place for it")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
@@ -13,34 +13,20 @@ from bespeak.documents.ai_json import read_ai
 from bespeak.documents.endpoint_toml import declared_endpoint
 from bespeak.documents.findings import Findings
 from bespeak.documents.manifest_json import read_manifest
+from bespeak.documents.notation_text import parse_notation
 from bespeak.documents.recipes_toml import recipes_of
 from bespeak.documents.server_toml import server_of
 from bespeak.documents.table import Table
 from bespeak.lint.subject import AGIS_NAMES, Declared, Kind, Subject
-from bespeak.source.brace_tree import parse_braces
-from bespeak.source.json_tree import parse_json
-from bespeak.source.notation import detect_notation
 from bespeak.source.span import Location
-from bespeak.source.toml_tree import parse_toml
-from bespeak.source.tree import Fault, Notation, Tree
-from bespeak.source.yaml_tree import parse_yaml
-
-_NAMES: Final[dict[Notation, str]] = {
-    "yaml": "YAML",
-    "json": "JSON",
-    "toml": "TOML",
-    "braces": "AGIS's brace notation",
-}
-_PARSERS: Final = {"yaml": parse_yaml, "json": parse_json, "toml": parse_toml, "braces": parse_braces}
+from bespeak.source.tree import Tree
 
 
 def read_subject(text: str, file: str, kind: Kind | None = None) -> Subject | Diagnostic:
     """The document in a text, or why there is none. The kind is found out unless the caller knows it."""
-    notation: Notation = "toml" if file.endswith(".toml") else detect_notation(text)
-    tree = _PARSERS[notation](text, file)
-    if isinstance(tree, Fault):
-        message = f"this is not {_NAMES[notation]}: {tree.message}"
-        return Diagnostic("D102", "error", message, tree.location, help=tree.help)
+    tree = parse_notation(text, file)
+    if isinstance(tree, Diagnostic):
+        return tree
     kind = kind or kind_of(tree)
     if kind is None:
         advice = "An AGIS document has `agis`, an endpoint file [endpoint], a manifest `agtp_version`."
@@ -58,7 +44,7 @@ def kind_of(tree: Tree) -> Kind | None:
     if not isinstance(data, dict):
         return None
     if tree.notation == "toml":
-        return _toml_kind(data, PurePath(tree.file).name)
+        return _toml_kind(data, Path(tree.file).name)
     if "aiendpoint" in data:
         return "ai"
     if "agis" in data or ("endpoints" in data and "vocabulary" in data):
@@ -98,7 +84,7 @@ def _endpoint(tree: Tree) -> Subject:
 
 def _server(tree: Tree) -> Subject:
     root = _table(tree)
-    server, found = server_of(root, PurePath(tree.file).parent)
+    server, found = server_of(root, Path(tree.file).parent)
     return Subject(kind="server", tree=tree, found=tuple(found), policies=server.policies)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.service import DEFAULT_CATALOG, Service
-from bespeak.diagnostics.text import printable
+from bespeak.diagnostics.printable import printable
 from bespeak.documents.toml_text import toml_text
 from bespeak.schema.compile import DIALECT
 

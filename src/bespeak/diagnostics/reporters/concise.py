@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.printable import printable
 from bespeak.diagnostics.report import Report, summary
-from bespeak.diagnostics.text import printable
 
 
 def render(report: Report, *, quiet: bool = False) -> str:

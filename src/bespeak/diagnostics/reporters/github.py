@@ -6,9 +6,9 @@ from collections import Counter
 from typing import Final
 
 from bespeak.diagnostics.diagnostic import Severity
+from bespeak.diagnostics.printable import printable
 from bespeak.diagnostics.report import Finding, Report, summary
 from bespeak.diagnostics.reporters.concise import one_line
-from bespeak.diagnostics.text import printable
 
 _COMMANDS: Final[dict[Severity, str]] = {"error": "error", "warning": "warning", "info": "notice"}
 _MOST: Final = 10

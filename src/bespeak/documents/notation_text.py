@@ -1,0 +1,38 @@
+"""A text in whatever notation it is written, as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.source.brace_tree import parse_braces
+from bespeak.source.json_tree import parse_json
+from bespeak.source.notation import detect_notation
+from bespeak.source.toml_tree import parse_toml
+from bespeak.source.tree import Fault, Notation, Tree
+from bespeak.source.yaml_tree import parse_yaml
+
+NAMES: Final[dict[Notation, str]] = {
+    "yaml": "YAML",
+    "json": "JSON",
+    "toml": "TOML",
+    "braces": "AGIS's brace notation",
+}
+
+_PARSERS: Final[dict[Notation, Callable[[str, str], Tree | Fault]]] = {
+    "yaml": parse_yaml,
+    "json": parse_json,
+    "toml": parse_toml,
+    "braces": parse_braces,
+}
+
+
+def parse_notation(text: str, file: str) -> Tree | Diagnostic:
+    """The tree of a text, or why there is none. TOML is known by the name of its file, the others by their text."""
+    notation: Notation = "toml" if file.endswith(".toml") else detect_notation(text)
+    tree = _PARSERS[notation](text, file)
+    if isinstance(tree, Fault):
+        message = f"this is not {NAMES[notation]}: {tree.message}"
+        return Diagnostic("D102", "error", message, tree.location, help=tree.help)
+    return tree
