@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.documents.agis_documents import booking
 
 from bespeak.cli.catalog_diff import catalog_diff
 
@@ -229,6 +230,19 @@ def test_an_app_in_python_is_named_as_not_scanned(next_major: Path, deploy: Call
     result = run("1.1.0", next_major, "--against-deployment", folder)
     assert result.exit_code == 0, result.output
     assert "the endpoints of rooms:app are written in Python and not scanned" in result.stderr
+
+
+def test_the_document_of_a_deployment_is_scanned_too(tmp_path: Path) -> None:
+    (tmp_path / "bespeak.toml").write_text('document = "rooms.agis"\n')
+    agis = booking()
+    agis["endpoints"][0]["path"] = "/learn"
+    (tmp_path / "rooms.agis").write_text(json.dumps(agis))
+    result = run("1.0.0", "1.1.0", "--against-deployment", tmp_path)
+    assert result.exit_code == 1
+    assert "rooms.agis:1:" in result.stdout
+    assert "BOOK /learn" in result.stdout
+    (tmp_path / "rooms.agis").write_text("[")
+    assert run("1.0.0", "1.1.0", "--against-deployment", tmp_path).exit_code == 2
 
 
 @pytest.mark.requirement("API-4.7-2")

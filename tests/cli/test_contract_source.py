@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from tests.process import HOTEL
+from tests.process import HOTEL, ROOT
 
 from bespeak.cli.contract_source import contract_of
 from bespeak.errors import ConfigError, ContractError
@@ -33,6 +33,15 @@ def test_documents_of_a_folder_are_read_and_its_functions_not_imported(tmp_path:
     (tmp_path / "endpoints" / "book.toml").write_text(text)
     with ExitStack() as files:
         assert len(contract_of(str(tmp_path), "", {}, files).contract.endpoints) == 1
+
+
+def test_a_folder_whose_configuration_names_a_document_has_its_contract() -> None:
+    with ExitStack() as files:
+        folder = contract_of(str(ROOT / "examples" / "restaurant"), "", {}, files).contract
+        document = contract_of(str(ROOT / "examples" / "restaurant" / "menu.agis"), "", {}, files).contract
+    assert {endpoint.key for endpoint in folder.endpoints} == {endpoint.key for endpoint in document.endpoints}
+    assert (folder.vocabulary, folder.version) == (document.vocabulary, document.version)
+    assert folder.policies is not None
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.agis_deployment import configuration_naming, nameless, served_with, with_custom
+from bespeak.documents.agis_deployment import (
+    configuration_naming,
+    nameless,
+    served_with,
+    with_custom,
+    with_document,
+)
 from bespeak.documents.deployment import read_deployment
 from bespeak.documents.server_toml import parse_server
 
@@ -73,3 +80,16 @@ def test_a_folder_with_a_document_lacks_neither_endpoints_nor_a_server_id(tmp_pa
     (tmp_path / "bespeak.toml").write_text('document = "rooms.agis"')
     deployment, findings = read_deployment(tmp_path)
     assert (deployment.server.document, findings) == (tmp_path / "rooms.agis", [])
+
+
+def test_a_document_joins_the_files_of_its_folder() -> None:
+    server, _ = parse_server('document = "a.agis"\n[policies]\nstrict_output = true\n', "bespeak.toml")
+    files = Service(
+        identity=ServerIdentity(server_id="", operator="unspecified", contact=""), require_known_agents=True
+    )
+    described = replace(SERVICE, description="Rooms.", document_version="2", agtp="agtp://rooms.example")
+    joined = with_document(files, described, server)
+    assert joined.identity == OF_DOCUMENT
+    assert (joined.description, joined.document_version, joined.agtp) == ("Rooms.", "2", "agtp://rooms.example")
+    assert joined.require_known_agents
+    assert joined.policies.strict_output

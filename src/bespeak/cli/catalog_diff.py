@@ -12,10 +12,13 @@ from rich.text import Text
 from bespeak.catalog.bundled import open_catalog
 from bespeak.catalog.catalog import Verb
 from bespeak.cli.console import line, print_findings, print_json, print_lines
+from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.documents.text_file import read_text
 from bespeak.evolution.catalog_diff import CatalogDiff, VerbChange, diff_catalogs
 from bespeak.evolution.deployment_scan import Conflict, scan_deployment
 from bespeak.source.span import Location
+from bespeak.source.tree import MAX_BYTES
 
 NO_BREAKAGE: Final = 0
 BREAKAGE: Final = 1
@@ -78,14 +81,32 @@ def _compare(old: str, new: str, deployment: Path | None, *, as_json: bool) -> i
 
 
 def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[Conflict], list[Diagnostic]]:
-    from bespeak.documents.deployment import read_deployment  # noqa: PLC0415 - a plain diff needs no readers
+    from bespeak.documents.agis_deployment import with_custom  # noqa: PLC0415 - a plain diff needs no readers
+    from bespeak.documents.deployment import read_deployment  # noqa: PLC0415
 
     deployed, findings = read_deployment(deployment)
     if deployed.server.app is not None:
         # Importing an operator's code could do anything; the draft's tool scans documents.
         told = f"the endpoints of {deployed.server.app} are written in Python and not scanned"
         findings = [*findings, Diagnostic("D119", "warning", told, Location(str(deployed.root)))]
-    return scan_deployment(deployed.endpoints, deployed.recipes, deployed.policies, diff), findings
+    endpoints, policies = deployed.endpoints, deployed.policies
+    if deployed.server.document is not None:
+        described, found = _read_document(deployed.server.document)
+        endpoints, findings = (*described, *endpoints), [*findings, *found]
+        # Verbs of a document that no catalog has any more are custom methods from then on (AGIS 1.3).
+        policies = with_custom(policies, (endpoint.method for endpoint in described))
+    return scan_deployment(endpoints, deployed.recipes, policies, diff), findings
+
+
+def _read_document(path: Path) -> tuple[tuple[Endpoint, ...], list[Diagnostic]]:
+    """The endpoints of an AGIS document, as far as it can be understood."""
+    from bespeak.lint.reading import read_subject  # noqa: PLC0415 - a plain diff needs no readers
+
+    text = read_text(path, MAX_BYTES)
+    subject = text if isinstance(text, Diagnostic) else read_subject(text, str(path), "agis")
+    if isinstance(subject, Diagnostic):
+        return (), [subject]
+    return tuple(entry.endpoint for entry in subject.endpoints), []
 
 
 def _document(diff: CatalogDiff | None, conflicts: list[Conflict] | None, findings: list[Diagnostic]) -> dict[str, Any]:

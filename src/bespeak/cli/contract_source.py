@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from bespeak.catalog.bundled import open_catalog
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.documents.agis_deployment import with_document
 from bespeak.documents.deployment import CONFIGURATIONS, read_deployment
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.documents.positions import with_positions
@@ -175,6 +176,11 @@ def _deployment(path: Path, base: Path) -> ContractSource:
     catalog, found = open_catalog(service.catalog, deployment.root)
     if catalog is None:
         raise ContractError(f"{path} must be mended first", found)
+    if deployment.server.document is not None:
+        from bespeak.authoring.agis_contract import open_agis  # noqa: PLC0415 - a folder seldom has a document
+
+        described = open_agis(deployment.server.document, catalog, service.policies).service
+        service = with_document(service, described, deployment.server)
     policies, found = effective_policies(service.policies, catalog)
     if has_errors(found):
         raise ContractError(f"{path} must be mended first", found)

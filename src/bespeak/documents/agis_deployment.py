@@ -11,7 +11,7 @@ from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.deployment import CONFIGURATIONS
 from bespeak.documents.folder import is_same, is_there
-from bespeak.documents.server_toml import read_server
+from bespeak.documents.server_toml import ServerDocument, read_server
 from bespeak.source.span import Location
 
 
@@ -47,6 +47,24 @@ def served_with(
         policies = with_custom(policies, service.policies.methods.custom)
     return replace(
         service, identity=identity, policies=policies or service.policies, catalog=catalog or service.catalog
+    )
+
+
+def with_document(files: Service, described: Service, server: ServerDocument) -> Service:
+    """The service of a folder with that of the document its configuration names."""
+    said = served_with(described, server.identity, server.policies, server.catalog)
+    return replace(
+        files,
+        identity=said.identity,
+        endpoints=(*said.endpoints, *files.endpoints),
+        policies=said.policies,
+        catalog=said.catalog,
+        document_version=server.document_version or said.document_version,
+        description=said.description,
+        agtp=said.agtp,
+        vocabulary=said.vocabulary,
+        data_manifest=said.data_manifest,
+        schemas=said.schemas,
     )
 
 

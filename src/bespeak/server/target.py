@@ -19,7 +19,7 @@ from bespeak.catalog.bundled import open_catalog
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.service import DEFAULT_CATALOG, Resource, Service
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.agis_deployment import configuration_naming, nameless, served_with, with_custom
+from bespeak.documents.agis_deployment import configuration_naming, nameless, with_custom, with_document
 from bespeak.documents.deployment import Deployment, read_deployment
 from bespeak.documents.folder import is_folder, is_same, is_there
 from bespeak.documents.handlers_toml import HandlerEntry
@@ -105,7 +105,7 @@ def _load_deployment(path: Path) -> Target:
         wrong = [finding for entry in server.handlers for finding in _bind_entry(contract, entry)]
         if not contract.endpoints and server.app is None:
             raise contract.unserved(wrong)
-        service = _described(service, contract, server)
+        service = with_document(service, replace(contract.service, endpoints=contract.endpoints), server)
         findings += [*nameless(service.identity, contract.path), *wrong, *contract.findings]
     if server.app is not None:
         module, _, name = server.app.partition(":")
@@ -134,24 +134,6 @@ def _bind_entry(contract: AgisContract, entry: HandlerEntry) -> list[Diagnostic]
             return [Diagnostic(NOT_IMPORTABLE.id, NOT_IMPORTABLE.severity, message, entry.location, entry.pointer)]
         handler = replace(handler, target=function)
     return contract.bind(entry.method, entry.path, handler, entry.location)
-
-
-def _described(files: Service, contract: AgisContract, server: ServerDocument) -> Service:
-    """The service of a document, with what a configuration and the files beside it add."""
-    said = served_with(contract.service, server.identity, server.policies, server.catalog)
-    return replace(
-        files,
-        identity=said.identity,
-        endpoints=(*contract.endpoints, *files.endpoints),
-        policies=said.policies,
-        catalog=said.catalog,
-        document_version=server.document_version or said.document_version,
-        description=said.description,
-        agtp=said.agtp,
-        vocabulary=said.vocabulary,
-        data_manifest=said.data_manifest,
-        schemas=said.schemas,
-    )
 
 
 def _join(files: Service, app: Service, document: ServerDocument) -> Service:
