@@ -14,6 +14,7 @@ from bespeak.documents.notation_text import parse_notation
         ("a.agis", "a: 1\n", "yaml"),
         ("a.agis", '{"a": 1}', "json"),
         ("a.agis", "FIND /a { output { b } }\n", "braces"),
+        ("a.agis", "a: |\n  FIND /a {\n    output { b }\n  }\n", "yaml"),
         ("a.toml", "a = 1\n", "toml"),
     ],
 )

@@ -31,6 +31,11 @@ _PARSERS: Final[dict[Notation, Callable[[str, str], Tree | Fault]]] = {
 def parse_notation(text: str, file: str) -> Tree | Diagnostic:
     """The tree of a text, or why there is none. TOML is known by the name of its file, the others by their text."""
     notation: Notation = "toml" if file.endswith(".toml") else detect_notation(text)
+    if notation == "braces":
+        # A text block of YAML may look like braces; brace notation is never a mapping of YAML.
+        plain = parse_yaml(text, file)
+        if not isinstance(plain, Fault) and isinstance(plain.data, dict):
+            return plain
     tree = _PARSERS[notation](text, file)
     if isinstance(tree, Fault):
         message = f"this is not {NAMES[notation]}: {tree.message}"
