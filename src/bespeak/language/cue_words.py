@@ -55,7 +55,8 @@ VERBS_FIRST: Final = word_set(
 READ_NOUNS: Final = word_set(
     "details detail info information list lists history status count summary overview statistics stats results result "
     "data types type version versions report reports metadata description definition definitions representation "
-    "schema collection listing catalog statistic feed index properties snapshot balance"
+    "schema collection listing catalog statistic feed index properties snapshot balance "
+    "object specification"
 )
 """Nouns that a phrase without a verb gives back: "Details of an order"."""
 USED: Final = word_set("used designed intended able meant responsible useful called")

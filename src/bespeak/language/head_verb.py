@@ -151,7 +151,8 @@ class _Reader:
         if word in BEING and word not in {"get", "gets"}:
             return at + 1 if self._word(at + 1) in USED or self._word(at + 1) == "to" else None
         if word in USED and self._word(at + 1) in {"to", "for", "by", "in", "when"}:
-            return at + 2
+            whom = self.lower[at + 2 : at + _NEAR]
+            return at + 3 + whom.index("to") if self._word(at + 1) == "by" and "to" in whom else at + 2
         if word in MEANS and (self._word(at + 1), self._form(at + 2)) in {("to", "base"), ("for", "gerund")}:
             return at + 2
         return None
@@ -184,7 +185,8 @@ class _Reader:
         if two_word_verb(lemma.verb, self.lower, at):
             return False
         if lemma.form == "third":
-            return share[1] > 0.5 and follower not in DETERMINERS and (follower in PREPOSITIONS or not follower)
+            ends = not follower or (at + 2 == len(self.lower) and follower in meanings().hand)
+            return share[1] > 0.5 and (ends or follower in PREPOSITIONS or follower in BARE_NOUNS)
         if lemma.form == "gerund" or follower in DETERMINERS:
             return False
         if lemma.verb not in meanings().hand and (share[0] < 0.03 or share[1] >= 0.3):

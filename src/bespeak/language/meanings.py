@@ -31,7 +31,7 @@ class Meanings:
     sources: tuple[str, ...]
     """What the file was made from: a name and a hash each."""
     hand: Mapping[str, str]
-    """Verbs whose operation classes people decided: letters of the classes, each with its weight in ninths."""
+    """Verbs whose operation classes people decided: letters of the classes, each with its weight in tenths."""
     table: Mapping[str, str]
     """Verbs that got their classes from their neighbours; the last digit says how much these agree."""
     senses: Mapping[str, str]

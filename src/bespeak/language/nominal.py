@@ -28,8 +28,6 @@ def nominal_verb(sentence: Sequence[str]) -> tuple[str, int] | None:
     if word in READ_NOUNS or (word.endswith("s") and lexicon().counts(word[:-1]).noun):
         return READING, last
     follower = sentence[last + 1] if last + 1 < len(sentence) else ""
-    if follower == "by":
-        return READING, last
     known = meanings()
     verb = known.verb_of(word)
     if verb and verb in known.hand and word.endswith(DOING) and (len(phrase) > 1 or follower == "of"):
@@ -38,7 +36,7 @@ def nominal_verb(sentence: Sequence[str]) -> tuple[str, int] | None:
         for lemma in lemmas(word):
             if lemma.form in {"base", "gerund"} and lemma.verb in known.hand:
                 return lemma.verb, last
-    return None
+    return (READING, last) if follower == "by" else None
 
 
 def _phrase(sentence: Sequence[str]) -> list[int]:

@@ -29,8 +29,8 @@ COMPATIBLE: Final = (
     # READ ANALYZE CREATE UPDATE DELETE SEND CONTROL: what the intent does, in the row of what the method does
     (1.0, 0.8, 0.0, 0.0, 0.0, 0.1, 0.1),
     (0.8, 1.0, 0.35, 0.3, 0.0, 0.15, 0.3),
-    (0.0, 0.25, 1.0, 0.35, 0.0, 0.35, 0.35),
-    (0.0, 0.25, 0.35, 1.0, 0.1, 0.3, 0.35),
+    (0.0, 0.4, 1.0, 0.35, 0.0, 0.35, 0.35),
+    (0.0, 0.4, 0.35, 1.0, 0.1, 0.3, 0.35),
     (0.0, 0.0, 0.0, 0.15, 1.0, 0.1, 0.2),
     (0.1, 0.15, 0.35, 0.3, 0.0, 1.0, 0.35),
     (0.0, 0.3, 0.35, 0.35, 0.2, 0.35, 1.0),
@@ -74,7 +74,7 @@ def operation_classes(verb: str) -> Classes | None:
 def _weights(code: str) -> tuple[float, ...]:
     weights = [0.0] * len(CLASSES)
     for letter, digit in zip(code[::2], code[1::2], strict=True):
-        weights[_LETTERS.index(letter)] = int(digit) / 9
+        weights[_LETTERS.index(letter)] = int(digit, 11) / 10
     return tuple(weights)
 
 
@@ -83,7 +83,7 @@ def _prefixed(verb: str) -> Classes | None:
     for prefix in ("un", "de", "dis"):
         rest = verb.removeprefix(prefix)
         if rest != verb and rest in meanings().hand and verb not in NOT_UNDOING:
-            return Classes(_weights("D9X5U4"), _PREFIXED)
+            return Classes(_weights("DaX5U4"), _PREFIXED)
     rest = verb.removeprefix("re").removeprefix("-")
     if rest != verb and (code := meanings().hand.get(rest)):
         weights = _weights(code)

@@ -23,7 +23,7 @@ _ANY_OPERATION: Final = word_set("execute run process invoke operate do")
 _SYNONYM: Final = 0.8
 _DOUBTFUL_SYNONYM: Final = 0.4
 _CONTRADICTION: Final = 0.2
-_WEIGHTY: Final = 0.44
+_WEIGHTY: Final = 0.35
 
 
 @lru_cache(maxsize=8192)
