@@ -33,7 +33,7 @@ WRAPPERS: Final = word_set(
 """Nouns behind which the one that matters stands: a cancellation request, a transfer order."""
 _STOPS: Final = word_set(
     "of for to from with on in by at into onto about within that which and or , . ( : ; using via if when where "
-    "against over between as per through based off away back up down together apart"
+    "against over between across without during until as per through based off away back up down together apart"
 )
 _SKIPPED: Final = word_set(
     "the a an this that these all any each every some its their your new existing specific single given current "
