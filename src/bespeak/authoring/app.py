@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from bespeak.authoring.function_check import IN_PYTHON, check_behaviour
 from bespeak.authoring.reading import Reading, locate, read_handler
@@ -109,7 +109,7 @@ class App:
         domain: str | None = None,
         catalog: str = DEFAULT_CATALOG,
         policies: Policies | None = None,
-    ) -> App:
+    ) -> Self:
         """The service an AGIS document describes; `handler` says who answers. Raises ContractError for a wrong one.
 
         A relative path starts where the calling file stands. What is given here goes before what the document says.
