@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import pytest
-from tests.documents.agis_documents import booking
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.documents.agis_documents import booking, documents
+from tests.service import Bench
 
 from bespeak.authoring.agis_contract import AgisContract, open_agis
 from bespeak.catalog.bundled import load_bundled
 from bespeak.contract.handler import ExternalService, RegisteredFunction
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ConfigError, ContractError
+from bespeak.server.assembly import assemble
 from bespeak.source.span import Location
 from bespeak.source.tree import MAX_BYTES
 
@@ -229,3 +235,32 @@ def test_advice_however_much_hides_no_error(tmp_path: Path) -> None:
     contract = opened(tmp_path, change)
     assert {finding.pointer.split("/")[2] for finding in contract.errors} == {"3500"}
     assert len(contract.service.endpoints) == 3500
+
+
+@settings(deadline=None, max_examples=60)
+@given(documents())
+def test_whatever_can_be_opened_is_served_and_published_again(document: dict[str, Any]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "any.agis"
+        path.write_bytes(msgspec.json.encode(document))
+        try:
+            contract = open_agis(path, load_bundled())
+        except ContractError:
+            return
+    for endpoint in contract.service.endpoints:
+        assert contract.bind(*endpoint.key, function(lambda values: values), None) == []
+    service = replace(contract.service, endpoints=contract.endpoints)
+    bench = Bench(assemble(service))
+    told = bench.send("DISCOVER", "/", accept="application/agis").json
+    served = {key for key, endpoint in bench.assembled.registry.endpoints.items() if not endpoint.builtin}
+    assert {(entry["method"], entry["path"]) for entry in told["endpoints"]} == served
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+def test_no_bytes_are_more_than_refused(content: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "any.agis"
+        path.write_bytes(content)
+        with pytest.raises(ContractError):
+            open_agis(path, load_bundled())
