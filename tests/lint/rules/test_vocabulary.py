@@ -57,6 +57,13 @@ def test_a_vocabulary_without_verbs_gets_those_in_use(verbs: Any, op: str) -> No
     assert (change.op, change.value) == (op, ["BOOK", "FIND"])
 
 
+def test_blanks_around_a_method_are_for_pass_two_and_do_not_hide_its_declaration() -> None:
+    block = {"declared_verbs": ["BOOK "], "domain": "hospitality"}
+    found = rules(document(endpoint(method="BOOK "), vocabulary=block))
+    assert {"V501", "V502"}.isdisjoint(found)
+    assert "M210" in found
+
+
 def test_a_verb_is_listed_once_in_whatever_case() -> None:
     assert rules(vocabulary(["BOOK", "FIND", "Book"])) == ["V504"]
 

@@ -157,8 +157,8 @@ def _used(subject: Subject) -> dict[str, list[str]]:
     """The methods of the endpoints, in capitals, each with the pointers of those who use it."""
     used: dict[str, list[str]] = {}
     for declared in subject.endpoints:
-        method = declared.endpoint.method.upper()
-        if method.strip():
+        method = declared.endpoint.method.strip().upper()  # pass 2 speaks of the blanks
+        if method:
             used.setdefault(method, []).append(declared.pointer("/method"))
     return used
 
