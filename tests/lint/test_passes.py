@@ -23,4 +23,4 @@ def test_every_check_of_every_rule_module_is_in_a_pass(module: str) -> None:
 
 def test_every_rule_of_every_module_can_be_looked_up() -> None:
     found = {rule.id for name in MODULES for rule in import_module(f"bespeak.lint.rules.{name}").RULES}
-    assert found == set(rules.RULES)
+    assert found == set(passes.RULES)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from bespeak.catalog.catalog import Catalog
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.policy import Policies
+from bespeak.lint.passes import RULES
 from bespeak.lint.registration import check_endpoint, check_service
-from bespeak.lint.rules import RULES
 
 
 def test_an_endpoint_without_fault_has_no_findings(room: Endpoint, catalog: Catalog) -> None:

@@ -11,8 +11,8 @@ import pytest
 import bespeak
 from bespeak.catalog.document import RULES as CATALOG_RULES
 from bespeak.documents.findings import RULES as READER_RULES
+from bespeak.lint.passes import RULES
 from bespeak.lint.registry import all_rules, find_rule, near_rules, pass_of, rule_texts
-from bespeak.lint.rules import RULES
 
 
 def test_all_rules_are_there_once_and_in_order() -> None:

@@ -10,8 +10,9 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.lint import rules
+from bespeak.lint.passes import RULES
 from bespeak.lint.rule import Rule
-from bespeak.lint.rules import RULES, method
+from bespeak.lint.rules import method
 from bespeak.source.span import Location
 
 

@@ -156,3 +156,12 @@ def test_a_served_hotel_judges_methods_over_the_wire() -> None:
         assert hotel.request("RESERVING", "/room").status == 459
         assert hotel.request("discover", "/methods", headers=grammar).status == 200
         assert hotel.request("DISCOVER", "/methods", headers={"Method-Grammar": "AGIS/9.9"}).status == 400
+
+
+def test_a_server_that_is_not_asked_does_without_english_and_the_rules_of_documents() -> None:
+    code = (
+        "import sys, bespeak.server.assembly; idle = 'bespeak.language', 'bespeak.lint.rules.agis_', 'yaml'; "
+        "print([name for name in sys.modules if name.startswith(idle)])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -8,6 +8,7 @@ from typing import Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.lint.context import Context
+from bespeak.lint.rule import Rule
 from bespeak.lint.rules import (
     agis_error,
     agis_method,
@@ -35,6 +36,18 @@ from bespeak.lint.rules import (
     vocabulary,
 )
 from bespeak.lint.subject import Declared, Subject
+
+RULES: Final[dict[str, Rule]] = {
+    rule.id: rule
+    for module in (
+        *(manifest, ai_discovery, method, agis_method, path, agis_path),
+        *(semantic, agis_semantic, intent, consequence, parameter_hint, consistency, vocabulary, data_manifest),
+        *(schema, agis_schema, agis_reference, agis_error, mcp_tool, handler, policy, recipe),
+        *(security, schema_safety),
+    )
+    for rule in module.RULES
+}
+"""Every rule by its id. A server, which registers by a few of them, does without this table."""
 
 EndpointCheck = Callable[[Declared, Context], Iterable[Diagnostic]]
 DocumentCheck = Callable[[Subject, Context], Iterable[Diagnostic]]

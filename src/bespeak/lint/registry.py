@@ -12,8 +12,8 @@ from bespeak.diagnostics.report import RuleText
 from bespeak.documents.agis_rules import RULES as AGIS_RULES
 from bespeak.documents.findings import RULES as READER_RULES
 from bespeak.lint import baseline, suppress
+from bespeak.lint.passes import RULES
 from bespeak.lint.rule import Normative, Rule
-from bespeak.lint.rules import RULES
 
 ALWAYS: Final = frozenset({"D101", "D102"})
 """A file that cannot be read is reported whatever is selected: nothing else is known about it."""

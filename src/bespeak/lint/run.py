@@ -8,10 +8,9 @@ from typing import Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.lint.context import Context
-from bespeak.lint.passes import DOCUMENTS, PASSES, check_binding, check_registration
+from bespeak.lint.passes import DOCUMENTS, PASSES, RULES, check_binding, check_registration
 from bespeak.lint.reading import read_subject
 from bespeak.lint.registration import check_service, effective_policies
-from bespeak.lint.rules import RULES
 from bespeak.lint.subject import Declared, Kind, Subject
 from bespeak.source.pointer import child
 

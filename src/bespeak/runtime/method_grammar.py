@@ -9,7 +9,6 @@ from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.exchange.headers import METHOD_GRAMMAR
 from bespeak.exchange.refusal import Refused
-from bespeak.lint.rules.agis_method import method_findings
 from bespeak.runtime.call import Call
 
 GRAMMAR: Final = "AGIS/1.0"
@@ -44,6 +43,8 @@ def check_method_grammar(call: Call) -> Refused | None:
 
 def _judge(call: Call) -> list[Diagnostic]:
     """A verb of the vocabulary is a verb, but has to have its form; another custom method is right by its operator."""
+    from bespeak.lint.rules.agis_method import method_findings  # noqa: PLC0415 - English, which few servers are asked
+
     service = call.registry.service
     declared = service.vocabulary.declared_verbs if service.vocabulary else ()
     custom = call.registry.policies.methods.custom if call.method.upper() not in declared else ()
