@@ -9,6 +9,7 @@ import pytest
 
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.text_file import read_text
+from bespeak.source.span import Location
 
 
 def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
@@ -32,3 +33,21 @@ def test_what_is_no_file_is_a_finding(tmp_path: Path) -> None:
         finding = read_text(path)
         assert isinstance(finding, Diagnostic), path
         assert finding.rule == "D101"
+
+
+def test_bytes_that_are_no_text_are_found_where_they_stand(tmp_path: Path) -> None:
+    file = tmp_path / "menu.agis"
+    file.write_bytes("agis: é\nx: ".encode() + b"\xff\n")
+    finding = read_text(file)
+    assert isinstance(finding, Diagnostic)
+    assert finding.location == Location(str(file), 2, 4)
+
+
+def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+    file = tmp_path / "menu.agis"
+    with file.open("wb") as opened:
+        opened.truncate(50 << 20)
+    finding = read_text(file)
+    assert isinstance(finding, Diagnostic)
+    assert finding.location == Location(str(file), 1, 1)
+    assert "52428800" in finding.message

@@ -25,12 +25,15 @@ def read_text(path: Path, most: int = MAX_BYTES) -> str | Diagnostic:
             if not stat.S_ISREG(status.st_mode):
                 return _unreadable(path, "is not an ordinary file")
             if status.st_size > most:
-                return _unreadable(path, f"is larger than {most} bytes")
+                return _unreadable(path, f"has {status.st_size} bytes, more than {most}", 1, 1, "Split the document.")
             return os.read(descriptor, status.st_size).removeprefix(codecs.BOM_UTF8).decode()
         finally:
             os.close(descriptor)
     except UnicodeDecodeError as error:
-        return _unreadable(path, f"is not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}")
+        before = error.object[: error.start]
+        line, column = before.count(b"\n") + 1, len(before[before.rfind(b"\n") + 1 :].decode()) + 1
+        reason = f"is not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}"
+        return _unreadable(path, reason, line, column, "Save it as UTF-8 text.")
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
         return _unreadable(path, f"cannot be read: {getattr(error, 'strerror', None) or error}")
 
@@ -43,5 +46,5 @@ def toml_table(text: str, file: str) -> Table | Diagnostic:
     return Table(tree.data, "", Findings(tree.locate))
 
 
-def _unreadable(path: Path, reason: str) -> Diagnostic:
-    return Diagnostic("D101", "error", f"the file {reason}", Location(str(path)))
+def _unreadable(path: Path, reason: str, line: int = 0, column: int = 0, advice: str = "") -> Diagnostic:
+    return Diagnostic("D101", "error", f"the file {reason}", Location(str(path), line, column), help=advice)
