@@ -41,6 +41,7 @@ def test_the_insides_of_json_schemas_stay_in_their_order() -> None:
     assert (list(made), list(made["properties"])) == (["required", "properties", "type"], ["b", "a"])
 
 
+@pytest.mark.requirement("AGIS-10-4")
 @pytest.mark.parametrize(("method", "written"), [("book", "BOOK"), ("Find", "FIND"), ("book_room", "book_room")])
 def test_methods_are_written_in_capitals_where_they_are_letters(method: str, written: str) -> None:
     data = booking()

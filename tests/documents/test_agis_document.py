@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.agis_documents import booking, documents, values
@@ -133,6 +134,7 @@ def test_no_document_is_too_odd_to_be_read(data: Any) -> None:
     assert document is not None or [finding.rule for finding in findings] == ["D128"]
 
 
+@pytest.mark.requirement("AGIS-10-2")
 @given(documents())
 @settings(max_examples=60)
 def test_yaml_and_json_are_the_same_document(data: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ def accepts(endpoint: Endpoint, value: object) -> bool:
     return validator.is_valid(value)
 
 
+@pytest.mark.requirement("AGIS-6.2-12")
 def test_what_is_not_said_takes_the_cautious_reading() -> None:
     endpoint = read()
     semantic = endpoint.semantic
@@ -36,6 +37,12 @@ def test_what_is_not_said_takes_the_cautious_reading() -> None:
     assert semantic.confidence_guidance == 0.85
     assert endpoint.description == semantic.intent
     assert isinstance(endpoint.handler, OpaqueHandler)
+
+
+@pytest.mark.requirement("AGIS-8.2-6")
+def test_a_service_negotiates_only_if_it_says_so() -> None:
+    assert not read_vocabulary({"declared_verbs": ["BOOK"]}).negotiable
+    assert read_vocabulary({"declared_verbs": ["BOOK"], "negotiable": True}).negotiable
 
 
 def test_what_is_said_wrong_stays_for_the_rules_to_report() -> None:

@@ -40,6 +40,7 @@ def test_a_conforming_document_has_no_findings() -> None:
     assert check(booking()) == []
 
 
+@pytest.mark.requirement("AGIS-10-3")
 @given(documents())
 @settings(max_examples=60)
 def test_every_canonical_document_conforms(data: dict[str, Any]) -> None:
@@ -57,6 +58,7 @@ def test_no_document_is_too_odd_to_be_checked(data: Any) -> None:
         assert finding.location is not None
 
 
+@pytest.mark.requirement("AGIS-8.1-1")
 @pytest.mark.parametrize("key", ["agis", "service", "agtp", "endpoints", "vocabulary"])
 def test_a_required_field_that_is_missing_or_empty_is_an_error(key: str) -> None:
     data = booking()
@@ -69,6 +71,7 @@ def test_a_required_field_that_is_missing_or_empty_is_an_error(key: str) -> None
         assert check(data) == [(rule, f"/{key}")], empty
 
 
+@pytest.mark.requirement("AGIS-8.1-2", "AGIS-8.1-3")
 @pytest.mark.parametrize("key", ["description", "version"])
 def test_a_recommended_field_that_is_missing_is_a_warning(key: str) -> None:
     data = booking()
@@ -84,6 +87,7 @@ def test_a_document_is_a_mapping(document: Any) -> None:
     assert check(document) == [("D128", "")]
 
 
+@pytest.mark.requirement("AGIS-10-3")
 @pytest.mark.parametrize(
     ("pointer", "value"),
     [
@@ -146,6 +150,7 @@ def test_what_later_passes_report_is_not_reported_here() -> None:
     assert check(data) == []
 
 
+@pytest.mark.requirement("AGIS-8.1-4")
 @pytest.mark.parametrize(("version", "fixable"), [(1.0, True), (1, True), ("2.0", False), ("1", False), (True, False)])
 def test_the_version_is_the_text_one_dot_zero(version: Any, fixable: bool) -> None:
     data = booking() | {"agis": version}
@@ -154,11 +159,13 @@ def test_the_version_is_the_text_one_dot_zero(version: Any, fixable: bool) -> No
     assert (finding.fix is not None and finding.fix.changes == (Change("replace", "/agis", "1.0"),)) is fixable
 
 
+@pytest.mark.requirement("AGIS-8.1-5")
 @pytest.mark.parametrize("address", ["rooms.acme.example", "https://rooms.acme.example", "agtp://", "agtp:///x"])
 def test_an_address_of_another_scheme_or_without_a_host_is_an_error(address: str) -> None:
     assert check(booking() | {"agtp": address}) == [("D123", "/agtp")]
 
 
+@pytest.mark.requirement("AGIS-8.1-6")
 def test_endpoints_under_keys_are_an_error_and_still_checked() -> None:
     data = booking()
     (entry,) = data["endpoints"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.agis_documents import booking, texts, values
@@ -17,6 +18,7 @@ from bespeak.source.yaml_tree import parse_yaml
 anything = st.fixed_dictionaries({}, optional=dict.fromkeys(booking(), values)) | st.dictionaries(texts, values)
 
 
+@pytest.mark.requirement("AGIS-10-2")
 @given(anything)
 @settings(max_examples=200)
 def test_both_forms_are_read_as_the_same_data(data: dict[str, Any]) -> None:

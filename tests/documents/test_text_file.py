@@ -18,6 +18,7 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     assert read_text(file) == "k = 1\n"
 
 
+@pytest.mark.requirement("AGIS-14-1")
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"a = 1\n" * 200_000])
 def test_a_file_that_is_no_text_or_too_long_is_a_finding(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "x.toml"

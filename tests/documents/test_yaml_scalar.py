@@ -44,6 +44,7 @@ def test_what_cannot_be_seen_is_escaped(text: str, written: str) -> None:
     assert quoted(text) == written
 
 
+@pytest.mark.requirement("AGIS-10-4")
 @pytest.mark.parametrize(
     ("number", "written"),
     [(0, "0"), (-7, "-7"), (0.6, "0.6"), (-0.0, "-0.0"), (1e20, "100000000000000000000.0"), (5e-324, "5.0e-324")],

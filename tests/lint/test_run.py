@@ -52,6 +52,7 @@ def rules(checked: Checked) -> list[str]:
     return [finding.rule for finding in checked.findings]
 
 
+@pytest.mark.requirement("AGIS-3.3-1")
 def test_a_complete_document_has_no_finding() -> None:
     assert rules(check_text(MENU, "menu.agis", CONTEXT)) == []
 
@@ -70,7 +71,7 @@ def test_the_passes_are_the_eight_of_the_draft_in_their_order() -> None:
     ]
 
 
-@pytest.mark.requirement("AGIS-9.1-1", "AGIS-9.2-3")
+@pytest.mark.requirement("AGIS-9.1-1", "AGIS-9.2-3", "AGIS-3.3-1")
 @pytest.mark.parametrize(
     ("old", "new", "family"),
     [

@@ -42,6 +42,7 @@ def test_a_folder_that_is_gone_has_no_files(tmp_path: Path) -> None:
     assert names(tmp_path / "none") == []
 
 
+@pytest.mark.requirement("AGIS-10-5")
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from tests.process import serving
 from tests.service import AGENT, build, echo, make_endpoint
 
+from bespeak.catalog.bundled import load_bundled
+from bespeak.client.connect import connect_sync
 from bespeak.contract.agent import Agent
 from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.policy import FLOOR_METHODS, MethodPolicy, Policies, Redirect
+from bespeak.lint.context import Context
+from bespeak.lint.run import check_text
 
 ROOM = make_endpoint("BOOK", "/room", echo, scopes=("booking:room",), errors=("room_unavailable",))
 
@@ -146,6 +151,7 @@ def test_hosted_agents_are_shown_as_far_as_the_disclosure_goes() -> None:
 AGIS = "application/agis"
 
 
+@pytest.mark.requirement("AGIS-10-5", "AGIS-10-7", "AGIS-11-1")
 def test_the_root_answers_with_the_agis_document_for_who_asks_for_it() -> None:
     bench = build(ROOM)
     reply = bench.send("DISCOVER", "/", accept=AGIS)
@@ -154,6 +160,16 @@ def test_the_root_answers_with_the_agis_document_for_who_asks_for_it() -> None:
     assert [(entry["method"], entry["path"]) for entry in reply.json["endpoints"]] == [("BOOK", "/room")]
     assert bench.send("DISCOVER", "/", accept="application/agis+json, */*;q=0.1").json == reply.json
     assert bench.send("DISCOVER", "/", accept="*/*").json["agtp_version"] == "1.0"
+
+
+@pytest.mark.requirement("AGIS-11-1")
+def test_the_agis_document_at_the_root_passes_every_pass() -> None:
+    with serving() as served, connect_sync(served.uri) as hotel:
+        document = hotel.request("DISCOVER", "/", headers={"Accept": AGIS})
+    checked = check_text(document.body.decode(), "hotel.agis", Context(catalog=load_bundled()))
+    assert checked.subject is not None
+    assert len(checked.subject.endpoints) == 6
+    assert [finding for finding in checked.findings if finding.severity == "error"] == []
 
 
 def test_an_agent_gets_the_agis_document_too_and_needs_no_criteria() -> None:
@@ -174,6 +190,7 @@ def test_without_anonymous_discovery_the_agis_document_needs_an_agent_id() -> No
     assert bench.send("DISCOVER", "/", accept=AGIS, agent_id=AGENT).status == 200
 
 
+@pytest.mark.requirement("AGIS-8.3-2")
 def test_a_data_manifest_that_promises_it_makes_the_agis_document_public_and_nothing_else() -> None:
     bench = build(
         ROOM,

@@ -25,6 +25,7 @@ def clinic(**fields: Any) -> Bench:
     )
 
 
+@pytest.mark.requirement("AGIS-9.2-4", "AGIS-13-5")
 @pytest.mark.parametrize(
     ("method", "rule", "says"),
     [
@@ -53,6 +54,7 @@ def test_a_method_against_the_grammar_is_a_454_that_says_which_rule_and_what_to_
     assert says in finding["help"]
 
 
+@pytest.mark.requirement("AGIS-4.1-7")
 @pytest.mark.parametrize("method", ["BOOK", "book", "Book"])
 def test_methods_are_compared_without_regard_to_case(method: str) -> None:
     assert clinic().send(method, "/visit", method_grammar="AGIS/1.0").status == 200
@@ -145,6 +147,7 @@ print(bench.send("BOOK", "/visit", method_grammar="AGIS/1.0").status, lexicon.ca
     assert done.stdout.splitlines() == ["200 459 0", "200 1"]
 
 
+@pytest.mark.requirement("AGIS-9.2-4", "AGIS-13-5")
 def test_a_served_hotel_judges_methods_over_the_wire() -> None:
     grammar = {"Method-Grammar": "AGIS/1.0"}
     with serving() as served, connect_sync(served.uri) as hotel:

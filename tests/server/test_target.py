@@ -250,6 +250,7 @@ def test_a_handler_that_cannot_be_used_is_shown_in_the_configuration(
     assert rule in {finding.rule for finding in target.findings}
 
 
+@pytest.mark.requirement("AGIS-10.1-2")
 def test_a_verb_beyond_the_catalog_is_served_with_and_without_the_grammar_header(rooms: Path) -> None:
     write(rooms, ADMIT)
     (rooms / f"{module_in(rooms)}.py").write_text("def book(room_id): ...\ndef admit(name): return {'name': name}\n")

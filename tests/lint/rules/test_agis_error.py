@@ -10,6 +10,7 @@ def named(*names: Any) -> list[dict[str, Any]]:
     return [{"name": name, "description": "It happened."} for name in names]
 
 
+@pytest.mark.requirement("AGIS-7-5")
 @pytest.mark.parametrize("value", [GONE, None])
 def test_errors_are_required(value: Any) -> None:
     assert of_endpoint(errors=value) == ["J622"]
@@ -19,12 +20,14 @@ def test_an_endpoint_may_have_none() -> None:
     assert of_endpoint(errors=[]) == []
 
 
+@pytest.mark.requirement("AGIS-7-5")
 @pytest.mark.parametrize("error", [{"description": "It is taken."}, {"name": ""}, {"room_taken": "It is taken."}])
 def test_an_error_has_a_name(error: Any) -> None:
     found = advice("J634", document(endpoint(errors=[error])))
     assert (found.severity, found.pointer) == ("error", "/endpoints/0/errors/0")
 
 
+@pytest.mark.requirement("AGIS-7-7")
 @pytest.mark.parametrize(
     "name",
     ["error", "failure", "Unknown", "exception", "err", "bad_request", "unknown_error", "500", "error_1", "E1001"],
@@ -33,6 +36,7 @@ def test_a_name_that_fits_any_failure_is_refused(name: str) -> None:
     assert of_endpoint(errors=named(name)) == ["J635"]
 
 
+@pytest.mark.requirement("AGIS-7-7")
 @pytest.mark.parametrize("name", ["room_unavailable", "invalid_datetime", "no_results", "upstream_error", "timeout"])
 def test_a_name_that_says_what_happened_is_right(name: str) -> None:
     assert of_endpoint(errors=named(name)) == []
@@ -51,6 +55,7 @@ def test_a_name_is_in_snake_case(name: str, meant: str) -> None:
     assert (found.fix.safe, found.fix.changes[0].value) == (False, meant)
 
 
+@pytest.mark.requirement("AGIS-7-6")
 def test_descriptions_are_an_advice_and_given_once() -> None:
     found = advice("J638", document(endpoint(errors=["room_taken", "invalid_datetime"])))
     assert found.severity == "info"

@@ -31,11 +31,13 @@ def found(method: str, **surroundings: Any) -> list[str]:
 # Table 5 of the draft: what a method may look like.
 
 
+@pytest.mark.requirement("AGIS-4.1-2")
 @pytest.mark.parametrize("method", ["BOOK", "FIND", "SCHEDULE", "RECONCILE"])
 def test_one_verb_in_base_form_and_capitals_is_right(method: str) -> None:
     assert found(method) == []
 
 
+@pytest.mark.requirement("AGIS-4.1-3", "AGIS-4.1-4", "AGIS-4.1-5", "AGIS-4.1-8")
 @pytest.mark.parametrize(
     ("method", "rule", "says", "advice"),
     [
@@ -58,11 +60,13 @@ def test_what_is_no_single_base_form_is_refused_with_what_to_write(
 # Table 6 of the draft: what a method may mean.
 
 
+@pytest.mark.requirement("AGIS-4.2-1")
 @pytest.mark.parametrize("method", ["BOOK", "FIND", "CANCEL", "AUTHORIZE", "TRIAGE", "DISPATCH", "RESERVE", "LOCATE"])
 def test_verbs_that_ask_for_something_are_right(method: str) -> None:
     assert found(method) == []
 
 
+@pytest.mark.requirement("AGIS-4.2-2", "AGIS-9.2-1")
 @pytest.mark.parametrize(
     ("method", "rule"),
     [
@@ -86,12 +90,14 @@ def test_states_beings_and_things_are_no_methods(method: str, rule: str) -> None
     assert finding.help.startswith("Write ")
 
 
+@pytest.mark.requirement("AGIS-4.2-3")
 def test_a_borderline_verb_is_a_warning_with_plainer_ones() -> None:
     (finding,) = check("PROCESS")
     assert (finding.rule, finding.severity) == ("M234", "warning")
     assert "SETTLE" in finding.help
 
 
+@pytest.mark.requirement("AGIS-4.3-1")
 @pytest.mark.parametrize("method", sorted(HTTP_METHODS))
 def test_the_methods_of_http_are_refused_in_any_case_with_a_verb_in_their_place(method: str) -> None:
     for written in (method, method.lower()):
@@ -111,6 +117,7 @@ def test_what_is_suggested_is_itself_right(verbs: tuple[str, ...]) -> None:
     assert [found(verb) for verb in verbs] == [[] for _ in verbs]
 
 
+@pytest.mark.requirement("AGIS-4.1-1", "AGIS-4.1-2", "AGIS-4.1-3", "AGIS-4.1-5", "AGIS-4.1-8")
 @pytest.mark.parametrize(
     ("method", "rule", "says", "advice"),
     [
@@ -144,6 +151,7 @@ def test_the_message_says_what_is_wrong_and_the_advice_what_to_write(
     assert advice in finding.help
 
 
+@pytest.mark.requirement("AGIS-4.1-6")
 @pytest.mark.parametrize("method", ["book", "Book"])
 def test_another_case_is_a_warning_that_can_be_repaired_safely(method: str) -> None:
     (finding,) = check(method)
@@ -178,6 +186,15 @@ def test_what_the_author_vouches_for_is_accepted(method: str) -> None:
     assert found(method) != []
     assert found(method, allowed_verbs=frozenset({method})) == []
     assert found(method, policies=Policies(methods=MethodPolicy(custom=(method,)))) == []
+
+
+@pytest.mark.requirement("AGIS-13-15")
+@pytest.mark.parametrize("method", ["RESERVAR", "BUCHEN", "YOYAKU"])
+def test_a_verb_of_another_language_is_right_once_it_is_vouched_for(method: str) -> None:
+    (finding,) = check(method)
+    assert (finding.rule, "allowed-verbs" in finding.help) == ("M216", True)
+    assert found(method, allowed_verbs=frozenset({method})) == []
+    assert found(f"{method}2", allowed_verbs=frozenset({f"{method}2"})) == ["M212"]
 
 
 def test_nobody_can_vouch_for_characters() -> None:

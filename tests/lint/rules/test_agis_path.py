@@ -29,11 +29,13 @@ def found(path: str, method: str = "FIND", **surroundings: Any) -> list[str]:
 # Table 7 of the draft.
 
 
+@pytest.mark.requirement("AGIS-5-2", "AGIS-5-4", "AGIS-5-5")
 @pytest.mark.parametrize("path", ["/reservation", "/restaurant/{id}", "/patient-record/{id}", "/calendar/event/{id}"])
 def test_nouns_in_lower_case_are_right(path: str) -> None:
     assert found(path) == []
 
 
+@pytest.mark.requirement("AGIS-5-3", "AGIS-5-4", "AGIS-5-7")
 @pytest.mark.parametrize(
     ("path", "rule", "advice"),
     [
@@ -66,6 +68,7 @@ def test_nouns_that_are_verbs_as_well_are_right(path: str) -> None:
     assert found(path) == []
 
 
+@pytest.mark.requirement("AGIS-5-6")
 @pytest.mark.parametrize(
     ("path", "rule", "severity", "says"),
     [
@@ -82,6 +85,7 @@ def test_a_path_does_not_repeat_its_method(path: str, rule: str, severity: str, 
         assert says in finding.message
 
 
+@pytest.mark.requirement("AGIS-5-1", "AGIS-5-2", "AGIS-5-3", "AGIS-5-4", "AGIS-5-5")
 @pytest.mark.parametrize(
     ("path", "rule", "says", "written"),
     [

@@ -57,6 +57,7 @@ def test_a_shared_schema_is_used() -> None:
     assert (found.severity, found.pointer, found.on_key) == ("info", "/schemas/Room", True)
 
 
+@pytest.mark.requirement("AGIS-7-8", "AGIS-9.1-6")
 @pytest.mark.parametrize(
     ("schema", "pointer"),
     [
@@ -78,6 +79,7 @@ def test_the_types_of_other_languages_are_mended() -> None:
     assert (found.fix.safe, found.fix.changes[0].value) == (True, "integer")
 
 
+@pytest.mark.requirement("AGIS-9.1-6")
 def test_a_mistake_in_a_shared_schema_is_found_once_and_there() -> None:
     whole = shared("#/schemas/Bad", Bad={"type": "objekt"}, Room=ROOM)
     found = [finding for finding in findings(whole) if finding.rule == "J625"]

@@ -10,6 +10,7 @@ def closed(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
+@pytest.mark.requirement("AGIS-7-1", "AGIS-7-4")
 @pytest.mark.parametrize(("field", "rule"), [("input", "J620"), ("output", "J621")])
 @pytest.mark.parametrize("value", [GONE, None])
 def test_input_and_output_are_required(field: str, rule: str, value: Any) -> None:
@@ -42,6 +43,7 @@ def test_a_property_may_come_from_elsewhere() -> None:
     assert of_endpoint(input=schema) == []
 
 
+@pytest.mark.requirement("AGIS-7-2")
 def test_an_input_says_which_parameters_are_required() -> None:
     schema = {"type": "object", "properties": {"a": {}}}
     assert of_endpoint(input=schema) == ["J627"]
@@ -53,6 +55,7 @@ def test_parameters_are_in_snake_case(name: str) -> None:
     assert of_endpoint(input=closed(**{name: {}})) == []
 
 
+@pytest.mark.requirement("AGIS-7-3")
 @pytest.mark.parametrize(
     ("name", "meant"), [("roomId", "room_id"), ("room-id", "room_id"), ("HTTPCode", "http_code"), ("数", "party_size")]
 )
@@ -62,11 +65,13 @@ def test_other_names_are_a_warning_on_the_key(name: str, meant: str) -> None:
     assert meant in found.help
 
 
+@pytest.mark.requirement("AGIS-5-7")
 def test_a_path_parameter_is_a_property_of_the_input() -> None:
     assert of_endpoint(path="/room/{id}") == ["J629"]
     assert of_endpoint(path="/room/{id}", input=closed(id={"type": "string"})) == []
 
 
+@pytest.mark.requirement("AGIS-7-8")
 @pytest.mark.parametrize("value", [5, "object", [], True])
 def test_what_is_no_schema_at_all_is_left_to_the_reader(value: Any) -> None:
     assert of_endpoint(input=value) == ["D121"]

@@ -10,6 +10,7 @@ def test_a_whole_block_is_right() -> None:
     assert of_endpoint() == []
 
 
+@pytest.mark.requirement("AGIS-6-1")
 @pytest.mark.parametrize("semantic", [GONE, {}])
 def test_a_missing_block_is_one_finding(semantic: Any) -> None:
     entry = endpoint()
@@ -20,6 +21,7 @@ def test_a_missing_block_is_one_finding(semantic: Any) -> None:
     assert [found.rule for found in findings(document(entry))] == ["S410"]
 
 
+@pytest.mark.requirement("AGIS-6.1-1", "AGIS-6.1-3", "AGIS-6.1-4")
 @pytest.mark.parametrize(("field", "rule"), [("intent", "S411"), ("actor", "S412"), ("outcome", "S413")])
 @pytest.mark.parametrize("value", [GONE, None, "", "  "])
 def test_intent_actor_and_outcome_are_required(field: str, rule: str, value: Any) -> None:
@@ -31,11 +33,13 @@ def test_a_value_of_a_wrong_type_is_found_once_and_by_the_reader(field: str) -> 
     assert of_endpoint(semantic={field: 7}) == ["D121"]
 
 
+@pytest.mark.requirement("AGIS-6.1-3")
 @pytest.mark.parametrize("actor", ["agent", "user", "system"])
 def test_the_three_actors_are_right(actor: str) -> None:
     assert of_endpoint(semantic={"actor": actor}) == []
 
 
+@pytest.mark.requirement("AGIS-6.1-3", "AGIS-6.2-2", "AGIS-6.2-8")
 @pytest.mark.parametrize(
     ("field", "value", "rule", "meant"),
     [
@@ -72,11 +76,13 @@ def test_only_the_case_is_mended_safely(field: str, value: str, rule: str, point
     assert (change.at, change.value) == (f"/endpoints/0/semantic/{pointer}", value.strip().lower())
 
 
+@pytest.mark.requirement("AGIS-6.2-4")
 @pytest.mark.parametrize("guidance", [0, 1, 0.0, 1.0, 0.85])
 def test_a_share_is_a_confidence(guidance: float) -> None:
     assert "S417" not in of_endpoint(semantic={"confidence_guidance": guidance})
 
 
+@pytest.mark.requirement("AGIS-6.2-4")
 @pytest.mark.parametrize("guidance", [-0.1, 1.01, 85, 1e300])
 def test_anything_else_is_none(guidance: float) -> None:
     assert of_endpoint(semantic={"confidence_guidance": guidance}) == ["S417"]
@@ -93,6 +99,7 @@ def test_a_tool_name_in_small_letters_is_right(name: str) -> None:
     assert of_endpoint(semantic={"mcp_tool_name": name}) == []
 
 
+@pytest.mark.requirement("AGIS-6.2-15")
 @pytest.mark.parametrize(
     ("name", "meant"), [("bookRoom", "book_room"), ("BOOK_ROOM", "book_room"), ("book-room", "book_room"), ("…", None)]
 )
@@ -102,6 +109,7 @@ def test_other_tool_names_are_refused_with_one_that_is_right(name: str, meant: s
     assert (found.fix.changes[0].value if found.fix else None) == meant
 
 
+@pytest.mark.requirement("AGIS-6.2-1", "AGIS-6.2-3", "AGIS-6.2-7", "AGIS-6.2-11")
 def test_what_is_recommended_is_one_finding_that_names_all_of_it() -> None:
     semantic = dict.fromkeys(("capability", "confidence_guidance", "impact_tier", "is_idempotent"), GONE)
     found = advice("S424", document(endpoint(semantic=semantic)))
@@ -110,6 +118,7 @@ def test_what_is_recommended_is_one_finding_that_names_all_of_it() -> None:
     assert of_endpoint(semantic={"is_idempotent": GONE}) == ["S424"]
 
 
+@pytest.mark.requirement("AGIS-3.3-2")
 def test_level_two_requires_what_level_one_recommends() -> None:
     transition = {"reservation.status": "NONE -> CONFIRMED"}
     hints = {"room_id": ["the blue room"]}
@@ -119,6 +128,7 @@ def test_level_two_requires_what_level_one_recommends() -> None:
     assert advice("S425", document(endpoint(semantic={"capability": GONE})), level=2).severity == "error"
 
 
+@pytest.mark.requirement("AGIS-3.3-3")
 def test_level_two_recommends_hints_where_there_are_parameters() -> None:
     transition = {"reservation.status": "NONE -> CONFIRMED"}
     assert of_endpoint(level=2, semantic={"state_transition": transition}) == ["S426"]

@@ -11,6 +11,7 @@ def test_a_high_confidence_is_right_for_what_cannot_be_undone(guidance: float) -
     assert of_endpoint(semantic={"confidence_guidance": guidance}) == []
 
 
+@pytest.mark.requirement("AGIS-6.2-9")
 @pytest.mark.parametrize("guidance", [0.5, 0.7, 0.84])
 def test_a_low_one_is_a_warning(guidance: float) -> None:
     assert of_endpoint(semantic={"confidence_guidance": guidance}) == ["S430"]
@@ -20,6 +21,7 @@ def test_a_low_one_is_fine_where_things_can_be_undone() -> None:
     assert of_endpoint(semantic={"confidence_guidance": 0.6, "impact_tier": "reversible"}) == []
 
 
+@pytest.mark.requirement("AGIS-6.2-5")
 @pytest.mark.parametrize(("impact", "expected"), [(GONE, ["S424", "S430"]), ("reversible", [])])
 def test_a_grave_method_counts_as_irreversible_unless_it_says_otherwise(impact: Any, expected: list[str]) -> None:
     semantic = {
@@ -31,11 +33,13 @@ def test_a_grave_method_counts_as_irreversible_unless_it_says_otherwise(impact: 
     assert of_endpoint(method="CANCEL", semantic=semantic) == expected
 
 
+@pytest.mark.requirement("AGIS-6.2-14")
 @pytest.mark.parametrize("change", ["NONE -> CONFIRMED", "[current] -> [current - amount]", "NULL->[assigned]"])
 def test_a_transition_has_two_sides(change: str) -> None:
     assert of_endpoint(semantic={"state_transition": {"reservation.status": change}}) == []
 
 
+@pytest.mark.requirement("AGIS-6.2-14")
 @pytest.mark.parametrize("change", ["CONFIRMED", "-> CONFIRMED", "NONE ->", "A -> B -> C", "", "NONE → CONFIRMED"])
 def test_anything_else_is_no_transition(change: str) -> None:
     assert of_endpoint(semantic={"state_transition": {"reservation.status": change}}) == ["S431"]
@@ -50,6 +54,7 @@ def test_another_arrow_is_mended(change: str) -> None:
     assert (mended.at, mended.value) == ("/endpoints/0/semantic/state_transition/a~1b", "NONE -> CONFIRMED")
 
 
+@pytest.mark.requirement("AGIS-3.3-4")
 def test_level_two_requires_the_transition_of_what_changes_state() -> None:
     hints = {"parameter_hints": {"room_id": ["the blue room"]}}
     assert of_endpoint(level=2, semantic=hints) == ["S432"]

@@ -25,6 +25,7 @@ def check(method: str, intent: str, path: str = "/reservation") -> list[Diagnost
     return list(consistency.check(Declared(endpoint, "/endpoints/0", {}), CONTEXT))
 
 
+@pytest.mark.requirement("AGIS-6.3-1", "AGIS-6.3-2")
 @pytest.mark.parametrize(
     ("method", "intent", "verb"),
     [
@@ -40,6 +41,7 @@ def test_the_violations_of_the_draft_are_errors_that_name_the_verb(method: str, 
     assert verb in finding.message
 
 
+@pytest.mark.requirement("AGIS-6.3-1")
 @pytest.mark.parametrize(
     ("method", "intent"),
     [
@@ -85,6 +87,7 @@ def test_the_suggested_verb_and_the_suggested_sentence_are_right() -> None:
         assert check(method, sentence[1]) == []
 
 
+@pytest.mark.requirement("AGIS-9.1-4")
 def test_a_cosine_stands_beside_the_judgement_where_there_is_one() -> None:
     (finding,) = check("CANCEL", "Retrieves cancellation policy")
     assert ("(information only)" in finding.message) is available()

@@ -23,6 +23,7 @@ def test_a_manifest_of_kinds_of_data_is_right() -> None:
     assert rules(manifest(LOCATION, pre_auth_discovery=True)) == []
 
 
+@pytest.mark.requirement("AGIS-8.2-5")
 def test_a_negotiable_service_has_one() -> None:
     vocabulary = {"declared_verbs": ["BOOK"], "domain": "hospitality", "negotiable": True}
     found = advice("V520", document(vocabulary=vocabulary))
@@ -52,11 +53,13 @@ def test_a_class_is_described() -> None:
     assert rules(data(description="")) == ["V525"]
 
 
+@pytest.mark.requirement("AGIS-8.3-3")
 @pytest.mark.parametrize("level", ["low", "medium", "informational", "reversible"])
 def test_both_scales_of_sensitivity_are_read(level: str) -> None:
     assert rules(data(sensitivity=level)) == []
 
 
+@pytest.mark.requirement("AGIS-8.3-3")
 def test_another_word_is_no_sensitivity() -> None:
     assert rules(data(sensitivity="secret")) == ["V526"]
     found = advice("V526", data(sensitivity="Low"))
@@ -64,6 +67,7 @@ def test_another_word_is_no_sensitivity() -> None:
     assert found.fix.changes[0].value == "low"
 
 
+@pytest.mark.requirement("AGIS-8.3-4")
 @pytest.mark.parametrize("level", ["high", "irreversible"])
 @pytest.mark.parametrize("authorization", [{}, {"requires_authorization": False}])
 def test_what_is_sensitive_requires_authorization(level: str, authorization: dict[str, bool]) -> None:
@@ -71,6 +75,7 @@ def test_what_is_sensitive_requires_authorization(level: str, authorization: dic
     assert rules(data(sensitivity=level, requires_authorization=True)) == []
 
 
+@pytest.mark.requirement("AGIS-13-10")
 def test_a_public_manifest_holds_no_data() -> None:
     whole = data(description="Guests such as jane.doe@acme.example")
     found = advice("V528", whole)
@@ -80,6 +85,7 @@ def test_a_public_manifest_holds_no_data() -> None:
     assert rules(whole) == []
 
 
+@pytest.mark.requirement("AGIS-13-11")
 @pytest.mark.parametrize("text", ["4.2 million customer records", "Guests with tax_id and birth date"])
 def test_a_public_manifest_tells_no_counts_and_no_fields(text: str) -> None:
     found = advice("V529", data(description=text))

@@ -13,26 +13,31 @@ RIGHT = [
 ]
 
 
+@pytest.mark.requirement("AGIS-6.1-1")
 @pytest.mark.parametrize("intent", RIGHT)
 def test_an_intent_of_one_sentence_is_right(intent: str) -> None:
     assert of_endpoint(semantic={"intent": intent}) == []
 
 
+@pytest.mark.requirement("AGIS-6.1-1")
 @pytest.mark.parametrize("intent", ["Books a room for the guest. Sends a letter to the hotel.", "Books"])
 def test_an_intent_is_one_sentence(intent: str) -> None:
     assert "S420" in of_endpoint(semantic={"intent": intent})
 
 
+@pytest.mark.requirement("AGIS-6.1-4")
 def test_an_outcome_is_one_sentence() -> None:
     assert of_endpoint(semantic={"outcome": "A reservation exists. It can be changed."}) == ["S421"]
 
 
+@pytest.mark.requirement("AGIS-6.1-2")
 def test_an_intent_is_about_the_goal() -> None:
     found = advice("S422", document(endpoint(semantic={"intent": "Inserts a record into the reservations table"})))
     assert found.severity == "error"
     assert "inserts a record into the reservations table" in found.message
 
 
+@pytest.mark.requirement("AGIS-6.1-5")
 @pytest.mark.parametrize(
     "outcome",
     [
@@ -55,6 +60,7 @@ def test_an_outcome_that_is_true_of_any_call_is_refused(outcome: str) -> None:
     assert of_endpoint(semantic={"outcome": outcome}) == ["S423"]
 
 
+@pytest.mark.requirement("AGIS-6.1-5")
 @pytest.mark.parametrize(
     "outcome",
     [

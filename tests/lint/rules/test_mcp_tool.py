@@ -14,6 +14,7 @@ def room(path: str, name: str | None = None) -> dict[str, Any]:
     return endpoint(path=path, input=schema, semantic={"mcp_tool_name": name} if name else None)
 
 
+@pytest.mark.requirement("AGIS-C.2-1")
 @pytest.mark.parametrize(
     ("method", "path", "name"),
     [
@@ -27,6 +28,7 @@ def test_a_tool_is_named_by_method_and_first_segment(method: str, path: str, nam
     assert default_name(method, path) == name
 
 
+@pytest.mark.requirement("AGIS-C.2-1")
 def test_names_of_their_own_are_right() -> None:
     assert rules(document(room("/room"), room("/room/{id}", "book_known_room"), room("/hall"))) == []
 
@@ -36,6 +38,7 @@ def test_two_default_names_are_a_warning() -> None:
     assert (found.severity, found.pointer) == ("warning", "/endpoints/1/path")
 
 
+@pytest.mark.requirement("AGIS-6.2-16")
 @pytest.mark.parametrize(
     ("first", "second", "place"),
     [("book_hall", None, 0), (None, "book_room", 1), ("book_all", "book_all", 1)],

@@ -4,6 +4,7 @@ import pytest
 from tests.lint.agis_text import advice, document, endpoint, of_endpoint, rules
 
 
+@pytest.mark.requirement("AGIS-6.2-13")
 def test_hints_for_parameters_are_right() -> None:
     assert of_endpoint(semantic={"parameter_hints": {"room_id": ["the blue room", "number 5"]}}) == []
 
@@ -13,6 +14,7 @@ def test_a_hint_for_a_path_parameter_is_right() -> None:
     assert of_endpoint(path="/hotel/{hotel_id}", semantic=hints) == ["J629"]
 
 
+@pytest.mark.requirement("AGIS-6.2-13")
 def test_a_hint_for_nothing_is_a_warning_with_the_name_that_is_near() -> None:
     found = advice("S440", document(endpoint(semantic={"parameter_hints": {"room": ["the blue room"]}})))
     assert found.severity == "warning"

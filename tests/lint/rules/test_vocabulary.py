@@ -26,6 +26,7 @@ def test_the_verbs_in_use_are_the_declared_ones() -> None:
     assert rules(vocabulary(["BOOK", "FIND"])) == []
 
 
+@pytest.mark.requirement("AGIS-8.2-1")
 def test_a_verb_in_use_is_declared_and_added_safely() -> None:
     found = advice("V501", vocabulary(["BOOK"]))
     assert (found.severity, found.pointer) == ("error", "/endpoints/1/method")
@@ -41,6 +42,7 @@ def test_a_missing_verb_is_one_finding_however_many_use_it() -> None:
     assert "3 endpoints use it" in found.message
 
 
+@pytest.mark.requirement("AGIS-8.2-2")
 def test_a_declared_verb_is_in_use_or_removed() -> None:
     found = advice("V502", vocabulary(["BOOK", "CANCEL", "FIND"]))
     assert found.severity == "error"
@@ -68,6 +70,7 @@ def test_a_verb_is_listed_once_in_whatever_case() -> None:
     assert rules(vocabulary(["BOOK", "FIND", "Book"])) == ["V504"]
 
 
+@pytest.mark.requirement("AGIS-4.1-7")
 def test_verbs_are_compared_without_case_and_written_in_capitals() -> None:
     found = findings(vocabulary(["book", "FIND"]))
     assert [finding.rule for finding in found] == ["V505"]
@@ -75,6 +78,7 @@ def test_verbs_are_compared_without_case_and_written_in_capitals() -> None:
     assert found[0].fix.changes[0].value == "BOOK"
 
 
+@pytest.mark.requirement("AGIS-8.2-3")
 @pytest.mark.parametrize("domain", [GONE, " "])
 def test_a_vocabulary_names_its_domain(domain: Any) -> None:
     assert rules(vocabulary(["BOOK", "FIND"], domain=domain)) == ["V506"]
