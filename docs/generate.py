@@ -123,7 +123,7 @@ def rule_page(rule: Rule) -> str:
     """The page of one rule."""
     names = {step.number: step.name for step in PASSES}
     shown = [
-        f"## {title}\n\n" + (f"```yaml\n{text.rstrip()}\n```" if is_code else text)
+        f"## {title}\n\n" + (f"```{rule.notation}\n{text.rstrip()}\n```" if is_code else text)
         for title, text, is_code in sections(rule)
     ]
     table = _table(("", ""), facts(rule, names.get(pass_of(rule.id), "")))

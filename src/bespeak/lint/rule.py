@@ -11,6 +11,7 @@ from bespeak.diagnostics.fix import Fix
 
 Normative = Literal["MUST", "SHOULD", "style"]
 Fixable = Literal["none", "safe", "unsafe"]
+Notation = Literal["yaml", "toml", "json", "python"]
 
 SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning", "style": "info"}
 """What a draft demands is an error, what it recommends a warning, what only reads better an advice."""
@@ -31,11 +32,13 @@ class Rule:
     why: str = ""
     """What goes wrong for an agent or an author when it is broken."""
     bad: str = ""
-    """The smallest piece of a document that breaks it, in YAML as an .agis file has it."""
+    """The smallest piece of a document that breaks it."""
     good: str = ""
     """The same piece, mended."""
     fix: Fixable = "none"
     """Whether findings come with a repair, and whether that repair keeps the meaning by itself."""
+    notation: Notation = "yaml"
+    """Of the two pieces: YAML is an .agis file, TOML an endpoint file or a configuration, JSON what is published."""
 
     @property
     def severity(self) -> Severity:

@@ -1,0 +1,43 @@
+"""Every example on the page of a rule is true: the bad one gives the rule, the good one does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+from tests.lint.contexts import CONTEXT
+from tests.lint.rule_examples import Placed, bad_document, good_document
+
+from bespeak.lint.config import Config
+from bespeak.lint.examine import examine
+from bespeak.lint.judge import Judge
+from bespeak.lint.registry import all_rules
+from bespeak.lint.rule import Rule
+
+_SURROUNDINGS: Final = {rule: replace(CONTEXT, level=2) for rule in ("S425", "S426", "S432")}
+"""What the examples need beside them."""
+
+ELSEWHERE: Final = {
+    "D129": "reported by `bespeak format`",
+}
+"""Rules whose findings do not come from linting one document, and where they come from."""
+
+EXAMPLES: Final = [rule for rule in all_rules().values() if rule.bad and rule.id not in ELSEWHERE]
+
+
+def found(rule: Rule, document: Placed) -> set[str]:
+    context = _SURROUNDINGS.get(rule.id, CONTEXT)
+    judge = Judge(Config(require_reason=rule.id == "D192"))
+    examined = examine(document.text, document.file, context, judge)
+    return {finding.diagnostic.rule for finding in examined.findings}
+
+
+@pytest.mark.parametrize("rule", EXAMPLES, ids=lambda rule: rule.id)
+def test_the_bad_example_of_a_rule_breaks_it(rule: Rule) -> None:
+    assert rule.id in found(rule, bad_document(rule))
+
+
+@pytest.mark.parametrize("rule", EXAMPLES, ids=lambda rule: rule.id)
+def test_the_good_example_of_a_rule_keeps_it(rule: Rule) -> None:
+    assert rule.id not in found(rule, good_document(rule))
