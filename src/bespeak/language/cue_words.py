@@ -38,7 +38,7 @@ MEANS: Final = word_set(
 CLAUSES: Final = word_set("that which who whose where when if because so while unless until after before once")
 PREPOSITIONS: Final = word_set(
     "of for to from with on in by at into onto about within under over per between via using as without through "
-    "during against based across and or"
+    "during against based across except and or"
 )
 BARE_NOUNS: Final = word_set(
     "details detail info list history status count summary overview statistics stats result schema collection preview "
@@ -59,5 +59,7 @@ READ_NOUNS: Final = word_set(
     "object specification"
 )
 """Nouns that a phrase without a verb gives back: "Details of an order"."""
+PURPOSE: Final = word_set("purpose goal aim intent intention point idea")
+"""Nouns whose sentence says behind "is to" what is done: "The purpose of this service is to retrieve …"."""
 USED: Final = word_set("used designed intended able meant responsible useful called")
 """Participles and adjectives before "to" and "for": is used to, is responsible for."""

@@ -15,6 +15,7 @@ from bespeak.language.cue_words import (
     MEANS,
     MODALS,
     PREPOSITIONS,
+    PURPOSE,
     PURPOSES,
     SUBJECTS,
     THROUGH_A_NOUN,
@@ -40,6 +41,8 @@ nominal: no verb but a noun. doubtful: a verb, or the first part of a compound n
 _MARKS: Final = frozenset({":", "-", "–", "—", "|", ")"})
 _LABEL: Final = 4
 _MOSTLY: Final = 0.6
+_SURELY: Final = 0.8
+_NOUNISH: Final = 0.3
 _FAR: Final = 12
 _NEAR: Final = 8
 _MOST: Final = 4
@@ -77,7 +80,7 @@ class _Reader:
 
     def read(self) -> list[HeadVerb]:
         for start in self._starts():
-            found = self._leading(start)
+            found = self._named_last(start) or self._leading(start)
             if found:
                 named = nominal_verb(self.lower) if self._is_doubtful(*found) else None
                 if named and named[0] != READING:
@@ -108,8 +111,9 @@ class _Reader:
             if (
                 word == "to"
                 or (word.endswith("ly") and word not in {"apply", "reply", "supply", "multiply", "rely"})
-                or (word in LEADING and (self._verb(at + 1) or self._word(at + 1) in LEADING))
+                or (word in LEADING and (self._verb(at + 1) or self._word(at + 1) in LEADING | MEANS))
                 or word in {"(", "[", '"', "-", "–", "/", "*"}
+                or word.isdecimal()
             ):
                 at += 1
             elif (follower := self._use(at)) is not None:
@@ -124,6 +128,8 @@ class _Reader:
     def _behind_subject(self, at: int) -> int:
         """The place behind "This endpoint (will|is used to)" and "The agent", or the same place."""
         start = at
+        if (behind := self._behind_purpose(at)) is not None:
+            return behind
         determined = self._word(at) in DETERMINERS
         if determined:
             at += 1
@@ -138,6 +144,14 @@ class _Reader:
                 if follower in BEING or follower == "used" or acts or (follower.endswith("ly") and determined):
                     return after
         return start
+
+    def _behind_purpose(self, at: int) -> int | None:
+        """The place behind "The purpose of this service is to"."""
+        if self._word(at) in PURPOSE or self._word(at + 1) in PURPOSE:
+            for place in range(at + 1, at + _FAR):
+                if self._word(place) in BEING and self._word(place + 1) == "to":
+                    return place + 2
+        return None
 
     def _is_mostly_verb(self, at: int) -> bool:
         found = self._verb(at)
@@ -162,6 +176,8 @@ class _Reader:
         word = self._word(at)
         if word == "using" and not at:
             return Lemma("use", "gerund")
+        if word == "put" and self.sentence[at].text == "PUT":
+            return Lemma("replace", "base")  # the method of HTTP, not the English verb
         if not word or not word.isascii() or word in PREPOSITIONS or word in DETERMINERS or word in CLAUSES:
             return None
         first, hyphen, _ = word.partition("-")
@@ -185,10 +201,15 @@ class _Reader:
         if two_word_verb(lemma.verb, self.lower, at):
             return False
         if lemma.form == "third":
+            if follower in {"and", "or"} and self._form(at + 2) == "third":
+                return False
             ends = not follower or (at + 2 == len(self.lower) and follower in meanings().hand)
-            return share[1] > 0.5 and (ends or follower in PREPOSITIONS or follower in BARE_NOUNS)
-        if lemma.form == "gerund" or follower in DETERMINERS:
+            bare = follower in BARE_NOUNS and lemma.verb not in VERBS_FIRST
+            return share[1] > 0.5 and (ends or bare or follower in PREPOSITIONS)
+        if follower in DETERMINERS:
             return False
+        if lemma.form == "gerund":
+            return follower in BARE_NOUNS and follower not in PREPOSITIONS
         if lemma.verb not in meanings().hand and (share[0] < 0.03 or share[1] >= 0.3):
             return True
         if follower in {"is", "are", "was", "will", "has", "were"}:
@@ -199,10 +220,12 @@ class _Reader:
 
     def _is_doubtful(self, at: int, lemma: Lemma) -> bool:
         """Whether a base form is as likely the first part of a compound noun: "Document extraction"."""
-        if lemma.form != "base" or lemma.verb in VERBS_FIRST:
-            return False
         follower = self._word(at + 1)
         if follower in DETERMINERS or not follower:
+            return False
+        if lemma.form == "gerund":
+            return lexicon().counts(self._word(at)).noun > 0
+        if lemma.form != "base" or lemma.verb in VERBS_FIRST:
             return False
         return lemma.verb not in meanings().hand or lexicon().share(lemma.verb)[1] >= 0.5
 
@@ -278,6 +301,18 @@ class _Reader:
                     return _Found(at, lemma)
         return None
 
+    def _named_last(self, at: int) -> _Found | None:
+        """The verb in the name of an operation that begins with its noun: "Tweet delete by id", "User create"."""
+        behind = self._word(at + 2)
+        lemma = self._verb(at + 1)
+        if lemma is None or lemma.form != "base" or lemma.verb not in meanings().hand or behind in DETERMINERS:
+            return None
+        if behind and behind not in PREPOSITIONS and behind not in _MARKS:
+            return None
+        first = lexicon().share(self._word(at))
+        is_noun = first[0] == 0 or (first[1] >= _NOUNISH and self._word(at) not in VERBS_FIRST)
+        return _Found(at + 1, lemma) if is_noun and lexicon().share(lemma.verb)[0] >= _SURELY else None
+
     def _complete(self, found: _Found) -> list[HeadVerb]:
         """The head verb with its particle, what a light verb means, and the verbs beside it."""
         at, lemma = found
@@ -298,7 +333,7 @@ class _Reader:
     def _coordinated(self, at: int, head: Lemma) -> list[tuple[int, Lemma]]:
         """The verbs joined to the head by a comma, "and" or "or", in the same form as it."""
         found: list[tuple[int, Lemma]] = []
-        place = at + 1
+        last, place = at, at + 1
         while place < min(len(self.lower) - 1, at + 25) and len(found) < _MOST - 1:
             word = self.lower[place]
             if word in CLAUSES or word == "(":
@@ -308,15 +343,24 @@ class _Reader:
                 while self._word(after) in {"and", "or", "then", "also"} or self._word(after).endswith("ly"):
                     after += 1
                 lemma = self._verb(after)
-                if lemma and lemma.form == head.form and self._is_verb_here(after, lemma, near=place == at + 1):
+                if lemma and lemma.form == head.form and self._is_verb_here(last, after, lemma, near=place == last + 1):
                     found.append((after, lemma))
-                    place = after
+                    last = place = after
             place += 1
         return found
 
-    def _is_verb_here(self, at: int, lemma: Lemma, near: bool) -> bool:
+    def _is_verb_here(self, head: int, at: int, lemma: Lemma, near: bool) -> bool:
+        """Whether a word behind the object is a second verb and not one more noun: "by make, model and trim"."""
         share = lexicon().share(lemma.verb)[0]
         follower = self._word(at + 1)
         if near:
             return share >= 0.3 or lemma.verb in meanings().hand
-        return share >= 0.65 or (follower in DETERMINERS and share >= 0.2) or follower in {"it", "them"}
+        if self._word(at - 1) == "/":
+            return False
+        if follower in {"it", "them"} or (follower in DETERMINERS and share >= 0.2):
+            return True
+        if lemma.form == "base" and (
+            lemma.verb not in meanings().hand or not PREPOSITIONS.isdisjoint(self.lower[head + 1 : at - 1])
+        ):
+            return share >= 0.9
+        return share >= 0.65

@@ -49,7 +49,7 @@ def words(text: str) -> list[Word]:
             if len(found) > 1 and (not after or after.isspace()):
                 break
             continue
-        found.append(Word(token.lower(), token, match.start(), match.end()))
+        found.append(Word(token.lower().replace("’", "'"), token, match.start(), match.end()))
     return found
 
 
