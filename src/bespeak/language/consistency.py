@@ -99,14 +99,16 @@ def _doubted(score: float) -> float:
 def _deciding(verb: str, ours: Classes, rated: list[tuple[float, HeadVerb]]) -> tuple[float, HeadVerb]:
     """The verb that decides: a method that only reads must do nothing else, another may do more than it says."""
     first = rated[0]
-    if _only_reads(ours):
+    if _only_reads(verb, ours):
         return min([rating for rating in rated if rating[1].kind != "light"] or rated, key=itemgetter(0))
     if meanings().opposite(verb, first[1].verb):
         return first
     return max(rated, key=itemgetter(0))
 
 
-def _only_reads(classes: Classes) -> bool:
+def _only_reads(verb: str, classes: Classes) -> bool:
+    if verb == "return":
+        return False  # a parcel is returned too
     return classes.main == "READ" and all(classes.of(name) < 0.5 for name in CHANGING)
 
 
