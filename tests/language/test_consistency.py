@@ -23,6 +23,8 @@ FITTING = [
     ("CANCEL", "Submits a cancellation request for an order"),
     ("CANCEL", "Terminates the subscription at the end of the period"),
     ("CANCEL", "Calls off a scheduled appointment"),
+    ("RETURN", "Returns a parcel and creates a refund for its sender"),
+    ("LOGOUT", "Logs the customer out of all devices"),
     ("FIND", "Returns a list of available restaurants"),
     ("FIND", "Searches the catalogue for matching products"),
     ("FIND", "Looks up a flight by its number"),

@@ -41,6 +41,7 @@ def test_the_inside_of_a_system_is_no_goal(sentence: str) -> None:
         "Reserves a table at a restaurant",
         "Finds a table by the window",
         "Adds a row to the caller's spreadsheet",
+        "Queries the database of endangered plants for sightings",
         "Adds a record to the user's collection",
         "Runs a SQL query the analyst supplies",
         "Creates a database for the customer",

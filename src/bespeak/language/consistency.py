@@ -21,6 +21,8 @@ _NAMED: Final = 0.9
 """What a noun counts that names the method or a synonym of it: TRANSFER / "Makes a transfer"."""
 _DOUBT: Final = 0.35
 """How much a word counts against the method that may be no verb: never enough for a violation."""
+_HINT_FROM: Final = 0.9
+"""A hint is heard only where it names the method or nearly that."""
 _LONGEST_METHOD: Final = 64
 _LONGEST_INTENT: Final = 1000
 
@@ -87,6 +89,8 @@ def _score(verb: str, head: HeadVerb) -> float | None:
     score = fit(verb, head.verb)
     if score is None:
         return None
+    if head.kind == "hint":
+        return min(score, _NAMED) if score >= _HINT_FROM else None
     if head.kind in {"nominal", "doubtful"}:
         score = _doubted(score)
     return min(score, _NAMED) if head.kind in {"meant", "nominal"} else score
@@ -100,7 +104,7 @@ def _deciding(verb: str, ours: Classes, rated: list[tuple[float, HeadVerb]]) -> 
     """The verb that decides: a method that only reads must do nothing else, another may do more than it says."""
     first = rated[0]
     if _only_reads(verb, ours):
-        return min([rating for rating in rated if rating[1].kind != "light"] or rated, key=itemgetter(0))
+        return min([rating for rating in rated if rating[1].kind not in {"light", "hint"}] or rated, key=itemgetter(0))
     if meanings().opposite(verb, first[1].verb):
         return first
     return max(rated, key=itemgetter(0))

@@ -65,12 +65,14 @@ _MEANINGS: Final = {
     "draw": {"up": "draft"},
     "pull": {"up": "retrieve", "out": "withdraw", "down": "download"},
 }  # fmt: skip
-_PARTED: Final = frozenset({"turn", "switch", "shut", "power", "put", "call", "take", "bring", "break"})
+_PARTED: Final = frozenset(
+    {"turn", "switch", "shut", "power", "put", "call", "take", "bring", "break", "log", "sign", "roll"}
+)
 """They let their object stand before the particle: turns the device off."""
 _REACH: Final = 6
-_LAST: Final = frozenset({"on", "off", "down", "back", "away"})
+_LAST: Final = frozenset({"on", "off", "down", "back", "away", "out", "up"})
 _EARLIER: Final = word_set("previous original initial default first last earlier normal prior former")
-_ENDS: Final = frozenset({".", ",", "and", "or", "if", "when", "for", "from"})
+_ENDS: Final = frozenset({".", ",", "and", "or", "if", "when", "for", "from", "of"})
 _STATE_REACH: Final = 12
 
 

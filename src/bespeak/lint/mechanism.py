@@ -55,7 +55,7 @@ _INSIDE: Final = LatePattern(
       (?:database\ |db\ |table\ |sql\ )?(?:rows?|tuples?|db\ records?|database\ records?)\b
   | \b(?:creates?|adds?|removes?)\ (?:an?\ |the\ |one\ |new\ )*(?:database|db)\ (?:records?|rows?|entry|entries)\b
   | \b(?:queries|query|scans?|hits?|polls?|flushes|truncates?)\ (?:the|our|its)\ (?:[\w-]++\ ){{0,2}}?
-      (?:tables?|{_STORE})\b
+      (?:tables?|{_STORE})\b(?!\ of\b)
   | \b(?:executes?|runs?|performs?|issues?|fires?)\ {_ONE}
       (?:sql|stored\ procedures?|(?:insert|select|update|delete)\ statements?|crud(?:\ operations?)?
         |(?:database|db)\ (?:query|queries|transactions?|operations?))\b
