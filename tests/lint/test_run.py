@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 
 import pytest
@@ -144,3 +145,25 @@ def test_an_endpoint_declared_twice_is_found_at_the_second() -> None:
 def test_a_text_that_cannot_be_read_has_one_finding_and_no_subject() -> None:
     checked = check_text("a: [", "menu.agis", CONTEXT)
     assert (rules(checked), checked.subject) == (["D102"], None)
+
+
+@pytest.mark.parametrize(
+    ("text", "file"),
+    [
+        (MENU, "menu.agis"),
+        (MENU.replace("type: string", "type: text"), "menu.agis"),
+        (MENU + "  - [", "menu.agis"),
+        (ENDPOINT, "rooms.toml"),
+        (ENDPOINT + "=", "rooms.toml"),
+        (json.dumps({"agis": "1.0", "endpoints": []}), "menu.json"),
+    ],
+)
+def test_a_run_may_pause_the_collector_for_checking_leaves_next_to_no_garbage(text: str, file: str) -> None:
+    check_text(text, file, CONTEXT)
+    gc.collect()
+    gc.disable()
+    try:
+        check_text(text, file, CONTEXT)
+        assert gc.collect() < 50
+    finally:
+        gc.enable()
