@@ -83,3 +83,13 @@ def test_a_segment_that_is_the_method_is_a_warning() -> None:
 def test_any_segment_is_judged_and_a_suggestion_is_no_verb_itself(segment: str, method: str) -> None:
     verdict = judge_segment(segment, method)
     assert verdict is None or (verdict.verb and verdict.instead != segment)
+
+
+@pytest.mark.parametrize(("segment", "verb"), [("created", "create"), ("sent", "send"), ("archived", "archive")])
+def test_a_past_form_alone_is_a_warning(segment: str, verb: str) -> None:
+    assert judge_segment(segment) == SegmentVerdict("warning", verb, "past")
+
+
+@pytest.mark.parametrize("segment", ["crew", "left", "led", "seed", "bread", "created-order"])
+def test_a_thing_that_looks_like_a_past_form_passes(segment: str) -> None:
+    assert judge_segment(segment) is None

@@ -11,7 +11,7 @@ from bespeak.language.lexicon import Lexicon, lexicon
 from bespeak.language.verb_form import PARTICLES, classify, lemmas
 
 Tier = Literal["error", "warning"]
-Reason = Literal["question", "method", "alone", "third person", "first", "inside", "last", "joined"]
+Reason = Literal["question", "method", "alone", "third person", "past", "first", "inside", "last", "joined"]
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LONGEST: Final = 80
@@ -81,6 +81,9 @@ def _alone(word: str, method: str, words: Lexicon) -> SegmentVerdict | None:
     if verb := _third_person(word, words):
         return SegmentVerdict("error", verb, "third person")
     form = classify(word)
+    if form.inflection == "past" and form.base is not None and len(word) > 3 and not words.counts(word).noun:
+        # A warning at most: /archived may be what people call the things in it.
+        return SegmentVerdict("warning", form.base, "past")
     if form.kind != "compound" or form.base is None:
         return None
     if form.base == method:

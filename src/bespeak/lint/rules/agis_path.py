@@ -176,8 +176,9 @@ CHARACTERS: Final = Rule(
     "AGIS 5(c)",
     "A segment has lower-case letters, digits, and hyphens between them.",
     why="Spaces, dots and percent signs are written one way in a document and another on the wire.",
-    bad="method: FETCH\npath: /menu.pdf\n",
+    bad="method: FETCH\npath: '/menu '\n",
     good="method: FETCH\npath: /menu\n",
+    fix="safe",
 )
 
 RULES: Final = (
@@ -215,6 +216,7 @@ _WHERE: Final = {
     "method": "repeats the method",
     "alone": "is the verb {}",
     "third person": "is a form of the verb {}",
+    "past": "is a past form of the verb {}",
     "first": "begins with the verb {}",
     "last": "ends with the verb {}",
     "joined": "joins the verb {} and a noun",
