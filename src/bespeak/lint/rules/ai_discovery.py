@@ -18,7 +18,18 @@ from bespeak.source.pointer import child
 
 _DRAFT: Final = "AI-Discovery"
 
-VERSION: Final = Rule("D170", "ai-version", "MUST", f"{_DRAFT} 3.1", 'aiendpoint is "1.0".', fix="safe")
+VERSION: Final = Rule(
+    "D170",
+    "ai-version",
+    "MUST",
+    f"{_DRAFT} 3.1",
+    'aiendpoint is "1.0".',
+    fix="safe",
+    why="Readers take the version for the rules of the rest, and leave a document of another one alone.",
+    bad='{"aiendpoint": "2.0"}\n',
+    good='{"aiendpoint": "1.0"}\n',
+    notation="json",
+)
 LENGTH: Final = Rule(
     "D171",
     "ai-text-length",
@@ -26,13 +37,46 @@ LENGTH: Final = Rule(
     f"{_DRAFT} 3",
     "Names, descriptions and ids are there and keep their lengths: 100 characters for a name, 300 for the description "
     "of a service, 200 for that of a capability, 300 for returns, 64 for an id.",
+    why=(
+        "Every word of the document costs the agents that read it, and a text that is missing leaves them nothing "
+        "to choose by."
+    ),
+    bad='{"service": {"name": " "}}\n',
+    good='{"service": {"name": "Flights"}}\n',
+    notation="json",
 )
 CAPABILITY_ID: Final = Rule(
-    "D172", "ai-capability-id", "MUST", f"{_DRAFT} 3.3", "An id is lowercase letters, digits and underscores."
+    "D172",
+    "ai-capability-id",
+    "MUST",
+    f"{_DRAFT} 3.3",
+    "An id is lowercase letters, digits and underscores.",
+    why="The id becomes the name of a tool or a function, which cannot have other characters.",
+    bad='{"capabilities": [{"id": "Search-Flights"}]}\n',
+    good='{"capabilities": [{"id": "search_flights"}]}\n',
+    notation="json",
 )
-REPEATED_ID: Final = Rule("D173", "ai-repeated-id", "MUST", f"{_DRAFT} 3.3", "The id of a capability is unique.")
+REPEATED_ID: Final = Rule(
+    "D173",
+    "ai-repeated-id",
+    "MUST",
+    f"{_DRAFT} 3.3",
+    "The id of a capability is unique.",
+    why="An agent calls a capability by its id, and with two of one name it calls either.",
+    bad='{"capabilities": [{"id": "search_flights"}, {"id": "search_flights"}]}\n',
+    good='{"capabilities": [{"id": "search_flights"}, {"id": "search_trains"}]}\n',
+    notation="json",
+)
 ADDRESS: Final = Rule(
-    "D174", "ai-endpoint-address", "MUST", f"{_DRAFT} 3.3", "endpoint is a path from the root or an https address."
+    "D174",
+    "ai-endpoint-address",
+    "MUST",
+    f"{_DRAFT} 3.3",
+    "endpoint is a path from the root or an https address.",
+    why="An agent resolves it against the host it got the document from, and over plain HTTP anybody could answer.",
+    bad='{"capabilities": [{"endpoint": "http://flights.example/api"}]}\n',
+    good='{"capabilities": [{"endpoint": "https://flights.example/api"}]}\n',
+    notation="json",
 )
 PARAMETER: Final = Rule(
     "D175",
@@ -40,9 +84,21 @@ PARAMETER: Final = Rule(
     "SHOULD",
     f"{_DRAFT} 3.3",
     "A parameter is written as type, requirement, constraints, and a description after two hyphens.",
+    why="Agents fill in parameters from this one line, without another document to look into.",
+    bad='{"capabilities": [{"params": {"from": "an airport code"}}]}\n',
+    good='{"capabilities": [{"params": {"from": "string, required -- an airport code"}}]}\n',
+    notation="json",
 )
 CATEGORY: Final = Rule(
-    "D176", "ai-category", "SHOULD", f"{_DRAFT} 3.2", "A category is one of the eighteen known ones."
+    "D176",
+    "ai-category",
+    "SHOULD",
+    f"{_DRAFT} 3.2",
+    "A category is one of the eighteen known ones.",
+    why="Directories sort services by category; one that nobody else uses sorts into nothing.",
+    bad='{"service": {"category": ["aviation"]}}\n',
+    good='{"service": {"category": ["travel"]}}\n',
+    notation="json",
 )
 REPEATED_ENTRY: Final = Rule(
     "D177",
@@ -50,8 +106,22 @@ REPEATED_ENTRY: Final = Rule(
     "MUST",
     f"{_DRAFT} 3.2",
     "category and language list each value once, and at least one.",
+    why="A repeated value tells nothing and costs tokens.",
+    bad='{"service": {"language": ["en", "en"]}}\n',
+    good='{"service": {"language": ["en", "fr"]}}\n',
+    notation="json",
 )
-LANGUAGE: Final = Rule("D178", "ai-language", "MUST", f"{_DRAFT} 3.2", "A language is a BCP 47 tag.")
+LANGUAGE: Final = Rule(
+    "D178",
+    "ai-language",
+    "MUST",
+    f"{_DRAFT} 3.2",
+    "A language is a BCP 47 tag.",
+    why="Agents match it with the language of their user, tag by tag.",
+    bad='{"service": {"language": ["English (UK)"]}}\n',
+    good='{"service": {"language": ["en-GB"]}}\n',
+    notation="json",
+)
 OPEN_WRITES: Final = Rule(
     "D179",
     "ai-open-writes",
@@ -59,16 +129,53 @@ OPEN_WRITES: Final = Rule(
     f"{_DRAFT} 6.2",
     "auth is not none where a capability writes.",
     why="Anybody who reads the document could change what the service holds.",
+    bad='{"auth": {"type": "none"}, "capabilities": [{"id": "book_flight", "method": "POST"}]}\n',
+    good='{"auth": {"type": "apikey"}, "capabilities": [{"id": "book_flight", "method": "POST"}]}\n',
+    notation="json",
 )
 CREDENTIALS: Final = Rule(
-    "D180", "ai-credentials", "MUST", f"{_DRAFT} 6.2", "auth.header is the name of a header and holds no credential."
+    "D180",
+    "ai-credentials",
+    "MUST",
+    f"{_DRAFT} 6.2",
+    "auth.header is the name of a header and holds no credential.",
+    why="The document is public, and a key in it belongs to everybody.",
+    bad='{"auth": {"type": "bearer", "header": "Bearer 5f2a9c"}}\n',
+    good='{"auth": {"type": "bearer", "header": "Authorization"}}\n',
+    notation="json",
 )
 INTERNAL: Final = Rule(
-    "D181", "ai-internal-endpoint", "MUST", f"{_DRAFT} 6.1", "Endpoints that are not for the public are not listed."
+    "D181",
+    "ai-internal-endpoint",
+    "MUST",
+    f"{_DRAFT} 6.1",
+    "Endpoints that are not for the public are not listed.",
+    why="The document is read by everybody, and shows an attacker where to begin.",
+    bad='{"capabilities": [{"endpoint": "/admin/flights"}]}\n',
+    good='{"capabilities": [{"endpoint": "/api/flights"}]}\n',
+    notation="json",
 )
-SIZE: Final = Rule("D182", "ai-document-size", "SHOULD", f"{_DRAFT} 2", "The document has at most 64 kilobytes.")
+SIZE: Final = Rule(
+    "D182",
+    "ai-document-size",
+    "SHOULD",
+    f"{_DRAFT} 2",
+    "The document has at most 64 kilobytes.",
+    why=(
+        "Agents read it whole before they do anything; one that fills their context is not read at all. Describe "
+        "what most callers need, or split the service."
+    ),
+)
 UPDATED: Final = Rule(
-    "D183", "ai-last-updated", "MUST", f"{_DRAFT} 3.7", "last_updated is a date, or a date with a time in UTC."
+    "D183",
+    "ai-last-updated",
+    "MUST",
+    f"{_DRAFT} 3.7",
+    "last_updated is a date, or a date with a time in UTC.",
+    why="Readers fetch a document again when the date has changed; what is no date never changes for them.",
+    bad='{"meta": {"last_updated": "15.11.2026"}}\n',
+    good='{"meta": {"last_updated": "2026-11-15"}}\n',
+    notation="json",
 )
 WORDY: Final = Rule(
     "D184",
@@ -76,9 +183,26 @@ WORDY: Final = Rule(
     "SHOULD",
     f"{_DRAFT} 3.2",
     "The description of a service has less than 200 characters.",
+    why="Agents compare many services at once, and only the beginning of each is read with care.",
+    bad=(
+        '{\n  "service": {\n'
+        '    "description": "Finds flights between airports all over the world, compares what they cost '
+        "by date, airline and class, tells which of them can be changed or cancelled, shows what "
+        'luggage is included, and remembers what you searched for."\n  }\n}\n'
+    ),
+    good='{"service": {"description": "Finds and compares flights by price, date and airline."}}\n',
+    notation="json",
 )
 NO_AUTH: Final = Rule(
-    "D185", "ai-auth-unsaid", "SHOULD", f"{_DRAFT} 3.4", "The document says how to authenticate, even if not at all."
+    "D185",
+    "ai-auth-unsaid",
+    "SHOULD",
+    f"{_DRAFT} 3.4",
+    "The document says how to authenticate, even if not at all.",
+    why="Without it agents try, are refused, and try something else.",
+    bad='{"aiendpoint": "1.0"}\n',
+    good='{"aiendpoint": "1.0", "auth": {"type": "none"}}\n',
+    notation="json",
 )
 LEAN: Final = Rule(
     "D186",
@@ -86,6 +210,10 @@ LEAN: Final = Rule(
     "style",
     f"{_DRAFT} 3",
     "Category, last_updated, token_hints and what each capability returns help an agent to choose and to save tokens.",
+    why="Agents choose between services by these fields; one that leaves them out is chosen by its name alone.",
+    bad='{"service": {"name": "Flights"}}\n',
+    good='{"service": {"name": "Flights", "category": ["travel"]}}\n',
+    notation="json",
 )
 MEMBER: Final = Rule(
     "D187",
@@ -94,6 +222,10 @@ MEMBER: Final = Rule(
     f"{_DRAFT} 3.1",
     "A document has no members but the seven of its draft.",
     fix="unsafe",
+    why="Readers check documents against a closed schema, and a member that is not in it spoils the whole document.",
+    bad='{"changelog": "https://flights.example/changes"}\n',
+    good='{"meta": {"changelog": "https://flights.example/changes"}}\n',
+    notation="json",
 )
 
 RULES: Final = (

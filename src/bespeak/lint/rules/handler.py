@@ -22,13 +22,48 @@ from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.lint.rule import Rule
 
 NOT_RUNNABLE: Final = Rule(
-    "H701", "handler-not-runnable", "MUST", "AGTP-API 13.2", "This server has the means to run the handler."
+    "H701",
+    "handler-not-runnable",
+    "MUST",
+    "AGTP-API 13.2",
+    "This server has the means to run the handler.",
+    why=(
+        "An endpoint with nothing behind it would answer every call with a failure. This version serves functions "
+        "and external services; a composition is read and checked, and left out."
+    ),
+    bad='[endpoint.handler]\ntype = "composition"\nrecipe = "hold-and-book"\n',
+    good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
+    notation="toml",
 )
 NOT_IMPORTABLE: Final = Rule(
-    "H702", "function-not-importable", "MUST", "AGTP-API 12.2", "The function of a dotted path can be imported."
+    "H702",
+    "function-not-importable",
+    "MUST",
+    "AGTP-API 12.2",
+    "The function of a dotted path can be imported.",
+    why="The mistake would show at the first call and not when the server starts.",
+    bad='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.bok_room"\n',
+    good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
+    notation="toml",
 )
 SIGNATURE: Final = Rule(
-    "H703", "function-signature", "MUST", "AGTP-API 12.2", "The function can take the input its schema describes."
+    "H703",
+    "function-signature",
+    "MUST",
+    "AGTP-API 12.2",
+    "The function can take the input its schema describes.",
+    why="The fields of the input are passed by name: every valid call would fail in the handler.",
+    bad=(
+        "# input_schema has the properties room_id and nights\n"
+        "def book_room(room: str, nights: int) -> dict[str, str]:\n"
+        '    return {"reservation_id": reserve(room, nights)}\n'
+    ),
+    good=(
+        "# input_schema has the properties room_id and nights\n"
+        "def book_room(room_id: str, nights: int) -> dict[str, str]:\n"
+        '    return {"reservation_id": reserve(room_id, nights)}\n'
+    ),
+    notation="python",
 )
 UPSTREAM_SETUP: Final = Rule(
     "H704",
@@ -36,6 +71,18 @@ UPSTREAM_SETUP: Final = Rule(
     "MUST",
     "AGTP-API 12.3",
     "An upstream can be called as it is described, and every ${VAR} has a value.",
+    why="A secret that is not set, or an address that is none, fails with the first call, when nobody looks.",
+    bad=(
+        '[endpoint.handler]\ntype = "external_service"\n'
+        'url = "https://pms.example/rooms"\n'
+        'headers = { Authorization = "Bearer ${PMS_TOKN}" }\n'
+    ),
+    good=(
+        '[endpoint.handler]\ntype = "external_service"\n'
+        'url = "https://pms.example/rooms"\n'
+        'headers = { Authorization = "Bearer ${PMS_TOKEN}" }\n'
+    ),
+    notation="toml",
 )
 NO_HANDLER: Final = Rule(
     "H705",
@@ -43,36 +90,214 @@ NO_HANDLER: Final = Rule(
     "MUST",
     "AGTP-API 12",
     "Every endpoint of a document has a handler.",
+    why="An AGIS document says what is offered and not who answers. Without a handler the endpoint is left out.",
+    bad=(
+        'document = "rooms.agis"  # BOOK /room and CANCEL /room\n\n'
+        '[handlers."BOOK /room"]\ntype = "registered_function"\n'
+        'function = "rooms.handlers.book_room"\n'
+    ),
+    good=(
+        'document = "rooms.agis"  # BOOK /room and CANCEL /room\n\n'
+        '[handlers."BOOK /room"]\ntype = "registered_function"\n'
+        'function = "rooms.handlers.book_room"\n\n[handlers."CANCEL /room"]\n'
+        'type = "registered_function"\nfunction = "rooms.handlers.cancel_room"\n'
+    ),
+    notation="toml",
 )
 NO_ENDPOINT: Final = Rule(
-    "H706", "handler-without-endpoint", "MUST", "AGTP-API 12", "A handler is for an endpoint the document declares."
+    "H706",
+    "handler-without-endpoint",
+    "MUST",
+    "AGTP-API 12",
+    "A handler is for an endpoint the document declares.",
+    why="Most often the method or the path is misspelled, and the endpoint that was meant has no handler.",
+    bad=(
+        'document = "rooms.agis"  # BOOK /room\n\n[handlers."BOOK /rooms"]\n'
+        'type = "registered_function"\nfunction = "rooms.handlers.book_room"\n'
+    ),
+    good=(
+        'document = "rooms.agis"  # BOOK /room\n\n[handlers."BOOK /room"]\n'
+        'type = "registered_function"\nfunction = "rooms.handlers.book_room"\n'
+    ),
+    notation="toml",
 )
 DOTTED_PATH: Final = Rule(
-    "H711", "function-path", "MUST", "AGTP-API 12.2", "A function is named by one dotted path, module and function."
+    "H711",
+    "function-path",
+    "MUST",
+    "AGTP-API 12.2",
+    "A function is named by one dotted path, module and function.",
+    why="The server imports the function by this path; a name alone does not tell the module.",
+    bad='[endpoint.handler]\ntype = "registered_function"\nfunction = "book_room"\n',
+    good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
+    notation="toml",
 )
-NOT_HTTPS: Final = Rule("H712", "upstream-not-https", "MUST", "AGTP-API 12.3", "The upstream's URL is https://.")
+NOT_HTTPS: Final = Rule(
+    "H712",
+    "upstream-not-https",
+    "MUST",
+    "AGTP-API 12.3",
+    "The upstream's URL is https://.",
+    why="Inputs and credentials of callers would cross the network in the open.",
+    bad=(
+        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
+        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
+        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
+        '[endpoint.handler]\ntype = "external_service"\n'
+        'url = "http://pms.example/rooms"\nmethod = "POST"\n'
+    ),
+    good=(
+        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
+        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
+        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
+        '[endpoint.handler]\ntype = "external_service"\n'
+        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
+    ),
+    notation="toml",
+)
 UPSTREAM_METHOD: Final = Rule(
-    "H713", "upstream-method", "MUST", "AGTP-API 12.3", "The upstream's method is one of seven HTTP methods."
+    "H713",
+    "upstream-method",
+    "MUST",
+    "AGTP-API 12.3",
+    "The upstream's method is one of seven HTTP methods.",
+    why="The upstream speaks HTTP; a verb of AGTP or a misspelled method is refused there.",
+    bad=(
+        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
+        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
+        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
+        '[endpoint.handler]\ntype = "external_service"\n'
+        'url = "https://pms.example/rooms"\nmethod = "BOOK"\n'
+    ),
+    good=(
+        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
+        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
+        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
+        '[endpoint.handler]\ntype = "external_service"\n'
+        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
+    ),
+    notation="toml",
 )
 UPSTREAM_ERROR_NAMES: Final = Rule(
-    "H714", "missing-upstream-errors", "MUST", "AGTP-API 12.3", "The five upstream failures are declared errors."
+    "H714",
+    "missing-upstream-errors",
+    "MUST",
+    "AGTP-API 12.3",
+    "The five upstream failures are declared errors.",
+    why="Networks fail in these ways whatever the upstream does, and callers can prepare only for what is declared.",
+    bad=(
+        '[endpoint]\nerrors = ["room_unavailable"]\n\n[endpoint.handler]\n'
+        'type = "external_service"\nurl = "https://pms.example/rooms"\n'
+        'method = "POST"\n'
+    ),
+    good=(
+        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
+        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
+        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
+        '[endpoint.handler]\ntype = "external_service"\n'
+        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
+    ),
+    notation="toml",
 )
 ERROR_MAP: Final = Rule(
-    "H715", "error-map", "MUST", "AGTP-API 12.3", "error_map leads from HTTP status codes to declared errors."
+    "H715",
+    "error-map",
+    "MUST",
+    "AGTP-API 12.3",
+    "error_map leads from HTTP status codes to declared errors.",
+    why="A status that is none never comes, and an error that is not declared must not reach a caller.",
+    bad=(
+        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
+        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
+        '  "upstream_authentication_failed",\n  "upstream_error",\n'
+        '  "room_unavailable",\n]\n\n[endpoint.handler]\ntype = "external_service"\n'
+        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
+        'error_map = { "409" = "room_taken" }\n'
+    ),
+    good=(
+        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
+        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
+        '  "upstream_authentication_failed",\n  "upstream_error",\n'
+        '  "room_unavailable",\n]\n\n[endpoint.handler]\ntype = "external_service"\n'
+        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
+        'error_map = { "409" = "room_unavailable" }\n'
+    ),
+    notation="toml",
 )
-TIMEOUT: Final = Rule("H716", "upstream-timeout", "MUST", "AGTP-API 12.3", "timeout_seconds is a positive number.")
+TIMEOUT: Final = Rule(
+    "H716",
+    "upstream-timeout",
+    "MUST",
+    "AGTP-API 12.3",
+    "timeout_seconds is a positive number.",
+    why="Zero gives up before it has begun, and a call without an end holds its connection for ever.",
+    bad=(
+        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
+        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
+        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
+        '[endpoint.handler]\ntype = "external_service"\n'
+        'url = "https://pms.example/rooms"\nmethod = "POST"\ntimeout_seconds = 0\n'
+    ),
+    good=(
+        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
+        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
+        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
+        '[endpoint.handler]\ntype = "external_service"\n'
+        'url = "https://pms.example/rooms"\nmethod = "POST"\ntimeout_seconds = 5\n'
+    ),
+    notation="toml",
+)
 NO_ERROR_MAP: Final = Rule(
     "H717",
     "no-error-map",
     "SHOULD",
     "AGTP-API 12.3",
     "error_map names the upstream's failures; without it they all surface as upstream_error.",
+    why="A caller that learns only that something failed can neither choose another room nor correct its input.",
+    bad=(
+        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
+        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
+        '  "upstream_authentication_failed",\n  "upstream_error",\n'
+        '  "room_unavailable",\n]\n\n[endpoint.handler]\ntype = "external_service"\n'
+        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
+    ),
+    good=(
+        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
+        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
+        '  "upstream_authentication_failed",\n  "upstream_error",\n'
+        '  "room_unavailable",\n]\n\n[endpoint.handler]\ntype = "external_service"\n'
+        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
+        'error_map = { "409" = "room_unavailable" }\n'
+    ),
+    notation="toml",
 )
 COMPOSITION_ERROR: Final = Rule(
-    "H718", "missing-composition-failed", "MUST", "AGTP-API 12.1", "A composition declares composition_failed."
+    "H718",
+    "missing-composition-failed",
+    "MUST",
+    "AGTP-API 12.1",
+    "A composition declares composition_failed.",
+    why="Any step can fail, and callers can prepare only for errors that are declared.",
+    bad=(
+        '[endpoint]\nerrors = ["room_unavailable"]\n\n[endpoint.handler]\n'
+        'type = "composition"\nrecipe = "hold-and-book"\n'
+    ),
+    good=(
+        '[endpoint]\nerrors = ["room_unavailable", "composition_failed"]\n\n'
+        '[endpoint.handler]\ntype = "composition"\nrecipe = "hold-and-book"\n'
+    ),
+    notation="toml",
 )
 UNKNOWN_RECIPE: Final = Rule(
-    "H719", "unknown-recipe", "MUST", "AGTP-API 12.1", "The recipe of a composition is registered at the server."
+    "H719",
+    "unknown-recipe",
+    "MUST",
+    "AGTP-API 12.1",
+    "The recipe of a composition is registered at the server.",
+    why="Without its recipe the endpoint has nothing to run.",
+    bad='[endpoint.handler]\ntype = "composition"\nrecipe = "hold-and-bok"\n',
+    good='[endpoint.handler]\ntype = "composition"\nrecipe = "hold-and-book"\n',
+    notation="toml",
 )
 
 RULES: Final = (

@@ -20,7 +20,15 @@ from bespeak.source.change import Change
 from bespeak.source.pointer import child
 
 VERSION: Final = Rule(
-    "D150", "manifest-version", "MUST", "AGTP-API 8.2", 'agtp_version and agtp_api_version are "1.0".'
+    "D150",
+    "manifest-version",
+    "MUST",
+    "AGTP-API 8.2",
+    'agtp_version and agtp_api_version are "1.0".',
+    why="A client that does not know the version cannot tell what the other fields mean.",
+    bad='{"agtp_version": "2.0"}\n',
+    good='{"agtp_version": "1.0"}\n',
+    notation="json",
 )
 CATALOG: Final = Rule(
     "D151",
@@ -30,6 +38,9 @@ CATALOG: Final = Rule(
     "catalog_version appears in catalog_versions_supported.",
     why="A client that finds its catalog in neither field cannot know which verbs the server takes.",
     fix="safe",
+    bad='{"catalog_version": "1.1.0", "catalog_versions_supported": ["1.0.0"]}\n',
+    good='{"catalog_version": "1.1.0", "catalog_versions_supported": ["1.0.0", "1.1.0"]}\n',
+    notation="json",
 )
 SERVER: Final = Rule(
     "D152",
@@ -37,12 +48,37 @@ SERVER: Final = Rule(
     "MUST",
     "AGTP-API 8.3",
     "The server block has server_id, operator, contact and both times.",
+    why="Without them nobody knows whose server it is, whom to tell of a problem, and how old the manifest is.",
+    bad='{"server": {"server_id": "rooms.example", "operator": ""}}\n',
+    good='{"server": {"server_id": "rooms.example", "operator": "Acme Rooms"}}\n',
+    notation="json",
 )
 TIME: Final = Rule(
-    "D153", "manifest-time", "MUST", "AGTP-API 8.3", "issued and updated are ISO 8601 times, in that order."
+    "D153",
+    "manifest-time",
+    "MUST",
+    "AGTP-API 8.3",
+    "issued and updated are ISO 8601 times, in that order.",
+    why="Clients compare the times with those they saw before, to notice a new manifest and to refuse an old one.",
+    bad='{"server": {"issued": "15 November 2026"}}\n',
+    good='{"server": {"issued": "2026-11-15T08:00:00Z"}}\n',
+    notation="json",
 )
 FLOOR: Final = Rule(
-    "D154", "manifest-floor", "MUST", "AGTP-API 3.1, 8.4", "embedded_methods lists the twelve methods of the floor."
+    "D154",
+    "manifest-floor",
+    "MUST",
+    "AGTP-API 3.1, 8.4",
+    "embedded_methods lists the twelve methods of the floor.",
+    why="Agents call these methods at any server without looking; one that lists fewer is no AGTP server.",
+    bad='{"embedded_methods": ["DISCOVER", "QUERY"]}\n',
+    good=(
+        '{\n  "embedded_methods": [\n'
+        '    "QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN", "PROPOSE",\n'
+        '    "EXECUTE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "NOTIFY"\n'
+        "  ]\n}\n"
+    ),
+    notation="json",
 )
 DISCLOSURE: Final = Rule(
     "D155",
@@ -51,6 +87,9 @@ DISCLOSURE: Final = Rule(
     "AGTP-API 8.5",
     "agent_disclosure is public, authenticated or private, and a private manifest lists no agents.",
     why="A manifest is public: agents listed in it are disclosed, whatever the field beside them says.",
+    bad='{"agent_disclosure": "private", "hosted_agents": [{"name": "concierge"}]}\n',
+    good='{"agent_disclosure": "private", "hosted_agents": []}\n',
+    notation="json",
 )
 POLICIES: Final = Rule(
     "D156",
@@ -58,6 +97,10 @@ POLICIES: Final = Rule(
     "MUST",
     "AGTP-API 8.7",
     "The policies block has its four switches and a synthesis depth.",
+    why="Agents decide by the switches what to try; what is not said they have to find out by being refused.",
+    bad='{"policies": {"synthesis_enabled": true, "max_synthesis_depth": 0}}\n',
+    good='{"policies": {"synthesis_enabled": true, "max_synthesis_depth": 10}}\n',
+    notation="json",
 )
 BINDING: Final = Rule(
     "D157",
@@ -67,10 +110,35 @@ BINDING: Final = Rule(
     "An endpoint of a manifest shows the type of its handler and nothing else of it.",
     why="Functions, recipes and upstream addresses are the operator's own business, and a map for an attacker.",
     fix="safe",
+    bad=(
+        '{\n  "endpoints": [\n'
+        '    {"method": "BOOK", "handler": {"type": "external_service", "url": '
+        '"https://pms.acme.example/rooms"}}\n  ]\n}\n'
+    ),
+    good=('{\n  "endpoints": [\n    {"method": "BOOK", "handler": {"type": "external_service"}}\n  ]\n}\n'),
+    notation="json",
 )
-UNSIGNED: Final = Rule("D158", "manifest-unsigned", "SHOULD", "AGTP-API 8.8", "A manifest is signed.")
+UNSIGNED: Final = Rule(
+    "D158",
+    "manifest-unsigned",
+    "SHOULD",
+    "AGTP-API 8.8",
+    "A manifest is signed.",
+    why="A client cannot tell the server's own manifest from one that somebody changed on the way.",
+    bad='{"agtp_version": "1.0"}\n',
+    good='{"agtp_version": "1.0", "manifest_signature": {"algorithm": "ed25519", "value": "c2lnbmVk"}}\n',
+    notation="json",
+)
 HANDLER_TYPE: Final = Rule(
-    "D159", "manifest-handler-type", "MUST", "AGTP-API 8.9, 12", "An endpoint says of which type its handler is."
+    "D159",
+    "manifest-handler-type",
+    "MUST",
+    "AGTP-API 8.9, 12",
+    "An endpoint says of which type its handler is.",
+    why="The type tells an agent whether a call stays at the server, runs several steps or goes on to another service.",
+    bad='{"endpoints": [{"method": "BOOK", "handler": {"type": "python"}}]}\n',
+    good='{"endpoints": [{"method": "BOOK", "handler": {"type": "registered_function"}}]}\n',
+    notation="json",
 )
 
 RULES: Final = (VERSION, CATALOG, SERVER, TIME, FLOOR, DISCLOSURE, POLICIES, BINDING, UNSIGNED, HANDLER_TYPE)

@@ -15,7 +15,15 @@ from bespeak.grammar.method_syntax import is_method_name
 from bespeak.lint.rule import Rule
 
 SYNTAX: Final = Rule(
-    "M201", "method-syntax", "MUST", "AGTP-API 3.2", "A method is 3 to 32 capital letters A to Z and nothing else."
+    "M201",
+    "method-syntax",
+    "MUST",
+    "AGTP-API 3.2",
+    "A method is 3 to 32 capital letters A to Z and nothing else.",
+    why="Requests, catalogs and logs know a method as one word in capitals; anything else matches none of them.",
+    bad='[endpoint]\nmethod = "BOOK_ROOM"\npath = "/reservation"\n',
+    good='[endpoint]\nmethod = "BOOK"\npath = "/reservation/room"\n',
+    notation="toml",
 )
 UNKNOWN: Final = Rule(
     "M202",
@@ -23,10 +31,35 @@ UNKNOWN: Final = Rule(
     "MUST",
     "AGTP-API 3.2, 4.5",
     "A method is in the catalog the server uses, or a custom method of its policy; a removed verb is neither.",
+    why="An agent picks a verb by what the catalog says of it, and a server refuses every verb it does not know.",
+    bad='[endpoint]\nmethod = "CONJURE"\npath = "/room"\n',
+    good='[endpoint]\nmethod = "CREATE"\npath = "/room"\n',
+    notation="toml",
 )
-LEGACY: Final = Rule("M203", "legacy-method", "MUST", "AGTP-API 3.6", "An endpoint is not declared with an HTTP verb.")
+LEGACY: Final = Rule(
+    "M203",
+    "legacy-method",
+    "MUST",
+    "AGTP-API 3.6",
+    "An endpoint is not declared with an HTTP verb.",
+    why=(
+        "HTTP verbs tell how data moves and not what a caller wants done. Servers map them for old callers by "
+        "themselves."
+    ),
+    bad='[endpoint]\nmethod = "GET"\npath = "/room"\n',
+    good='[endpoint]\nmethod = "FETCH"\npath = "/room"\n',
+    notation="toml",
+)
 DEPRECATED: Final = Rule(
-    "M204", "deprecated-method", "SHOULD", "AGTP-API 4.2", "An endpoint moves on from a verb the catalog deprecates."
+    "M204",
+    "deprecated-method",
+    "SHOULD",
+    "AGTP-API 4.2",
+    "An endpoint moves on from a verb the catalog deprecates.",
+    why="The next catalog may do without the verb, and the endpoint is then refused.",
+    bad='[endpoint]\nmethod = "AUDITLOG"\npath = "/payment"\n',
+    good='[endpoint]\nmethod = "LOG"\npath = "/payment"\n',
+    notation="toml",
 )
 NOT_ADMITTED: Final = Rule(
     "M205",
@@ -34,6 +67,13 @@ NOT_ADMITTED: Final = Rule(
     "SHOULD",
     "AGTP-API 9.2",
     "The server's policy admits the method; otherwise every call of the endpoint is answered with 405.",
+    why="An endpoint that its own server refuses is a promise nobody can call in.",
+    bad=(
+        '{\n  "endpoints": [{"method": "BOOK", "path": "/room"}],\n'
+        '  "policies": {"methods": {"disallow": ["BOOK"]}}\n}\n'
+    ),
+    good=('{\n  "endpoints": [{"method": "BOOK", "path": "/room"}],\n  "policies": {"methods": {"disallow": []}}\n}\n'),
+    notation="json",
 )
 
 RULES: Final = (SYNTAX, UNKNOWN, LEGACY, DEPRECATED, NOT_ADMITTED)

@@ -21,15 +21,43 @@ STRUCTURE: Final = Rule(
     "MUST",
     "AGTP-API 5.1, 5.2",
     "A path begins with a slash, does not end with one, and has only characters a path can carry.",
+    why="A path is compared character by character: one that no request can carry is never reached.",
+    bad='[endpoint]\npath = "/room/"\n',
+    good='[endpoint]\npath = "/room"\n',
+    notation="toml",
 )
 LEAKAGE: Final = Rule(
-    "P302", "method-name-in-path", "MUST", "AGTP-API 5.1", "No literal segment is a verb of the catalog."
+    "P302",
+    "method-name-in-path",
+    "MUST",
+    "AGTP-API 5.1",
+    "No literal segment is a verb of the catalog.",
+    why="The method says what is done. A verb in the path as well makes two words for one act, which can differ.",
+    bad='[endpoint]\nmethod = "BOOK"\npath = "/book/room"\n',
+    good='[endpoint]\nmethod = "BOOK"\npath = "/room"\n',
+    notation="toml",
 )
 TEMPLATE: Final = Rule(
-    "P303", "template-form", "MUST", "AGTP-API 5.2, 5.3", "A parameter is a whole segment of the form {name}."
+    "P303",
+    "template-form",
+    "MUST",
+    "AGTP-API 5.2, 5.3",
+    "A parameter is a whole segment of the form {name}.",
+    why="Paths are matched segment by segment; a parameter that is part of a segment has no value of its own.",
+    bad='[endpoint]\npath = "/room-{room_id}"\n',
+    good='[endpoint]\npath = "/room/{room_id}"\n',
+    notation="toml",
 )
 REPEATED: Final = Rule(
-    "P304", "repeated-parameter", "MUST", "AGTP-API 5.2", "The parameter names of one path are unique."
+    "P304",
+    "repeated-parameter",
+    "MUST",
+    "AGTP-API 5.2",
+    "The parameter names of one path are unique.",
+    why="Both values would reach the handler under one name, and one of them would be lost.",
+    bad='[endpoint]\npath = "/hotel/{id}/room/{id}"\n',
+    good='[endpoint]\npath = "/hotel/{hotel_id}/room/{room_id}"\n',
+    notation="toml",
 )
 UNDECLARED: Final = Rule(
     "P305",
@@ -37,6 +65,22 @@ UNDECLARED: Final = Rule(
     "MUST",
     "AGTP-API 5.3",
     "Each template parameter is a property of input_schema.",
+    why=(
+        "The value of a path parameter is part of the input, and an input with a field its schema does not know "
+        "is refused."
+    ),
+    bad=(
+        '[endpoint]\npath = "/room/{room_id}"\n\n[endpoint.input_schema]\n'
+        'type = "object"\nproperties = { nights = { type = "integer" } }\n'
+        "additionalProperties = false\n"
+    ),
+    good=(
+        '[endpoint]\npath = "/room/{room_id}"\n\n[endpoint.input_schema]\n'
+        'type = "object"\n'
+        'properties = { room_id = { type = "string" }, nights = { type = "integer" } }\n'
+        "additionalProperties = false\n"
+    ),
+    notation="toml",
 )
 AMBIGUOUS: Final = Rule(
     "P306",
@@ -44,10 +88,33 @@ AMBIGUOUS: Final = Rule(
     "MUST",
     "AGTP-API 5.4",
     "No request path matches two templates of one method with equally many parameters.",
+    why="Which endpoint answers a request would depend on chance, or on the order of files.",
+    bad=("endpoints:\n  - method: FIND\n    path: /room/{room_id}\n  - method: FIND\n    path: /room/{name}\n"),
+    good=("endpoints:\n  - method: FIND\n    path: /room/{room_id}\n  - method: FIND\n    path: /room/named/{name}\n"),
 )
-DUPLICATE: Final = Rule("P307", "duplicate-endpoint", "MUST", "AGTP-API 6.1", "A method stands on a path once.")
+DUPLICATE: Final = Rule(
+    "P307",
+    "duplicate-endpoint",
+    "MUST",
+    "AGTP-API 6.1",
+    "A method stands on a path once.",
+    why="Only one of the two can answer, and nobody can tell which.",
+    bad=("endpoints:\n  - method: BOOK\n    path: /room\n  - method: BOOK\n    path: /room\n"),
+    good=("endpoints:\n  - method: BOOK\n    path: /room\n  - method: BOOK\n    path: /suite\n"),
+)
 LOOKALIKE: Final = Rule(
-    "P308", "parameter-look-alike", "SHOULD", "AGTP-API 5.2", "A segment like :id is a literal; a parameter is {id}."
+    "P308",
+    "parameter-look-alike",
+    "SHOULD",
+    "AGTP-API 5.2",
+    "A segment like :id is a literal; a parameter is {id}.",
+    why=(
+        "Other frameworks write parameters like this. Here such a segment stands for itself, and the endpoint is "
+        "never found."
+    ),
+    bad='[endpoint]\npath = "/room/:room_id"\n',
+    good='[endpoint]\npath = "/room/{room_id}"\n',
+    notation="toml",
 )
 
 _LOOKALIKE: Final = re.compile(r":([A-Za-z0-9_]+)|<(?:\w+:)?([A-Za-z0-9_]+)>", re.ASCII)

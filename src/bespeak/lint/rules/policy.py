@@ -18,7 +18,15 @@ from bespeak.grammar.path_syntax import check_path
 from bespeak.lint.rule import Rule
 
 SCOPE: Final = Rule(
-    "Y801", "scope-token", "MUST", "AGTP-API 6.3", "required_scopes are tokens of the form domain:action."
+    "Y801",
+    "scope-token",
+    "MUST",
+    "AGTP-API 6.3",
+    "required_scopes are tokens of the form domain:action.",
+    why="A token in another form is one that no authority grants, so that nobody may call the endpoint.",
+    bad='[endpoint]\nrequired_scopes = ["Booking Room"]\n',
+    good='[endpoint]\nrequired_scopes = ["booking:room"]\n',
+    notation="toml",
 )
 DEPRECATION: Final = Rule(
     "Y802",
@@ -26,6 +34,10 @@ DEPRECATION: Final = Rule(
     "MUST",
     "AGTP-API 6.4",
     "deprecated says a version, and its successor is a method, a path or both, fit for a header.",
+    why="Callers read it from a header of each response, and follow the successor without a person.",
+    bad='[endpoint.deprecated]\ndeprecated_in = "1.4.0"\nsuccessor = { method = "BOOK", path = "suite" }\n',
+    good='[endpoint.deprecated]\ndeprecated_in = "1.4.0"\nsuccessor = { method = "BOOK", path = "/suite" }\n',
+    notation="toml",
 )
 SKIPPED: Final = Rule(
     "Y803",
@@ -33,12 +45,32 @@ SKIPPED: Final = Rule(
     "SHOULD",
     "AGTP-API 4.5, 9.4",
     "allow, disallow and redirects name methods of the catalog; an entry that does not is skipped with a warning.",
+    why="An entry that names no method has no effect: what was to be refused is admitted.",
+    bad='[policies.methods]\ndisallow = ["PURCHACE"]\n',
+    good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
+    notation="toml",
 )
 LEGACY_SET: Final = Rule(
-    "Y804", "legacy-verbs", "MUST", "AGTP-API 9.4", "legacy lists nothing but the five HTTP verbs."
+    "Y804",
+    "legacy-verbs",
+    "MUST",
+    "AGTP-API 9.4",
+    "legacy lists nothing but the five HTTP verbs.",
+    why="Only these five have a verb of the catalog they stand for; no other can be mapped.",
+    bad='[policies.methods]\nlegacy = ["GET", "HEAD"]\n',
+    good='[policies.methods]\nlegacy = ["GET", "POST"]\n',
+    notation="toml",
 )
 CUSTOM: Final = Rule(
-    "Y805", "custom-method", "MUST", "AGTP-API 3.3", "A custom method keeps the lexical rule of methods."
+    "Y805",
+    "custom-method",
+    "MUST",
+    "AGTP-API 3.3",
+    "A custom method keeps the lexical rule of methods.",
+    why="Requests carry it like any other method, and readers look for a word in capitals.",
+    bad='[policies.methods]\ncustom = ["RE-ROUTE"]\n',
+    good='[policies.methods]\ncustom = ["REROUTE"]\n',
+    notation="toml",
 )
 REDIRECT_PATH: Final = Rule(
     "Y806",
@@ -46,14 +78,32 @@ REDIRECT_PATH: Final = Rule(
     "SHOULD",
     "AGTP-API 5.1, 9.2",
     "The paths of a redirect keep the path grammar, and it leads somewhere; otherwise it is skipped with a warning.",
+    why="A redirect to or from a path that cannot exist never happens, and the old callers it is for get a refusal.",
+    bad=('[[policies.methods.redirects]]\nfrom_method = "RESERVE"\nto_method = "BOOK"\nto_path = "room"\n'),
+    good=('[[policies.methods.redirects]]\nfrom_method = "RESERVE"\nto_method = "BOOK"\nto_path = "/room"\n'),
+    notation="toml",
 )
-DEPTH: Final = Rule("Y807", "synthesis-depth", "MUST", "AGTP-API 8.7", "max_synthesis_depth is a positive integer.")
+DEPTH: Final = Rule(
+    "Y807",
+    "synthesis-depth",
+    "MUST",
+    "AGTP-API 8.7",
+    "max_synthesis_depth is a positive integer.",
+    why="It bounds how deep compositions nest; without a bound one proposal could keep the server busy for ever.",
+    bad="[policies]\nmax_synthesis_depth = 0\n",
+    good="[policies]\nmax_synthesis_depth = 10\n",
+    notation="toml",
+)
 FLOOR: Final = Rule(
     "Y808",
     "floor-disallowed",
     "SHOULD",
     "AGTP-API 3.1, 9.2",
     "No floor method is disallowed: every server supports them.",
+    why="Agents rely on these methods at every server: without them they can neither discover nor describe it.",
+    bad='[policies.methods]\ndisallow = ["DISCOVER"]\n',
+    good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
+    notation="toml",
 )
 
 RULES: Final = (SCOPE, DEPRECATION, SKIPPED, LEGACY_SET, CUSTOM, REDIRECT_PATH, DEPTH, FLOOR)

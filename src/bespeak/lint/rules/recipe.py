@@ -21,8 +21,33 @@ METHOD: Final = Rule(
     "AGTP-API 4.5, 12.1",
     "A step calls a method of the catalog, or a custom method of the server.",
     why="A step whose method does not exist fails each time, and with it every endpoint that runs the recipe.",
+    bad=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n'
+    ),
+    good=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n'
+    ),
+    notation="toml",
 )
-PATH: Final = Rule("Y831", "recipe-path", "MUST", "AGTP-API 5.1, 12.1", "The path of a step keeps the path grammar.")
+PATH: Final = Rule(
+    "Y831",
+    "recipe-path",
+    "MUST",
+    "AGTP-API 5.1, 12.1",
+    "The path of a step keeps the path grammar.",
+    why="A step is a request like any other: a path that cannot be is answered by no endpoint.",
+    bad=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders/"\ncapture_as = "orders"\n'
+    ),
+    good=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n'
+    ),
+    notation="toml",
+)
 REFERENCE: Final = Rule(
     "Y832",
     "recipe-reference",
@@ -30,9 +55,38 @@ REFERENCE: Final = Rule(
     "AGTP-API 12.1",
     "A step takes values only from steps before it that capture their output.",
     why="Steps run in their order: what a later step makes does not exist yet.",
+    bad=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
+        'method = "SUMMARIZE"\npath = "/"\n'
+        'parameters.content = { kind = "previous_step", value = "invoices.items" }\n'
+    ),
+    good=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
+        'method = "SUMMARIZE"\npath = "/"\n'
+        'parameters.content = { kind = "previous_step", value = "orders.items" }\n'
+    ),
+    notation="toml",
 )
 CAPTURE: Final = Rule(
-    "Y833", "recipe-capture", "SHOULD", "AGTP-API 12.1", "Two steps do not capture their outputs under one name."
+    "Y833",
+    "recipe-capture",
+    "SHOULD",
+    "AGTP-API 12.1",
+    "Two steps do not capture their outputs under one name.",
+    why="The later output takes the place of the earlier one, and steps that meant the first get the second.",
+    bad=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
+        'method = "SUMMARIZE"\npath = "/"\ncapture_as = "orders"\n'
+    ),
+    good=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
+        'method = "SUMMARIZE"\npath = "/"\ncapture_as = "summary"\n'
+    ),
+    notation="toml",
 )
 
 RULES: Final = (METHOD, PATH, REFERENCE, CAPTURE)

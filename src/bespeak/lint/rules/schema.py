@@ -21,10 +21,40 @@ INVALID: Final = Rule(
     "MUST",
     "AGTP-API 6.3, 13.2",
     "input_schema and output_schema are valid JSON Schema 2020-12, with no reference to another document.",
+    why="Without a schema that can be used no input is checked, and no agent knows what to send.",
+    bad='[endpoint.output_schema]\ntype = "object"\nproperties = { price = { type = "float" } }\n',
+    good='[endpoint.output_schema]\ntype = "object"\nproperties = { price = { type = "number" } }\n',
+    notation="toml",
 )
-NOT_OBJECT: Final = Rule("J602", "input-not-object", "MUST", "AGTP-API 6.3", "input_schema has type object.")
+NOT_OBJECT: Final = Rule(
+    "J602",
+    "input-not-object",
+    "MUST",
+    "AGTP-API 6.3",
+    "input_schema has type object.",
+    why="The parameters of a path and of a body come together in one object; a list or a text has no room for them.",
+    bad='[endpoint.input_schema]\ntype = "array"\nitems = { type = "string" }\n',
+    good=(
+        '[endpoint.input_schema]\ntype = "object"\n'
+        'properties = { room_ids = { type = "array", items = { type = "string" } } }\n'
+        "additionalProperties = false\n"
+    ),
+    notation="toml",
+)
 OPEN_INPUT: Final = Rule(
-    "J603", "open-input", "MUST", "AGTP-API 6.3, 13.3", "input_schema sets additionalProperties to false."
+    "J603",
+    "open-input",
+    "MUST",
+    "AGTP-API 6.3, 13.3",
+    "input_schema sets additionalProperties to false.",
+    why="A misspelled field would pass unnoticed, and whatever an agent adds would reach the handler.",
+    bad='[endpoint.input_schema]\ntype = "object"\nproperties = { room_id = { type = "string" } }\n',
+    good=(
+        '[endpoint.input_schema]\ntype = "object"\n'
+        'properties = { room_id = { type = "string" } }\n'
+        "additionalProperties = false\n"
+    ),
+    notation="toml",
 )
 CLOSED_OUTPUT: Final = Rule(
     "J604",
@@ -32,16 +62,71 @@ CLOSED_OUTPUT: Final = Rule(
     "SHOULD",
     "AGTP-API 6.3, 13.3",
     "output_schema leaves additionalProperties true, so that a field can be added without breaking callers.",
+    why="Callers that check what they get refuse every field that is added later.",
+    bad='[endpoint.output_schema]\ntype = "object"\nadditionalProperties = false\n',
+    good='[endpoint.output_schema]\ntype = "object"\nadditionalProperties = true\n',
+    notation="toml",
 )
 ERROR_NAME: Final = Rule(
-    "J605", "error-name", "MUST", "AGTP-API 6.3", "An error has a name that works as an identifier in any language."
+    "J605",
+    "error-name",
+    "MUST",
+    "AGTP-API 6.3",
+    "An error has a name that works as an identifier in any language.",
+    why="Callers branch on the name; one with blanks or signs cannot be written in a program.",
+    bad='[endpoint]\nerrors = ["room unavailable!"]\n',
+    good='[endpoint]\nerrors = ["room_unavailable"]\n',
+    notation="toml",
 )
-REPEATED_ERROR: Final = Rule("J606", "repeated-error", "MUST", "AGTP-API 6.3", "An error is declared once.")
+REPEATED_ERROR: Final = Rule(
+    "J606",
+    "repeated-error",
+    "MUST",
+    "AGTP-API 6.3",
+    "An error is declared once.",
+    why="The second tells nothing new, or something else than the first.",
+    bad='[endpoint]\nerrors = ["room_unavailable", "room_unavailable"]\n',
+    good='[endpoint]\nerrors = ["room_unavailable", "room_unknown"]\n',
+    notation="toml",
+)
 UNDECLARED_ERROR: Final = Rule(
-    "J607", "undeclared-error", "MUST", "AGTP-API 6.3", "A handler refuses by no name but those its endpoint declares."
+    "J607",
+    "undeclared-error",
+    "MUST",
+    "AGTP-API 6.3",
+    "A handler refuses by no name but those its endpoint declares.",
+    why="Callers prepare for the errors a contract names. Another one reaches them as a failure of the server.",
+    bad=(
+        '@app.endpoint("BOOK", "/room", impact="irreversible")\n'
+        'def book_room(room_id: str) -> str:\n    """Book a room."""\n'
+        '    raise Refusal("room_unavailable", "The room is taken.")\n'
+    ),
+    good=(
+        '@app.endpoint("BOOK", "/room", impact="irreversible")\n'
+        'def book_room(room_id: str) -> str:\n    """Book a room.\n\n    Errors:\n'
+        '        room_unavailable: Somebody else has it.\n    """\n'
+        '    raise Refusal("room_unavailable", "The room is taken.")\n'
+    ),
+    notation="python",
 )
 DEFAULT: Final = Rule(
-    "J608", "default-against-schema", "MUST", "AGTP-API 6.3", "The default of an input property keeps its own schema."
+    "J608",
+    "default-against-schema",
+    "MUST",
+    "AGTP-API 6.3",
+    "The default of an input property keeps its own schema.",
+    why="Whoever leaves the field out gets a value that the endpoint itself refuses.",
+    bad=(
+        '[endpoint.input_schema]\ntype = "object"\n'
+        'properties = { nights = { type = "integer", default = "one" } }\n'
+        "additionalProperties = false\n"
+    ),
+    good=(
+        '[endpoint.input_schema]\ntype = "object"\n'
+        'properties = { nights = { type = "integer", default = 1 } }\n'
+        "additionalProperties = false\n"
+    ),
+    notation="toml",
 )
 
 RULES: Final = (INVALID, NOT_OBJECT, OPEN_INPUT, CLOSED_OUTPUT, ERROR_NAME, REPEATED_ERROR, UNDECLARED_ERROR, DEFAULT)

@@ -17,17 +17,68 @@ MISSING_TEXT: Final = Rule(
     "MUST",
     "AGTP-API 6.2, 7.1",
     "An endpoint has a description, and its semantic block an intent, an actor and an outcome.",
+    why="Agents choose an endpoint by these sentences; one that says nothing is passed over, or called by mistake.",
+    bad='[endpoint.semantic]\nintent = "Books a room for the guest"\noutcome = ""\n',
+    good=(
+        '[endpoint.semantic]\nintent = "Books a room for the guest"\n'
+        'outcome = "A reservation with status CONFIRMED exists"\n'
+    ),
+    notation="toml",
 )
 CAPABILITY: Final = Rule(
-    "S402", "capability", "MUST", "AGTP-API 7.1", "capability is one of the nine categories of the catalog."
+    "S402",
+    "capability",
+    "MUST",
+    "AGTP-API 7.1",
+    "capability is one of the nine categories of the catalog.",
+    why="Agents look for endpoints by category; one under a category of its own is found by nobody.",
+    bad='[endpoint.semantic]\ncapability = "booking"\n',
+    good='[endpoint.semantic]\ncapability = "transaction"\n',
+    notation="toml",
 )
 CONFIDENCE: Final = Rule(
-    "S403", "confidence-range", "MUST", "AGTP-API 7.1", "confidence lies between 0.0 and 1.0, both included."
+    "S403",
+    "confidence-range",
+    "MUST",
+    "AGTP-API 7.1",
+    "confidence lies between 0.0 and 1.0, both included.",
+    why="An agent compares the number with those of other endpoints, and a percentage beats them all.",
+    bad="[endpoint.semantic]\nconfidence = 85\n",
+    good="[endpoint.semantic]\nconfidence = 0.85\n",
+    notation="toml",
 )
-IMPACT: Final = Rule("S404", "impact", "MUST", "AGTP-API 7.1", "impact is informational, reversible or irreversible.")
-IDEMPOTENT: Final = Rule("S405", "is-idempotent", "MUST", "AGTP-API 7.1", "is_idempotent is true or false.")
+IMPACT: Final = Rule(
+    "S404",
+    "impact",
+    "MUST",
+    "AGTP-API 7.1",
+    "impact is informational, reversible or irreversible.",
+    why="An agent asks before it does what cannot be undone. A word it does not know tells it nothing.",
+    bad='[endpoint.semantic]\nimpact = "permanent"\n',
+    good='[endpoint.semantic]\nimpact = "irreversible"\n',
+    notation="toml",
+)
+IDEMPOTENT: Final = Rule(
+    "S405",
+    "is-idempotent",
+    "MUST",
+    "AGTP-API 7.1",
+    "is_idempotent is true or false.",
+    why="An agent that got no answer tries again only if it may. It must not have to guess.",
+    bad='[endpoint.semantic]\nis_idempotent = "no"\n',
+    good="[endpoint.semantic]\nis_idempotent = false\n",
+    notation="toml",
+)
 GUIDANCE: Final = Rule(
-    "S406", "confidence-guidance-range", "MUST", "AGIS 6.2", "confidence_guidance lies between 0.0 and 1.0."
+    "S406",
+    "confidence-guidance-range",
+    "MUST",
+    "AGIS 6.2",
+    "confidence_guidance lies between 0.0 and 1.0.",
+    why="It is how sure an agent should be before it acts alone; nobody is surer than certain.",
+    bad="[endpoint.semantic]\nconfidence_guidance = 1.5\n",
+    good="[endpoint.semantic]\nconfidence_guidance = 0.9\n",
+    notation="toml",
 )
 
 RULES: Final = (MISSING_TEXT, CAPABILITY, CONFIDENCE, IMPACT, IDEMPOTENT, GUIDANCE)
