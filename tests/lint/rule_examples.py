@@ -105,7 +105,7 @@ def _placed(rule: Rule, piece: str, other: str) -> Placed:
         data = _toml(tomllib.loads(piece), tomllib.loads(other))
         name = "room.toml" if "endpoint" in data else "agtp-recipes.toml" if "recipe" in data else "bespeak.toml"
         return Placed(toml_text(data), name)
-    base, name = (MANIFEST, "manifest.json") if rule.id.startswith("D15") else (FLIGHTS, "ai.json")
+    base, name = (FLIGHTS, "ai.json") if rule.id.startswith(("D17", "D18")) else (MANIFEST, "manifest.json")
     return Placed(json.dumps(_merged(base, json.loads(piece), json.loads(other)), indent=2), name)
 
 

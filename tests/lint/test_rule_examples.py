@@ -9,19 +9,29 @@ import pytest
 from tests.lint.contexts import CONTEXT
 from tests.lint.rule_examples import Placed, bad_document, good_document
 
+from bespeak.contract.recipe import Recipe
 from bespeak.lint.config import Config
 from bespeak.lint.examine import examine
 from bespeak.lint.judge import Judge
 from bespeak.lint.registry import all_rules
 from bespeak.lint.rule import Rule
 
-_SURROUNDINGS: Final = {rule: replace(CONTEXT, level=2) for rule in ("S425", "S426", "S432")}
+_SURROUNDINGS: Final = {
+    **{rule: replace(CONTEXT, level=2) for rule in ("S425", "S426", "S432")},
+    "H719": replace(CONTEXT, recipes=(Recipe(name="hold-and-book", steps=()),)),
+}
 """What the examples need beside them."""
 
 ELSEWHERE: Final = {
     "D129": "reported by `bespeak format`",
+    **dict.fromkeys(("H701", "H702", "H704"), "reported by a server that binds its handlers"),
+    **dict.fromkeys(("H703", "J607"), "reported where the function is at hand"),
+    **dict.fromkeys(("H705", "H706"), "a document and a configuration beside it"),
 }
 """Rules whose findings do not come from linting one document, and where they come from."""
+
+READ_FIRST: Final = {"H716": "D104", "S402": "D106", "S405": "D104", "Y807": "D104"}
+"""In a file the reader already refuses the value; these rules are for contracts written in Python."""
 
 EXAMPLES: Final = [rule for rule in all_rules().values() if rule.bad and rule.id not in ELSEWHERE]
 
@@ -35,9 +45,9 @@ def found(rule: Rule, document: Placed) -> set[str]:
 
 @pytest.mark.parametrize("rule", EXAMPLES, ids=lambda rule: rule.id)
 def test_the_bad_example_of_a_rule_breaks_it(rule: Rule) -> None:
-    assert rule.id in found(rule, bad_document(rule))
+    assert READ_FIRST.get(rule.id, rule.id) in found(rule, bad_document(rule))
 
 
 @pytest.mark.parametrize("rule", EXAMPLES, ids=lambda rule: rule.id)
 def test_the_good_example_of_a_rule_keeps_it(rule: Rule) -> None:
-    assert rule.id not in found(rule, good_document(rule))
+    assert not {rule.id, READ_FIRST.get(rule.id)} & found(rule, good_document(rule))
