@@ -72,7 +72,7 @@ def test_a_phrase_without_a_verb_is_read_by_its_noun(text: str, verb: str) -> No
     ],
 )
 def test_verbs_beside_the_head_are_found_and_nouns_are_not(text: str, verbs: list[str]) -> None:
-    assert [found.verb for found in head_verbs(text)] == verbs
+    assert [found.verb for found in head_verbs(text) if found.kind != "hint"] == verbs
 
 
 @pytest.mark.parametrize("text", ["", "A user", "42", "Der Kunde bucht das Zimmer"])

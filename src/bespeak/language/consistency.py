@@ -105,7 +105,7 @@ def _deciding(verb: str, ours: Classes, rated: list[tuple[float, HeadVerb]]) -> 
     first = rated[0]
     if _only_reads(verb, ours):
         return min([rating for rating in rated if rating[1].kind not in {"light", "hint"}] or rated, key=itemgetter(0))
-    if meanings().opposite(verb, first[1].verb):
+    if meanings().opposite(verb, first[1].verb) and all(head.kind != "hint" for _, head in rated):
         return first
     return max(rated, key=itemgetter(0))
 

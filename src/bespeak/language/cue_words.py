@@ -56,7 +56,8 @@ READ_NOUNS: Final = word_set(
     "details detail info information list lists history status count summary overview statistics stats results result "
     "data types type version versions report reports metadata description definition definitions representation "
     "schema collection listing catalog statistic feed index properties snapshot balance "
-    "object specification"
+    "object specification configuration page name state share size time date number owner address inventory amount "
+    "value log logs settings profile timeline"
 )
 """Nouns that a phrase without a verb gives back: "Details of an order"."""
 PURPOSE: Final = word_set("purpose goal aim intent intention point idea")

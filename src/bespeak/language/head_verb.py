@@ -23,7 +23,7 @@ from bespeak.language.cue_words import (
     VERBS_FIRST,
 )
 from bespeak.language.lexicon import lexicon
-from bespeak.language.light_verb import meant_verb
+from bespeak.language.light_verb import hinted_verb, meant_verb
 from bespeak.language.meanings import meanings
 from bespeak.language.nominal import READING, nominal_verb
 from bespeak.language.operation_class import operation_classes
@@ -31,11 +31,11 @@ from bespeak.language.sentence import Word, is_english, words
 from bespeak.language.two_word_verb import two_word_verb
 from bespeak.language.verb_form import Lemma, lemmas
 
-Kind = Literal["head", "coordinated", "meant", "nominal", "light", "doubtful"]
+Kind = Literal["head", "coordinated", "meant", "nominal", "light", "doubtful", "hint"]
 """What a verb is in its sentence.
 
 head: the main verb. coordinated: beside it. light: a main verb that says little, and meant: what its object names.
-nominal: no verb but a noun. doubtful: a verb, or the first part of a compound noun.
+nominal: no verb but a noun. doubtful: a verb, or the first part of a compound noun. hint: a noun that may name what the sentence does.
 """
 
 _MARKS: Final = frozenset({":", "-", "–", "—", "|", ")"})
@@ -311,20 +311,23 @@ class _Reader:
             return None
         first = lexicon().share(self._word(at))
         is_noun = first[0] == 0 or (first[1] >= _NOUNISH and self._word(at) not in VERBS_FIRST)
-        return _Found(at + 1, lemma) if is_noun and lexicon().share(lemma.verb)[0] >= _SURELY else None
+        is_verb = lexicon().share(lemma.verb)[0] >= _SURELY or lemma.verb == "lookup"
+        return _Found(at + 1, lemma) if is_noun and is_verb else None
 
     def _complete(self, found: _Found) -> list[HeadVerb]:
         """The head verb with its particle, what a light verb means, and the verbs beside it."""
         at, lemma = found
         result: list[HeadVerb] = []
         for place, one in [(at, lemma), *self._coordinated(at, lemma)]:
-            kind: Kind = "coordinated" if result else "doubtful" if self._is_doubtful(at, lemma) else "head"
+            kind: Kind = "coordinated" if place != at else "doubtful" if self._is_doubtful(at, lemma) else "head"
             verb = two_word_verb(one.verb, self.lower, place) or one.verb
             meant = meant_verb(verb, self.lower, place)
             if meant:
                 result.append(self._head(meant[1], meant[0], "meant"))
                 kind = "light"
             result.append(self._head(place, verb, kind))
+            if not meant and (hint := hinted_verb(verb, self.lower, place)):
+                result.append(self._head(hint[1], hint[0], "hint"))
         return result[: 2 * _MOST]
 
     def _head(self, at: int, verb: str, kind: Kind) -> HeadVerb:
@@ -359,8 +362,9 @@ class _Reader:
             return False
         if follower in {"it", "them"} or (follower in DETERMINERS and share >= 0.2):
             return True
-        if lemma.form == "base" and (
-            lemma.verb not in meanings().hand or not PREPOSITIONS.isdisjoint(self.lower[head + 1 : at - 1])
-        ):
-            return share >= 0.9
+        if lemma.form == "base":
+            if lemma.verb not in meanings().hand:
+                return False
+            if not PREPOSITIONS.isdisjoint(self.lower[head + 1 : at - 1]):
+                return share >= 0.9 and self.sentence[at].text.islower()
         return share >= 0.65

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from bespeak.language.cue_words import READ_NOUNS
 from bespeak.language.lexicon import lexicon
 from bespeak.language.meanings import meanings
 from bespeak.language.sentence import word_set
@@ -40,6 +41,34 @@ _SKIPPED: Final = word_set(
     "out full partial quick real-time simple"
 )
 _REACH: Final = 8
+
+
+_MAKING: Final = word_set("create add open generate register record issue log place enter submit")
+_ENTERING: Final = frozenset({"submit", "enter"})
+_DESTINING: Final = word_set("mark flag schedule queue submit select nominate send prepare set stage put")
+
+
+def hinted_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] | None:
+    """The verb that a noun behind another verb names, which can speak for a method but never against one.
+
+    To create a payment is to pay, to mark a file for deletion is to delete it, and who submits a verification code
+    verifies; but the same words may be about the thing that was paid, deleted or verified.
+    """
+    if verb in _DESTINING:
+        for place in range(at + 2, min(at + _REACH, len(sentence) - 1)):
+            if sentence[place] == "for" and (found := _doing(sentence[place + 1])):
+                return found, place + 1
+    if verb in _MAKING:
+        phrase = _object(sentence, at + 1)
+        for place in reversed(phrase if verb in _ENTERING else phrase[-1:]):
+            if found := _named(sentence[place]):
+                return found, place
+    return None
+
+
+def _doing(noun: str) -> str | None:
+    found = meanings().verb_of(noun)
+    return found if found and noun.endswith(DOING) else None
 
 
 def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] | None:
@@ -79,7 +108,7 @@ def _object(sentence: Sequence[str], start: int) -> list[int]:
 
 def _named(noun: str) -> str | None:
     """The verb of a noun: by derivation, by being one itself, or by its -ing."""
-    found = meanings().verb_of(noun)
+    found = None if noun in READ_NOUNS else meanings().verb_of(noun)
     if found and found in meanings().hand and noun.endswith(DOING):
         return found
     for lemma in lemmas(noun):

@@ -20,6 +20,11 @@ GENERIC: Final = word_set(
 _PRODUCING: Final = word_set("produce generate provide compile prepare give create")
 _ANY_OPERATION: Final = word_set("execute run process invoke operate do")
 """They do whatever their object is; only reading is something else."""
+_HALF_READING: Final = word_set(
+    "generate produce prepare compile render request manage handle administer process open sync refresh"
+)
+"""What they make, ask for or look after may be no more than the answer, so a reading method is only warned."""
+_WARNED: Final = 0.35
 _SYNONYM: Final = 0.8
 _DOUBTFUL_SYNONYM: Final = 0.4
 _CONTRADICTION: Final = 0.2
@@ -47,6 +52,8 @@ def fit(method: str, verb: str) -> float | None:
         score = max(score, _SYNONYM if score > _CONTRADICTION else _DOUBTFUL_SYNONYM)
     if analyzes and verb in _PRODUCING:
         score = max(score, 0.6)
+    if ours.main == "READ" and verb in _HALF_READING:
+        score = max(score, _WARNED)
     return 0.5 + (score - 0.5) * min(ours.confidence, theirs.confidence)
 
 
