@@ -1,4 +1,4 @@
-"""Measure bespeak: throughput beside its peers, ten thousand endpoints, memory. Ratios of one run are what counts."""
+"""Measure bespeak: throughput beside its peers, many endpoints, memory, lint. Ratios of one run are what counts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import argparse
 import os
 import platform
 import sys
+from pathlib import Path
 
 import endpoints
 import memory
 import throughput
 from load import find_loader
 
-PARTS = ("throughput", "endpoints", "memory")
+import lint
+
+PARTS = ("throughput", "endpoints", "memory", "lint")
 
 
 def main() -> int:
@@ -26,6 +29,7 @@ def main() -> int:
     parser.add_argument(
         "--quick", action="store_true", help="one round of one second, fewer requests in the memory part"
     )
+    parser.add_argument("--peers", type=Path, metavar="FOLDER", help="where npm installed the linters beside bespeak")
     options = parser.parse_args()
     rounds, seconds = (1, 1.0) if options.quick else (options.rounds, options.seconds)
 
@@ -44,6 +48,9 @@ def main() -> int:
         elif part == "endpoints":
             print("\n10,000 endpoints")
             good &= endpoints.measure(loader, rounds=rounds, seconds=seconds)
+        elif part == "lint":
+            print(f"\nbespeak lint with every rule, one core, medians of {rounds}; rates by processor time")
+            good &= lint.measure(rounds=rounds, installed=options.peers)
         else:
             print("\nMemory of the example hotel")
             good &= memory.measure(loader, requests=10_000 if options.quick else 100_000)
