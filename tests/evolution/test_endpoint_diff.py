@@ -40,7 +40,10 @@ def test_each_part_has_its_rule(old: dict[str, Any], new: dict[str, Any], rule: 
 
 
 def test_a_renamed_error_is_gone_and_new() -> None:
-    assert told(diff_endpoints(BOOK, book(errors=(DeclaredError("taken"),)))) == [("C112", "safe"), ("C113", "risky")]
+    assert told(diff_endpoints(BOOK, book(errors=(DeclaredError("taken"),)))) == [
+        ("C112", "breaking"),
+        ("C113", "risky"),
+    ]
 
 
 def test_a_manifest_without_descriptions_of_errors_changes_nothing() -> None:

@@ -80,9 +80,16 @@ def _scopes(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
 def _errors(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
     before = {error.name: error.description for error in old.errors}
     after = {error.name: error.description for error in new.errors}
+    added = sorted(after.keys() - before.keys())
     for name in sorted(before.keys() - after.keys()):
-        changes.add("C112", "safe", "response", "/errors", f"the error {name} is gone", old=name)
-    for name in sorted(after.keys() - before.keys()):
+        if added:
+            # Nothing tells a new name for the old error from another error: the worse of the two counts.
+            message = f"the error {name} is gone, perhaps renamed to {' or '.join(added[:3])}"
+            advice = "Clients that handle it by name no longer do. Keep the name, or declare both for a while."
+            changes.add("C112", "breaking", "response", "/errors", message, advice=advice, old=name)
+        else:
+            changes.add("C112", "safe", "response", "/errors", f"the error {name} is gone", old=name)
+    for name in added:
         advice = "Clients that handle errors by name do not know it; a renamed error is lost to them."
         changes.add("C113", "risky", "response", "/errors", f"the error {name} is new", advice=advice, new=name)
     for name in sorted(before.keys() & after.keys()):
