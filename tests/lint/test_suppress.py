@@ -193,3 +193,22 @@ def test_many_ignores_take_a_moment_only() -> None:
     text = "".join(f"a{n}: 1 # bespeak: ignore[P302] why\n" for n in range(5000))
     tree = tree_of(text)
     assert left(tree, *(f"/a{n}" for n in range(0, 5000, 2))) == ["D190"] * 2500
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer", "expected"),
+    [
+        ("# bespeak: ignore[P302] why\n" * 30_000 + "a: 1\n", "/a", []),
+        ("a: 1\n" + "# bespeak: ignore[P302] why\n" * 30_000, "/b", ["/b"] + ["D190"] * 30_000),
+        ("# bespeak: ignore-file[P302] why\n" * 30_000 + "a: 1\n", "/a", []),
+        ("a: |\n" + "  # bespeak: ignore[P302] why\n" * 30_000, "/a", ["/a"]),
+    ],
+)
+def test_long_runs_of_ignores_take_no_quadratic_time(text: str, pointer: str, expected: list[str]) -> None:
+    # With a walk for each of them, one case alone would take minutes.
+    assert left(tree_of(text), pointer) == expected
+
+
+def test_as_many_ignores_as_findings_take_a_moment_only() -> None:
+    text = "# bespeak: ignore-file[P302] why\n" * 20_000 + "".join(f"a{n}: 1\n" for n in range(20_000))
+    assert left(tree_of(text), *(f"/a{n}" for n in range(20_000))) == []

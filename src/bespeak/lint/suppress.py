@@ -10,9 +10,9 @@ for everything below; in the root of a document that is all of it.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from bespeak.diagnostics.brief import brief
@@ -21,7 +21,7 @@ from bespeak.diagnostics.fix import Fix
 from bespeak.documents.table import IGNORES as KEY
 from bespeak.lint.rule import Rule
 from bespeak.source.change import Change
-from bespeak.source.pointer import child
+from bespeak.source.pointer import child, parent
 from bespeak.source.span import Location
 from bespeak.source.tree import Span, Tree
 
@@ -61,7 +61,7 @@ _COMMENT: Final = re.compile(
     r"\#[ \t]*+bespeak:[ \t]*+(?P<what>ignore-file|ignore)(?![\w-])"
     r"(?:\[(?P<rules>[^\]\n]*+)\])?(?P<reason>[^\n]*+)"
 )
-_LINE: Final = re.compile(r"\n[ \t]*+(?P<content>[^\n]{0,1})[^\n]*+")
+_LINE: Final = re.compile(r"^[ \t]*+(?P<content>[^\n]{0,1})", re.MULTILINE)
 _SPACED_MARK: Final = re.compile(r"bespeak:[ \t]*+ignore")
 
 FindRule = Callable[[str], Rule | None]
@@ -79,13 +79,11 @@ class Ignore:
     """The pointer it speaks for, and everything below; empty for the whole file."""
     fix: Fix | None = None
     """How to take it away."""
-    used: bool = field(default=False)
 
-    def hides(self, finding: Diagnostic) -> bool:
-        """Whether it speaks for a finding of its rule."""
-        if self.line is not None:
-            return finding.location is not None and finding.location.line == self.line
-        return not self.scope or finding.pointer == self.scope or finding.pointer.startswith(f"{self.scope}/")
+    @property
+    def place(self) -> str | int:
+        """The line it speaks for, or else the pointer."""
+        return self.scope if self.line is None else self.line
 
 
 def suppress(
@@ -99,20 +97,20 @@ def suppress(
     if KEY not in text and _SPACED_MARK.search(text) is None:
         return list(findings), 0
     ignores, wrong = read_ignores(tree, find, require_reason=require_reason)
-    by_rule: dict[str, list[Ignore]] = {}
-    for ignore in ignores:
-        by_rule.setdefault(ignore.rule, []).append(ignore)
+    # By rule and place: a document may have as many ignores as findings.
+    spoken = {(ignore.rule, ignore.place) for ignore in ignores}
+    ruled = {rule for rule, _ in spoken}
+    used: set[tuple[str, str | int]] = set()
     shown: list[Diagnostic] = []
     hidden = 0
     for finding in findings:
-        speaking = [ignore for ignore in by_rule.get(finding.rule, ()) if ignore.hides(finding)]
-        for ignore in speaking:
-            ignore.used = True
+        speaking = [one for one in _places_of(finding) if one in spoken] if finding.rule in ruled else []
+        used.update(speaking)
         if speaking and not kept(finding.rule):
             hidden += 1
         else:
             shown.append(finding)
-    unused = (ignore for ignore in ignores if not ignore.used and not kept(ignore.rule))
+    unused = (ignore for ignore in ignores if (ignore.rule, ignore.place) not in used and not kept(ignore.rule))
     shown += (
         Diagnostic(
             UNUSED.id,
@@ -126,6 +124,17 @@ def suppress(
         for ignore in unused
     )
     return shown + wrong, hidden
+
+
+def _places_of(finding: Diagnostic) -> Iterator[tuple[str, str | int]]:
+    """Where an ignore for a finding can stand: its line, its pointer, and every pointer above."""
+    if finding.location is not None:
+        yield finding.rule, finding.location.line
+    at = finding.pointer
+    yield finding.rule, at
+    while at:
+        at = parent(at)
+        yield finding.rule, at
 
 
 def read_ignores(tree: Tree, find: FindRule, *, require_reason: bool) -> tuple[list[Ignore], list[Diagnostic]]:
@@ -149,6 +158,8 @@ class _Reader:
     require_reason: bool
     ignores: list[Ignore]
     wrong: list[Diagnostic]
+    content: list[int] | None = None
+    """The lines with more than a comment, once somebody has asked for them."""
 
     def read_comment(self, match: re.Match[str]) -> None:
         place = self.tree.location(Span(match.start(), match.start() + len(match[0].rstrip())))
@@ -157,9 +168,16 @@ class _Reader:
             message = "the ignore names no rule"
             self._report(UNKNOWN, message, place, "Name the rules it means: `bespeak: ignore[P302] reason`.")
             return
-        line = None if match["what"] == "ignore-file" else _line_meant(self.tree.text, match.start(), place.line)
+        line = None if match["what"] == "ignore-file" else self._line_meant(place.line)
         for name in named.split(","):
             self._add(name, match["reason"].strip(" \t:-"), place, line=line)
+
+    def _line_meant(self, line: int) -> int:
+        """The line a comment speaks for: its own, or the next one with content if it stands alone."""
+        if self.content is None:
+            self.content = list(_content_lines(self.tree.text))
+        following = bisect_left(self.content, line)
+        return self.content[following] if following < len(self.content) else line
 
     def read_key(self, at: str, value: Any) -> None:
         key = child(at, KEY)
@@ -249,18 +267,11 @@ def _scalar_spans(tree: Tree) -> Iterator[tuple[int, int]]:
 
 def _is_block_header(text: str, start: int, at: int) -> bool:
     """Whether a comment stands behind the `|` or `>` that begins a block of text in YAML."""
-    return text[start] in "|>" and "\n" not in text[start:at]
+    return text[start] in "|>" and text.find("\n", start, at) < 0
 
 
-def _line_meant(text: str, at: int, line: int) -> int:
-    """The line a comment speaks for: its own, or the next one with content if it stands alone."""
-    start = text.rfind("\n", 0, at) + 1
-    before = text[start:at].strip()
-    if before and not before.startswith("#"):
-        return line
-    end = text.find("\n", at)
-    for following in _LINE.finditer(text, end) if end >= 0 else ():
-        line += 1
-        if following["content"] and not following["content"].startswith("#"):
-            return line
-    return line
+def _content_lines(text: str) -> Iterator[int]:
+    """The numbers of the lines that have more than a comment."""
+    for number, line in enumerate(_LINE.finditer(text), 1):
+        if line["content"] not in ("", "#"):
+            yield number
