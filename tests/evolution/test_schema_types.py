@@ -19,6 +19,7 @@ from bespeak.evolution.schema_types import named_types, type_set, value_texts
         ({"const": 2.0}, "integer"),
         ({"const": True}, "boolean"),
         ({"type": "colour"}, "nothing"),
+        ({"type": ["string", {}, None, ["number"]]}, "string"),
         ({"enum": "no list"}, "any"),
         ({"const": float("inf")}, "number"),
     ],

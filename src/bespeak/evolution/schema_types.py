@@ -16,8 +16,9 @@ def type_set(schema: Schema) -> frozenset[str]:
     named = schema.get("type")
     names = [named] if isinstance(named, str) else named
     if isinstance(names, list):
-        found = {part for name in names for part in (("integer", "fraction") if name == "number" else (name,))}
-        return frozenset(found) & _ALL
+        # Other people's schemas: what stands in the list need not be a text.
+        found = frozenset(name for name in names if isinstance(name, str))
+        return (found | {"integer", "fraction"} if "number" in found else found) & _ALL
     values = value_texts(schema)
     return _ALL if values is None else frozenset(_type_of(value) for value in values.values())
 
