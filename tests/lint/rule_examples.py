@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
+from datetime import date
 from typing import Any, Final, NamedTuple
 
 import yaml
@@ -102,6 +103,8 @@ def _placed(rule: Rule, piece: str, other: str) -> Placed:
     if rule.notation == "yaml":
         return Placed(_agis(piece, other), "rooms.agis")
     if rule.notation == "toml":
+        if rule.id == "D102":
+            return Placed(piece, "room.toml")
         data = _toml(tomllib.loads(piece), tomllib.loads(other))
         name = "room.toml" if "endpoint" in data else "agtp-recipes.toml" if "recipe" in data else "bespeak.toml"
         return Placed(toml_text(data), name)
@@ -185,7 +188,7 @@ def _inline(value: Any) -> str:
         return "{" + ", ".join(f"{_key(key)} = {_inline(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_inline, value)) + "]"
-    return json.dumps(value)
+    return value.isoformat() if isinstance(value, date) else json.dumps(value)
 
 
 def _key(key: str) -> str:

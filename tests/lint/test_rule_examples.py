@@ -9,6 +9,7 @@ import pytest
 from tests.lint.contexts import CONTEXT
 from tests.lint.rule_examples import Placed, bad_document, good_document
 
+from bespeak.catalog.document import RULES as CATALOG_RULES
 from bespeak.contract.recipe import Recipe
 from bespeak.lint.config import Config
 from bespeak.lint.examine import examine
@@ -29,6 +30,17 @@ ELSEWHERE: Final = {
     **dict.fromkeys(("H705", "H706"), "a document and a configuration beside it"),
 }
 """Rules whose findings do not come from linting one document, and where they come from."""
+
+WITHOUT: Final = {
+    **dict.fromkeys(("D101", "D111", "D112", "D113", "D114"), "about files and folders"),
+    "D115": "about the identity document of an agent",
+    "D118": "about what is not there",
+    "D119": "about a comparison of deployments",
+    "D182": "64 kilobytes are no example",
+    "D193": "about a baseline",
+    "D199": "about a hundred findings",
+}
+"""Rules whose pages show no piece of a document, and why. Those of catalogs are told by what they say."""
 
 READ_FIRST: Final = {"H716": "D104", "S402": "D106", "S405": "D104", "Y807": "D104"}
 """In a file the reader already refuses the value; these rules are for contracts written in Python."""
@@ -51,3 +63,15 @@ def test_the_bad_example_of_a_rule_breaks_it(rule: Rule) -> None:
 @pytest.mark.parametrize("rule", EXAMPLES, ids=lambda rule: rule.id)
 def test_the_good_example_of_a_rule_keeps_it(rule: Rule) -> None:
     assert not {rule.id, READ_FIRST.get(rule.id)} & found(rule, good_document(rule))
+
+
+@pytest.mark.parametrize("rule", all_rules().values(), ids=lambda rule: rule.id)
+def test_every_rule_says_why_and_shows_both_sides_or_neither(rule: Rule) -> None:
+    assert rule.why.endswith((".", "!"))
+    assert bool(rule.bad) is bool(rule.good)
+
+
+def test_a_rule_without_an_example_has_a_reason_for_it() -> None:
+    without = {rule.id for rule in all_rules().values() if not rule.bad}
+    assert {rule for rule in without if not rule.startswith("V5")} == WITHOUT.keys()
+    assert without - WITHOUT.keys() == CATALOG_RULES.keys()

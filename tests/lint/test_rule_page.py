@@ -27,7 +27,7 @@ def test_a_page_has_every_part() -> None:
 
 
 def test_what_a_rule_does_not_say_is_left_out() -> None:
-    assert [part.title for part in sections(all_rules()["D105"])] == ["Fix", "Ignore"]
+    assert [part.title for part in sections(all_rules()["D101"])] == ["Why", "Fix", "Ignore"]
     assert dict(facts(all_rules()["P302"], ""))["pass"] == "none of AGIS 9.1"
 
 

@@ -13,6 +13,7 @@ from bespeak.documents.agis_rules import RULES as AGIS_RULES
 from bespeak.documents.findings import RULES as READER_RULES
 from bespeak.lint import baseline, suppress
 from bespeak.lint.passes import RULES
+from bespeak.lint.reader_pages import PAGES
 from bespeak.lint.rule import Normative, Rule
 
 ALWAYS: Final = frozenset({"D101", "D102"})
@@ -99,7 +100,8 @@ def all_rules() -> Mapping[str, Rule]:
         if id_ not in rules:
             name, normative = _READERS[id_]
             source = "AGTP-API 4.2" if id_.startswith("V") else "reading files"
-            rules[id_] = Rule(id_, name, normative, source, text)
+            page = PAGES[id_]
+            rules[id_] = Rule(id_, name, normative, source, text, page.why, page.bad, page.good, "none", page.notation)
     rules |= {rule.id: rule for rule in (*suppress.RULES, *baseline.RULES)}
     return dict(sorted(rules.items()))
 

@@ -1,0 +1,142 @@
+"""What there is to say about the rules of readers: why each is there and what to do, as data for their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from bespeak.lint.rule import Notation
+
+
+class Page(NamedTuple):
+    """The parts of a page that a reader's rule does not carry itself."""
+
+    why: str
+    """What goes wrong, and what to do."""
+    bad: str = ""
+    good: str = ""
+    notation: Notation = "toml"
+
+
+_FUNCTION: Final = '[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n'
+
+PAGES: Final[Mapping[str, Page]] = {
+    "D101": Page(
+        "Nothing is known about a file that cannot be read. Check its name and its permissions, save it as UTF-8, and "
+        "split it if it is too large."
+    ),
+    "D102": Page(
+        "A text that is not in its notation has no meaning yet. Repair what stands at the place that is shown, or "
+        "shortly before it.",
+        '[endpoint]\nmethod = "BOOK\n',
+        '[endpoint]\nmethod = "BOOK"\n',
+    ),
+    "D103": Page(
+        "A contract without the key says less than its callers need. Write the key where the finding points.",
+        '[endpoint.semantic]\nintent = "Books a room for the guest"\n',
+        '[endpoint.semantic]\nintent = "Books a room for the guest"\nactor = "agent"\n',
+    ),
+    "D104": Page(
+        "A value of another type or form is not taken for what it may have meant. Write it as the message says.",
+        '[endpoint.semantic]\nis_idempotent = "false"\n',
+        "[endpoint.semantic]\nis_idempotent = false\n",
+    ),
+    "D105": Page(
+        "What nobody reads has no effect, and most often the key is another one misspelled. Correct it, or remove it.",
+        '[endpoint]\nrequired_errors = ["room_unavailable"]\n',
+        '[endpoint]\nerrors = ["room_unavailable"]\n',
+    ),
+    "D106": Page(
+        "The key has a short list of values, and programs know only those. Choose one of them.",
+        '[endpoint.handler]\ntype = "function"\n',
+        _FUNCTION,
+    ),
+    "D107": Page(
+        "The old spelling is still read, and other readers may not know it. Write the present one.",
+        '[endpoint.handler]\ntype = "registered_function"\nreference = "rooms.handlers.book_room"\n',
+        _FUNCTION,
+    ),
+    "D108": Page(
+        "AGTP-API knows a handler in one form each, so that any server can run it. Write it in that form.",
+        '[endpoint.handler]\ntype = "registered_function"\nmodule = "rooms.handlers"\nfunction = "book_room"\n',
+        _FUNCTION,
+    ),
+    "D109": Page(
+        "Where two places say the same thing, sooner or later one of them is wrong. Keep one.",
+        "[endpoint]\ninput = {}\n\n[endpoint.input_schema]\n"
+        'type = "object"\nproperties = { room_id = { type = "string" } }\nadditionalProperties = false\n',
+        '[endpoint.input_schema]\ntype = "object"\nproperties = { room_id = { type = "string" } }\n'
+        "additionalProperties = false\n",
+    ),
+    "D110": Page(
+        "Schemas are published as JSON, which has neither dates nor times. Write such a value as a text.",
+        '[endpoint.output_schema]\ntype = "object"\ndefault = { date = 2026-11-15 }\n',
+        '[endpoint.output_schema]\ntype = "object"\ndefault = { date = "2026-11-15" }\n',
+    ),
+    "D111": Page("Only one of the two can be served. Remove one, or give it a path of its own."),
+    "D112": Page("Its endpoints would be read twice, or for ever. Remove the link."),
+    "D113": Page(
+        "A server without endpoints has only the floor methods. Add an endpoint file, an app or an AGIS document, or "
+        "start in the folder that has them."
+    ),
+    "D114": Page(
+        "A file of an unknown kind is not checked by anybody. Give it the key by which its kind is known, or `exclude` "
+        "it."
+    ),
+    "D115": Page("Agents and auditors know the agent by this document. Add the fields that are named."),
+    "D116": Page(
+        "Without a method and a path nobody can call it, so that clients leave it out. Publish both.",
+        '{"endpoints": [{"method": "BOOK", "path": ""}]}\n',
+        '{"endpoints": [{"method": "BOOK", "path": "/room"}]}\n',
+        "json",
+    ),
+    "D117": Page(
+        "It is read in capitals here; other readers refuse it. Write it in capitals.",
+        '[endpoint]\nmethod = "book"\n',
+        '[endpoint]\nmethod = "BOOK"\n',
+    ),
+    "D118": Page("Readers cannot tell what is empty from what was forgotten. Say it, even if there is nothing to say."),
+    "D119": Page(
+        "What a program declares is known only when it runs. Compare with the manifest of the running server."
+    ),
+    "D199": Page(
+        "A broken document can break every rule in every line, and nobody reads on. Repair what is shown and run again."
+    ),
+    "V551": Page("A catalog that is no JSON gives no verbs at all. Repair what stands at the place that is shown."),
+    "V552": Page("Every verb is judged by its entry, and a catalog by its version. Add the key that is missing."),
+    "V553": Page("A value in another form is not guessed at. Write it as the message says."),
+    "V554": Page(
+        "A verb that no request can carry, or that means something else to HTTP, cannot be called. Rename it."
+    ),
+    "V555": Page("Agents look for verbs by category. Use one that the document defines, or define it."),
+    "V556": Page("Whoever follows the name finds nothing. Correct it, or add the verb."),
+    "V557": Page(
+        "Which of two catalogs is the newer one is decided by their numbers. Write three numbers with points between "
+        "them."
+    ),
+    "V558": Page("Every server supports the twelve floor methods, whatever its catalog. Add what is missing."),
+    "V559": Page("Servers map these five for old callers and no others. List exactly them, each with its verb."),
+    "V560": Page("What nobody reads has no effect. Correct the spelling, or remove the key."),
+    "V561": Page(
+        "Authors plan by these versions: a deprecation in a later catalog than this, or an end before the beginning, "
+        "helps nobody. Correct them."
+    ),
+    "V562": Page(
+        "Without a catalog no method can be judged. Check the path, the permissions and the size of the file."
+    ),
+    "Y820": Page(
+        "Every manifest names who runs the server and whom to ask. Write operator and contact.",
+        '[server]\nserver_id = "rooms.example"\n',
+        '[server]\nserver_id = "rooms.example"\noperator = "Acme Rooms"\ncontact = "mailto:ops@rooms.example"\n',
+    ),
+    "Y821": Page(
+        "Whoever wrote it may count on what it does elsewhere. Remove it, or see to it by other means.",
+        "[policies]\nnegotiable = true\n",
+        "[policies]\nsynthesis_enabled = false\n",
+    ),
+    "Y822": Page(
+        "The server would have to choose between them, and may choose wrongly. Keep one of them, or complete the pair.",
+        '[listen]\nagtp = "127.0.0.1:4480"\ncert = "cert.pem"\n',
+        '[listen]\nagtp = "127.0.0.1:4480"\ncert = "cert.pem"\nkey = "key.pem"\n',
+    ),
+}
