@@ -211,9 +211,14 @@ def test_a_number_that_should_be_a_text_can_be_repaired() -> None:
     assert fix is not None
     assert fix.changes == (Change("replace", "/version", "12"),)
     assert fix.safe
-    fraction = only(booking() | {"version": 1.20}).fix
-    assert fraction is not None
-    assert not fraction.safe  # 1.20 has become 1.2 on the way
+
+
+def test_a_fraction_that_should_be_a_text_keeps_its_last_zero() -> None:
+    tree = parse_json(json.dumps(booking() | {"version": 7.5}).replace("7.5", "1.20"), "menu.agis")
+    assert not isinstance(tree, Fault)
+    (finding,) = check_structure(tree)
+    assert finding.fix is not None
+    assert finding.fix.changes == (Change("replace", "/version", "1.20"),)
 
 
 def test_a_broken_document_has_a_bounded_number_of_findings() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bespeak.source.change import Change
+from bespeak.source.text_edit import TextEdit
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,3 +17,5 @@ class Fix:
     changes: tuple[Change, ...]
     safe: bool = True
     """Whether the meaning of the contract stays what its author meant; an unsafe repair wants a look."""
+    edits: tuple[TextEdit, ...] = ()
+    """What to do with the text itself, where the repair is of a comment, which no pointer leads to."""

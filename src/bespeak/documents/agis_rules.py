@@ -79,6 +79,7 @@ ADDRESS: Final = ReaderRule(
     "The address is where agents find the service; no other scheme reaches it over AGTP.",
     'agtp: "https://rooms.acme.example"\n',
     'agtp: "agtp://rooms.acme.example"\n',
+    "unsafe",
 )
 ENDPOINTS_NOT_ARRAY: Final = ReaderRule(
     "D124",

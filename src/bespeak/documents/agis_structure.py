@@ -7,6 +7,7 @@ is the rest: the fields of the top level, and types everywhere.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -82,6 +83,7 @@ _OTHER_NAMES: Final = {
 }
 """Other words for a field: no likeness of letters leads from one to the other."""
 
+_NUMBER: Final = re.compile(r"[-+.:0-9A-Za-z_]+")
 _PLURALS: Final = {"array": "a list", "object": "a mapping", "integer": "an integer"}
 
 
@@ -138,12 +140,21 @@ def _check_header(tree: Tree, data: Mapping[str, Any]) -> Iterator[Diagnostic]:
     address = data.get("agtp")
     if isinstance(address, str) and address.strip() and not _address().is_valid(address):
         advice = "Write it as agtp://host, for example agtp://rooms.acme.example."
-        yield ADDRESS.found(tree, "/agtp", f"`agtp` is {brief(address)}, which is no AGTP address", advice)
+        message = f"`agtp` is {brief(address)}, which is no AGTP address"
+        yield ADDRESS.found(tree, "/agtp", message, advice, _with_scheme(address))
     endpoints = data.get("endpoints")
     if not _is_empty(endpoints) and not isinstance(endpoints, list):
         message = f"`endpoints` is {_kind(endpoints)}, and AGIS 8.1 wants an array of definitions"
         advice = "Make each endpoint an entry with `method` and `path`; `bespeak format` does it for a mapping."
         yield ENDPOINTS_NOT_ARRAY.found(tree, "/endpoints", message, advice)
+
+
+def _with_scheme(address: str) -> Fix | None:
+    scheme, mark, host = address.strip().partition("://")
+    meant = f"agtp://{host if mark else scheme}"
+    if not _address().is_valid(meant) or any(sign.isspace() for sign in meant):
+        return None
+    return Fix(f"Write {brief(meant)[1:-1]}", (Change("replace", "/agtp", meant),), safe=False)
 
 
 def _check_version(tree: Tree, version: object) -> Iterator[Diagnostic]:
@@ -190,10 +201,9 @@ def _wrong_type(tree: Tree, at: str, said: str, value: object, wanted: list[str]
     names = " or ".join(_PLURALS.get(name, f"a {name}") for name in wanted)
     advice, fix = "", None
     if wanted[0] == "string" and isinstance(value, int | float | bool):
-        text = _plain(value)
+        text = _written(tree, at, value)
         advice = f'Write it in quotes: "{text}".'
-        # The text of a number is not always what its author wrote: 1.20 is read as 1.2.
-        fix = Fix(f'Write "{text}"', (Change("replace", at, text),), safe=not isinstance(value, float))
+        fix = Fix(f'Write "{text}"', (Change("replace", at, text),))
     elif wanted[0] == "boolean" and isinstance(value, str) and value.lower() in _WORDS:
         meant = _WORDS[value.lower()]
         advice = f"Write {str(meant).lower()}."
@@ -208,7 +218,12 @@ def _wrong_type(tree: Tree, at: str, said: str, value: object, wanted: list[str]
 _WORDS: Final = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 
 
-def _plain(value: float) -> str:
+def _written(tree: Tree, at: str, value: float) -> str:
+    """A number as its author wrote it: 1.20 is read as 1.2."""
+    span = tree.value_span(at)
+    text = tree.text[span.start : span.end] if span else ""
+    if text and len(text) < 40 and _NUMBER.fullmatch(text) is not None and not isinstance(value, bool):
+        return text
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

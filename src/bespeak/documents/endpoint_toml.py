@@ -9,6 +9,7 @@ from typing import TypeVar
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.fix import Fix
 from bespeak.documents.endpoint_shape import (
     read_deprecation,
     read_errors,
@@ -20,6 +21,7 @@ from bespeak.documents.findings import Findings
 from bespeak.documents.handler_shape import read_handler
 from bespeak.documents.table import Table
 from bespeak.documents.text_file import toml_table
+from bespeak.source.change import Change
 from bespeak.source.span import Location
 
 _Part = TypeVar("_Part")
@@ -84,7 +86,7 @@ def _refuse_unread_scopes(findings: Findings) -> None:
     """Make an error of each unread key that speaks of scopes: its author counts on a check that nobody makes."""
     advice = "Write required_scopes, directly under [endpoint]; as it stands nobody needs a scope."
     findings.found[:] = [
-        replace(finding, severity="error", help=advice)
+        replace(finding, severity="error", help=advice, fix=None)
         if finding.rule == "D105" and "scope" in finding.pointer.rpartition("/")[2].lower()
         else finding
         for finding in findings.found
@@ -105,5 +107,7 @@ def _read_method(block: Table) -> str:
     capitals = method.upper()
     if method != capitals:
         message = f"`method` is {brief(method)}, and methods are written in capitals (AGTP-API 3.2)"
-        block.findings.warning("D117", message, block.pointer("method"), f"It is read as {brief(capitals)[1:-1]}.")
+        shown = brief(capitals)[1:-1]
+        fix = Fix(f"Write {shown}", (Change("replace", block.pointer("method"), capitals),))
+        block.findings.warning("D117", message, block.pointer("method"), f"It is read as {shown}.", fix)
     return capitals

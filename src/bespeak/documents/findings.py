@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic, Severity, has_errors
+from bespeak.diagnostics.fix import Fix
 from bespeak.source.span import Location
 
 RULES: Final = {
@@ -63,21 +65,22 @@ class Findings:
         """Whether more findings would help nobody."""
         return len(self.found) > _MOST
 
-    def error(self, rule: str, message: str, at: str = "", advice: str = "") -> None:
+    def error(self, rule: str, message: str, at: str = "", advice: str = "", fix: Fix | None = None) -> None:
         """Report what keeps the document from being used."""
-        self._add(rule, "warning" if self.tolerant else "error", message, at, advice)
+        severity: Severity = "warning" if self.tolerant else "error"
+        self._add(Diagnostic(rule, severity, message, None, at, advice, fix))
 
-    def warning(self, rule: str, message: str, at: str = "", advice: str = "") -> None:
+    def warning(self, rule: str, message: str, at: str = "", advice: str = "", fix: Fix | None = None) -> None:
         """Report what the author should look at."""
-        self._add(rule, "warning", message, at, advice)
+        self._add(Diagnostic(rule, "warning", message, None, at, advice, fix))
 
     def info(self, rule: str, message: str, at: str = "", advice: str = "") -> None:
         """Report what the author may want to know."""
-        self._add(rule, "info", message, at, advice)
+        self._add(Diagnostic(rule, "info", message, None, at, advice))
 
-    def _add(self, rule: str, severity: Severity, message: str, at: str, advice: str) -> None:
+    def _add(self, finding: Diagnostic) -> None:
         if len(self.found) < _MOST:
-            self.found.append(Diagnostic(rule, severity, message, self.locate(at), at, advice))
+            self.found.append(replace(finding, location=self.locate(finding.pointer)))
         elif len(self.found) == _MOST:
             # What is no longer looked at may hold errors, so that it counts as one.
             grave: Severity = "warning" if self.tolerant else "error"

@@ -9,13 +9,17 @@ from difflib import get_close_matches
 from typing import Any, Final, TypeGuard
 
 from bespeak.diagnostics.brief import brief
+from bespeak.diagnostics.fix import Fix
 from bespeak.documents.findings import Findings
+from bespeak.source.change import Change
 from bespeak.source.pointer import child
 
 IGNORES: Final = "x-bespeak-ignore"
 """The key under which any table names findings its author wants no more of; only the linter reads it."""
 
 _INT64: Final = 1 << 63
+_SLIP: Final = 0.8
+"""How like a word has to be to another to be that one, mistyped, and not only near it."""
 _NAMES: Final[dict[type, str]] = {
     str: "a string",
     bool: "a boolean",
@@ -74,7 +78,8 @@ class Table:
         """The key to read: an old spelling counts, and is reported, when the present one is not there."""
         if not self.has(key) and self.has(old):
             message = f"`{old}` is read as `{key}`, as an earlier release of the format wrote it"
-            self.findings.warning("D107", message, self.pointer(old), f"Write `{key}`.")
+            fix = Fix(f"Rename it to {key}", (Change("rename", self.pointer(old), key=key),))
+            self.findings.warning("D107", message, self.pointer(old), f"Write `{key}`.", fix)
             return old
         return key
 
@@ -103,12 +108,13 @@ class Table:
         if value is None or value in options:
             return value
         near = get_close_matches(value[:40].lower(), options, n=1, cutoff=0.5)
-        self.findings.error(
-            "D106",
-            f"`{key}` is {brief(value)}, which is none of {', '.join(options)}",
-            self.pointer(key),
-            f'Did you mean "{near[0]}"?' if near else "",
-        )
+        advice, fix = "", None
+        if near:
+            advice = f'Did you mean "{near[0]}"?'
+            if near[0] in get_close_matches(value[:40].lower(), options, n=1, cutoff=_SLIP):
+                fix = Fix(f"Write {near[0]}", (Change("replace", self.pointer(key), near[0]),), safe=False)
+        message = f"`{key}` is {brief(value)}, which is none of {', '.join(options)}"
+        self.findings.error("D106", message, self.pointer(key), advice, fix)
         return None
 
     def boolean(self, key: str) -> bool | None:
@@ -211,16 +217,19 @@ class Table:
         for key in self.data:
             if key in self._asked or key == IGNORES or self.findings.full:
                 continue
-            self.findings.warning(
-                "D105", f"`{brief(key)[1:-1]}` is not a known key", self.pointer(key), self._meant(key)
-            )
+            advice, fix = self._meant(key)
+            self.findings.warning("D105", f"`{brief(key)[1:-1]}` is not a known key", self.pointer(key), advice, fix)
 
-    def _meant(self, key: str) -> str:
+    def _meant(self, key: str) -> tuple[str, Fix | None]:
         known, advice = _SYNONYMS.get(key, ("", ""))
         if known in self._asked:
-            return advice
+            return advice, None
         near = get_close_matches(key[:40], self._asked, n=1)
-        return f"Did you mean `{near[0]}`?" if near else ""
+        if not near:
+            return "", None
+        change = Change("rename", self.pointer(key), key=near[0])
+        fix = None if near[0] in self.data else Fix(f"Rename it to {near[0]}", (change,), safe=False)
+        return f"Did you mean `{near[0]}`?", fix
 
     def _items(self, key: str, of: str) -> list[Any]:
         value = self.value(key)

@@ -73,16 +73,12 @@ def replacements(finding: Diagnostic, tree: Tree) -> tuple[Replacement, ...]:
     """The repair of a finding as text; nothing if there is none, or if it cannot be made in place."""
     if finding.fix is None:
         return ()
-    from bespeak.source.edit import edits  # noqa: PLC0415 - most runs want no edits
+    from bespeak.lint.fix_edits import fix_edits  # noqa: PLC0415 - most runs want no edits
 
     made: list[Replacement] = []
-    for change in finding.fix.changes:
-        found = edits(tree, change)
-        if found is None:
-            return ()
-        for edit in found:
-            place = tree.location(edit.span)
-            made.append(Replacement(place.line, place.column, place.end_line, place.end_column, edit.text))
+    for edit in fix_edits(finding.fix, tree) or ():
+        place = tree.location(edit.span)
+        made.append(Replacement(place.line, place.column, place.end_line, place.end_column, edit.text))
     return tuple(made)
 
 

@@ -14,8 +14,8 @@ _BINDING: Final = {
 }
 _FIXES: Final = {
     "none": "There is no automatic repair.",
-    "safe": "`bespeak lint --fix` repairs it; the meaning of the contract stays.",
-    "unsafe": "`bespeak lint --fix --unsafe-fixes` repairs it; look at what it did.",
+    "safe": "`bespeak lint --fix` repairs it where there is one way to; the meaning of the contract stays.",
+    "unsafe": "`bespeak lint --fix --unsafe-fixes` repairs it where there is one way to; look at what it did.",
 }
 
 

@@ -23,6 +23,7 @@ from bespeak.lint.rule import Rule
 from bespeak.source.change import Change
 from bespeak.source.pointer import child, parent
 from bespeak.source.span import Location
+from bespeak.source.text_edit import TextEdit, deletion
 from bespeak.source.tree import Span, Tree
 
 UNUSED: Final = Rule(
@@ -34,6 +35,7 @@ UNUSED: Final = Rule(
     "An ignore that hides nothing hides the next mistake.",
     "path: /rooms   # bespeak: ignore[P302] no verb any more\n",
     "path: /rooms\n",
+    "safe",
 )
 UNKNOWN: Final = Rule(
     "D191",
@@ -169,8 +171,17 @@ class _Reader:
             self._report(UNKNOWN, message, place, "Name the rules it means: `bespeak: ignore[P302] reason`.")
             return
         line = None if match["what"] == "ignore-file" else self._line_meant(place.line)
-        for name in named.split(","):
-            self._add(name, match["reason"].strip(" \t:-"), place, line=line)
+        names = named.split(",")
+        at = match.start("rules")
+        for number, name in enumerate(names):
+            end = at + len(name)
+            if len(names) == 1:
+                edit = _without_comment(self.tree.text, match)
+            else:
+                edit = deletion(at, end + 1) if number == 0 else deletion(at - 1, end)
+            fix = Fix(f"Remove the ignore of {name.strip()[:40]}", (), edits=(edit,))
+            self._add(name, match["reason"].strip(" \t:-"), place, line=line, fix=fix)
+            at = end + 1
 
     def _line_meant(self, line: int) -> int:
         """The line a comment speaks for: its own, or the next one with content if it stands alone."""
@@ -268,6 +279,15 @@ def _scalar_spans(tree: Tree) -> Iterator[tuple[int, int]]:
 def _is_block_header(text: str, start: int, at: int) -> bool:
     """Whether a comment stands behind the `|` or `>` that begins a block of text in YAML."""
     return text[start] in "|>" and text.find("\n", start, at) < 0
+
+
+def _without_comment(text: str, comment: re.Match[str]) -> TextEdit:
+    """A comment taken out, with its line if nothing else stands there, else with the blanks before it."""
+    start = text.rfind("\n", 0, comment.start()) + 1
+    before = text[start : comment.start()].rstrip(" \t")
+    if before:
+        return deletion(start + len(before), comment.end())
+    return deletion(start, min(comment.end() + 1, len(text)))
 
 
 def _content_lines(text: str) -> Iterator[int]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.lint.conftest import ROOM
@@ -183,8 +184,8 @@ def test_a_missing_path_is_for_another_pass() -> None:
 @pytest.mark.parametrize("rule", agis_path.RULES, ids=lambda rule: rule.id)
 def test_the_examples_of_a_rule_show_it(rule: Any) -> None:
     def entry(text: str) -> list[str]:
-        method, path = (line.partition(": ")[2] for line in text.splitlines())
-        return found(path, method)
+        written = yaml.safe_load(text)
+        return found(written["path"], written["method"])
 
     assert entry(rule.bad) == [rule.id]
     assert entry(rule.good) == []

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.fix import Fix
 from bespeak.lint.context import Context
 from bespeak.lint.rule import Rule
+from bespeak.source.change import Change
 from bespeak.source.pointer import child
 
 if TYPE_CHECKING:
@@ -68,7 +70,8 @@ NO_REQUIRED: Final = Rule(
     "An input with parameters has `required`, if only an empty list.",
     why="Without the list every parameter is optional, and nobody sees whether that is meant.",
     bad=_INPUT,
-    good=_REQUIRED,
+    good=f"{_INPUT}  required: []\n",
+    fix="unsafe",
 )
 NOT_SNAKE: Final = Rule(
     "J628",
@@ -79,6 +82,7 @@ NOT_SNAKE: Final = Rule(
     why="Agents fill in parameters of many services; one way of writing their names saves them slips.",
     bad=f"{_BOOK}input:\n  type: object\n  properties:\n    roomId: {{type: string}}\n",
     good=_REQUIRED,
+    fix="unsafe",
 )
 PATH_PARAMETER: Final = Rule(
     "J629",
@@ -89,6 +93,7 @@ PATH_PARAMETER: Final = Rule(
     why="The input is where an agent reads what to send; a name in braces has no type and no description.",
     bad="method: CANCEL\npath: /room/{room_id}\ninput:\n  type: object\n  properties:\n    reason: {type: string}\n",
     good="method: CANCEL\npath: /room/{room_id}\ninput:\n  type: object\n  properties:\n    room_id: {type: string}\n",
+    fix="unsafe",
 )
 
 RULES: Final = (NO_INPUT, NO_OUTPUT, NOT_OBJECT, UNKNOWN_REQUIRED, NO_REQUIRED, NOT_SNAKE, PATH_PARAMETER)
@@ -129,18 +134,38 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
         return
     properties = schema.get("properties")
     if isinstance(properties, dict) and properties:
-        yield from _check_names(declared, properties)
+        yield from _check_names(declared, properties, schema.get("required"))
         if "required" not in schema and _COMPOSING.isdisjoint(schema):
             message = "the input does not say which parameters are required"
             advice = "Add required: [...], or required: [] if none is."
-            yield NO_REQUIRED.at(declared.endpoint, "/input_schema", message, advice)
+            fix = Fix("Say that none is", (Change("insert", "/input_schema", [], key="required"),), safe=False)
+            yield NO_REQUIRED.at(declared.endpoint, "/input_schema", message, advice, fix)
     yield from _check_required(declared, schema, "/input_schema")
     if context.agis and "{" in declared.endpoint.path and _COMPOSING.isdisjoint(schema):
         known = properties if isinstance(properties, dict) else {}
         for name in _PARAMETER.findall(declared.endpoint.path)[:_MOST]:
             if name not in known:
                 message = f"the path parameter {{{name}}} is no property of the input"
-                yield PATH_PARAMETER.at(declared.endpoint, "/path", message, f"Add the property {name}.")
+                fix = Fix(f"Add the property {name}", _with_property(schema, name), safe=False)
+                yield PATH_PARAMETER.at(declared.endpoint, "/path", message, f"Add the property {name}.", fix)
+
+
+def _with_property(schema: Mapping[str, Any], name: str) -> tuple[Change, ...]:
+    """A text that has to be given, added to an input."""
+    made, at = {"type": "string"}, "/input_schema"
+    if not schema:
+        whole = {"type": "object", "properties": {name: made}, "required": [name]}
+        return (Change("replace", at, whole),)
+    if "properties" in schema:
+        described = Change("insert", f"{at}/properties", made, key=name)
+    else:
+        described = Change("insert", at, {name: made}, key="properties")
+    required = schema.get("required")
+    if required is None:
+        return described, Change("insert", at, [name], key="required")
+    if isinstance(required, list) and name in required:
+        return (described,)
+    return described, Change("append", f"{at}/required", name)
 
 
 def _check_required(declared: Declared, schema: Mapping[str, Any], at: str) -> Iterator[Diagnostic]:
@@ -154,11 +179,22 @@ def _check_required(declared: Declared, schema: Mapping[str, Any], at: str) -> I
             yield UNKNOWN_REQUIRED.at(declared.endpoint, f"{at}/required/{index}", message, advice)
 
 
-def _check_names(declared: Declared, properties: Mapping[str, Any]) -> Iterator[Diagnostic]:
+def _check_names(declared: Declared, properties: Mapping[str, Any], required: object) -> Iterator[Diagnostic]:
     for name in list(properties)[:_MOST]:
         if _SNAKE.fullmatch(name) is None:
             meant = _NO_SNAKE.sub("_", _HUMP.sub("_", name[:100]).lower()).strip("_")
-            advice = f"Write {meant}." if _SNAKE.fullmatch(meant) else "Write it like party_size."
-            message = f"the parameter {brief(name)} is not in snake_case"
+            advice, fix = "Write it like party_size.", None
             pointer = child("/input_schema/properties", name)
-            yield NOT_SNAKE.at(declared.endpoint, pointer, message, advice, on_key=True)
+            if _SNAKE.fullmatch(meant):
+                advice = f"Write {meant}."
+                changes = [Change("rename", pointer, key=meant)]
+                if isinstance(required, list) and name in required:
+                    changes.append(Change("replace", f"/input_schema/required/{required.index(name)}", meant))
+                # Where the path or a hint has the name as well, an author has to change them together.
+                if (
+                    f"{{{name}}}" not in declared.endpoint.path
+                    and name not in declared.endpoint.semantic.parameter_hints
+                ):
+                    fix = Fix(f"Rename it to {meant}", tuple(changes), safe=False)
+            message = f"the parameter {brief(name)} is not in snake_case"
+            yield NOT_SNAKE.at(declared.endpoint, pointer, message, advice, fix, on_key=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.diagnostics.brief import brief
@@ -193,6 +194,8 @@ _OTHER_WORDS: Final = {
 """Words authors use for those of the draft: an advice, never a repair."""
 
 _RECOMMENDED: Final = ("capability", "confidence_guidance", "impact_tier", "is_idempotent")
+_SLIP: Final = 0.8
+"""How like a word has to be to one of the draft's to be that one, mistyped."""
 _TOOL_NAME: Final = re.compile(r"[a-z0-9_]{1,128}")
 _NO_TOOL_NAME: Final = re.compile(r"[^a-z0-9]+")
 
@@ -235,6 +238,10 @@ def _wrong_word(declared: Declared, rule: Rule, pointer: str, value: str, words:
     meant = _OTHER_WORDS.get(plain, "")
     if meant not in words:
         meant = next((word for word in words if plain.startswith(word[:5])), "")
+    near = get_close_matches(plain[:40], words, n=1, cutoff=_SLIP)
+    if near:
+        fix = Fix(f"Write {near[0]}", (Change("replace", pointer, near[0]),), safe=False)
+        return rule.at(declared.endpoint, pointer, message, f"Write {near[0]}, if that is meant.", fix)
     advice = f"Write {meant}, if that is meant." if meant else ""
     return rule.at(declared.endpoint, pointer, message, advice)
 

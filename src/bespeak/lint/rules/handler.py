@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -19,7 +19,9 @@ from bespeak.contract.handler import (
 )
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.fix import Fix
 from bespeak.lint.rule import Rule
+from bespeak.source.change import Change
 
 NOT_RUNNABLE: Final = Rule(
     "H701",
@@ -138,6 +140,7 @@ NOT_HTTPS: Final = Rule(
     "MUST",
     "AGTP-API 12.3",
     "The upstream's URL is https://.",
+    fix="unsafe",
     why="Inputs and credentials of callers would cross the network in the open.",
     bad=(
         '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
@@ -184,6 +187,7 @@ UPSTREAM_ERROR_NAMES: Final = Rule(
     "MUST",
     "AGTP-API 12.3",
     "The five upstream failures are declared errors.",
+    fix="safe",
     why="Networks fail in these ways whatever the upstream does, and callers can prepare only for what is declared.",
     bad=(
         '[endpoint]\nerrors = ["room_unavailable"]\n\n[endpoint.handler]\n'
@@ -205,6 +209,7 @@ ERROR_MAP: Final = Rule(
     "MUST",
     "AGTP-API 12.3",
     "error_map leads from HTTP status codes to declared errors.",
+    fix="safe",
     why="A status that is none never comes, and an error that is not declared must not reach a caller.",
     bad=(
         '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
@@ -277,6 +282,7 @@ COMPOSITION_ERROR: Final = Rule(
     "MUST",
     "AGTP-API 12.1",
     "A composition declares composition_failed.",
+    fix="safe",
     why="Any step can fail, and callers can prepare only for errors that are declared.",
     bad=(
         '[endpoint]\nerrors = ["room_unavailable"]\n\n[endpoint.handler]\n'
@@ -341,7 +347,8 @@ def _check_function(endpoint: Endpoint, handler: RegisteredFunction) -> Iterator
 def _check_composition(endpoint: Endpoint, handler: Composition, recipes: Collection[str]) -> Iterator[Diagnostic]:
     if COMPOSITION_FAILED not in endpoint.error_names:
         message = f"a composition declares the error {COMPOSITION_FAILED}"
-        yield COMPOSITION_ERROR.at(endpoint, "/errors", message, "Add it to errors.")
+        fix = _declaring(endpoint, (COMPOSITION_FAILED,))
+        yield COMPOSITION_ERROR.at(endpoint, "/errors", message, "Add it to errors.", fix)
     if handler.recipe not in recipes:
         message = f"there is no recipe {brief(handler.recipe)}"
         yield UNKNOWN_RECIPE.at(endpoint, "/handler/recipe", message, "Define it in agtp-recipes.toml.")
@@ -350,14 +357,19 @@ def _check_composition(endpoint: Endpoint, handler: Composition, recipes: Collec
 def _check_upstream(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
     if not _is_https(handler.url):
         message = f"{brief(handler.url)} is no https:// URL"
-        yield NOT_HTTPS.at(endpoint, "/handler/url", message, "Plain HTTP is refused, in a private network too.")
+        advice, fix = "Plain HTTP is refused, in a private network too.", None
+        meant = f"https://{handler.url.removeprefix('http://')}"
+        if handler.url.startswith("http://") and _is_https(meant):
+            fix = Fix("Write https://", (Change("replace", "/handler/url", meant),), safe=False)
+        yield NOT_HTTPS.at(endpoint, "/handler/url", message, advice, fix)
     if handler.method not in UPSTREAM_METHODS:
         message = f"the upstream's method is one of {', '.join(UPSTREAM_METHODS)}, not {brief(handler.method)}"
         yield UPSTREAM_METHOD.at(endpoint, "/handler/method", message)
     missing = [name for name in UPSTREAM_ERRORS if name not in endpoint.error_names]
     if missing:
         message = f"an external service declares the error{'s' * (len(missing) > 1)} {', '.join(missing)}"
-        yield UPSTREAM_ERROR_NAMES.at(endpoint, "/errors", message, "Add what is missing to errors.")
+        fix = _declaring(endpoint, missing)
+        yield UPSTREAM_ERROR_NAMES.at(endpoint, "/errors", message, "Add what is missing to errors.", fix)
     timeout: object = handler.timeout_seconds
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < float("inf"):
         yield TIMEOUT.at(
@@ -375,7 +387,31 @@ def _check_error_map(endpoint: Endpoint, handler: ExternalService) -> Iterator[D
             yield ERROR_MAP.at(endpoint, pointer, f"{brief(code)} is no HTTP status code")
         if name not in endpoint.error_names:
             message = f"error_map leads to {brief(name)}, which is no declared error"
-            yield ERROR_MAP.at(endpoint, pointer, message, "Add it to errors.")
+            yield ERROR_MAP.at(endpoint, pointer, message, "Add it to errors.", _declaring(endpoint, (name,)))
+
+
+_DESCRIPTIONS: Final = {
+    COMPOSITION_FAILED: "A step of the composition failed.",
+    "upstream_timeout": "The upstream did not answer in time.",
+    "upstream_connection_error": "The upstream could not be reached.",
+    "upstream_malformed_response": "The answer of the upstream could not be read.",
+    "upstream_authentication_failed": "The upstream did not accept this server.",
+    "upstream_error": "The upstream failed.",
+}
+
+
+def _declaring(endpoint: Endpoint, names: Iterable[str]) -> Fix:
+    """Errors added to the others: to names a name, to a table of descriptions a description."""
+    if not endpoint.errors:
+        return Fix("Add to errors what is missing", (Change("replace", "/errors", list(names)),))
+    described = any(error.description for error in endpoint.errors)
+    changes = (
+        Change("insert", "/errors", _DESCRIPTIONS.get(name, ""), key=name)
+        if described
+        else Change("append", "/errors", name)
+        for name in names
+    )
+    return Fix("Add to errors what is missing", tuple(changes))
 
 
 def _is_https(url: str) -> bool:

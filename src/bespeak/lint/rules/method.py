@@ -11,8 +11,10 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import MethodPolicy
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.fix import Fix
 from bespeak.grammar.method_syntax import is_method_name
 from bespeak.lint.rule import Rule
+from bespeak.source.change import Change
 
 SYNTAX: Final = Rule(
     "M201",
@@ -31,6 +33,7 @@ UNKNOWN: Final = Rule(
     "MUST",
     "AGTP-API 3.2, 4.5",
     "A method is in the catalog the server uses, or a custom method of its policy; a removed verb is neither.",
+    fix="unsafe",
     why="An agent picks a verb by what the catalog says of it, and a server refuses every verb it does not know.",
     bad='[endpoint]\nmethod = "CONJURE"\npath = "/room"\n',
     good='[endpoint]\nmethod = "CREATE"\npath = "/room"\n',
@@ -42,6 +45,7 @@ LEGACY: Final = Rule(
     "MUST",
     "AGTP-API 3.6",
     "An endpoint is not declared with an HTTP verb.",
+    fix="unsafe",
     why=(
         "HTTP verbs tell how data moves and not what a caller wants done. Servers map them for old callers by "
         "themselves."
@@ -56,6 +60,7 @@ DEPRECATED: Final = Rule(
     "SHOULD",
     "AGTP-API 4.2",
     "An endpoint moves on from a verb the catalog deprecates.",
+    fix="unsafe",
     why="The next catalog may do without the verb, and the endpoint is then refused.",
     bad='[endpoint]\nmethod = "AUDITLOG"\npath = "/payment"\n',
     good='[endpoint]\nmethod = "LOG"\npath = "/payment"\n',
@@ -85,7 +90,8 @@ def check(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -> Iterato
     if method.upper() in catalog.legacy:
         preferred = catalog.legacy[method.upper()].preferred
         advice = f"Declare {preferred}; a server that opts in maps legacy requests by itself."
-        yield LEGACY.at(endpoint, "/method", f"{method} is an HTTP verb, for old callers only", advice)
+        message = f"{method} is an HTTP verb, for old callers only"
+        yield LEGACY.at(endpoint, "/method", message, advice, _instead(preferred))
         return
     if not is_method_name(method):
         yield SYNTAX.at(
@@ -101,15 +107,21 @@ def check(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -> Iterato
         once = f" (catalog {known_in[-1]} has it)" if known_in else ""
         message = f"{method} is not in catalog {catalog.version}{once}, and no custom method of this server"
         advice = _suggest(method, catalog) or "Choose a verb of the catalog, or declare it in policies.methods.custom."
-        yield UNKNOWN.at(endpoint, "/method", message, advice)
+        near = catalog.near(method)
+        yield UNKNOWN.at(endpoint, "/method", message, advice, _instead(near[0]) if len(near) == 1 else None)
         return
     if verb is not None and verb.deprecated_in is not None:
         going = f" and goes in {verb.removed_in}" if verb.removed_in else ""
         message = f"{method} is deprecated since catalog {verb.deprecated_in}{going}"
-        yield DEPRECATED.at(endpoint, "/method", message, f"Use {verb.successor}." if verb.successor else "")
+        advice, fix = (f"Use {verb.successor}.", _instead(verb.successor)) if verb.successor else ("", None)
+        yield DEPRECATED.at(endpoint, "/method", message, advice, fix)
     if not policy.admits(method):
         message = f"the method policy of this server does not admit {method}, so every call gets 405"
         yield NOT_ADMITTED.at(endpoint, "/method", message, "Allow the method or remove the endpoint.")
+
+
+def _instead(method: str) -> Fix:
+    return Fix(f"Write {method}", (Change("replace", "/method", method),), safe=False)
 
 
 def _suggest(method: str, catalog: Catalog) -> str:

@@ -11,9 +11,11 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.fix import Fix
 from bespeak.grammar.path_syntax import PathFault, check_leakage, check_structure, parse_template
 from bespeak.grammar.template_set import TemplateSet
 from bespeak.lint.rule import Rule
+from bespeak.source.change import Change
 
 STRUCTURE: Final = Rule(
     "P301",
@@ -21,6 +23,7 @@ STRUCTURE: Final = Rule(
     "MUST",
     "AGTP-API 5.1, 5.2",
     "A path begins with a slash, does not end with one, and has only characters a path can carry.",
+    fix="safe",
     why="A path is compared character by character: one that no request can carry is never reached.",
     bad='[endpoint]\npath = "/room/"\n',
     good='[endpoint]\npath = "/room"\n',
@@ -108,6 +111,7 @@ LOOKALIKE: Final = Rule(
     "SHOULD",
     "AGTP-API 5.2",
     "A segment like :id is a literal; a parameter is {id}.",
+    fix="unsafe",
     why=(
         "Other frameworks write parameters like this. Here such a segment stands for itself, and the endpoint is "
         "never found."
@@ -131,8 +135,10 @@ def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
     template = _template(endpoint.path)
     fault = check_structure(endpoint.path) if isinstance(template, PathFault) else None
     if fault is not None:
-        rule = TEMPLATE if "{" in fault.segment or "}" in fault.segment else STRUCTURE
-        yield rule.at(endpoint, "/path", fault.message, _parameter_advice(fault.segment))
+        in_braces = "{" in fault.segment or "}" in fault.segment
+        rule = TEMPLATE if in_braces and endpoint.path.startswith("/") else STRUCTURE
+        fix = _with_slashes(endpoint.path) if rule is STRUCTURE else None
+        yield rule.at(endpoint, "/path", fault.message, _parameter_advice(fault.segment), fix)
         return
     leak = check_leakage(endpoint.path, verbs)
     if leak is not None:
@@ -150,16 +156,33 @@ def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
             yield _undeclared(endpoint, name)
 
 
+def _with_slashes(path: str) -> Fix | None:
+    """The path with one slash before it and none behind, if that is all it lacks."""
+    meant = "/" + path.strip("/")
+    if check_structure(meant) is not None:
+        return None
+    return Fix(f"Write {brief(meant)[1:-1]}", (Change("replace", "/path", meant),))
+
+
 def _check_lookalikes(endpoint: Endpoint) -> Iterator[Diagnostic]:
-    for segment in endpoint.path.split("/"):
+    segments = endpoint.path.split("/")
+    for index, segment in enumerate(segments):
         advice = _parameter_advice(segment)
         if advice:
-            yield LOOKALIKE.at(endpoint, "/path", f"{brief(segment)} matches only itself, to the letter", advice)
+            message = f"{brief(segment)} matches only itself, to the letter"
+            meant = "/".join([*segments[:index], f"{{{_parameter_meant(segment)}}}", *segments[index + 1 :]])
+            fix = Fix(f"Write {brief(meant)[1:-1]}", (Change("replace", "/path", meant),), safe=False)
+            yield LOOKALIKE.at(endpoint, "/path", message, advice, fix)
 
 
 def _parameter_advice(segment: str) -> str:
+    name = _parameter_meant(segment)
+    return f"Write a parameter as {{{name}}}." if name else ""
+
+
+def _parameter_meant(segment: str) -> str:
     match = _LOOKALIKE.fullmatch(segment)
-    return f"Write a parameter as {{{match[1] or match[2]}}}." if match else ""
+    return match[1] or match[2] if match else ""
 
 
 def _undeclared(endpoint: Endpoint, name: str) -> Diagnostic:

@@ -11,8 +11,10 @@ import msgspec
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.fix import Fix
 from bespeak.lint.rule import Rule
 from bespeak.schema.compile import SchemaFault, compile_schema
+from bespeak.source.change import Change
 from bespeak.source.pointer import pointer
 
 INVALID: Final = Rule(
@@ -47,6 +49,7 @@ OPEN_INPUT: Final = Rule(
     "MUST",
     "AGTP-API 6.3, 13.3",
     "input_schema sets additionalProperties to false.",
+    fix="safe",
     why="A misspelled field would pass unnoticed, and whatever an agent adds would reach the handler.",
     bad='[endpoint.input_schema]\ntype = "object"\nproperties = { room_id = { type = "string" } }\n',
     good=(
@@ -62,6 +65,7 @@ CLOSED_OUTPUT: Final = Rule(
     "SHOULD",
     "AGTP-API 6.3, 13.3",
     "output_schema leaves additionalProperties true, so that a field can be added without breaking callers.",
+    fix="unsafe",
     why="Callers that check what they get refuse every field that is added later.",
     bad='[endpoint.output_schema]\ntype = "object"\nadditionalProperties = false\n',
     good='[endpoint.output_schema]\ntype = "object"\nadditionalProperties = true\n',
@@ -84,6 +88,7 @@ REPEATED_ERROR: Final = Rule(
     "MUST",
     "AGTP-API 6.3",
     "An error is declared once.",
+    fix="unsafe",
     why="The second tells nothing new, or something else than the first.",
     bad='[endpoint]\nerrors = ["room_unavailable", "room_unavailable"]\n',
     good='[endpoint]\nerrors = ["room_unavailable", "room_unknown"]\n',
@@ -147,15 +152,17 @@ def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
         message = f"input_schema has type {brief(kind)}, and the input of an endpoint is an object"
         yield NOT_OBJECT.at(endpoint, "/input_schema/type", message, 'Set "type": "object".')
     if endpoint.input_schema.get("additionalProperties") is not False:
+        at, key = "/input_schema", "additionalProperties"
+        written = key in endpoint.input_schema
+        change = Change("replace", f"{at}/{key}", False) if written else Change("insert", at, False, key=key)
+        fix = Fix("Take no undeclared fields", (change,))
         message = "input_schema lets undeclared fields pass"
-        yield OPEN_INPUT.at(
-            endpoint, "/input_schema/additionalProperties", message, 'Set "additionalProperties": false.'
-        )
+        yield OPEN_INPUT.at(endpoint, f"{at}/{key}", message, 'Set "additionalProperties": false.', fix)
     if endpoint.output_schema.get("additionalProperties") is False:
         message = "output_schema forbids further fields, so adding one later breaks the contract"
-        yield CLOSED_OUTPUT.at(
-            endpoint, "/output_schema/additionalProperties", message, 'Set "additionalProperties": true.'
-        )
+        at = "/output_schema/additionalProperties"
+        fix = Fix("Leave room for further fields", (Change("replace", at, True),), safe=False)
+        yield CLOSED_OUTPUT.at(endpoint, at, message, 'Set "additionalProperties": true.', fix)
     yield from _check_defaults(endpoint)
     yield from _check_errors(endpoint)
 
@@ -200,5 +207,8 @@ def _check_errors(endpoint: Endpoint) -> Iterator[Diagnostic]:
             message = f"{brief(name)} is no error name: a letter, then letters, digits, '_', '-' and '.'"
             yield ERROR_NAME.at(endpoint, f"/errors/{index}", message, "Write it like room_unavailable.")
         elif name in seen:
-            yield REPEATED_ERROR.at(endpoint, f"/errors/{index}", f"the error {name} is declared twice")
+            fix = Fix("Remove the second entry", (Change("remove", f"/errors/{index}"),), safe=False)
+            yield REPEATED_ERROR.at(
+                endpoint, f"/errors/{index}", f"the error {name} is declared twice", "Remove one.", fix
+            )
         seen.add(name)
