@@ -7,7 +7,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Final, Literal
 
-from bespeak.language.head_verb import HeadVerb, head_verbs
+from bespeak.language.head_verb import HeadVerb, Kind, head_verbs
 from bespeak.language.meanings import meanings
 from bespeak.language.operation_class import CHANGING, PHRASES, Classes, OperationClass, operation_classes
 from bespeak.language.verb_form import lemmas
@@ -21,8 +21,8 @@ _NAMED: Final = 0.9
 """What a noun counts that names the method or a synonym of it: TRANSFER / "Makes a transfer"."""
 _DOUBT: Final = 0.35
 """How much a word counts against the method that may be no verb: never enough for a violation."""
-_HINT_FROM: Final = 0.9
-"""A hint is heard only where it names the method or nearly that."""
+_HEARD_FROM: Final[dict[Kind, float]] = {"hint": 0.9, "reading": 0.75}
+"""What counts only in favour of a method, and how near it must come: a noun must nearly name the method."""
 _LONGEST_METHOD: Final = 64
 _LONGEST_INTENT: Final = 1000
 
@@ -89,8 +89,8 @@ def _score(verb: str, head: HeadVerb) -> float | None:
     score = fit(verb, head.verb)
     if score is None:
         return None
-    if head.kind == "hint":
-        return min(score, _NAMED) if score >= _HINT_FROM else None
+    if heard_from := _HEARD_FROM.get(head.kind):
+        return min(score, _NAMED) if score >= heard_from else None
     if head.kind in {"nominal", "doubtful"}:
         score = _doubted(score)
     return min(score, _NAMED) if head.kind in {"meant", "nominal"} else score
@@ -104,8 +104,11 @@ def _deciding(verb: str, ours: Classes, rated: list[tuple[float, HeadVerb]]) -> 
     """The verb that decides: a method that only reads must do nothing else, another may do more than it says."""
     first = rated[0]
     if _only_reads(verb, ours):
-        return min([rating for rating in rated if rating[1].kind not in {"light", "hint"}] or rated, key=itemgetter(0))
-    if meanings().opposite(verb, first[1].verb) and all(head.kind != "hint" for _, head in rated):
+        return min(
+            [rating for rating in rated if rating[1].kind not in {"light", "hint", "reading"}] or rated,
+            key=itemgetter(0),
+        )
+    if meanings().opposite(verb, first[1].verb) and all(head.kind not in _HEARD_FROM for _, head in rated):
         return first
     return max(rated, key=itemgetter(0))
 

@@ -29,13 +29,15 @@ from bespeak.language.nominal import READING, nominal_verb
 from bespeak.language.operation_class import operation_classes
 from bespeak.language.sentence import Word, is_english, words
 from bespeak.language.two_word_verb import two_word_verb
+from bespeak.language.vague_verb import readings
 from bespeak.language.verb_form import Lemma, lemmas
 
-Kind = Literal["head", "coordinated", "meant", "nominal", "light", "doubtful", "hint"]
+Kind = Literal["head", "coordinated", "meant", "nominal", "light", "doubtful", "hint", "reading"]
 """What a verb is in its sentence.
 
 head: the main verb. coordinated: beside it. light: a main verb that says little, and meant: what its object names.
-nominal: no verb but a noun. doubtful: a verb, or the first part of a compound noun. hint: a noun that may name what the sentence does.
+nominal: no verb but a noun. doubtful: a verb, or the first part of a compound noun.
+hint: a noun that may name what is done. reading: what a vague verb may mean. Both count only in favour of a method.
 """
 
 _MARKS: Final = frozenset({":", "-", "–", "—", "|", ")"})
@@ -326,8 +328,11 @@ class _Reader:
                 result.append(self._head(meant[1], meant[0], "meant"))
                 kind = "light"
             result.append(self._head(place, verb, kind))
-            if not meant and (hint := hinted_verb(verb, self.lower, place)):
+            if meant:
+                continue
+            if hint := hinted_verb(verb, self.lower, place):
                 result.append(self._head(hint[1], hint[0], "hint"))
+            result += [self._head(place, reading, "reading") for reading in readings(verb, self.lower, place)]
         return result[: 2 * _MOST]
 
     def _head(self, at: int, verb: str, kind: Kind) -> HeadVerb:

@@ -64,6 +64,11 @@ _MEANINGS: Final = {
     "follow": {"up": "contact"},
     "draw": {"up": "draft"},
     "pull": {"up": "retrieve", "out": "withdraw", "down": "download"},
+    "settle": {"which": "determine", "whether": "determine", "what": "determine", "how": "determine"},
+    "establish": {"that": "verify", "whether": "determine", "which": "determine", "how": "determine"},
+    "see": {"if": "check", "whether": "check"},
+    "make": {"sure": "ensure"},
+    "narrow": {"down": "locate"},
 }  # fmt: skip
 _PARTED: Final = frozenset(
     {"turn", "switch", "shut", "power", "put", "call", "take", "bring", "break", "log", "sign", "roll"}
@@ -71,7 +76,7 @@ _PARTED: Final = frozenset(
 """They let their object stand before the particle: turns the device off."""
 _REACH: Final = 6
 _LAST: Final = frozenset({"on", "off", "down", "back", "away", "out", "up"})
-_EARLIER: Final = word_set("previous original initial default first last earlier normal prior former")
+_EARLIER: Final = word_set("previous original initial default first last earlier normal prior former primary")
 _ENDS: Final = frozenset({".", ",", "and", "or", "if", "when", "for", "from", "of"})
 _STATE_REACH: Final = 12
 
@@ -89,6 +94,8 @@ def two_word_verb(verb: str, sentence: Sequence[str], at: int) -> str | None:
     if verb in _PARTED:
         for place in range(at + 2, min(at + _REACH, len(sentence))):
             behind = sentence[place + 1] if place + 1 < len(sentence) else "."
+            if verb == "take" and (sentence[place], behind) == ("out", "of"):
+                return None  # it may be extracted, withdrawn or removed
             if sentence[place] == "into" or (sentence[place] in _LAST and behind in _ENDS):
                 return particles.get(sentence[place])
     return None
