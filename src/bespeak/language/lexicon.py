@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from typing import Final, NamedTuple
+
+from bespeak.language.data_file import read_data
 
 FORMAT: Final = "bespeak verbs 1"
 
@@ -29,7 +29,8 @@ class Lexicon:
 
     sources: tuple[str, ...]
     """What the file was made from: a name and a hash each."""
-    verbs: Mapping[str, Counts]
+    verbs: Mapping[str, tuple[str, str, str]]
+    """With their counts as they are written: of the thousands, a run asks for a few."""
     irregular: Mapping[str, tuple[tuple[str, str], ...]]
     """Forms that no rule makes: went is (go, past), and found is both parts of find."""
     strong: frozenset[str]
@@ -52,7 +53,7 @@ class Lexicon:
         found = self.verbs.get(word)
         if found is None:
             return Counts(0, 4, 0) if word in self.nouns else _UNSEEN
-        return found
+        return Counts(*map(int, found))
 
     def share(self, word: str) -> tuple[float, float, float]:
         """The shares of verb, noun and adjective among the uses of a word; all nought for a word without counts."""
@@ -64,8 +65,7 @@ class Lexicon:
 @lru_cache(maxsize=1)
 def lexicon() -> Lexicon:
     """The lexicon that comes with bespeak, read once."""
-    packed = files("bespeak.language").joinpath("data/verbs.txt.gz").read_bytes()
-    return _parse(gzip.decompress(packed).decode("ascii"))
+    return _parse(read_data("verbs.txt.gz"))
 
 
 def _parse(text: str) -> Lexicon:
@@ -74,13 +74,13 @@ def _parse(text: str) -> Lexicon:
     assert title == FORMAT
     named = dict(section.split("\n", 1) for section in sections)
     words = named.pop("verbs").split()
-    numbers = iter(map(int, named.pop("counts").split()))
+    numbers = iter(named.pop("counts").split())
     irregular: dict[str, tuple[tuple[str, str], ...]] = {}
     for written, verb, form in _rows(named.pop("irregular")):
         irregular[written] = (*irregular.get(written, ()), (verb, form))
     return Lexicon(
         sources=tuple(sources),
-        verbs=dict(zip(words, map(Counts, numbers, numbers, numbers), strict=True)),
+        verbs=dict(zip(words, zip(numbers, numbers, numbers, strict=True), strict=True)),
         irregular=irregular,
         strong=frozenset(named.pop("strong").split()),
         nouns=frozenset(named.pop("nouns").split()),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from typing import Final
 
+from bespeak.language.data_file import read_data
 from bespeak.language.sentence import word_set
 
 FORMAT: Final = "bespeak meanings 1"
@@ -70,8 +69,7 @@ def _bare(verb: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def meanings() -> Meanings:
     """The meanings that come with bespeak, read once."""
-    packed = files("bespeak.language").joinpath("data/meanings.txt.gz").read_bytes()
-    head, *sections = gzip.decompress(packed).decode("ascii").split("\n\n")
+    head, *sections = read_data("meanings.txt.gz").split("\n\n")
     title, *sources = head.split("\n")
     assert title == FORMAT
     named = dict(section.split("\n", 1) for section in sections)

@@ -139,9 +139,9 @@ def is_plain_verb(word: str, words: Lexicon) -> bool:
     """Whether a word is a base form and hardly ever anything else; what APIs use as a thing is none."""
     if word in words.paths["things"]:
         return False
-    counts = words.verbs.get(word)
-    if counts is None:
+    if word not in words.verbs:
         return word.startswith(_VERB_PREFIXES) and classify(word).kind == "base"
+    counts = words.counts(word)
     total = sum(counts)
     if not total:
         return word not in words.nouns
