@@ -49,6 +49,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "explain": Entry("explain", "explain", "Check a contract", "Say what a rule asks, why, and how it is set here."),
     "catalog": Entry("catalog", "catalog", "Check a contract", "Look up verbs, compare catalogs."),
     "diff": Entry("diff", "diff", "Check a contract", "Show what changed between two contracts, and what it breaks."),
+    "lsp": Entry("lsp", "lsp", "Check a contract", "Show findings and repairs in an editor."),
     "conform": Entry("conform", "conform", "Check a contract", "Run the AGTP-API conformance checks on a server."),
 }
 
