@@ -59,7 +59,7 @@ def test_the_folder_one_is_in_is_checked() -> None:
     result = run()
     assert result.exit_code == 1
     first, frame, caret, *_ = result.output.splitlines()
-    assert first.startswith("book.toml:4:1: error[P302] BOOK /book: ")
+    assert first.startswith("book.toml:4:8: error[P302] BOOK /book: ")
     assert frame == '  4 | path = "/book"'
     assert caret == "    | ^"
     assert "  see: bespeak explain P302" in result.output
@@ -137,7 +137,7 @@ def test_the_json_document_keeps_the_schema_that_is_printed() -> None:
 
 def test_several_reports_at_once() -> None:
     result = run("--format", "concise", "--output", "sarif=out.sarif", "--output", "junit=out.xml")
-    assert result.output.startswith("book.toml:4:1: P302 ")
+    assert result.output.startswith("book.toml:4:8: P302 ")
     assert json.loads(Path("out.sarif").read_text())["version"] == "2.1.0"
     assert Path("out.xml").read_text().startswith("<?xml")
 
@@ -148,7 +148,7 @@ def test_quiet_leaves_the_summary_out() -> None:
 
 def test_standard_input_has_the_name_it_is_given() -> None:
     result = run("-", "--stdin-filename", "rooms/x.toml", "--format", "concise", text=ENDPOINT.format(path="/book"))
-    assert result.output.startswith("rooms/x.toml:4:1: P302 ")
+    assert result.output.startswith("rooms/x.toml:4:8: P302 ")
     assert 'path = "/book"' in run("-", "--stdin-filename", "x.toml", text=ENDPOINT.format(path="/book")).output
 
 
@@ -201,3 +201,9 @@ def test_help_does_not_load_the_rules() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_standard_input_that_is_no_text_is_a_finding() -> None:
+    result = CliRunner().invoke(lint, ["-", "--no-config", "--format", "concise"], input=b"agis: \xff\n")
+    assert result.exit_code == 1
+    assert result.output.startswith("<stdin>:1:7: D101 ")

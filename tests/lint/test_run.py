@@ -136,6 +136,29 @@ def test_a_place_that_one_rule_speaks_of_is_not_spoken_of_twice() -> None:
     assert len([finding for finding in missing if "actor" in finding.message]) == 1
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "rule", "underlined"),
+    [
+        ('path = "/rooms"', 'path = "/rooms/"', "P301", '"/rooms/"'),
+        ("confidence = 0.9", "confidence = 90", "S403", "90"),
+        ("errors = []", 'errors = [\n  "gone",\n  "not so",\n]', "J605", '"not so"'),
+        ("input = {}", 'input_schema = { type = "array" }', "J602", '"array"'),
+    ],
+)
+def test_a_finding_about_a_value_in_toml_underlines_it(old: str, new: str, rule: str, underlined: str) -> None:
+    text = ENDPOINT.replace(old, new)
+    [place] = [found.location for found in check_text(text, "rooms.toml", CONTEXT).findings if found.rule == rule]
+    assert place is not None
+    assert text.splitlines()[place.line - 1][place.column - 1 : place.end_column - 1] == underlined
+
+
+def test_what_is_missing_in_toml_is_found_at_the_table_it_is_missing_in() -> None:
+    text = ENDPOINT.replace("input = {}", 'input_schema = { type = "object" }')
+    [place] = [found.location for found in check_text(text, "rooms.toml", CONTEXT).findings if found.rule == "J603"]
+    assert place is not None
+    assert text.splitlines()[place.line - 1].startswith("input_schema")
+
+
 def test_an_endpoint_declared_twice_is_found_at_the_second() -> None:
     entry = MENU[MENU.index("  - method: FIND") :]
     found = check_text(MENU + entry, "menu.agis", CONTEXT).findings

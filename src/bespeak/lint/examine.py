@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.diagnostics.report import Finding, Replacement
@@ -11,7 +11,7 @@ from bespeak.lint.context import Context
 from bespeak.lint.fingerprint import fingerprint
 from bespeak.lint.judge import Judge
 from bespeak.lint.registry import find_rule
-from bespeak.lint.run import check_text
+from bespeak.lint.run import check_text, located
 from bespeak.lint.subject import Subject
 from bespeak.lint.suppress import suppress
 from bespeak.source.tree import Tree
@@ -52,7 +52,7 @@ def examine(
         unread = [Finding(judge.weighed(finding), fingerprint(finding, path, None)) for finding in checked.findings]
         return Examined(tuple(unread))
     tree = subject.tree
-    placed = (replace(one, location=tree.locate(one.pointer, key=one.on_key)) for one in extra)
+    placed = (located(one, tree) for one in extra)
     found, hidden = suppress(
         (finding for finding in (*checked.findings, *placed) if judge.is_on(finding.rule)),
         tree,

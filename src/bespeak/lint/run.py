@@ -13,6 +13,7 @@ from bespeak.lint.reading import read_subject
 from bespeak.lint.registration import check_service, effective_policies
 from bespeak.lint.subject import Declared, Kind, Subject
 from bespeak.source.pointer import child
+from bespeak.source.tree import Tree
 
 _MOST: Final = 10_000
 """Of one document. A program may read more than a person; nobody reads more than this."""
@@ -43,7 +44,7 @@ def check(subject: Subject, context: Context, *, most: int | None = _MOST) -> li
     advice = _agis(subject, context)
     if subject.kind != "agis":
         advice = _as_advice((*subject.found, *found), advice)
-    placed = [*subject.found, *(_located(finding, subject) for finding in (*found, *advice))]
+    placed = [*subject.found, *(located(finding, subject.tree) for finding in (*found, *advice))]
     placed.sort(key=_order)
     return placed[:most]
 
@@ -109,9 +110,11 @@ def _unspoken(found: Iterable[Diagnostic], more: Iterable[Diagnostic]) -> Iterat
             yield finding
 
 
-def _located(finding: Diagnostic, subject: Subject) -> Diagnostic:
-    """The finding where its pointer stands. A reader places what it finds itself."""
-    return replace(finding, location=subject.tree.locate(finding.pointer, key=finding.on_key))
+def located(finding: Diagnostic, tree: Tree) -> Diagnostic:
+    """The finding where its pointer stands: on the value, in TOML too, where readers place theirs on the key."""
+    span = tree.value_span(finding.pointer) if finding.pointer and not finding.on_key else None
+    place = tree.locate(finding.pointer, key=finding.on_key) if span is None else tree.location(span)
+    return replace(finding, location=place)
 
 
 def _order(finding: Diagnostic) -> tuple[int, int, str, str]:
