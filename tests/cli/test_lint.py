@@ -61,7 +61,7 @@ def test_the_folder_one_is_in_is_checked() -> None:
     first, frame, caret, *_ = result.output.splitlines()
     assert first.startswith("book.toml:4:8: error[P302] BOOK /book: ")
     assert frame == '  4 | path = "/book"'
-    assert caret == "    | ^"
+    assert caret == "    |        ^^^^^^^"
     assert "  see: bespeak explain P302" in result.output
     assert result.output.splitlines()[-1] == "Checked 1 file: 1 error."
 
