@@ -103,3 +103,9 @@ def test_nothing_in_a_file_reaches_the_terminal_as_a_control_character(
     finding = Diagnostic("D104", "error", message, Location("x\x1b[0m", line, column), help=message)
     shown = full([finding], lambda _: text)
     assert all(char.isprintable() or char == "\n" for char in shown)
+
+
+def test_only_what_is_shown_of_a_long_line_is_looked_at() -> None:
+    line = "\t" * 1_000_000
+    found = [Diagnostic("D104", "error", "wrong", Location("x", 1, column)) for column in range(1, 20_000)]
+    assert full(found, lambda _: line + "Z").count("\n\n") == 19_998

@@ -446,3 +446,9 @@ def test_after_its_edits_a_toml_text_says_the_changed_data(data: st.DataObject) 
     after = edited(text, "toml", change)
     if after is not None:
         assert parsed(after, "toml").data == changed(tree.data, change), (text, change, after)
+
+
+def test_many_changes_of_a_large_document_are_made_without_a_look_at_all_of_it() -> None:
+    tree = parse_yaml("a: 1\n" + "# a long comment that nobody reads\n" * 200_000, "x.yaml")
+    assert isinstance(tree, Tree)
+    assert all(edits(tree, Change("replace", "/a", number)) for number in range(2_000))

@@ -188,6 +188,8 @@ CHAIN = "a0: &a0 [x]\n" + "".join(f"a{step}: &a{step} [*a{step - 1}]\n" for step
     [
         (LAUGHS, "aliases make more than 200,000"),
         (CHAIN, "aliases nest"),
+        (f"a: &a {'x' * 1_000_000}\nb: [{','.join(['*a'] * 1000)}]\n", "aliases make more than 16 MiB"),
+        (f"a: &a\n  ? {'x' * 1_000_000}\n  : 1\nb: [{','.join(['*a'] * 1000)}]\n", "aliases make more than 16 MiB"),
         ("[" * 1_000_000, "nested more than"),
         ("{a: " * 100_000, "nested more than"),
         ("- " * 100_000, "nested more than"),
@@ -196,7 +198,19 @@ CHAIN = "a0: &a0 [x]\n" + "".join(f"a{step}: &a{step} [*a{step - 1}]\n" for step
         ("[1" + ",1" * 2_000_000, "more than 1,000,000"),
         ("x" * (MAX_BYTES + 1), "longer than 16 MiB"),
     ],
-    ids=["laughs", "chain", "brackets", "braces", "dashes", "questions", "indents", "items", "long"],
+    ids=[
+        "laughs",
+        "chain",
+        "long texts",
+        "long keys",
+        "brackets",
+        "braces",
+        "dashes",
+        "questions",
+        "indents",
+        "items",
+        "long",
+    ],
 )
 def test_a_text_made_to_hurt_is_refused_quickly(text: str, reason: str) -> None:
     start = time.process_time()

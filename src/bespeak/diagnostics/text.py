@@ -82,13 +82,14 @@ def _advice(finding: Diagnostic, styled: Style) -> list[str]:
 def _frame(lines: list[str], location: Location, styled: Style, severity: str) -> list[str]:
     if location.line > len(lines) or (len(lines) == 1 and not lines[0]):
         return []
-    # One character stays one character, so that the carets keep their columns.
-    line = "".join(char if char.isprintable() else " " for char in lines[location.line - 1].rstrip())
+    line = lines[location.line - 1].rstrip()
     column = max(location.column, 1)
     start = max(0, column - _WIDTH + 20) if len(line) > _WIDTH else 0
+    # One character stays one character, so that the carets keep their columns.
+    shown = "".join(char if char.isprintable() else " " for char in line[start : start + _WIDTH])
     number = str(location.line)
     bar = styled("|", "frame")
-    frame = [f"  {styled(number, 'frame')} {bar} {line[start : start + _WIDTH]}".rstrip()]
+    frame = [f"  {styled(number, 'frame')} {bar} {shown}".rstrip()]
     if location.column:
         carets = "^" * _length(location, column, min(len(line), start + _WIDTH))
         frame.append(f"  {' ' * len(number)} {bar} {' ' * (column - 1 - start)}{styled(carets, severity)}")

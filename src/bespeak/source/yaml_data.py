@@ -8,7 +8,7 @@ import yaml
 
 from bespeak.source.refused import Refused
 from bespeak.source.scalar import NUMERIC, WORDS, TooLarge, plain_value
-from bespeak.source.tree import MAX_DEPTH
+from bespeak.source.tree import MAX_BYTES, MAX_DEPTH
 from bespeak.source.yaml_loader import STRING
 
 MAX_EXPANDED: Final = 200_000
@@ -31,7 +31,7 @@ def build(root: yaml.Node | None, text: str) -> tuple[Any, bool]:
 
 
 class _Builder:
-    __slots__ = ("_active", "_expanded", "_first", "_text", "_watched", "aliased")
+    __slots__ = ("_active", "_expanded", "_first", "_length", "_text", "_watched", "aliased")
 
     def __init__(self, text: str, *, watched: bool) -> None:
         self._text = text
@@ -39,6 +39,7 @@ class _Builder:
         self._active: set[int] = set()
         self._first: set[int] = set()
         self._expanded = 0
+        self._length = 0
         self.aliased = False
 
     def value(self, node: yaml.Node, near: int = 0) -> Any:
@@ -65,9 +66,13 @@ class _Builder:
         else:
             self.aliased = True
             self._expanded += 1
+            self._length += _length(node)
             if self._expanded > MAX_EXPANDED:
                 message = f"aliases make more than {MAX_EXPANDED:,} values of this document"
                 raise self._at_alias(near, message, "Write fewer aliases of aliases.")
+            if self._length > MAX_BYTES:
+                message = f"aliases make more than {MAX_BYTES >> 20} MiB of this document"
+                raise self._at_alias(near, message, "Write fewer aliases of long texts.")
         if len(self._active) > MAX_DEPTH + 1:
             message = f"aliases nest this document more than {MAX_DEPTH} levels deep"
             raise self._at_alias(near, message, "Write fewer aliases of aliases.")
@@ -110,6 +115,13 @@ class _Builder:
             else:
                 made[name] = self._data(item)
         return made
+
+
+def _length(node: yaml.Node) -> int:
+    """The characters of a text, or of the keys of a mapping: memory has them once, whatever is written has them all."""
+    if node.__class__ is yaml.ScalarNode:
+        return len(node.value)
+    return sum(len(key.value) for key, _ in node.value) if node.__class__ is yaml.MappingNode else 0
 
 
 def _scalar(node: yaml.Node) -> Any:

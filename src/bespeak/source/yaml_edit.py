@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -29,7 +30,7 @@ Edits = tuple[TextEdit, ...] | None
 def yaml_edits(tree: YamlTree, change: Change) -> Edits:
     """The edits, or None if the place does not exist, or if aliases would carry the change elsewhere."""
     found = tree.entry(change.at)
-    if found is None or tree.has_aliases or _AMBIGUOUS.search(tree.text):
+    if found is None or tree.has_aliases or _is_ambiguous(tree.text):
         return None
     key, node = found
     if any(tree.text.startswith(_PROPERTIES, part.start_mark.index) for part in (key, node) if part is not None):
@@ -43,6 +44,12 @@ def yaml_edits(tree: YamlTree, change: Change) -> Edits:
     if change.op == "remove":
         return _removed(tree, change, key, above[-1]) if above else None
     return _added(tree, change, node, flow=flow)
+
+
+@lru_cache(maxsize=1)
+def _is_ambiguous(text: str) -> bool:
+    """Asked for each of the many changes of one document, and each time a look at all of it."""
+    return _AMBIGUOUS.search(text) is not None
 
 
 def _collections_above(tree: YamlTree, at: str) -> list[yaml.CollectionNode]:
