@@ -105,3 +105,19 @@ def test_a_file_that_is_named_is_formatted_whatever_its_name(tmp_path: Path, nam
     path = tmp_path / name
     path.write_text(LOOSE)
     assert run(path, path).stderr == "1 file formatted\n"
+
+
+@pytest.mark.parametrize("given", ["x: é" * (1 << 22), b"agis: \xff\n"])
+def test_standard_input_that_is_too_long_or_no_text_is_refused_and_never_cut(given: str | bytes) -> None:
+    result = CliRunner().invoke(format_documents, ["-"], input=given, standalone_mode=False)
+    assert (result.return_value, result.stdout) == (1, "")
+    assert "D101" in result.stderr
+
+
+def test_the_difference_of_a_huge_file_is_shown_without_a_search() -> None:
+    endpoints = "".join(f"  - {{path: /d{number}, method: find}}\n" for number in range(15_000))
+    result = run("--diff", "-", given=f'agis: "1.0"\n\nendpoints:\n{endpoints}x-last: 1\n')
+    head = result.stdout.split("\n", 4)
+    assert head[:2] == ["--- stdin.agis", "+++ stdin.agis (formatted)"]
+    assert (head[2], head[3]) == ("@@ -4,15000 +4,44999 @@", "-  - {path: /d0, method: find}")
+    assert "\n   x-last: 1" not in result.stdout

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
 import pytest
 
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.text_file import read_text
+from bespeak.documents.text_file import read_stream, read_text
 from bespeak.source.span import Location
 
 
@@ -52,3 +53,12 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
     assert isinstance(finding, Diagnostic)
     assert finding.location == Location(str(file), 1, 1)
     assert "52428800" in finding.message
+
+
+def test_a_stream_is_read_whole_or_not_at_all() -> None:
+    most = "é" * 5
+    assert read_stream(io.BytesIO(most.encode()), Path("-"), 10) == most
+    for data in (f"{most}é".encode(), b"a" * 11, b"a\xff"):
+        finding = read_stream(io.BytesIO(data), Path("-"), 10)
+        assert isinstance(finding, Diagnostic)
+        assert finding.rule == "D101"

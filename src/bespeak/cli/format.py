@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -15,11 +16,13 @@ from bespeak.diagnostics.printable import printable
 from bespeak.documents.agis_format import Form, format_agis
 from bespeak.documents.file_replacement import replace_text
 from bespeak.documents.folder import is_folder, list_tree
-from bespeak.documents.text_file import read_text
+from bespeak.documents.text_file import read_stream, read_text
 from bespeak.errors import ConfigError
 from bespeak.source.tree import MAX_BYTES
 
 _STDIN = "-"
+_MOST_LINES: Final = 20_000
+"""Up to so many the differences are looked for; that takes quadratic time."""
 
 
 @click.command("format")
@@ -48,7 +51,7 @@ def format_documents(
     changed = unchanged = 0
     for name, path in _files(paths, findings):
         shown = stdin_filename if path is None else name
-        text = _read(path)
+        text = read_text(path, MAX_BYTES) if path else read_stream(sys.stdin.buffer, Path(shown), MAX_BYTES)
         written = text if isinstance(text, Diagnostic) else format_agis(text, shown, to, drop_comments=drop_comments)
         if isinstance(text, Diagnostic) or isinstance(written, Diagnostic):
             findings += [found for found in (written,) if isinstance(found, Diagnostic)]
@@ -83,16 +86,6 @@ def _files(paths: tuple[str, ...], findings: list[Diagnostic]) -> Iterator[tuple
                 yield str(file), file
 
 
-def _read(path: Path | None) -> str | Diagnostic:
-    if path is not None:
-        return read_text(path, MAX_BYTES)
-    data = sys.stdin.buffer.read(MAX_BYTES + 1)
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"standard input is not UTF-8: byte {error.start}") from error
-
-
 def _write(path: Path, text: str) -> None:
     try:
         replace_text(path, text)
@@ -101,8 +94,28 @@ def _write(path: Path, text: str) -> None:
 
 
 def _show(before: str, after: str, name: str) -> None:
-    lines = unified_diff(before.splitlines(), after.splitlines(), name, f"{name} (formatted)", lineterm="")
+    old, new = before.splitlines(), after.splitlines()
+    compare = unified_diff if len(old) + len(new) <= _MOST_LINES else _whole_diff
+    lines = compare(old, new, name, f"{name} (formatted)", lineterm="")
     click.echo("\n".join(printable(line) for line in lines))
+
+
+def _whole_diff(old: list[str], new: list[str], old_name: str, new_name: str, lineterm: str) -> Iterator[str]:
+    """One hunk from the first line that differs to the last."""
+    shorter = min(len(old), len(new))
+    head = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    tail = next((at for at in range(shorter - head) if old[-1 - at] != new[-1 - at]), shorter - head)
+    gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
+    yield f"--- {old_name}{lineterm}"
+    yield f"+++ {new_name}{lineterm}"
+    yield f"@@ -{_extent(head, gone)} +{_extent(head, come)} @@{lineterm}"
+    yield from (f"-{line}" for line in gone)
+    yield from (f"+{line}" for line in come)
+
+
+def _extent(start: int, lines: list[str]) -> str:
+    """Where a hunk is; one without lines is named after the line before it."""
+    return f"{start + bool(lines)},{len(lines)}"
 
 
 def _summary(changed: int, unchanged: int, failed: int, *, would: bool) -> str:

@@ -156,6 +156,7 @@ def _run(
 
 
 def _add(project: Project, paths: tuple[Path, ...], stdin_filename: Path | None) -> None:
+    from bespeak.documents.text_file import read_stream  # noqa: PLC0415
     from bespeak.source.tree import MAX_BYTES  # noqa: PLC0415
 
     if Path(_STDIN) not in paths:
@@ -165,9 +166,7 @@ def _add(project: Project, paths: tuple[Path, ...], stdin_filename: Path | None)
         return
     if len(paths) > 1:
         raise click.UsageError("- stands for standard input, and cannot stand beside other paths.")
-    # One byte more than is read of any file, so that a longer text is refused and not cut.
-    text = sys.stdin.buffer.read(MAX_BYTES + 1).decode("utf-8-sig", "replace")
-    project.add_text(text, stdin_filename)
+    project.add_text(read_stream(sys.stdin.buffer, stdin_filename or Path(_STDIN), MAX_BYTES), stdin_filename)
 
 
 def _baseline(project: Project, given: Path | None, *, isolated: bool, writing: bool) -> Baseline | None:

@@ -102,10 +102,13 @@ class Project:
             else:
                 self._add(path, named=True)
 
-    def add_text(self, text: str, path: Path | None) -> None:
-        """Look at a text that an editor holds, under the name of its file if it has one."""
+    def add_text(self, text: str | Diagnostic, path: Path | None) -> None:
+        """Look at a text that an editor holds, under the name of its file if it has one; or say why there is none."""
         judge = self._judge((path.parent if path else self.here).absolute())
         shown = self._shown(path) if path else STDIN
+        if isinstance(text, Diagnostic):
+            self._report(path or Path(STDIN), shown, judge, text)
+            return
         self._texts[shown] = text
         self._look(path or Path(STDIN), shown, judge, text)
 
@@ -200,11 +203,15 @@ class Project:
         text = read_text(path, MAX_BYTES)
         shown = self._shown(path)
         if isinstance(text, Diagnostic):
-            placed = replace(text, location=replace(text.location, file=shown)) if text.location else text
-            finding = Finding(judge.weighed(placed), fingerprint(placed, relative_to(path, judge.config.base), None))
-            self._documents[path] = _Document(path, shown, judge, Examined((finding,)))
+            self._report(path, shown, judge, text)
         elif named or looks_ours(path.name, text):
             self._look(path, shown, judge, text)
+
+    def _report(self, path: Path, shown: str, judge: Judge, wrong: Diagnostic) -> None:
+        """A document that cannot be read has this one finding."""
+        placed = replace(wrong, location=replace(wrong.location, file=shown)) if wrong.location else wrong
+        finding = Finding(judge.weighed(placed), fingerprint(placed, relative_to(path, judge.config.base), None))
+        self._documents[path] = _Document(path, shown, judge, Examined((finding,)))
 
     def _look(self, path: Path, shown: str, judge: Judge, text: str, extra: Sequence[Diagnostic] = ()) -> None:
         context = self._surroundings.context(path, judge.config)
