@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.agis_references import bundle, target, unbundle
+from bespeak.documents.agis_references import SharedSchemas, bundle, target, unbundle
 from bespeak.schema.compile import Validator, compile_schema
 
 SHARED: dict[str, Any] = {
@@ -63,6 +63,18 @@ def test_a_definition_of_the_same_name_is_not_mistaken_for_the_shared_one() -> N
     assert bundled["properties"]["it"] == {"$ref": "#/$defs/schemas.Guest"}
     own = {"$defs": {"Guest": {"const": 1}}, "items": {"$ref": "#/$defs/Guest"}}
     assert unbundle(own, SHARED) == own
+
+
+def test_schemas_that_use_the_same_have_it_in_common_so_that_many_of_them_take_no_room() -> None:
+    shared = SharedSchemas(SHARED)
+    one, other = shared.bundle(refers("Room")), shared.bundle({"items": {"$ref": "#/schemas/Room"}})
+    assert one["$defs"] is other["$defs"]
+    own = [{**refers("Bed"), "$defs": {"Room": {"const": number}}} for number in (1, 2)]
+    first, second = (shared.bundle(schema)["$defs"] for schema in own)
+    assert first["Bed"] is second["Bed"] is not one["$defs"]["Bed"]
+    assert first["Bed"]["properties"]["room"] == {"$ref": "#/$defs/schemas.Room"}
+    assert (first["Room"], second["Room"]) == ({"const": 1}, {"const": 2})
+    assert shared.alone("Room") is shared.alone("Room")
 
 
 def test_a_reference_that_leads_nowhere_stays_for_the_schema_rules_to_report() -> None:

@@ -13,6 +13,7 @@ from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.vocabulary import Vocabulary
+from bespeak.documents.agis_references import SharedSchemas
 from bespeak.documents.agis_shape import declared_endpoints, read_data_manifest, read_endpoint, read_vocabulary
 from bespeak.schema.compile import DIALECT, Validator, compile_schema
 
@@ -20,7 +21,7 @@ SHARED = {"Stay": {"type": "object", "properties": {"nights": {"type": "integer"
 
 
 def read(**changed: Any) -> Endpoint:
-    return read_endpoint(booking()["endpoints"][0] | changed, SHARED, None)
+    return read_endpoint(booking()["endpoints"][0] | changed, SharedSchemas(SHARED), None)
 
 
 def accepts(endpoint: Endpoint, value: object) -> bool:
@@ -98,7 +99,7 @@ def test_declarations_have_their_pointers() -> None:
 def test_parts_of_any_shape_are_read(value: Any) -> None:
     assert isinstance(read_vocabulary(value), Vocabulary)
     assert isinstance(read_data_manifest(value), DataManifest | None)
-    assert isinstance(read_endpoint(dict.fromkeys(booking()["endpoints"][0], value), {}, None), Endpoint)
+    assert isinstance(read_endpoint(dict.fromkeys(booking()["endpoints"][0], value), SharedSchemas({}), None), Endpoint)
 
 
 @given(st.dictionaries(st.sampled_from(list(booking()["endpoints"][0]["semantic"])), values))

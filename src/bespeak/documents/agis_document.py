@@ -10,6 +10,7 @@ from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.agis_references import SharedSchemas
 from bespeak.documents.agis_shape import declared_endpoints, read_data_manifest, read_endpoint, read_vocabulary
 from bespeak.documents.agis_structure import check_structure
 from bespeak.source.expansion import expand_tree
@@ -60,6 +61,7 @@ def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
         return None, findings
     schemas = data.get("schemas")
     schemas = schemas if isinstance(schemas, dict) else {}
+    shared = SharedSchemas(schemas)
     document = AgisDocument(
         agis=_text(data, "agis") or "",
         service=_text(data, "service") or "",
@@ -73,7 +75,7 @@ def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
         schemas=schemas,
         endpoints=tuple(
             AgisEndpoint(
-                endpoint=read_endpoint(declared, schemas, tree.locate(at)),
+                endpoint=read_endpoint(declared, shared, tree.locate(at)),
                 at=at,
                 declared=declared,
                 proposed=declared.get("proposed") is True,

@@ -22,28 +22,86 @@ _Names = Mapping[str, str]
 """Shared schemas, each with its name in `$defs`."""
 
 
+class SharedSchemas:
+    """The shared schemas of one document. What is made of one is made once, however many schemas use it."""
+
+    __slots__ = ("_alone", "_brought", "_moved", "_needs", "schemas")
+
+    def __init__(self, schemas: Mapping[str, Any]) -> None:
+        self.schemas = schemas
+        self._needs: dict[str, tuple[str, ...]] = {}
+        self._moved: dict[tuple[str, frozenset[tuple[str, str]]], Any] = {}
+        self._brought: dict[tuple[str, ...], tuple[_Names, Mapping[str, Any]]] = {}
+        self._alone: dict[str, Mapping[str, Any]] = {}
+
+    def bundle(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A schema that stands by itself. What is not under `schemas` stays a reference that leads nowhere."""
+        named = self._named_in(schema) if self.schemas else ()
+        if not named:
+            return schema
+        own = schema.get("$defs")
+        if isinstance(own, dict) and own:
+            names, definitions = self._bring(named, own)
+        else:
+            if named not in self._brought:
+                self._brought[named] = self._bring(named, {})
+            names, definitions = self._brought[named]
+        changed: dict[str, Any] = _rewritten(schema, _inward(names))
+        mine = changed.get("$defs")
+        changed["$defs"] = {**mine, **definitions} if isinstance(mine, dict) and mine else definitions
+        return changed
+
+    def alone(self, name: str) -> Mapping[str, Any]:
+        """A shared schema that stands by itself."""
+        if name not in self._alone:
+            self._alone[name] = self.bundle(self.schemas[name])
+        return self._alone[name]
+
+    def _bring(self, named: tuple[str, ...], own: Mapping[str, Any]) -> tuple[_Names, Mapping[str, Any]]:
+        """What a schema needs that names these, with the names it gets beside the definitions the schema has."""
+        names: dict[str, str] = {}
+        for name in self._used(named):
+            key = name
+            while key in own:
+                key = _MOVED + key
+            names[name] = key
+        changed = frozenset((name, key) for name, key in names.items() if name != key)
+        for name, key in names.items():
+            if (name, changed) not in self._moved:
+                self._moved[name, changed] = _moved(self.schemas[name], key, names)
+        return names, {key: self._moved[name, changed] for name, key in names.items()}
+
+    def _used(self, named: tuple[str, ...]) -> dict[str, None]:
+        """The shared schemas that are needed, also through others."""
+        found = dict.fromkeys(named)
+        waiting = list(named)
+        while waiting:
+            name = waiting.pop()
+            if name not in self._needs:
+                self._needs[name] = self._named_in(self.schemas[name])
+            for needed in self._needs[name]:
+                if needed not in found:
+                    found[needed] = None
+                    waiting.append(needed)
+        return found
+
+    def _named_in(self, schema: Any) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+
+        def note(reference: str) -> str:
+            if reference.startswith(_SHARED):
+                name = _name(reference.removeprefix(_SHARED).partition("/")[0])
+                if name in self.schemas:
+                    found[name] = None
+            return reference
+
+        _rewritten(schema, note)
+        return tuple(found)
+
+
 def bundle(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema that stands by itself. What is not under `schemas` stays a reference that leads nowhere."""
-    used = _used(schema, shared) if shared else ()
-    if not used:
-        return schema
-    own = schema.get("$defs")
-    own = own if isinstance(own, dict) else {}
-    names: dict[str, str] = {}
-    for name in used:
-        key = name
-        while key in own:
-            key = _MOVED + key
-        names[name] = key
-    changed: dict[str, Any] = _rewritten(schema, _inward(names))
-    definitions = changed.get("$defs")
-    return {
-        **changed,
-        "$defs": {
-            **(definitions if isinstance(definitions, dict) else {}),
-            **{key: _moved(shared[name], key, names) for name, key in names.items()},
-        },
-    }
+    """One schema that stands by itself; for many with the same shared schemas, ask a `SharedSchemas`."""
+    return SharedSchemas(shared).bundle(schema)
 
 
 def unbundle(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -75,24 +133,6 @@ def target(reference: object, shared: Mapping[str, Any]) -> str | None:
     token = reference.removeprefix(_SHARED)
     name = _name(token)
     return name if "/" not in token and name in shared else None
-
-
-def _used(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, None]:
-    """The shared schemas a schema needs, also through others."""
-    found: dict[str, None] = {}
-    waiting: list[Any] = [schema]
-
-    def note(reference: str) -> str:
-        if reference.startswith(_SHARED):
-            name = _name(reference.removeprefix(_SHARED).partition("/")[0])
-            if name in shared and name not in found:
-                found[name] = None
-                waiting.append(shared[name])
-        return reference
-
-    while waiting:
-        _rewritten(waiting.pop(), note)
-    return found
 
 
 def _shared_name(key: str, shared: Mapping[str, Any]) -> str | None:

@@ -16,7 +16,7 @@ from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.semantic import CAPABILITIES, Semantic
 from bespeak.contract.vocabulary import Vocabulary
-from bespeak.documents.agis_references import bundle, target
+from bespeak.documents.agis_references import SharedSchemas, target
 from bespeak.schema.compile import DIALECT
 from bespeak.source.pointer import child
 from bespeak.source.span import Location
@@ -45,7 +45,7 @@ def declared_endpoints(value: object) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield child("/endpoints", key), {"method": method, "path": path.strip(), **entry}
 
 
-def read_endpoint(declared: Mapping[str, Any], shared: Mapping[str, Any], location: Location | None) -> Endpoint:
+def read_endpoint(declared: Mapping[str, Any], shared: SharedSchemas, location: Location | None) -> Endpoint:
     """One entry of `endpoints`, with the shared schemas it uses brought into its own."""
     semantic = read_semantic(_mapping(declared, "semantic"))
     return Endpoint(
@@ -54,7 +54,7 @@ def read_endpoint(declared: Mapping[str, Any], shared: Mapping[str, Any], locati
         description=_text(declared, "description") or semantic.intent,
         semantic=semantic,
         input_schema=_closed(_mapping(declared, "input"), shared),
-        output_schema={"$schema": DIALECT, **bundle(_mapping(declared, "output"), shared)},
+        output_schema={"$schema": DIALECT, **shared.bundle(_mapping(declared, "output"))},
         errors=_read_errors(declared.get("errors")),
         handler=UNBOUND,
         namespace=_optional(declared, "namespace"),
@@ -119,14 +119,15 @@ def read_data_manifest(block: object) -> DataManifest | None:
     )
 
 
-def _closed(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
+def _closed(schema: Mapping[str, Any], shared: SharedSchemas) -> Mapping[str, Any]:
     """An input schema that takes no field it does not declare, unless it says that it does."""
-    name = target(schema.get("$ref"), shared)
-    if name is not None and isinstance(shared[name], dict) and schema.keys() <= _ANNOTATIONS:
+    name = target(schema.get("$ref"), shared.schemas)
+    if name is not None and isinstance(shared.schemas[name], dict) and schema.keys() <= _ANNOTATIONS:
         # A schema beside a reference cannot be closed; the schema it leads to can.
         own = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**shared[name], **own}
-    schema = bundle(schema, shared)
+        schema = {**shared.alone(name), **own}
+    else:
+        schema = shared.bundle(schema)
     closed = {"$schema": DIALECT, "type": "object", **schema}
     closed.setdefault("unevaluatedProperties" if _COMPOSING & schema.keys() else "additionalProperties", False)
     return closed
