@@ -27,7 +27,7 @@ def test_a_document_that_is_not_whole_is_refused_with_its_findings(
     del data["endpoints"][0]["method"]
     path = tmp_path / "menu.agis"
     path.write_text(write_yaml(data))
-    with pytest.raises(RefusedError, match="no AGIS document"):
+    with pytest.raises(RefusedError, match="before its errors are mended"):
         open_agis(path)
     assert "error[D120] `method` is missing" in capsys.readouterr().err
 

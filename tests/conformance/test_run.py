@@ -360,7 +360,7 @@ async def test_a_closed_port_is_unreachable() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    with pytest.raises(UnreachableError, match="does not answer DISCOVER"):
+    with pytest.raises(UnreachableError, match="does not answer DISCOVER: nothing listens there"):
         await run_conformance(f"agtp://127.0.0.1:{port}")
 
 

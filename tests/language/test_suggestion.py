@@ -42,6 +42,7 @@ def test_nothing_is_suggested_where_nothing_is_known() -> None:
         ("BOOK", "/reservation", "Books a reservation on behalf of the requesting agent"),
         ("FIND", "/restaurants", "Finds restaurants on behalf of the requesting agent"),
         ("RETRY", "/order/{id}", "Retries an order on behalf of the requesting agent"),
+        ("BORROW", "/borrow/{id}", "Borrows a resource on behalf of the requesting agent"),
         ("DISPATCH", "/", "Dispatches a resource on behalf of the requesting agent"),
     ],
 )

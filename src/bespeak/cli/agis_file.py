@@ -25,5 +25,5 @@ def open_agis(file: Path) -> Service:
     document, findings = read_agis(tree)
     print_findings(findings)
     if document is None or has_errors(findings):
-        raise RefusedError(f"{file} is no AGIS document that can be used")
+        raise RefusedError(f"{file} cannot be used before its errors are mended")
     return agis_service(document)

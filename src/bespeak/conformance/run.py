@@ -86,4 +86,8 @@ async def _run(check: Check, subject: Subject) -> Outcome:
 
 
 def _reason(error: Exception) -> str:
-    return "it takes too long" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
+    if isinstance(error, TimeoutError):
+        return "it takes too long"
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there"
+    return str(error) or type(error).__name__

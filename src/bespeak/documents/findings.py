@@ -12,7 +12,7 @@ from bespeak.source.span import Location
 
 RULES: Final = {
     "D101": "The file cannot be read: it is missing, forbidden, too large or not UTF-8.",
-    "D102": "The text is not well-formed TOML or JSON.",
+    "D102": "The text is not well-formed YAML, JSON, TOML or brace notation.",
     "D103": "A key that must be there is missing.",
     "D104": "A value has the wrong type or form.",
     "D105": "Nobody reads this key.",

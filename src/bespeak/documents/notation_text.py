@@ -9,6 +9,7 @@ from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.source.brace_tree import parse_braces
 from bespeak.source.json_tree import parse_json
 from bespeak.source.notation import detect_notation
+from bespeak.source.span import Location
 from bespeak.source.toml_tree import parse_toml
 from bespeak.source.tree import Fault, Notation, Tree
 from bespeak.source.yaml_tree import parse_yaml
@@ -30,6 +31,9 @@ _PARSERS: Final[dict[Notation, Callable[[str, str], Tree | Fault]]] = {
 
 def parse_notation(text: str, file: str) -> Tree | Diagnostic:
     """The tree of a text, or why there is none. TOML is known by the name of its file, the others by their text."""
+    if file.endswith(".py"):
+        advice = "`bespeak export agis` writes the contract of an app as a document, which `bespeak lint -` reads."
+        return Diagnostic("D114", "error", "this is Python, and no document", Location(file), help=advice)
     notation: Notation = "toml" if file.endswith(".toml") else detect_notation(text)
     if notation == "braces":
         # A text block of YAML may look like braces; brace notation is never a mapping of YAML.

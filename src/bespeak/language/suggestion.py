@@ -48,7 +48,8 @@ def fitting_verbs(intent: str, candidates: Iterable[str]) -> tuple[str, ...]:
 
 def fitting_sentence(method: str, path: str) -> str:
     """A sentence that begins with what the method does: BOOK /reservation "Books a reservation on behalf of …"."""
-    segments = [segment for segment in path[:200].split("/") if segment and "{" not in segment and ":" not in segment]
+    names = [segment for segment in path[:200].split("/") if segment and "{" not in segment and ":" not in segment]
+    segments = [name for name in names if name.lower() != method.lower()]
     thing = segments[-1].replace("-", " ").replace("_", " ").lower() if segments else "resource"
     verb = third_person(method.lower())
     return f"{verb.capitalize()} {_with_article(thing)} on behalf of the requesting agent"

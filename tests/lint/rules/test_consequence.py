@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.lint.agis_text import GONE, advice, document, endpoint, of_endpoint
+from tests.lint.agis_text import GONE, advice, document, endpoint, findings, of_endpoint
 
 
 @pytest.mark.parametrize("guidance", [0.85, 0.9, 1])
@@ -52,6 +52,13 @@ def test_another_arrow_is_mended(change: str) -> None:
     assert found.fix.safe
     (mended,) = found.fix.changes
     assert (mended.at, mended.value) == ("/endpoints/0/semantic/state_transition/a~1b", "NONE -> CONFIRMED")
+
+
+def test_from_and_to_are_no_fields_that_change() -> None:
+    changes = document(endpoint(semantic={"state_transition": {"from": "NONE", "to": "CONFIRMED"}}))
+    found = [finding for finding in findings(changes) if finding.rule == "S431"]
+    assert all("Name the field that changes" in (finding.help or "") for finding in found)
+    assert len(found) == 2
 
 
 @pytest.mark.requirement("AGIS-3.3-4")

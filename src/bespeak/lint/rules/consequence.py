@@ -158,6 +158,9 @@ def _check_transitions(declared: Declared, transitions: object, impact: object) 
         message = "an informational endpoint has a state_transition"
         advice = "Remove it, or write impact_tier: reversible or irreversible."
         yield TRANSITION_MISMATCH.at(declared.endpoint, "/semantic/state_transition", message, advice)
+    advice = "Write it like NONE -> CONFIRMED."
+    if transitions.keys() == {"from", "to"}:
+        advice = "Name the field that changes, with both states: reservation.status: NONE -> CONFIRMED."
     for field, change in transitions.items():
         if not isinstance(change, str):
             continue
@@ -170,4 +173,4 @@ def _check_transitions(declared: Declared, transitions: object, impact: object) 
         if plain != change and plain.count("->") == 1 and all(side.strip() for side in plain.split("->")):
             fix = Fix(f"Write {plain}", (Change("replace", pointer, plain),))
         message = f"the transition of {brief(field)[1:-1]} is {brief(change)}, not FROM -> TO"
-        yield TRANSITION.at(declared.endpoint, pointer, message, "Write it like NONE -> CONFIRMED.", fix)
+        yield TRANSITION.at(declared.endpoint, pointer, message, advice, fix)
