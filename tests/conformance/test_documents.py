@@ -80,8 +80,8 @@ def test_bespeak_gets_the_document_right(case: Case) -> None:
     assert result.wrong == ""
 
 
-@pytest.mark.requirement("AGIS-9.3-2")
-def test_every_error_says_what_is_wrong_and_where() -> None:
+@pytest.mark.requirement("AGIS-9.1-2", "AGIS-9.3-2")
+def test_every_error_says_what_is_wrong_where_and_what_to_do() -> None:
     context = Context(catalog=load_bundled())
     for case in INVALID:
         text = text_of(case)
@@ -89,6 +89,8 @@ def test_every_error_says_what_is_wrong_and_where() -> None:
             if finding.severity == "error":
                 assert len(finding.message) > 10, case.name
                 assert finding.location is not None, case.name
+                assert finding.location.line, case.name
+                assert finding.help, f"{case.name}: {finding}"
                 assert finding.rule in all_rules(), case.name
 
 

@@ -99,9 +99,9 @@ def test_what_is_missing_is_where_the_thing_around_it_starts(at: str, line: int,
     assert tree(TEXT).locate(at) == Location("x.agis", line, column)
 
 
-def test_an_empty_document_has_no_line() -> None:
+def test_anything_in_an_empty_document_is_where_it_starts() -> None:
     assert tree("# nothing\n").data is None
-    assert tree("").locate("/a") == Location("x.agis")
+    assert tree("").locate("/a") == Location("x.agis", 1, 1)
 
 
 def test_windows_line_ends_and_a_byte_order_mark_do_not_move_a_place() -> None:

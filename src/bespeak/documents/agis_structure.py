@@ -210,11 +210,12 @@ def _wrong_type(tree: Tree, at: str, said: str, value: object, wanted: list[str]
         fix = Fix(f"Write {str(meant).lower()}", (Change("replace", at, meant),))
     elif value is None:
         advice = "Give it a value, or remove the key."
-    elif wanted[0] == "array" and isinstance(value, str):
-        advice = "Write a list: [...]."
+    else:
+        advice = _FORMS.get(wanted[0], f"Write {names}.")
     return WRONG_TYPE.found(tree, at, f"{said} is {_kind(value)}, not {names}: {brief(value)}", advice, fix)
 
 
+_FORMS: Final = {"array": "Write a list: [...].", "object": "Write a mapping: a name and a value in each line below."}
 _WORDS: Final = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 
 
@@ -262,9 +263,16 @@ def _unknown_fields(tree: Tree, at: str, part: dict[str, Any], known: Mapping[st
         fix = (
             Fix(f"Rename it to {meant}", (Change("rename", child(at, key), key=meant),), safe=False) if meant else None
         )
-        advice = f"Did you mean `{meant}`?" if meant else "A key of your own starts with x-."
+        advice = (
+            f"Did you mean `{meant}`?" if meant else _ADVICE_ON_OTHERS.get(key, "A key of your own starts with x-.")
+        )
         message = f"`{brief(key)[1:-1]}` is not a key of AGIS, and nobody reads it"
         yield UNKNOWN_FIELD.found(tree, child(at, key), message, advice, fix, on_key=True)
+
+
+_ADVICE_ON_OTHERS: Final = {
+    "handler": "A document does not say who answers: bind a handler in bespeak.toml, or with @app.handler in Python.",
+}
 
 
 def _meant(key: str, part: Mapping[str, Any], known: Mapping[str, Any]) -> str:

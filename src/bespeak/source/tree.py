@@ -89,7 +89,7 @@ class Tree(ABC):
             span = self.key_span(at) or self.value_span(at)
             if span is not None:
                 break
-        return self.location(Span(span.start, -1)) if span is not None else Location(self.file)
+        return self.location(Span(span.start, -1)) if span is not None else Location(self.file, 1, 1)
 
     def location(self, span: Span) -> Location:
         """The lines and columns of a span."""

@@ -44,12 +44,12 @@ def test_the_three_actors_are_right(actor: str) -> None:
     ("field", "value", "rule", "meant"),
     [
         ("actor", "guest", "S414", "user"),
-        ("actor", "merchant", "S414", ""),
+        ("actor", "merchant", "S414", "Choose the one that comes nearest."),
         ("capability", "creation", "S415", "transaction"),
         ("capability", "notify", "S415", "notification"),
-        ("capability", "mechanics", "S415", ""),
+        ("capability", "mechanics", "S415", "Choose the one that comes nearest."),
         ("impact_tier", "high", "S416", "irreversible"),
-        ("impact_tier", "severe", "S416", ""),
+        ("impact_tier", "severe", "S416", "Choose the one that comes nearest."),
     ],
 )
 def test_another_word_is_refused_with_the_word_that_may_be_meant(field: str, value: str, rule: str, meant: str) -> None:
@@ -115,6 +115,7 @@ def test_what_is_recommended_is_one_finding_that_names_all_of_it() -> None:
     found = advice("S424", document(endpoint(semantic=semantic)))
     assert found.severity == "warning"
     assert "capability, confidence_guidance, impact_tier, is_idempotent" in found.message
+    assert all(f"{field}: " in (found.help or "") for field in semantic)
     assert of_endpoint(semantic={"is_idempotent": GONE}) == ["S424"]
 
 

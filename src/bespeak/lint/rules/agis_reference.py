@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -160,7 +161,11 @@ def _nowhere(place: str, reference: str, name: str, shared: Mapping[str, Any]) -
     meant = next((other for other in list(shared)[:1_000] if other.lower() == name.lower()), None)
     message = f"{brief(reference)} leads to nothing in the document"
     if meant is None:
-        known = f"The shared schemas are {', '.join(list(shared)[:8])}." if shared else "Define it under schemas."
+        known = (
+            f"The shared schemas are {', '.join(list(shared)[:8])}."
+            if shared
+            else "Define it under schemas, and refer to it as '#/schemas/NAME'."
+        )
         return NOWHERE.inside(place, message, known)
     fix = Fix(f"Refer to {meant}", (Change("replace", place, f"#/schemas/{meant}"),), safe=False)
     return NOWHERE.inside(place, message, f"Did you mean #/schemas/{meant}?", fix)
@@ -195,16 +200,25 @@ def _check_valid(at: str, schema: Mapping[str, Any], whole: Mapping[str, Any]) -
     if isinstance(pattern, str) and needs_backtracking(pattern.replace("~1", "/").replace("~0", "~")):
         return  # JSON Schema allows it; X921 says what it costs
     place = at + compiled.pointer
-    kind = _TYPES.get(value.lower()) if isinstance(value, str) and last == "type" else None
-    if kind is not None:
-        fix = Fix(f"Write {kind}", (Change("replace", place, kind),))
-        message = f"{brief(value)} is no type of JSON Schema"
-        yield INVALID.inside(place, message, f"Write {kind}.", fix)
+    if isinstance(value, str) and last == "type":
+        yield _no_type(place, value)
         return
-    advice = ""
+    advice = "Write it as JSON Schema 2020-12 defines it."
     if isinstance(value, bool) and last == "required":
         advice = "`required` is a list of names beside `properties`."
     yield INVALID.inside(place, f"this is no valid JSON Schema: {compiled.message}", advice)
+
+
+def _no_type(place: str, value: str) -> Diagnostic:
+    message = f"{brief(value)} is no type of JSON Schema"
+    kind = _TYPES.get(value.lower())
+    if kind is not None:
+        fix = Fix(f"Write {kind}", (Change("replace", place, kind),))
+        return INVALID.inside(place, message, f"Write {kind}.", fix)
+    known = tuple(dict.fromkeys(_TYPES.values()))
+    near = get_close_matches(value[:40].lower(), known, n=1)
+    advice = f"Did you mean {near[0]}?" if near else f"Write {', '.join(known[:-1])} or {known[-1]}."
+    return INVALID.inside(place, message, advice)
 
 
 def _value(schema: Mapping[str, Any], at: str) -> tuple[bool, Any]:

@@ -242,7 +242,7 @@ def _wrong_word(declared: Declared, rule: Rule, pointer: str, value: str, words:
     if near:
         fix = Fix(f"Write {near[0]}", (Change("replace", pointer, near[0]),), safe=False)
         return rule.at(declared.endpoint, pointer, message, f"Write {near[0]}, if that is meant.", fix)
-    advice = f"Write {meant}, if that is meant." if meant else ""
+    advice = f"Write {meant}, if that is meant." if meant else "Choose the one that comes nearest."
     return rule.at(declared.endpoint, pointer, message, advice)
 
 
@@ -263,7 +263,8 @@ def _check_level(declared: Declared, semantic: Mapping[str, Any], level: int) ->
         rule = LEVEL_2 if level > 1 else RECOMMENDED
         demand = "level 2 requires" if level > 1 else "the semantic block lacks"
         message = f"{demand} {', '.join(missing)}"
-        yield rule.at(declared.endpoint, "/semantic", message, f"Add {missing[0]}: {_EXAMPLES[missing[0]]}")
+        advice = "; ".join(f"{field}: {_EXAMPLES[field]}" for field in missing)
+        yield rule.at(declared.endpoint, "/semantic", message, f"Add {advice}.")
     if level > 1 and not semantic.get("parameter_hints"):
         properties = declared.endpoint.input_schema.get("properties")
         if isinstance(properties, dict) and properties:
@@ -274,10 +275,10 @@ def _check_level(declared: Declared, semantic: Mapping[str, Any], level: int) ->
 
 
 _EXAMPLES: Final = {
-    "capability": f"one of {', '.join(_CAPABILITIES)}.",
-    "confidence_guidance": "how sure an agent should be before it acts alone, for example 0.85.",
-    "impact_tier": f"{', '.join(_IMPACTS[:-1])} or {_IMPACTS[-1]}.",
-    "is_idempotent": "true if calling twice does no more than calling once.",
+    "capability": f"one of {', '.join(_CAPABILITIES)}",
+    "confidence_guidance": "how sure an agent should be before it acts alone, for example 0.85",
+    "impact_tier": f"{', '.join(_IMPACTS[:-1])} or {_IMPACTS[-1]}",
+    "is_idempotent": "true if calling twice does no more than calling once",
 }
 
 
