@@ -32,6 +32,7 @@ INPUTS: list[dict[str, Any]] = [
     },
     {"type": "object", "properties": {"room-id": {"type": "string"}, "values": {"type": "string"}}},
     {"type": "object", "properties": {"class": {"type": "string"}}},
+    {"type": "object", "properties": {name: {} for name in ("a b", "value", "give", "whole_input")}},
     {"type": "object", "properties": {}},
 ]
 

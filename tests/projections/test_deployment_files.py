@@ -11,7 +11,7 @@ from tests.process import HOTEL
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment import read_deployment
 from bespeak.documents.endpoint_toml import parse_endpoint
-from bespeak.projections.deployment_files import deployment_files, function_names
+from bespeak.projections.deployment_files import deployment_files, function_names, whole_input_name
 
 
 def hotel_endpoints() -> tuple[Endpoint, ...]:
@@ -39,9 +39,24 @@ def test_a_tool_name_is_the_name_unless_it_is_taken_or_none_of_python() -> None:
     (first, *_) = hotel_endpoints()
     named = [
         replace(first, semantic=replace(first.semantic, mcp_tool_name=name))
-        for name in ("make_it", "make_it", "class", "../x")
+        for name in ("make_it", "make_it", "class", "dict", "../x")
     ]
-    assert function_names(named) == ["make_it", "book_room", "class_", "book_room_2"]
+    assert function_names(named) == ["make_it", "book_room", "class_", "dict_", "book_room_2"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ((), "values"),
+        (("values",), "given"),
+        (("value", "given"), "whole_input"),
+        (("value", "give", "whole_inputs"), "whole_input_input"),
+    ],
+)
+def test_the_parameter_for_the_whole_input_has_the_name_of_no_field_and_nearly_of_none(
+    fields: tuple[str, ...], name: str
+) -> None:
+    assert whole_input_name(fields) == name
 
 
 def test_every_file_is_read_back() -> None:

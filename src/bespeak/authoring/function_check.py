@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 from bespeak.authoring.calling import plan_call
@@ -16,6 +15,7 @@ from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ContractError
 from bespeak.lint.rules.handler import SIGNATURE
 from bespeak.lint.rules.schema import UNDECLARED_ERROR
+from bespeak.projections.deployment_files import near_field
 from bespeak.source.span import Location
 
 IN_PYTHON = "Add it to errors={{{name!r}: ...}} or to `Errors:` in the docstring."
@@ -41,9 +41,9 @@ def _check_spelling(endpoint: Endpoint, function: Callable[..., Any], advice: st
     if len(signature.parameters) != 1 or signature.parameters[0].name in fields:
         return
     name = signature.parameters[0].name
-    near = get_close_matches(name, fields, n=1, cutoff=0.8)
-    if near:
-        message = f"{signature.name}(): the parameter {name!r} is no field of the input, which has {near[0]!r}"
+    near = near_field(name, fields)
+    if near is not None:
+        message = f"{signature.name}(): the parameter {name!r} is no field of the input, which has {near!r}"
         yield SIGNATURE.at(endpoint, "/handler/function", message, advice)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from bespeak.authoring.signature import CONTEXT_NAMES
 from bespeak.contract.endpoint import Endpoint
-from bespeak.projections.deployment_files import HANDLERS, function_names
+from bespeak.projections.deployment_files import HANDLERS, function_names, whole_input_name
 
 _ANNOTATIONS: Final = {
     "string": "str",
@@ -76,8 +76,7 @@ def _parameters(endpoint: Endpoint) -> str:
         return ""
     if not all(_is_parameter(name) for name in properties):
         # A name that Python cannot have: the function takes the input as a whole.
-        whole = next(word for word in ("values", "given", "received", "whole_input") if word not in properties)
-        return f"{whole}: dict"
+        return f"{whole_input_name(properties)}: dict"
     required = endpoint.input_schema.get("required", ())
     needed = [_declared(name, properties[name]) for name in properties if name in required]
     optional = [_declared(name, properties[name], optional=True) for name in properties if name not in required]

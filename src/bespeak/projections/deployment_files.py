@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from itertools import chain, count
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
@@ -79,6 +82,20 @@ def function_names(endpoints: list[Endpoint]) -> list[str]:
     return list(names)
 
 
+def whole_input_name(fields: Collection[str]) -> str:
+    """A name for the parameter that takes the whole input: that of no field, and not nearly that of one."""
+    longer = ("whole" + "_input" * times for times in count(1))
+    return next(
+        name for name in chain(("values", "given"), longer) if name not in fields and near_field(name, fields) is None
+    )
+
+
+def near_field(name: str, fields: Collection[str]) -> str | None:
+    """The field that a parameter of this name seems to misspell. A name twice as long as a field never does."""
+    near = get_close_matches(name, fields, n=1, cutoff=0.8)
+    return near[0] if near else None
+
+
 def endpoint_data(endpoint: Endpoint, function: str) -> dict[str, Any]:
     """The `[endpoint]` table of a file."""
     semantic = endpoint.semantic.to_json()
@@ -148,7 +165,7 @@ def _function(endpoint: Endpoint, name: str) -> str:
     ]
     return _FUNCTION.format(
         name=name,
-        parameter=next(word for word in ("values", "given", "received", "whole_input") if word not in taken),
+        parameter=whole_input_name(taken),
         title=_quoted(str(endpoint)),
         body="\n".join(f"    {_quoted(line)}".rstrip() for line in lines),
         endpoint=str(endpoint),
@@ -168,7 +185,8 @@ def _identifier(text: str) -> str:
     text = text.lower()[:_LONGEST_NAME]
     if not text.isidentifier() or not text.isascii() or text.startswith("_"):
         return ""
-    return f"{text}_" if keyword.iskeyword(text) else text
+    # In a module with a function `dict`, the annotation `dict[str, Any]` means nothing.
+    return f"{text}_" if keyword.iskeyword(text) or hasattr(builtins, text) else text
 
 
 def _quoted(text: str) -> str:
