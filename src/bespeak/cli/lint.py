@@ -17,6 +17,7 @@ from bespeak.diagnostics.report import SEVERITIES, Report, summary
 from bespeak.diagnostics.reporters import FORMATS
 
 if TYPE_CHECKING:
+    from bespeak.cli.lint_fix import Fixes
     from bespeak.lint.baseline import Baseline
     from bespeak.lint.project import Outcome, Project
 
@@ -64,6 +65,11 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
 @click.option("--no-config", is_flag=True, help="Take no settings and no baseline but those given here.")
 @click.option("--baseline", type=click.Path(dir_okay=False, path_type=Path), help="Show only what is not in there.")
 @click.option("--write-baseline", is_flag=True, help="Take everything that is found now as known.")
+@click.option("--fix", is_flag=True, help="Repair what has a safe repair, in place; standard input goes to the output.")
+@click.option("--unsafe-fixes", is_flag=True, help="Make also repairs that want a look; with --fix or --diff.")
+@click.option(
+    "--diff", is_flag=True, help="Change nothing; show what --fix would, and exit with 1 if that is anything."
+)
 @click.option("--max-findings", type=click.IntRange(min=0), metavar="N", help="Show no more than these.")
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of showing them.")
 @click.option("--stats", is_flag=True, help="Say on standard error how long each pass took.")
@@ -81,6 +87,7 @@ def lint(paths: tuple[Path, ...], schema: bool, **options: Any) -> None:
       bespeak lint examples/hotel
       bespeak lint rooms.agis --select P,S4 --fail-on warning
       bespeak lint --format concise --output sarif=lint.sarif
+      bespeak lint --diff --unsafe-fixes
     """
     if schema:
         from bespeak.diagnostics.reporters.json_report import schema as text  # noqa: PLC0415
@@ -110,12 +117,16 @@ def _run(
     no_config: bool,
     baseline: Path | None,
     write_baseline: bool,
+    fix: bool,
+    unsafe_fixes: bool,
+    diff: bool,
     max_findings: int | None,
     statistics: bool,
     stats: bool,
     quiet: bool,
     stdin_filename: Path | None,
 ) -> int:
+    _refuse_contradiction(fix=fix, unsafe_fixes=unsafe_fixes, diff=diff, write_baseline=write_baseline)
     from bespeak.lint.config import Configs  # noqa: PLC0415 - `--help` does without the rules
     from bespeak.lint.project import Options, Project  # noqa: PLC0415
 
@@ -131,31 +142,45 @@ def _run(
         with_edits=bool(names & _WITH_EDITS),
     )
     project = Project(Path.cwd(), configs, options, measured=stats)
-    _add(project, paths, stdin_filename)
+    given = _add(project, paths, stdin_filename)
     project.check_together()
+    fixes: Fixes | None = None
+    if fix or diff:
+        from bespeak.cli.lint_fix import Fixes  # noqa: PLC0415
+
+        known = _baseline(project, baseline, isolated=no_config, writing=False)
+        fixes = Fixes(project.mend(known, unsafe=unsafe_fixes), given)
+        if diff:
+            would = fixes.show(quiet=quiet)
+            return EXIT_REFUSED if would and not exit_zero else EXIT_GOOD
+        fixes.write()
     known = _baseline(project, baseline, isolated=no_config, writing=write_baseline)
     outcome = project.outcome(known)
-    report = _report(project, outcome)
-    if names & _WITH_VERSION:
-        from importlib.metadata import version  # noqa: PLC0415
-
-        report = replace(report, version=version("bespeak"))
+    report = _report(project, outcome, fixes, with_version=bool(names & _WITH_VERSION))
     if max_findings is not None:
-        left_out = max(0, len(outcome.findings) - max_findings)
-        report = replace(report, findings=outcome.findings[:max_findings], left_out=left_out)
+        left_out = max(0, len(report.findings) - max_findings)
+        report = replace(report, findings=report.findings[:max_findings], left_out=left_out)
     for name, file in outputs:
         write_report(report, name, file)
     if statistics:
         _print_statistics(report, outcome, quiet=quiet)
     else:
-        print_report(report, format_name, quiet=quiet)
-    if project.times is not None:
-        for row in project.times.rows():
-            click.echo(row, err=True)
+        print_report(report, format_name, quiet=quiet, err=fixes is not None and given is not None)
+    asides = [fixes.summary(len(outcome.findings))] if fixes is not None and not quiet else []
+    for row in (*asides, *(project.times.rows() if project.times is not None else ())):
+        click.echo(row, err=True)
     return EXIT_REFUSED if outcome.failed and not exit_zero else EXIT_GOOD
 
 
-def _add(project: Project, paths: tuple[Path, ...], stdin_filename: Path | None) -> None:
+def _refuse_contradiction(*, fix: bool, unsafe_fixes: bool, diff: bool, write_baseline: bool) -> None:
+    if unsafe_fixes and not (fix or diff):
+        raise click.UsageError("--unsafe-fixes says which repairs to make: give --fix or --diff as well.")
+    if diff and write_baseline:
+        raise click.UsageError("--diff changes nothing, and --write-baseline writes a file: give one of them.")
+
+
+def _add(project: Project, paths: tuple[Path, ...], stdin_filename: Path | None) -> str | None:
+    """Look at what was named; the text of standard input, if that was."""
     from bespeak.documents.text_file import read_stream  # noqa: PLC0415
     from bespeak.source.tree import MAX_BYTES  # noqa: PLC0415
 
@@ -163,10 +188,12 @@ def _add(project: Project, paths: tuple[Path, ...], stdin_filename: Path | None)
         if stdin_filename is not None:
             raise click.UsageError("--stdin-filename is for a text on standard input: give - as the path.")
         project.add(paths or (Path(),))
-        return
+        return None
     if len(paths) > 1:
         raise click.UsageError("- stands for standard input, and cannot stand beside other paths.")
-    project.add_text(read_stream(sys.stdin.buffer, stdin_filename or Path(_STDIN), MAX_BYTES), stdin_filename)
+    text = read_stream(sys.stdin.buffer, stdin_filename or Path(_STDIN), MAX_BYTES)
+    project.add_text(text, stdin_filename)
+    return text if isinstance(text, str) else ""
 
 
 def _baseline(project: Project, given: Path | None, *, isolated: bool, writing: bool) -> Baseline | None:
@@ -185,11 +212,17 @@ def _baseline(project: Project, given: Path | None, *, isolated: bool, writing: 
     return new
 
 
-def _report(project: Project, outcome: Outcome) -> Report:
+def _report(project: Project, outcome: Outcome, fixes: Fixes | None, *, with_version: bool) -> Report:
     from bespeak.lint.registry import rule_texts  # noqa: PLC0415
 
+    bespeak = ""
+    if with_version:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        bespeak = version("bespeak")
     return Report(
-        findings=outcome.findings,
+        findings=outcome.findings if fixes is None else fixes.without_stuck(outcome.findings),
+        version=bespeak,
         files=outcome.files,
         rules=rule_texts(),
         source=project.text,

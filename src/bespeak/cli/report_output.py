@@ -37,8 +37,8 @@ def style() -> Style | None:
     return lambda text, role: click.style(text, **_COLOURS[role])
 
 
-def print_report(report: Report, name: str, *, quiet: bool = False) -> None:
-    """The report on standard output."""
+def print_report(report: Report, name: str, *, quiet: bool = False, err: bool = False) -> None:
+    """The report on standard output, or on standard error where the other one has another use."""
     if name == "full":
         from bespeak.diagnostics.reporters.full import render as full  # noqa: PLC0415 - one format is used in a run
 
@@ -50,7 +50,7 @@ def print_report(report: Report, name: str, *, quiet: bool = False) -> None:
     else:
         text = reporter(name)(report)
     # Written as it is: click would take colours out of a pipe although FORCE_COLOR asks for them.
-    click.echo(text, nl=False, color=True)
+    click.echo(text, nl=False, color=True, err=err)
 
 
 def write_report(report: Report, name: str, file: Path) -> None:

@@ -78,7 +78,7 @@ class Table:
         """The key to read: an old spelling counts, and is reported, when the present one is not there."""
         if not self.has(key) and self.has(old):
             message = f"`{old}` is read as `{key}`, as an earlier release of the format wrote it"
-            fix = Fix(f"Rename it to {key}", (Change("rename", self.pointer(old), key=key),))
+            fix = Fix(f"Write `{key}`", (Change("rename", self.pointer(old), key=key),))
             self.findings.warning("D107", message, self.pointer(old), f"Write `{key}`.", fix)
             return old
         return key

@@ -25,6 +25,8 @@ Examine = Callable[[str], Examined]
 _ROUNDS: Final = 20
 _LOOKS: Final = 200
 """Of one text, with those that only show that a repair has to be taken back."""
+_BESIDE: Final = frozenset({"P306", "P307", "J645", "V523"})
+"""Rules about two things that cannot stand beside each other: such an error is new wherever it shows."""
 _METHODS: Final = (2, 3)
 _CONSISTENCY: Final = 6
 """The pass that says nothing of a method until passes 2 and 3 let it be."""
@@ -164,8 +166,11 @@ def _count(examined: Examined) -> Counter[tuple[str, str | None]]:
 
 
 def _shown(repairs: Sequence[_Repair]) -> Callable[[Diagnostic], bool]:
-    """Tells the faults that repairs have not made but brought to light: below a key that is read only since it has
-    its right name, and between an intent and a method that is a verb now."""
+    """Tells the faults that repairs have not made but brought to light.
+
+    They stand below a key that is read only since it has its right name, between an intent and a method that is a verb
+    only now, or where a rule looked no further than the error that was mended.
+    """
     renamed = tuple(
         f"{child(parent(change.at), change.key)}/"
         for repair in repairs
@@ -174,8 +179,12 @@ def _shown(repairs: Sequence[_Repair]) -> Callable[[Diagnostic], bool]:
     )
     methods = any(pass_of(repair.finding.rule) in _METHODS for repair in repairs)
 
+    errors = {repair.finding.pointer for repair in repairs if repair.finding.severity == "error"}
+
     def shown(finding: Diagnostic) -> bool:
-        return f"{finding.pointer}/".startswith(renamed) or (methods and pass_of(finding.rule) == _CONSISTENCY)
+        if f"{finding.pointer}/".startswith(renamed) or (methods and pass_of(finding.rule) == _CONSISTENCY):
+            return True
+        return finding.pointer in errors and finding.rule not in _BESIDE
 
     return shown
 

@@ -6,8 +6,9 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.diagnostic import Diagnostic, Severity
@@ -25,6 +26,9 @@ from bespeak.lint.timing import Times
 from bespeak.lint.walk import looks_ours, walk
 from bespeak.source.span import Location
 from bespeak.source.tree import MAX_BYTES
+
+if TYPE_CHECKING:
+    from bespeak.lint.fixer import FixResult
 
 STDIN: Final = "<stdin>"
 
@@ -67,6 +71,16 @@ class Outcome:
     baselined: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A document that was to be mended."""
+
+    path: Path
+    shown: str
+    before: str
+    result: FixResult
+
+
 @dataclass(slots=True)
 class _Document:
     path: Path
@@ -89,6 +103,8 @@ class Project:
         self._surroundings = Surroundings()
         self._documents: dict[Path, _Document] = {}
         self._texts: dict[str, str] = {}
+        self._together: set[Path] = set()
+        """The documents with findings that only show beside others."""
         self.times = Times() if measured else None
         """How long each step took, if that was asked for."""
 
@@ -135,11 +151,62 @@ class Project:
             owners = {id(endpoint): path for endpoint, path in group}
             for endpoint, finding in check_service(endpoint for endpoint, _ in group):
                 extra[owners[id(endpoint)]].append(finding)
-        for path, findings in extra.items():
+        found = {path: findings for path, findings in extra.items() if findings}
+        for path in {**found, **dict.fromkeys(self._together)}:
             document = self._documents[path]
-            text = self._texts.get(document.shown) or read_text(path, MAX_BYTES)
-            if findings and isinstance(text, str):
-                self._look(path, document.shown, document.judge, text, findings)
+            text = self._source(document)
+            if text is not None:
+                self._look(path, document.shown, document.judge, text, found.get(path, ()))
+        self._together = set(found)
+
+    def mend(self, known: Baseline | None, *, unsafe: bool) -> list[Mended]:
+        """Make the repairs of all findings that the baseline does not know. The files themselves stay as they are."""
+        from bespeak.lint.fixer import fix_text  # noqa: PLC0415 - most runs mend nothing
+
+        mended: list[Mended] = []
+        for path, document in list(self._documents.items()):
+            if not any(finding.diagnostic.fix for finding in document.examined.findings):
+                continue
+            text = self._source(document)
+            if text is not None:
+                result = fix_text(text, partial(self._as_new, document, known), unsafe=unsafe)
+                mended.append(Mended(path, document.shown, text, result))
+                if result.text != text:
+                    self._texts[document.shown] = result.text
+                    self._look(path, document.shown, document.judge, result.text)
+        self.check_together()
+        return mended
+
+    def _as_new(self, document: _Document, known: Baseline | None, text: str) -> Examined:
+        """What is found in a text that may take the place of a document's own."""
+        examined = self._examine(document.path, document.shown, document.judge, text)
+        findings: Sequence[Finding] = examined.findings
+        if known is not None:
+            findings, _ = known.split(findings, document.judge.stands)
+        subject = examined.subject
+        if subject is not None and subject.kind == "endpoint":
+            endpoints = [declared.endpoint for declared in subject.endpoints]
+            if [one.key for one in endpoints] != [one.key for one in document.endpoints]:
+                findings = [*findings, *map(Finding, self._collisions(document, endpoints))]
+        return replace(examined, findings=tuple(findings))
+
+    def _collisions(self, document: _Document, endpoints: Sequence[Endpoint]) -> Iterable[Diagnostic]:
+        """What keeps endpoints from standing beside those of the other files of a deployment."""
+        deployment = self._surroundings.deployment(document.path)
+        others = (
+            endpoint
+            for other in self._documents.values()
+            if deployment is not None
+            and other is not document
+            and self._surroundings.deployment(other.path) is deployment
+            for endpoint in other.endpoints
+        )
+        own = set(map(id, endpoints))
+        return [finding for endpoint, finding in check_service((*others, *endpoints)) if id(endpoint) in own]
+
+    def _source(self, document: _Document) -> str | None:
+        text = self._texts.get(document.shown) or read_text(document.path, MAX_BYTES)
+        return text if isinstance(text, str) else None
 
     def outcome(self, baseline: Baseline | None = None) -> Outcome:
         """What was found, sorted, without what the baseline knows."""
@@ -214,23 +281,25 @@ class Project:
         self._documents[path] = _Document(path, shown, judge, Examined((finding,)))
 
     def _look(self, path: Path, shown: str, judge: Judge, text: str, extra: Sequence[Diagnostic] = ()) -> None:
-        context = self._surroundings.context(path, judge.config)
-        examined = examine(
-            text,
-            shown,
-            context,
-            judge,
-            path=relative_to(path, judge.config.base),
-            extra=extra,
-            with_edits=self._options.with_edits,
-        )
+        examined = self._examine(path, shown, judge, text, extra)
         subject = examined.subject
         if self.times is not None and subject is not None and not extra:
-            self.times.measure(subject, context)
+            self.times.measure(subject, self._surroundings.context(path, judge.config))
         # The tree of every file of a run would be more than memory has; only the endpoints are kept.
         endpoints = subject.endpoints if subject is not None and subject.kind == "endpoint" else ()
         self._documents[path] = _Document(
             path, shown, judge, replace(examined, subject=None), tuple(entry.endpoint for entry in endpoints)
+        )
+
+    def _examine(self, path: Path, shown: str, judge: Judge, text: str, extra: Sequence[Diagnostic] = ()) -> Examined:
+        return examine(
+            text,
+            shown,
+            self._surroundings.context(path, judge.config),
+            judge,
+            path=relative_to(path, judge.config.base),
+            extra=extra,
+            with_edits=self._options.with_edits,
         )
 
     def _shown(self, path: Path) -> str:
