@@ -24,7 +24,7 @@ _QUIET: Final = "dim"
 @click.option(
     "--validator",
     metavar="COMMAND",
-    help="With --agis: the validator, {} is the file, exit code 0 accepts it. Without: bespeak itself.",
+    help="With --agis: the validator to run; {} stands for the file, exit code 0 accepts it.  [default: bespeak]",
 )
 @click.option(
     "--documents",
@@ -59,13 +59,19 @@ def conform(
     agent_id: str | None,
     timeout: float,
 ) -> None:
-    """Check the server at URI against every item of AGTP-API 13.1, over the wire only.
+    """Check the server at URI, agtp://HOST[:4480], against every item of AGTP-API 13.1, over the wire only.
 
     Nothing is changed on the server: each request must be refused, or goes to an endpoint that only informs.
     Exits with 0 if no check fails, with 1 if one does, with 2 if the server cannot be reached.
 
     With --agis there is no server: every document of the AGIS conformance set goes through a validator, which must
     accept the valid ones, reject the invalid ones and have no error for the borderline ones (AGIS 9.3).
+
+    \b
+    Examples:
+    bespeak conform agtp://127.0.0.1
+    bespeak conform --agis
+    bespeak conform --agis --validator "my-validator --quiet {}"
     """
     if agis:
         if uri is not None:

@@ -35,10 +35,11 @@ def export() -> None:
 def agis(service: str, output: Path | None, force: bool, to: str, **options: Any) -> None:
     """Write SERVICE as an AGIS document.
 
-    SERVICE is agtp://HOST[:4480], a folder, a file or module:app, or another AGIS document, bound or not.
-    A manifest has no descriptions of errors, so that the document of a live service has none.
+    SERVICE is agtp://HOST[:4480], a folder, an .agis, .toml or .py file, or module:app. Of an AGIS document nothing
+    needs to be bound. The document of a live service has no descriptions of errors, because its manifest has none.
 
     \b
+    Examples:
     bespeak export agis examples/hotel -o hotel.agis
     bespeak export agis agtp://127.0.0.1 --to json
     """

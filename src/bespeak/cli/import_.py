@@ -19,7 +19,7 @@ def import_() -> None:
     """Make a deployment folder of another kind of document."""
 
 
-@import_.command()
+@import_.command(short_help="Make a deployment of an AGIS document.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder to write.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
@@ -29,6 +29,7 @@ def agis(file: Path, output: Path, force: bool) -> int:
     No document says who answers: the functions in handlers.py refuse every call until they are written.
 
     \b
+    Example:
     bespeak import agis menu.agis -o menu
     bespeak serve menu
     """

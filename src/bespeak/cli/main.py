@@ -50,7 +50,9 @@ COMMANDS: Final[dict[str, Entry]] = {
     "catalog": Entry("catalog", "catalog", "Check a contract", "Look up verbs, compare catalogs."),
     "diff": Entry("diff", "diff", "Check a contract", "Show what changed between two contracts, and what it breaks."),
     "lsp": Entry("lsp", "lsp", "Check a contract", "Show findings and repairs in an editor."),
-    "conform": Entry("conform", "conform", "Check a contract", "Run the AGTP-API conformance checks on a server."),
+    "conform": Entry(
+        "conform", "conform", "Check a contract", "Check a server against AGTP-API, or a validator against AGIS."
+    ),
 }
 
 

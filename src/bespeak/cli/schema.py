@@ -9,11 +9,12 @@ from bespeak.documents.schemas import SCHEMAS, schema_text
 
 
 @click.command()
-@click.argument("name", type=click.Choice(list(SCHEMAS)), required=False)
+@click.argument("name", type=click.Choice(list(SCHEMAS)), metavar="[NAME]", required=False)
 def schema(name: str | None) -> None:
-    """Print the JSON Schema of a kind of document, or without NAME the list of them.
+    """Print the JSON Schema of a kind of document, for editors and other tools; without NAME, list the kinds.
 
     \b
+    Example:
     bespeak schema agis > agis.schema.json
     """
     if name is not None:
