@@ -14,7 +14,7 @@ from bespeak.documents.findings import RULES as READER_RULES
 from bespeak.lint import baseline, suppress
 from bespeak.lint.passes import RULES
 from bespeak.lint.reader_pages import PAGES
-from bespeak.lint.rule import Normative, Rule
+from bespeak.lint.rule import Fixable, Normative, Rule
 
 ALWAYS: Final = frozenset({"D101", "D102"})
 """A file that cannot be read is reported whatever is selected: nothing else is known about it."""
@@ -58,6 +58,9 @@ _READERS: Final[Mapping[str, tuple[str, Normative]]] = {
 }
 """Names for the rules of readers, which give an id and a sentence, and how binding each is."""
 
+_FIXES: Final[Mapping[str, Fixable]] = {"D105": "unsafe", "D106": "unsafe", "D107": "safe", "D117": "safe"}
+"""Which of them come with a repair."""
+
 _PASSES: Final[Mapping[str, int]] = {
     "D12": 1,
     "D13": 1,
@@ -100,8 +103,8 @@ def all_rules() -> Mapping[str, Rule]:
         if id_ not in rules:
             name, normative = _READERS[id_]
             source = "AGTP-API 4.2" if id_.startswith("V") else "reading files"
-            page = PAGES[id_]
-            rules[id_] = Rule(id_, name, normative, source, text, page.why, page.bad, page.good, "none", page.notation)
+            page, fix = PAGES[id_], _FIXES.get(id_, "none")
+            rules[id_] = Rule(id_, name, normative, source, text, page.why, page.bad, page.good, fix, page.notation)
     rules |= {rule.id: rule for rule in (*suppress.RULES, *baseline.RULES)}
     return dict(sorted(rules.items()))
 
