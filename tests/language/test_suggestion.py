@@ -43,6 +43,7 @@ def test_nothing_is_suggested_where_nothing_is_known() -> None:
         ("FIND", "/restaurants", "Finds restaurants on behalf of the requesting agent"),
         ("RETRY", "/order/{id}", "Retries an order on behalf of the requesting agent"),
         ("BORROW", "/borrow/{id}", "Borrows a resource on behalf of the requesting agent"),
+        ("BOOKING", "/bookTable", "Books a table on behalf of the requesting agent"),
         ("DISPATCH", "/", "Dispatches a resource on behalf of the requesting agent"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -10,6 +11,7 @@ from bespeak.language.head_verb import head_verbs
 from bespeak.language.lexicon import lexicon
 from bespeak.language.meanings import meanings
 from bespeak.language.operation_class import operation_classes
+from bespeak.language.verb_form import classify
 from bespeak.language.verb_match import fit
 
 MOST: Final = 3
@@ -19,6 +21,7 @@ _USUAL: Final = (
 """Verbs a reader expects, before others that fit as well."""
 _LISTS: Final = ("list", "lists", "all", "every", "each")
 _VOWELS: Final = "aeiou"
+_WORD_START: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _HISSING: Final = ("s", "x", "z", "ch", "sh", "o")
 
 
@@ -50,8 +53,10 @@ def fitting_sentence(method: str, path: str) -> str:
     """A sentence that begins with what the method does: BOOK /reservation "Books a reservation on behalf of …"."""
     names = [segment for segment in path[:200].split("/") if segment and "{" not in segment and ":" not in segment]
     segments = [name for name in names if name.lower() != method.lower()]
-    thing = segments[-1].replace("-", " ").replace("_", " ").lower() if segments else "resource"
-    verb = third_person(method.lower())
+    thing = _WORD_START.sub(" ", segments[-1]).replace("-", " ").replace("_", " ").lower() if segments else "resource"
+    base = classify(method).base or method.lower()
+    verb = third_person(base)
+    thing = thing.removeprefix(f"{base} ")
     return f"{verb.capitalize()} {_with_article(thing)} on behalf of the requesting agent"
 
 

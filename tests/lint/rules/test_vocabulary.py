@@ -51,6 +51,12 @@ def test_a_declared_verb_is_in_use_or_removed() -> None:
     assert (change.op, change.at) == ("remove", "/vocabulary/declared_verbs/1")
 
 
+def test_which_of_two_verbs_is_wrong_is_for_the_author_to_say() -> None:
+    mismatch = vocabulary(["BOOK", "SEARCH"])
+    fixes = [finding.fix for finding in findings(mismatch) if finding.rule in {"V501", "V502"}]
+    assert [fix.safe for fix in fixes if fix] == [False, False]
+
+
 @pytest.mark.parametrize(("verbs", "op"), [(GONE, "insert"), (None, "replace"), ([], "replace")])
 def test_a_vocabulary_without_verbs_gets_those_in_use(verbs: Any, op: str) -> None:
     found = advice("V503", vocabulary(verbs))

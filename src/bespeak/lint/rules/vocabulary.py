@@ -165,6 +165,9 @@ def _used(subject: Subject) -> dict[str, list[str]]:
 
 def _check_verbs(subject: Subject, verbs: list[Any]) -> Iterator[Diagnostic]:
     used = _used(subject)
+    names = {verb.strip().upper() for verb in verbs if isinstance(verb, str)}
+    # BOOK declared and BOOKING used: only the author knows which of the two is wrong.
+    one_sided = used.keys() <= names or names <= used.keys()
     listed: set[str] = set()
     for index, verb in enumerate(verbs):
         if not isinstance(verb, str):
@@ -177,7 +180,7 @@ def _check_verbs(subject: Subject, verbs: list[Any]) -> Iterator[Diagnostic]:
             continue
         listed.add(name)
         if name not in used:
-            fix = Fix(f"Remove {brief(verb)[1:-1]}", (Change("remove", at),))
+            fix = Fix(f"Remove {brief(verb)[1:-1]}", (Change("remove", at),), safe=one_sided)
             message = f"declared_verbs lists {brief(verb)}, and no endpoint uses it"
             yield UNUSED.inside(at, message, "Remove it, or declare the endpoint.", fix)
         elif verb != name:
@@ -187,7 +190,7 @@ def _check_verbs(subject: Subject, verbs: list[Any]) -> Iterator[Diagnostic]:
         if name not in listed:
             users = "an endpoint uses it" if len(places) == 1 else f"{len(places)} endpoints use it"
             message = f"{brief(name)[1:-1]} is not in declared_verbs, and {users}"
-            fix = Fix(f"Add {brief(name)[1:-1]} to declared_verbs", (Change("append", _AT, name),))
+            fix = Fix(f"Add {brief(name)[1:-1]} to declared_verbs", (Change("append", _AT, name),), safe=one_sided)
             yield UNDECLARED.inside(places[0], message, f"Add {brief(name)[1:-1]} to declared_verbs.", fix)
 
 
