@@ -25,6 +25,8 @@ Examine = Callable[[str], Examined]
 _ROUNDS: Final = 20
 _LOOKS: Final = 200
 """Of one text, with those that only show that a repair has to be taken back."""
+_READ: Final = 5_000_000
+"""Characters that are looked at in all."""
 _BESIDE: Final = frozenset({"P306", "P307", "J645", "V523"})
 """Rules about two things that cannot stand beside each other: such an error is new wherever it shows."""
 _METHODS: Final = (2, 3)
@@ -75,11 +77,16 @@ class _Fixing:
     applied: list[Diagnostic] = field(default_factory=list)
     looks: int = 1
 
+    @property
+    def most(self) -> int:
+        """How often the text may be looked at: a long one less often, but once for each round in any case."""
+        return max(2 * _ROUNDS, min(_LOOKS, _READ // (len(self.text) + 1)))
+
     def run(self) -> FixResult:
         now = self.examine(self.text)
         seen = {self.text}
         rounds, moved = 0, False
-        while rounds < _ROUNDS and self.looks < _LOOKS:
+        while rounds < _ROUNDS and self.looks < self.most:
             batch = self._batch(now)
             if not batch:
                 if not (moved and self.refused):
@@ -116,21 +123,27 @@ class _Fixing:
         return apart(early or wanted)
 
     def _made(self, batch: list[_Made], now: Examined, seen: set[str]) -> tuple[str, Examined] | None:
-        """The text after as many repairs of a batch as hold together; one that does not hold alone is refused."""
+        """The text after as many repairs of a batch as hold together; one that does not hold by itself is refused."""
         assert now.subject is not None
-        while self.looks < _LOOKS:
-            text = edited(self.text, now.subject.tree, (edit for _, made in batch for edit in made))
+        kept: list[_Made] = []
+        waiting = [batch]
+        made: tuple[str, Examined] | None = None
+        while waiting and self.looks < self.most:
+            group = waiting.pop()
+            text = edited(self.text, now.subject.tree, (edit for _, edits in (*kept, *group) for edit in edits))
             if text not in seen:
                 self.looks += 1
                 then = self.examine(text)
-                if self._holds([repair for repair, _ in batch], now, then):
-                    self.applied += (repair.finding for repair, _ in batch)
-                    return text, then
-            if len(batch) == 1:
-                self.refused.add(batch[0][0].name)
-                return None
-            batch = batch[: len(batch) // 2]
-        return None
+                if self._holds([repair for repair, _ in (*kept, *group)], now, then):
+                    kept += group
+                    made = text, then
+                    continue
+            if len(group) == 1:
+                self.refused.add(group[0][0].name)
+            else:
+                waiting += group[len(group) // 2 :], group[: len(group) // 2]
+        self.applied += (repair.finding for repair, _ in kept)
+        return made
 
     def _holds(self, repairs: Sequence[_Repair], now: Examined, then: Examined) -> bool:
         if then.subject is None:
