@@ -19,7 +19,9 @@ from bespeak import status
 from bespeak.cli.catalog_diff import catalog_diff
 from bespeak.cli.main import COMMANDS, bespeak
 from bespeak.evolution.change_rules import FINDINGS as CHANGE_FINDINGS
+from bespeak.evolution.change_rules import FINDINGS_WHY as CHANGE_FINDINGS_WHY
 from bespeak.evolution.change_rules import RULES as CHANGE_RULES
+from bespeak.evolution.change_rules import WHY as CHANGE_KINDS
 from bespeak.lint.passes import PASSES
 from bespeak.lint.registry import all_rules, pass_of
 from bespeak.lint.rule import Rule
@@ -115,7 +117,12 @@ def rules_page() -> str:
             ("id", "name", "kind", "category", "what changed"),
             ((rule.id, f"`{rule.name}`", rule.kind, rule.category, rule.summary) for rule in CHANGE_RULES.values()),
         ),
-        "Beside the changes:\n\n" + _table(("id", "what was found"), CHANGE_FINDINGS.items()),
+        "What each kind does to callers, and what to do:\n\n" + _table(("kind", "what to do"), CHANGE_KINDS.items()),
+        "Beside the changes:\n\n"
+        + _table(
+            ("id", "what was found", "why it is told"),
+            ((rule, text, CHANGE_FINDINGS_WHY[rule]) for rule, text in CHANGE_FINDINGS.items()),
+        ),
     )
 
 

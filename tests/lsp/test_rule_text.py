@@ -18,6 +18,6 @@ def test_a_rule_says_what_it_asks_and_how_to_ignore_it(rule: str) -> None:
 
 def test_a_rule_shows_bad_and_good() -> None:
     text = rule_text(all_rules()["P302"])
-    assert "**Bad**\n\n```yaml\n" in text
-    assert "**Good**\n\n```yaml\n" in text
+    assert "**Bad**\n\n```toml\n" in text
+    assert "**Good**\n\n```toml\n" in text
     assert "ignore[P302]" in text

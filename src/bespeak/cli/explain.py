@@ -118,6 +118,7 @@ def _data(rule: Rule, judge: Judge) -> dict[str, Any]:
         "why": rule.why,
         "bad": rule.bad,
         "good": rule.good,
+        "notation": rule.notation,
         "fix": rule.fix,
         "here": {
             "on": judge.is_on(rule.id),

@@ -10,7 +10,7 @@ from bespeak.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.diagnostics.report import Finding, Report, RuleText
 from bespeak.evolution.approvals import Approval
 from bespeak.evolution.change import LEVELS, ContractChange, Level
-from bespeak.evolution.change_rules import CATEGORIES, FINDINGS, RULES, Category
+from bespeak.evolution.change_rules import CATEGORIES, FINDINGS, FINDINGS_WHY, RULES, Category
 from bespeak.evolution.version_bump import VersionAdvice
 
 FailOn = Literal["breaking", "risky", "any", "bump", "none"]
@@ -93,10 +93,15 @@ class ChangeReport:
         """The comparison for the reporters that know findings; an approved change is only worth a remark."""
         findings = [Finding(self._diagnostic(change), change.fingerprint) for change in self.changes]
         rules = [
-            RuleText(id=rule.id, name=rule.name, severity=_USUAL.get(rule.kind, "info"), summary=rule.summary)
+            RuleText(
+                id=rule.id, name=rule.name, severity=_USUAL.get(rule.kind, "info"), summary=rule.summary, why=rule.why
+            )
             for rule in RULES.values()
         ]
-        rules += [RuleText(id=rule, name=text, severity="warning", summary=text) for rule, text in FINDINGS.items()]
+        rules += [
+            RuleText(id=rule, name=text, severity="warning", summary=text, why=FINDINGS_WHY[rule])
+            for rule, text in FINDINGS.items()
+        ]
         return Report(
             findings=[*findings, *(Finding(finding) for finding in self.findings)],
             files=sorted({change.location.file for change in self.changes if change.location}),

@@ -11,6 +11,20 @@ Category = Literal["WIRE", "CONTRACT", "PROSE"]
 CATEGORIES: Final[tuple[Category, ...]] = ("WIRE", "CONTRACT", "PROSE")
 """Nested: whoever looks at CONTRACT sees WIRE too, and PROSE is everything."""
 
+WHY: Final[dict[Kind, str]] = {
+    "added": "Callers that do not know it go on as before, unless it comes back to them: what they receive may hold "
+    "what they never met. Tell them, and let them take it up in their time.",
+    "removed": "Whoever uses it is refused, or waits for what no longer comes. Deprecate it first, with a successor, "
+    "and remove it with a new major version.",
+    "narrowed": "In what callers send, calls that worked are refused; in what they receive, they can rely on more. "
+    "Keep accepting the old form for a while, or approve the change and tell them.",
+    "widened": "In what callers send, more works than before; in what they receive, they may meet what they are not "
+    "prepared for. Widen outputs only with a notice.",
+    "changed": "The same call may mean something else, and no error tells. Offer the new meaning beside the old one, "
+    "or approve the change with a reason.",
+}
+"""What a change of each kind does to callers, and what to do about it."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChangeRule:
@@ -23,6 +37,11 @@ class ChangeRule:
     summary: str
     mirror: str
     """The rule that reports the same difference when old and new are exchanged."""
+
+    @property
+    def why(self) -> str:
+        """What it does to callers, and what to do about it."""
+        return WHY[self.kind]
 
 
 def _pair(
@@ -190,3 +209,11 @@ FINDINGS: Final = {
     "C198": "An approval fits no change.",
 }
 """What a comparison reports besides changes."""
+
+FINDINGS_WHY: Final = {
+    "C195": "Callers read from the number whether they may follow without looking. Raise it as the message says.",
+    "C196": "Nothing in it is approved, so that every change counts. Repair the entry that is named.",
+    "C197": "It was given for a time, and that is over. Make the change compatible, or approve it anew with a reason.",
+    "C198": "It would approve the same change when somebody makes it again. Remove the entry.",
+}
+"""Why each of them is told, and what to do."""

@@ -45,7 +45,7 @@ UNKNOWN: Final = Rule(
     "An ignore names the rules it means, and they exist.",
     "Whoever writes an ignore for all rules will not see what else is wrong.",
     "path: /book   # bespeak: ignore\n",
-    "path: /book   # bespeak: ignore[P302] the noun\n",
+    "path: /book   # bespeak: ignore[P333] the noun\n",
 )
 UNREASONED: Final = Rule(
     "D192",
@@ -54,8 +54,8 @@ UNREASONED: Final = Rule(
     "bespeak",
     "An ignore gives its reason, where `require-reason` asks for one.",
     "The next reader cannot tell a decision from a way out.",
-    "path: /book   # bespeak: ignore[P302]\n",
-    "path: /book   # bespeak: ignore[P302] the noun\n",
+    "path: /book   # bespeak: ignore[P333]\n",
+    "path: /book   # bespeak: ignore[P333] the noun\n",
 )
 RULES: Final = (UNUSED, UNKNOWN, UNREASONED)
 

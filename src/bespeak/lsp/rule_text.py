@@ -14,5 +14,5 @@ def rule_text(rule: Rule) -> str:
     parts = [f"**{rule.id}** `{rule.name}`", rule.summary]
     parts.append("\n".join(f"- {title}: {text}" for title, text in facts(rule, name)))
     for title, text, is_code in sections(rule):
-        parts.append(f"**{title}**\n\n```yaml\n{text.rstrip()}\n```" if is_code else f"**{title}:** {text}")
+        parts.append(f"**{title}**\n\n```{rule.notation}\n{text.rstrip()}\n```" if is_code else f"**{title}:** {text}")
     return "\n\n".join(parts)
