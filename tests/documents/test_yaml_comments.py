@@ -67,3 +67,8 @@ def test_a_comment_about_what_is_gone_stands_above_what_is_around_it() -> None:
     comments = read_comments(tree, {"a": {}, "d": 3})
     assert comments.above == {"/a": ("# x",), "/d": ("# y",)}
     assert comments.beside == {}
+
+
+def test_a_key_of_thousands_of_digits_is_no_index_of_the_list_it_has_become() -> None:
+    tree = tree_of(f"a:\n  # x\n  ? '{'9' * 5000}'\n  : 1\nb: 2\n")
+    assert read_comments(tree, {"a": [1], "b": 2}).above == {"/a": ("# x",)}

@@ -17,6 +17,7 @@ def resolved(root: Any) -> Any:
     ("root", "meaning"),
     [
         ({"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"type": "string"}}}, {"type": "string"}),
+        ({"$ref": "#/$defs/a%20b~1%C3%BC", "$defs": {"a b/ü": {"type": "string"}}}, {"type": "string"}),
         (
             {"$ref": "#/$defs/a", "title": "x", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"minimum": 1}}},
             {"minimum": 1, "title": "x"},

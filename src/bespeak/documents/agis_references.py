@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from bespeak.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS
+from bespeak.source.pointer import unescaped
 
 _SHARED: Final = "#/schemas/"
 _OWN: Final = "#/$defs/"
@@ -175,7 +176,7 @@ def _changed(reference: str, before: str, after: str, names: _Names) -> str:
 
 
 def _name(token: str) -> str:
-    return unquote(token).replace("~1", "/").replace("~0", "~")
+    return unescaped(unquote(token))
 
 
 def _token(name: str) -> str:

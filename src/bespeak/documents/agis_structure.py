@@ -33,7 +33,7 @@ from bespeak.documents.table import kind
 from bespeak.schema.compile import Validator, compile_schema
 from bespeak.schema.violation import Violation
 from bespeak.source.change import Change
-from bespeak.source.pointer import child
+from bespeak.source.pointer import child, unescaped
 from bespeak.source.tree import Tree
 
 _MOST: Final = 100
@@ -185,7 +185,7 @@ def _wrong_types(tree: Tree, value: Any, at: str, validator: Validator) -> Itera
         return
     for violation in validator.violations(value):
         wrong = _at(value, violation.pointer)
-        name = violation.pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+        name = unescaped(violation.pointer.rpartition("/")[2])
         absent = wrong is None or (name in _ADVICE and _is_empty(wrong))
         if violation.keyword == "type" and not (absent and name in _REQUIRED):
             said = f"`{brief(name)[1:-1]}`" if not name.isdecimal() else f"item {int(name) + 1}"
@@ -303,7 +303,7 @@ def _kind(value: object) -> str:
 def _at(value: Any, at: str) -> Any:
     """The value at a pointer that leads somewhere."""
     for part in at.split("/")[1:]:
-        value = value[int(part)] if isinstance(value, list) else value[part.replace("~1", "/").replace("~0", "~")]
+        value = value[int(part)] if isinstance(value, list) else value[unescaped(part)]
     return value
 
 

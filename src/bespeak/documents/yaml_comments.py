@@ -10,7 +10,8 @@ from typing import Any, Final
 import yaml
 
 from bespeak.documents.yaml_writer import Comments
-from bespeak.source.pointer import child, parent
+from bespeak.source.places import is_index
+from bespeak.source.pointer import child, parent, unescaped
 from bespeak.source.tree import Span
 from bespeak.source.yaml_tree import YamlTree
 
@@ -75,10 +76,9 @@ def _present(at: str, data: Any) -> str:
 
 def _leads(at: str, data: Any) -> bool:
     for part in at.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(data, dict) and key in data:
-            data = data[key]
-        elif isinstance(data, list) and part.isdecimal() and int(part) < len(data):
+        if isinstance(data, dict) and unescaped(part) in data:
+            data = data[unescaped(part)]
+        elif isinstance(data, list) and is_index(part, data):
             data = data[int(part)]
         else:
             return False
@@ -104,7 +104,8 @@ def _scalars(tree: YamlTree) -> Iterator[tuple[int, int]]:
             continue
         start, end = node.start_mark.index, node.end_mark.index
         if node.style in _BLOCK_STYLES:  # a comment may stand beside the mark that a block of text starts with
-            start = tree.text.find("\n", start, end) % (end + 1)
+            line_end = tree.text.find("\n", start, end)
+            start = line_end if line_end >= 0 else end
         yield start, end
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import unquote
+
+from bespeak.source.places import is_index
+from bespeak.source.pointer import unescaped
 
 Schema = Mapping[str, Any]
 
@@ -58,11 +62,11 @@ class References:
             return None
         found = self._root
         for part in reference.split("/")[1:]:
-            name = part.replace("~1", "/").replace("~0", "~")
+            name = unescaped(unquote(part))
             if isinstance(found, Mapping):
                 found = found.get(name)
-            elif isinstance(found, list) and name.isascii() and name.isdigit() and len(name) < 10:
-                found = found[int(name)] if int(name) < len(found) else None
+            elif isinstance(found, list) and is_index(name, found):
+                found = found[int(name)]
             else:
                 return None
         return found

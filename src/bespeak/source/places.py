@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from bespeak.source.pointer import unescaped
 from bespeak.source.tree import Span, Tree
 
 
@@ -24,7 +25,7 @@ class Place:
     def below(self, part: str) -> Place | None:
         """The place of an entry or item, by a part of a pointer that is still escaped."""
         if self.entries is not None:
-            return self.entries.get(part.replace("~1", "/").replace("~0", "~"))
+            return self.entries.get(unescaped(part))
         if self.items is not None and is_index(part, self.items):
             return self.items[int(part)]
         return None

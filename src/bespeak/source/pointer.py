@@ -14,6 +14,11 @@ def child(at: str, part: str | int) -> str:
     return f"{at}/{part}"
 
 
+def unescaped(part: str) -> str:
+    """A part of a pointer as the key it stands for."""
+    return part.replace("~1", "/").replace("~0", "~") if "~" in part else part
+
+
 def pointer(parts: Iterable[str | int]) -> str:
     """A pointer from its parts; the empty text is the whole document."""
     at = ""

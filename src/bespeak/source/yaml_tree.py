@@ -14,6 +14,8 @@ from typing import Any
 
 import yaml
 
+from bespeak.source.places import is_index
+from bespeak.source.pointer import unescaped
 from bespeak.source.refused import Refused
 from bespeak.source.text_position import location_of
 from bespeak.source.tree import Fault, Span, Tree, plain, too_long
@@ -44,16 +46,11 @@ class YamlTree(Tree):
         node = self.root
         for part in at.split("/")[1:]:
             if isinstance(node, yaml.MappingNode):
-                found = self._mapping(node).get(part.replace("~1", "/").replace("~0", "~"))
+                found = self._mapping(node).get(unescaped(part))
                 if found is None:
                     return None
                 key, node = found
-            elif (
-                isinstance(node, yaml.SequenceNode)
-                and len(part) < 10
-                and part.isdecimal()
-                and int(part) < len(node.value)
-            ):
+            elif isinstance(node, yaml.SequenceNode) and is_index(part, node.value):
                 key, node = None, node.value[int(part)]
             else:
                 return None
