@@ -24,7 +24,7 @@ def test_the_summary_counts_by_severity_and_tells_what_can_be_fixed() -> None:
     )
     assert summary(report) == (
         "Checked 2 files: 2 errors, 1 warning, 1 info. "
-        "1 can be fixed with --fix. 1 more can be fixed with --unsafe-fixes."
+        "1 can be fixed with --fix. 1 more can be fixed with --fix --unsafe-fixes."
     )
     assert report.count() == {"error": 2, "warning": 1, "info": 1}
     assert report.fixable() == (1, 1)

@@ -184,7 +184,7 @@ def test_endpoints_under_keys_are_an_error_and_still_checked() -> None:
 
 def test_an_unknown_key_is_a_warning_with_the_key_that_was_meant() -> None:
     data = booking() | {"descripton": "a", "x-own": 1}
-    data["endpoints"][0] |= {"input_schema": {}, "x-more": 1, "colour": "red"}
+    data["endpoints"][0] |= {"input_schema": {}, "x-more": 1, "colour": "red", "handler": "a.b"}
     data["endpoints"][0]["semantic"] |= {"impact": "reversible", "idempotent": True}
     del data["endpoints"][0]["input"]
     found = check_structure(tree_of(data))
@@ -193,6 +193,9 @@ def test_an_unknown_key_is_a_warning_with_the_key_that_was_meant() -> None:
         "/descripton": "A key of your own starts with x-.",  # `description` is there already
         "/endpoints/0/input_schema": "Did you mean `input`?",
         "/endpoints/0/colour": "A key of your own starts with x-.",
+        "/endpoints/0/handler": (
+            "A document does not say who answers: bind a handler in bespeak.toml, or with @app.handler in Python."
+        ),
         "/endpoints/0/semantic/impact": "Did you mean `impact_tier`?",
         "/endpoints/0/semantic/idempotent": "Did you mean `is_idempotent`?",
     }

@@ -108,7 +108,7 @@ def summary(report: Report) -> str:
     if safe:
         parts.append(f"{safe} can be fixed with --fix.")
     if unsafe:
-        parts.append(f"{unsafe}{' more' if safe else ''} can be fixed with --unsafe-fixes.")
+        parts.append(f"{unsafe}{' more' if safe else ''} can be fixed with --fix --unsafe-fixes.")
     return " ".join(parts)
 
 

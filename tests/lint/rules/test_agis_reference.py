@@ -79,6 +79,15 @@ def test_the_types_of_other_languages_are_mended() -> None:
     assert (found.fix.safe, found.fix.changes[0].value) == (True, "integer")
 
 
+@pytest.mark.parametrize(
+    ("kind", "help_"),
+    [("strng", "Did you mean string?"), ("money", "Write integer, number, string, boolean, object, array or null.")],
+)
+def test_a_type_nobody_knows_gets_the_ones_there_are(kind: str, help_: str) -> None:
+    found = advice("J625", document(endpoint(output={"properties": {"a": {"type": kind}}})))
+    assert (found.message, found.help) == (f"'{kind}' is no type of JSON Schema", help_)
+
+
 @pytest.mark.requirement("AGIS-9.1-6")
 def test_a_mistake_in_a_shared_schema_is_found_once_and_there() -> None:
     whole = shared("#/schemas/Bad", Bad={"type": "objekt"}, Room=ROOM)
