@@ -15,7 +15,8 @@ from typing import Any, Final
 from bespeak.catalog.bundled import open_catalog
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.documents.agis_deployment import with_document
-from bespeak.documents.deployment import CONFIGURATIONS, read_deployment
+from bespeak.documents.deployment import read_deployment
+from bespeak.documents.folder import CONFIGURATIONS
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.documents.positions import with_positions
 from bespeak.documents.text_file import read_text

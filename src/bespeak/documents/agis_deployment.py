@@ -9,8 +9,7 @@ from pathlib import Path
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.deployment import CONFIGURATIONS
-from bespeak.documents.folder import is_same, is_there
+from bespeak.documents.folder import CONFIGURATIONS, is_same, is_there
 from bespeak.documents.server_toml import ServerDocument, read_server
 from bespeak.source.span import Location
 

@@ -16,16 +16,21 @@ from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.documents.agent_json import read_agent
 from bespeak.documents.endpoint_toml import endpoint_of
-from bespeak.documents.folder import is_folder, is_same, is_there, list_files, list_tree
+from bespeak.documents.folder import (
+    AGENTS,
+    CONFIGURATIONS,
+    ENDPOINTS,
+    RECIPES,
+    is_folder,
+    is_same,
+    is_there,
+    list_files,
+    list_tree,
+)
 from bespeak.documents.recipes_toml import read_recipes, recipes_of
 from bespeak.documents.server_toml import ServerDocument, read_server, server_of
 from bespeak.documents.text_file import read_text, toml_table
 from bespeak.source.span import Location
-
-CONFIGURATIONS: Final = ("bespeak.toml", "agtp-server.toml")
-RECIPES: Final = "agtp-recipes.toml"
-ENDPOINTS: Final = "endpoints"
-AGENTS: Final = "agents"
 
 _ASSUMED: Final = ServerIdentity(server_id="localhost", operator=UNSPECIFIED, contact="")
 _OTHER_AGENT_FILES: Final = (".genesis.json", "trust-anchors.json")

@@ -1,12 +1,18 @@
-"""The files of a folder in a stable order. Links are followed, but no folder is entered twice."""
+"""The files of a folder in a stable order, no folder entered twice; what those of a deployment are called."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.source.span import Location
+
+CONFIGURATIONS: Final = ("bespeak.toml", "agtp-server.toml")
+RECIPES: Final = "agtp-recipes.toml"
+ENDPOINTS: Final = "endpoints"
+AGENTS: Final = "agents"
 
 
 def is_folder(path: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from hashlib import sha256
 from typing import Any, Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic
@@ -16,6 +15,8 @@ _NAMES: Final = ("name", "id", "key", "verb", "from_method")
 
 def fingerprint(finding: Diagnostic, file: str, data: Any) -> str:
     """The name of a finding in a file, whose path is relative to the project, with the data the file holds."""
+    from hashlib import sha256  # noqa: PLC0415 - brings OpenSSL, and many runs find nothing
+
     said = _PLACE.sub("", " ".join(finding.message.split()))
     parts = (finding.rule, file, stable_pointer(finding.pointer, data), said)
     return sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()[:_LENGTH]

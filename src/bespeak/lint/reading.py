@@ -8,14 +8,8 @@ from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.agis_document import read_agis
-from bespeak.documents.ai_json import read_ai
-from bespeak.documents.endpoint_toml import declared_endpoint
 from bespeak.documents.findings import Findings
-from bespeak.documents.manifest_json import read_manifest
 from bespeak.documents.notation_text import parse_notation
-from bespeak.documents.recipes_toml import recipes_of
-from bespeak.documents.server_toml import server_of
 from bespeak.documents.table import Table
 from bespeak.lint.subject import AGIS_NAMES, Declared, Kind, Subject
 from bespeak.source.span import Location
@@ -64,7 +58,12 @@ def _toml_kind(data: Mapping[str, Any], name: str) -> Kind | None:
     return None
 
 
+# A run has documents of one kind or two, and starts sooner without the readers of the others.
+
+
 def _agis(tree: Tree) -> Subject:
+    from bespeak.documents.agis_document import read_agis  # noqa: PLC0415 - as above
+
     document, found = read_agis(tree)
     entries = document.endpoints if document else ()
     endpoints = tuple(Declared(entry.endpoint, entry.at, entry.declared, AGIS_NAMES) for entry in entries)
@@ -72,6 +71,8 @@ def _agis(tree: Tree) -> Subject:
 
 
 def _endpoint(tree: Tree) -> Subject:
+    from bespeak.documents.endpoint_toml import declared_endpoint  # noqa: PLC0415 - as above
+
     root = _table(tree)
     endpoint = declared_endpoint(root, tree.file)
     return Subject(
@@ -83,17 +84,23 @@ def _endpoint(tree: Tree) -> Subject:
 
 
 def _server(tree: Tree) -> Subject:
+    from bespeak.documents.server_toml import server_of  # noqa: PLC0415 - as above
+
     root = _table(tree)
     server, found = server_of(root, Path(tree.file).parent)
     return Subject(kind="server", tree=tree, found=tuple(found), policies=server.policies)
 
 
 def _recipes(tree: Tree) -> Subject:
+    from bespeak.documents.recipes_toml import recipes_of  # noqa: PLC0415 - as above
+
     recipes, found = recipes_of(_table(tree), tree.file)
     return Subject(kind="recipes", tree=tree, found=tuple(found), recipes=recipes)
 
 
 def _manifest(tree: Tree) -> Subject:
+    from bespeak.documents.manifest_json import read_manifest  # noqa: PLC0415 - as above
+
     root = _table(tree)
     document = read_manifest(root)
     endpoints = tuple(_listed(document.endpoints, tree.data.get("endpoints")))
@@ -102,6 +109,8 @@ def _manifest(tree: Tree) -> Subject:
 
 
 def _ai(tree: Tree) -> Subject:
+    from bespeak.documents.ai_json import read_ai  # noqa: PLC0415 - as above
+
     root = _table(tree)
     document = read_ai(root)
     return Subject(kind="ai", tree=tree, found=tuple(root.findings.found), ai=document)

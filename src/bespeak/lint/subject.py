@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.agis_document import AgisDocument
-from bespeak.documents.ai_json import AiDocument
 from bespeak.source.tree import Tree
+
+if TYPE_CHECKING:
+    from bespeak.documents.agis_document import AgisDocument
+    from bespeak.documents.ai_json import AiDocument
 
 Kind = Literal["agis", "endpoint", "server", "recipes", "manifest", "ai"]
 

@@ -10,9 +10,7 @@ from bespeak.catalog.catalog import Catalog
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.deployment import CONFIGURATIONS, ENDPOINTS, RECIPES
-from bespeak.documents.recipes_toml import read_recipes
-from bespeak.documents.server_toml import read_server
+from bespeak.documents.folder import CONFIGURATIONS, ENDPOINTS, RECIPES
 from bespeak.errors import ContractError
 from bespeak.lint.config import Config
 from bespeak.lint.context import Context
@@ -94,6 +92,8 @@ def _read(root: Path) -> Deployment:
     configuration = _configuration(root)
     if configuration is None:
         return Deployment(root, recipes=_recipes(None, root, root / ENDPOINTS))
+    from bespeak.documents.server_toml import read_server  # noqa: PLC0415 - most runs have no deployment
+
     # What is wrong with the files themselves is found when they are looked at.
     server, _ = read_server(configuration)
     wrong: list[Diagnostic] = []
@@ -113,4 +113,8 @@ def _read(root: Path) -> Deployment:
 def _recipes(configured: Path | None, *folders: Path) -> tuple[Recipe, ...]:
     paths = [configured] if configured else [folder / RECIPES for folder in folders]
     path = next((path for path in paths if path.is_file()), None)
-    return read_recipes(path)[0] if path else ()
+    if path is None:
+        return ()
+    from bespeak.documents.recipes_toml import read_recipes  # noqa: PLC0415 - as above
+
+    return read_recipes(path)[0]

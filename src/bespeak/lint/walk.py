@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from bespeak.documents.deployment import CONFIGURATIONS, RECIPES
+from bespeak.documents.folder import CONFIGURATIONS, RECIPES
 
 Excluded = Callable[[Path], bool]
 """Tells whether a configuration wants a file or folder left out."""

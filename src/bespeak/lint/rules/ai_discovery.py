@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.diagnostics.fix import Fix
-from bespeak.documents.ai_json import MEMBERS, AiCapability, AiDocument
 from bespeak.lint.context import Context
 from bespeak.lint.rule import Rule
 from bespeak.lint.subject import Subject
 from bespeak.source.change import Change
 from bespeak.source.pointer import child
+
+if TYPE_CHECKING:
+    from bespeak.documents.ai_json import AiCapability, AiDocument
 
 _DRAFT: Final = "AI-Discovery"
 
@@ -253,6 +255,8 @@ def check_document(subject: Subject, _: Context) -> Iterator[Diagnostic]:
     document = subject.ai
     if document is None:
         return
+    from bespeak.documents.ai_json import MEMBERS  # noqa: PLC0415 - a run on other documents starts without
+
     if document.aiendpoint and document.aiendpoint != "1.0":
         fix = Fix('Write "1.0"', (Change("replace", "/aiendpoint", "1.0"),))
         message = f"aiendpoint is {brief(document.aiendpoint)}, and the only version is 1.0"
