@@ -30,6 +30,9 @@ from bespeak.runtime.bindings.external import MAX_RESPONSE_BYTES
 from bespeak.schema.compile import MAX_DEPTH as SCHEMA_DEPTH
 from bespeak.server.settings import Settings
 from bespeak.source.toml_tree import MAX_BYTES as DOCUMENT_BYTES
+from bespeak.source.tree import MAX_BYTES as TREE_BYTES
+from bespeak.source.tree import MAX_DEPTH as TREE_DEPTH
+from bespeak.source.tree import MAX_NODES as TREE_NODES
 from bespeak.transports.timeouts import Timeouts
 from bespeak.wire.limits import Limits
 
@@ -241,6 +244,9 @@ def limits_table() -> str:
         ("response of an upstream", _size(MAX_RESPONSE_BYTES), "", "`upstream_malformed_response`"),
         ("levels of JSON in a schema", SCHEMA_DEPTH, "", "the endpoint is not registered"),
         ("a TOML file", _size(DOCUMENT_BYTES), "", "it is not read, and reported"),
+        ("an AGIS document", _size(TREE_BYTES), "", "it is not read, and reported"),
+        ("collections inside collections of a document", TREE_DEPTH, "", "it is not read, and reported"),
+        ("keys and values of a document", f"{TREE_NODES:,}", "", "it is not read, and reported"),
     )
     return _table(("limit", "default", "key in `[limits]`", "beyond it"), rows)
 
