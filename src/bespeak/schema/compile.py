@@ -9,6 +9,7 @@ from typing import Any, Final
 import jsonschema_rs
 import msgspec
 
+from bespeak.schema.multiplied import MAX_WAYS, is_multiplied
 from bespeak.schema.size import is_within
 from bespeak.schema.violation import Violation, shorten
 from bespeak.source.pointer import pointer
@@ -24,6 +25,9 @@ _MAX_REPORTED: Final = 100
 _MOST_PARTS: Final = 1_000
 _MOST_CHARACTERS: Final = 65_536
 """The library finds all violations before it gives the first: 11 µs for each, so seconds for a body of a megabyte."""
+
+_MOST_REFERENCES: Final = 10_000
+"""The library needs quadratic time for a chain of them: a third of a second for these."""
 
 _LINEAR: Final = jsonschema_rs.RegexOptions()
 """The linear-time engine: a pattern can be slow to write, never slow to match."""
@@ -122,15 +126,22 @@ def _check(schema: object, text: bytes) -> SchemaFault | None:
         return SchemaFault("/$schema", f"the dialect is {DIALECT}, not {dialect!r}")
     if b"$ref" not in text and b"$dynamicRef" not in text and text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
         return None  # nothing refers, nothing can be too deep: most schemas, and a server may start with thousands
-    for at, node in nodes(schema):
+    found = list(nodes(schema))
+    references = 0
+    for at, node in found:
         if len(at) > MAX_DEPTH:
             return SchemaFault("", f"the schema is nested more than {MAX_DEPTH} levels deep")
         for name in _REFERENCES & node.keys():
+            references += 1
             target = node[name]
             if not isinstance(target, str) or not target.startswith("#"):
                 return SchemaFault(
                     pointer((*at, name)), f"a {name} stays inside its schema ('#...'), not {shorten(repr(target))}"
                 )
+    if references > _MOST_REFERENCES:
+        return SchemaFault("", f"the schema has more than {_MOST_REFERENCES:,} references")
+    if references and is_multiplied(found):
+        return SchemaFault("", f"references multiply the schema: more than {MAX_WAYS:,} subschemas judge one value")
     return None
 
 
