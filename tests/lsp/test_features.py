@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from tests.lsp.editor import COMMAND, editing
 from tests.process import ROOT
 
@@ -66,3 +70,41 @@ def test_a_server_that_lost_its_editor_ends(tmp_path: Path) -> None:
 def test_every_feature_is_registered_once() -> None:
     features = make_server().protocol.fm.features
     assert {types.TEXT_DOCUMENT_HOVER, types.TEXT_DOCUMENT_COMPLETION, types.TEXT_DOCUMENT_CODE_ACTION} <= set(features)
+
+
+WAITING = """
+from contextlib import suppress
+from bespeak.lsp.checking import check
+from bespeak.lsp.features import serve
+from bespeak.lsp.server import Server
+
+def waiting(text, path, here):
+    with suppress(FileNotFoundError):
+        (here / "gate").read_bytes()
+    return check(text, path, here)
+
+raise SystemExit(serve(Server(waiting)))
+"""
+
+
+def test_a_request_can_be_taken_back(tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)  # whoever reads it waits until somebody has written
+
+    async def scenario() -> None:
+        async with editing(tmp_path, command=(sys.executable, "-c", WAITING)) as editor:
+            uri = editor.open(tmp_path / "rooms.agis", ROOMS)
+            start = types.Position(0, 0)
+            params = types.CodeActionParams(
+                types.TextDocumentIdentifier(uri), types.Range(start, start), types.CodeActionContext([])
+            )
+            protocol = editor.client.protocol
+            answer = protocol.send_request(types.TEXT_DOCUMENT_CODE_ACTION, params, msg_id="first")
+            protocol.notify(types.CANCEL_REQUEST, types.CancelParams(id="first"))
+            with pytest.raises(JsonRpcException, match="cancel"):
+                await asyncio.wrap_future(answer)
+            with gate.open("wb"):
+                gate.unlink()
+            assert await editor.diagnostics(uri)
+
+    asyncio.run(scenario())

@@ -54,9 +54,12 @@ def _above(text: str, start: int, line: _Line) -> tuple[str, ...]:
     column = line.dashes[0] if line.dashes else line.column
     in_list = bool(line.dashes)
     found: list[str] = []
-    for _, above in _upwards(text, start):
+    for _, written in _upwards(text, start):
         if column == 0 and not in_list:
             break
+        if written.startswith(" " * (column + 1)):
+            continue  # most of a long document; it need not be looked at closely
+        above = _Line(written)
         if above.is_empty:
             continue
         # The items of a list may stand in the column of its key.
@@ -73,8 +76,9 @@ def _above(text: str, start: int, line: _Line) -> tuple[str, ...]:
 def _in_flow(text: str, start: int, offset: int) -> Place | None:
     """The place inside brackets that open in this line or not far above and are not closed."""
     leftmost = None
-    lines = ((start, _Line(text[start:offset])), *islice(_upwards(text, start), _FLOW_LINES))
-    for at, line in lines:
+    lines = ((start, text[start:offset]), *islice(_upwards(text, start), _FLOW_LINES))
+    for at, written in lines:
+        line = _Line(written)
         # What goes on in brackets is indented further than their key; a key that is not has given them up.
         if line.rest[:1] in ("[", "{") and (leftmost is None or line.column < leftmost):
             opening = at + line.rest_at
@@ -89,9 +93,9 @@ def _in_flow(text: str, start: int, offset: int) -> Place | None:
     return None
 
 
-def _upwards(text: str, start: int) -> Iterator[tuple[int, _Line]]:
+def _upwards(text: str, start: int) -> Iterator[tuple[int, str]]:
     """The lines above an offset at which a line starts, nearest first."""
     while start > 0:
         end = start - 1
         start = text.rfind("\n", 0, end) + 1
-        yield start, _Line(text[start:end].rstrip("\r"))
+        yield start, text[start:end].rstrip("\r")
