@@ -17,6 +17,7 @@ from bespeak.source.expansion import expand_tree
 from bespeak.source.json_tree import parse_json
 from bespeak.source.pointer import child
 from bespeak.source.toml_tree import parse_toml
+from bespeak.source.toml_value import value_text
 from bespeak.source.tree import Fault, Tree
 from bespeak.source.yaml_tree import parse_yaml
 
@@ -424,14 +425,12 @@ TOML_VALUES = st.recursive(
 
 @st.composite
 def toml_texts(draw: Any) -> str:
-    from bespeak.source.toml_edit import toml_text
-
     lines: list[str] = []
     headers = draw(st.lists(st.sampled_from(["[t]", "[[u]]", "[v.w]", "[u.x]", "# c"]), max_size=3, unique=True))
     for header in ["", *headers]:
         lines += [header] if header else []
         for key, value in draw(st.dictionaries(st.sampled_from(["a", "b", '"c d"', "e.f"]), TOML_VALUES)).items():
-            lines.append(f"{key} = {toml_text(value)}{draw(st.sampled_from(['', ' # note']))}")
+            lines.append(f"{key} = {value_text(value)}{draw(st.sampled_from(['', ' # note']))}")
     return "\n".join(lines) + draw(st.sampled_from(["", "\n"]))
 
 

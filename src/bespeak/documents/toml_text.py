@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from bespeak.documents.yaml_scalar import number_scalar
 from bespeak.source.pointer import child
+from bespeak.source.toml_value import key_text, value_text
 
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _WIDTH: Final = 80
 """A table that is no longer than this stands on one line."""
 
@@ -47,21 +44,12 @@ def _is_small(value: Mapping[str, Any]) -> bool:
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, Mapping):
-        inner = ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items())
-        return f"{{ {inner} }}" if inner else "{}"
-    return number_scalar(value)
+    written = value_text(value)
+    assert written is not None
+    return written
 
 
 def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _text(key)
-
-
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    written = key_text(key)
+    assert written is not None
+    return written

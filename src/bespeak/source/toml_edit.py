@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from typing import Any, Final
+from typing import Final
 
 from bespeak.source.change import Change
 from bespeak.source.flow_edit import add_last, line_end, line_start, take_out, whole_lines
@@ -14,9 +12,9 @@ from bespeak.source.places import Place
 from bespeak.source.pointer import parent
 from bespeak.source.text_edit import TextEdit, insertion
 from bespeak.source.toml_tree import TomlTree
+from bespeak.source.toml_value import key_text, value_text
 from bespeak.source.tree import Span
 
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]++")
 _HEADER_END: Final = re.compile(r"[ \t]*+\]")
 
 
@@ -26,7 +24,7 @@ def toml_edits(tree: TomlTree, change: Change) -> tuple[TextEdit, ...] | None:
     if place is None:
         return None
     if change.op == "append":
-        written = toml_text(change.value)
+        written = value_text(change.value)
         if place.items is None or place.end < 0 or written is None:
             return None
         return add_last(tree.text, Span(place.start, place.end), [entry_span(item) for item in place.items], written)
@@ -36,13 +34,13 @@ def toml_edits(tree: TomlTree, change: Change) -> tuple[TextEdit, ...] | None:
         return None
     if change.op == "replace":
         style = tree.text[place.start]
-        written = toml_text(change.value, literal=style == "'")
+        written = value_text(change.value, literal=style == "'")
         return None if written is None else (TextEdit(Span(place.start, place.end), written),)
     around = tree.place(parent(change.at))
     if around is None:
         return None
     if change.op == "rename":
-        name = _key_text(change.key)
+        name = key_text(change.key)
         if place.key is None or name is None or change.key in (around.entries or {}):
             return None
         return (TextEdit(place.key, name),)
@@ -70,7 +68,7 @@ def _is_dotted(text: str, at: int) -> bool:
 
 
 def _inserted(tree: TomlTree, change: Change, place: Place) -> tuple[TextEdit, ...] | None:
-    name, value = _key_text(change.key), toml_text(change.value)
+    name, value = key_text(change.key), value_text(change.value)
     if place.entries is None or name is None or value is None or change.key in place.entries:
         return None
     written = f"{name} = {value}"
@@ -94,32 +92,3 @@ def _inserted(tree: TomlTree, change: Change, place: Place) -> tuple[TextEdit, .
     line = text[line_start(text, place.key.start) :]
     indent = line[: len(line) - len(line.lstrip(" \t"))]
     return (insertion(line_end(text, place.key.end), f"\n{indent}{written}"),)
-
-
-def toml_text(value: Any, *, literal: bool = False) -> str | None:
-    """A value as TOML on one line; None if TOML cannot say it."""
-    try:
-        written = _write(value, literal=literal)
-        written.encode()
-    except (ValueError, TypeError, RecursionError):
-        return None
-    return written
-
-
-def _key_text(key: str) -> str | None:
-    return key if _BARE.fullmatch(key) else toml_text(key)
-
-
-def _write(value: Any, *, literal: bool = False) -> str:
-    if isinstance(value, str):
-        if literal and value.isprintable() and "'" not in value:
-            return f"'{value}'"
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_write(item) for item in value) + "]"
-    if isinstance(value, dict):
-        inside = ", ".join(f"{_key_text(key) or _write(key)} = {_write(item)}" for key, item in value.items())
-        return f"{{ {inside} }}" if inside else "{}"
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        raise ValueError(value)
-    return json.dumps(value)

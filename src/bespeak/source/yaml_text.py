@@ -6,10 +6,7 @@ import json
 import re
 from typing import Any, Final
 
-_BLOCK: Final = re.compile(r"[A-Za-z_/](?:[A-Za-z0-9_./{}()$<>=+-]| (?=[A-Za-z0-9_/({$<>=+]))*+")
-_FLOW: Final = re.compile(r"[A-Za-z_/](?:[A-Za-z0-9_./()$<>=+-]| (?=[A-Za-z0-9_/($<>=+]))*+")
-_WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-"""What is, in some YAML or other, no text."""
+from bespeak.source.yaml_scalar import is_plain
 
 _HIDDEN: Final = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 LONGEST_KEY: Final = 1000
@@ -18,7 +15,7 @@ LONGEST_KEY: Final = 1000
 
 def string_text(text: str, *, style: str = "", flow: bool = False) -> str:
     """A text in a style: plain (an empty style) or in single quotes if it can be, else in double quotes."""
-    if not style and (_FLOW if flow else _BLOCK).fullmatch(text) and text.lower() not in _WORDS:
+    if not style and is_plain(text, in_list=flow):
         return text
     if style == "'" and text.isprintable():
         return "'" + text.replace("'", "''") + "'"

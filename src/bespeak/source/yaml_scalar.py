@@ -20,10 +20,13 @@ _JOINERS: Final = frozenset("\u200c\u200d")
 
 def text_scalar(text: str, *, in_list: bool = False) -> str:
     """A text on one line, in double quotes where it needs them."""
+    return text if is_plain(text, in_list=in_list) else quoted(text)
+
+
+def is_plain(text: str, *, in_list: bool) -> bool:
+    """Whether every reader takes a text for one that has no quotes, in a block or between brackets."""
     pattern = _PLAIN_IN_LIST if in_list else _PLAIN
-    if pattern.fullmatch(text) and text.lower() not in _WORDS:
-        return text
-    return quoted(text)
+    return pattern.fullmatch(text) is not None and text.lower() not in _WORDS
 
 
 def quoted(text: str) -> str:
