@@ -39,6 +39,15 @@ def test_a_rule_nobody_knows_is_wrong_usage_with_near_misses() -> None:
     assert "lists all rules" in run("qqqqqq").output
 
 
+def test_changes_are_explained_by_id_and_by_name() -> None:
+    text = run("C129").output
+    assert text.startswith("C129 limit-tightened\n\n")
+    assert "Why: In what callers send, calls that worked are refused" in text
+    assert run("limit-tightened").output == text
+    assert json.loads(run("c129", "--format", "json").output)["category"] == "wire"
+    assert run("C197").output.startswith("C197\n\nAn approval has expired.\n")
+
+
 def test_the_settings_here_are_told(tmp_path: Path) -> None:
     assert "here      error (no settings)" in run("P302").output
     Path("bespeak.toml").write_text('[lint]\nseverity = { P302 = "info" }\nignore = ["S401"]\n')

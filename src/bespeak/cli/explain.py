@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 def explain(rule: str | None, format_name: str) -> None:
     """Say what RULE asks, why, and how it is set in this folder. RULE is an id or a name; without it all are listed.
 
+    Of a change that `bespeak diff` tells, C129 for example, it says what it does to callers.
+
     \b
     Examples:
       bespeak explain P302
@@ -37,6 +39,10 @@ def explain(rule: str | None, format_name: str) -> None:
             _print_json([_data(entry, judge) for entry in rules])
         else:
             click.echo("\n".join(_listing(judge)))
+        return
+    change = _change(rule)
+    if change is not None:
+        _print_json(change) if as_json else click.echo("\n".join(_change_page(change)))
         return
     found = find_rule(rule)
     if found is None:
@@ -66,6 +72,32 @@ def _page(rule: Rule, judge: Judge) -> Iterator[str]:
             yield indent(text.rstrip(), "    ")
 
 
+def _change(rule: str) -> dict[str, str] | None:
+    """What `bespeak diff` reports under an id or a name, as data."""
+    from bespeak.evolution.change_rules import FINDINGS, FINDINGS_WHY, RULES, WHY  # noqa: PLC0415
+
+    asked = rule.strip()
+    for change in RULES.values():
+        if asked.upper() == change.id or asked.lower() == change.name:
+            known = {"id": change.id, "name": change.name, "kind": change.kind, "category": change.category.lower()}
+            return {**known, "summary": change.summary, "why": WHY[change.kind]}
+    text = FINDINGS.get(asked.upper())
+    return {"id": asked.upper(), "summary": text, "why": FINDINGS_WHY[asked.upper()]} if text else None
+
+
+def _change_page(change: dict[str, str]) -> Iterator[str]:
+    yield f"{change['id']} {change.get('name', '')}".rstrip()
+    yield ""
+    yield change["summary"]
+    yield ""
+    for name in ("kind", "category"):
+        if name in change:
+            yield f"{name:<10}{change[name]}"
+    yield "source    bespeak diff"
+    yield ""
+    yield f"Why: {change['why']}"
+
+
 def _listing(judge: Judge) -> Iterator[str]:
     from bespeak.lint.registry import all_rules, pass_of  # noqa: PLC0415
 
@@ -73,14 +105,15 @@ def _listing(judge: Judge) -> Iterator[str]:
     groups: dict[int, list[Rule]] = {}
     for rule in all_rules().values():
         groups.setdefault(pass_of(rule.id) or 99, []).append(rule)
+    width = max(len(rule.name) for rule in all_rules().values())
     for number, rules in sorted(groups.items()):
         name = names.get(rules[0].id)
         yield f"Pass {number}: {name}" if name else "AGTP-API, and files as they are read"
         for rule in rules:
             severity = _severity(rule, judge) if judge.is_on(rule.id) else "off"
-            yield f"  {rule.id}  {severity:<8} {rule.name:<28} {rule.summary}"
+            yield f"  {rule.id}  {severity:<8} {rule.name:<{width}}  {rule.summary}"
         yield ""
-    yield "`bespeak explain RULE` says more."
+    yield "`bespeak explain RULE` says more, also of the changes (C1xx) that `bespeak diff` tells."
 
 
 def _here(rule: Rule, judge: Judge) -> str:
