@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bespeak.schema.compile import SchemaFault, Validator, compile_schema, nodes
-from bespeak.schema.multiplied import is_multiplied
+from bespeak.schema.multiplied import excess
 
 
 def multiplying(keyword: str, levels: int, base: str = "#") -> dict[str, Any]:
@@ -85,17 +85,30 @@ def test_a_schema_that_multiplies_itself_is_refused(schema: dict[str, Any]) -> N
     ],
 )
 def test_what_ends_or_takes_a_part_of_the_value_is_not_multiplied(schema: dict[str, Any]) -> None:
-    assert not is_multiplied(nodes(schema))
+    assert excess(nodes(schema)) is None
 
 
-def test_a_long_chain_of_references_is_usable_and_an_endless_one_is_not() -> None:
-    def chain(length: int) -> dict[str, Any]:
-        shared: dict[str, Any] = {f"s{n}": {"$ref": f"#/$defs/s{n + 1}"} for n in range(length)}
-        return {"$defs": {**shared, f"s{length}": {"type": "object"}}, "$ref": "#/$defs/s0"}
+def chain(length: int, last: dict[str, Any]) -> dict[str, Any]:
+    shared: dict[str, Any] = {f"s{n}": {"$ref": f"#/$defs/s{n + 1}"} for n in range(length)}
+    return {"$defs": {**shared, f"s{length}": last}, "$ref": "#/$defs/s0", "unevaluatedProperties": False}
 
-    usable = compile_schema(chain(2_000))
+
+def test_a_chain_of_references_is_usable() -> None:
+    usable = compile_schema(chain(190, {"type": "object"}))
     assert isinstance(usable, Validator)
     assert usable.is_valid({})
-    fault = compile_schema(chain(20_000))
+
+
+@pytest.mark.parametrize("last", [{"type": "object"}, {"$ref": "#/$defs/s0"}])
+@pytest.mark.parametrize("length", [250, 9_000])
+def test_a_chain_that_overflows_the_native_stack_is_refused(length: int, last: dict[str, Any]) -> None:
+    fault = compile_schema(chain(length, last))
+    assert isinstance(fault, SchemaFault)
+    assert "lead from one to the next" in fault.message
+
+
+def test_more_references_than_anybody_writes_are_refused() -> None:
+    properties = {f"p{number}": {"$ref": "#/$defs/name"} for number in range(10_001)}
+    fault = compile_schema({"$defs": {"name": {"type": "string"}}, "properties": properties})
     assert isinstance(fault, SchemaFault)
     assert "more than 10,000 references" in fault.message

@@ -1,4 +1,4 @@
-"""Whether references multiply a schema: thirty lines of `allOf` can ask a validator for more checks than time has."""
+"""What references make of a schema: thirty lines of `allOf` can ask a validator for more checks than time has."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from urllib.parse import unquote
 MAX_WAYS: Final = 10_000
 """Subschemas that judge one value, counted as often as they are reached: about a millisecond."""
 
+MAX_STEPS: Final = 200
+"""Subschemas on one way: the library goes down them on the native stack, which some thousands overflow."""
+
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _SINGLE: Final = ("not", "if", "then", "else")
 _REFERENCES: Final = ("$ref", "$dynamicRef")
@@ -17,14 +20,15 @@ _ANCHORS: Final = ("$anchor", "$dynamicAnchor")
 Place = tuple[str | int, ...]
 
 
-def is_multiplied(nodes: Iterable[tuple[Place, dict[str, Any]]]) -> bool:
-    """Whether more than MAX_WAYS lead from one of the nodes of a schema to what judges the same value.
+def excess(nodes: Iterable[tuple[Place, dict[str, Any]]]) -> str | None:
+    """What is too much for a validator in a schema: from a node on, the ways to all that judges the same value.
 
     Neither compiling with `unevaluatedProperties` nor validating remembers what was reached before. Steps to a part
     of the value do not count: the value has only so many parts.
     """
     below = _Steps(list(nodes))
     ways: dict[int, int] = {}
+    longest: dict[int, int] = {}
     begun: set[int] = set()
     for start in below.all():
         path = [start]
@@ -44,9 +48,12 @@ def is_multiplied(nodes: Iterable[tuple[Place, dict[str, Any]]]) -> bool:
             # A step back to a node that is still being counted is a cycle; the validator goes round it once.
             ways[me] = 1 + sum(ways.get(id(step), 0) for step in steps)
             if ways[me] > MAX_WAYS:
-                return True
+                return f"references multiply the schema: more than {MAX_WAYS:,} subschemas judge one value"
+            longest[me] = 1 + max((longest.get(id(step), 0) for step in steps), default=0)
+            if longest[me] > MAX_STEPS:
+                return f"more than {MAX_STEPS} subschemas lead from one to the next"
             path.pop()
-    return False
+    return None
 
 
 class _Steps:

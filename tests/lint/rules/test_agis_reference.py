@@ -99,3 +99,14 @@ def test_a_mistake_in_a_shared_schema_is_found_once_and_there() -> None:
 def test_a_pattern_of_json_schema_is_valid_though_not_for_every_engine(pattern: str) -> None:
     assert rules(document(endpoint(output={"type": "string", "pattern": pattern}))) == ["X921"]
     assert rules(document(endpoint(output={"patternProperties": {pattern: {}}}))) == ["X921"]
+
+
+def test_a_shared_schema_is_judged_without_those_it_refers_to() -> None:
+    broken = {"type": "object", "properties": {"default": {"$ref": "#/schemas/Room"}, "size": {"type": "intager"}}}
+    found = advice("J625", shared("#/schemas/Suite", Suite=broken))
+    assert found.pointer.startswith("/schemas/Suite/properties/size")
+
+
+def test_a_ring_of_many_shared_schemas_is_read_once() -> None:
+    ring = {f"s{number}": {"$ref": f"#/schemas/s{(number + 1) % 3_000}"} for number in range(3_000)}
+    assert set(rules(document(endpoint(output={"$ref": "#/schemas/s0"}), schemas=ring))) >= {"J625"}

@@ -12,11 +12,10 @@ import msgspec
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.diagnostics.fix import Fix
-from bespeak.documents.agis_references import bundle
 from bespeak.lint.context import Context
 from bespeak.lint.pattern import needs_backtracking
 from bespeak.lint.rule import Rule
-from bespeak.schema.compile import SchemaFault, compile_schema, nodes
+from bespeak.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, SchemaFault, compile_schema, nodes
 from bespeak.source.change import Change
 from bespeak.source.pointer import child, pointer
 
@@ -82,6 +81,7 @@ _TYPES: Final = {
     **dict.fromkeys(("none", "nil", "void"), "null"),
 }
 """What other type systems call the types of JSON Schema."""
+_REFERENCES: Final = ("$ref", "$dynamicRef")
 _MOST: Final = 20_000
 """Parts of one schema that are looked at."""
 
@@ -130,7 +130,25 @@ def _schemas(subject: Subject, shared: Mapping[str, Any]) -> Iterator[tuple[str,
                 yield declared.pointer(field), schema, whole
     for name, schema in shared.items():
         if isinstance(schema, dict) and schema:
-            yield child("/schemas", name), schema, bundle(schema, shared)
+            yield child("/schemas", name), schema, _by_itself(schema)
+
+
+def _by_itself(node: Any) -> Any:
+    """A shared schema without its references to others, which are looked at themselves.
+
+    With all that is reached from each of them, a long chain of schemas would be read as often as it is long.
+    """
+    if isinstance(node, list):
+        return [_by_itself(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    kept: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in NAMING_KEYWORDS and isinstance(value, dict):
+            kept[key] = {name: _by_itself(item) for name, item in value.items()}
+        elif key not in _REFERENCES or not isinstance(value, str) or not value.startswith("#/schemas/"):
+            kept[key] = value if key in DATA_KEYWORDS else _by_itself(value)
+    return kept
 
 
 def _check_references(
@@ -139,7 +157,7 @@ def _check_references(
     for count, (parts, node) in enumerate(nodes(dict(schema))):
         if count > _MOST:
             return
-        for keyword in ("$ref", "$dynamicRef"):
+        for keyword in _REFERENCES:
             reference = node.get(keyword)
             if reference is None:
                 continue
