@@ -10,9 +10,10 @@ from tests.process import HOTEL, ROOT
 
 from bespeak.cli.contract_source import contract_of
 from bespeak.errors import ConfigError, ContractError
+from bespeak.evolution.contract import Contract
 
 
-def read(target: object) -> object:
+def read(target: object) -> Contract:
     with ExitStack() as files:
         return contract_of(str(target), "other", {}, files).contract
 
@@ -42,6 +43,14 @@ def test_a_folder_whose_configuration_names_a_document_has_its_contract() -> Non
     assert {endpoint.key for endpoint in folder.endpoints} == {endpoint.key for endpoint in document.endpoints}
     assert (folder.vocabulary, folder.version) == (document.vocabulary, document.version)
     assert folder.policies is not None
+
+
+def test_a_document_may_be_as_large_as_for_lint(tmp_path: Path) -> None:
+    text = (ROOT / "examples" / "restaurant" / "menu.agis").read_text("utf-8")
+    small, large = tmp_path / "small.agis", tmp_path / "large.agis"
+    small.write_text(text, "utf-8")
+    large.write_text(text + "# a long story\n" * 100_000, "utf-8")
+    assert read(large).endpoints[0].semantic == read(small).endpoints[0].semantic
 
 
 @pytest.mark.parametrize(

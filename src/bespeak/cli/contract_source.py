@@ -28,6 +28,7 @@ from bespeak.lint.reading import read_subject
 from bespeak.lint.registration import effective_policies
 from bespeak.lint.subject import Subject
 from bespeak.source.span import Location
+from bespeak.source.tree import MAX_BYTES
 
 GIT: Final = "git:"
 _PATIENCE: Final = 120
@@ -78,20 +79,18 @@ def _at_revision(target: str, other: str, open_files: ExitStack, *, tolerant: bo
     into = Path(open_files.enter_context(TemporaryDirectory(prefix="bespeak-")))
     if _is_module(path):
         here = Path.cwd()
-        return _forgotten(_local, path, check_out(revision, here, into), tolerant=tolerant, into=into, name=target)
+        return _forgotten(path, check_out(revision, here, into), tolerant=tolerant, into=into, name=target)
     place = Path(path)
     # A configuration and a module speak of their neighbours.
     around = place.parent if place.suffix in (".py", ".toml") else None
     found = check_out(revision, place, into, surroundings=around)
-    return _forgotten(_local, str(found), into, tolerant=tolerant, into=into, name=target)
+    return _forgotten(str(found), into, tolerant=tolerant, into=into, name=target)
 
 
-def _forgotten(
-    read: Callable[..., ContractSource], path: str, base: Path, *, tolerant: bool, into: Path, name: str
-) -> ContractSource:
+def _forgotten(path: str, base: Path, *, tolerant: bool, into: Path, name: str) -> ContractSource:
     """A contract from a place that will not last: nothing of that place is shown."""
     try:
-        return ContractSource(read(path, base, tolerant=tolerant).contract, lambda _: None)
+        return ContractSource(_local(path, base, tolerant=tolerant).contract, lambda _: None)
     except ContractError as error:
         findings = [finding for finding in error.findings if isinstance(finding, Diagnostic)]
         shown = [replace(finding, location=_renamed(finding.location, into, name)) for finding in findings]
@@ -124,7 +123,7 @@ def _is_module(target: str) -> bool:
 
 
 def _document(path: Path, *, tolerant: bool) -> ContractSource:
-    text = read_text(path)
+    text = read_text(path, MAX_BYTES)
     if isinstance(text, Diagnostic):
         raise ContractError(f"{path} cannot be read", [text])
     subject = read_subject(text, str(path))
