@@ -55,15 +55,37 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
     metavar="FORMAT=FILE",
     help="Write a report to a file as well; repeatable.",
 )
-@click.option("--select", multiple=True, callback=_selectors, metavar="RULES", help="Only these: S450, S4, names, ALL.")
-@click.option("--extend-select", multiple=True, callback=_selectors, metavar="RULES", help="These as well.")
-@click.option("--ignore", multiple=True, callback=_selectors, metavar="RULES", help="Not these.")
-@click.option("--level", type=click.IntRange(1, 2), help="The conformance level of AGIS 3.3 aimed at.")
-@click.option("--fail-on", type=click.Choice(SEVERITIES), help="The lightest finding to exit with 1 for; error.")
+@click.option(
+    "--select",
+    multiple=True,
+    callback=_selectors,
+    metavar="RULES",
+    help="Only these rules: ids (S450), their beginnings (S4), names or ALL, with commas between.",
+)
+@click.option(
+    "--extend-select",
+    multiple=True,
+    callback=_selectors,
+    metavar="RULES",
+    help="These rules as well as those that are set.",
+)
+@click.option("--ignore", multiple=True, callback=_selectors, metavar="RULES", help="Not these rules.")
+@click.option(
+    "--level", type=click.IntRange(1, 2), help="The conformance level of AGIS 3.3 aimed at.  [default: as set, else 1]"
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(SEVERITIES),
+    help="The lightest finding to exit with 1 for.  [default: as set, else error]",
+)
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Take these settings.")
 @click.option("--no-config", is_flag=True, help="Take no settings and no baseline but those given here.")
-@click.option("--baseline", type=click.Path(dir_okay=False, path_type=Path), help="Show only what is not in there.")
+@click.option(
+    "--baseline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Show only what is not in this list of known findings.",
+)
 @click.option("--write-baseline", is_flag=True, help="Take everything that is found now as known.")
 @click.option("--fix", is_flag=True, help="Repair what has a safe repair, in place; standard input goes to the output.")
 @click.option("--unsafe-fixes", is_flag=True, help="Make also repairs that want a look; with --fix or --diff.")
@@ -80,7 +102,7 @@ def lint(paths: tuple[Path, ...], schema: bool, **options: Any) -> None:
     """Check contracts: .agis documents, endpoint files, bespeak.toml, recipes, manifests, /.well-known/ai documents.
 
     PATHS are files, folders, or - for standard input; without any, the folder you are in. Of a folder every .agis file
-    is checked, and those TOML and JSON files that are documents of ours.
+    is checked, and those TOML and JSON files that are contracts, settings or manifests by what stands in them.
 
     \b
     Examples:
