@@ -17,6 +17,7 @@ from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.semantic import CAPABILITIES, Semantic
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.agis_references import SharedSchemas, target
+from bespeak.schema.closing import closing_keyword
 from bespeak.schema.compile import DIALECT
 from bespeak.source.pointer import child
 from bespeak.source.span import Location
@@ -27,8 +28,6 @@ UNBOUND: Final = OpaqueHandler(type="")
 AGTP_CAPABILITY: Final = "x-agtp-capability"
 """Where a semantic block keeps a category of AGTP-API that AGIS has no word for."""
 
-_COMPOSING: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
-"""Beside these `additionalProperties: false` would forbid what they declare."""
 _ANNOTATIONS: Final = frozenset({"$ref", "title", "description"})
 
 
@@ -129,7 +128,7 @@ def _closed(schema: Mapping[str, Any], shared: SharedSchemas) -> Mapping[str, An
     else:
         schema = shared.bundle(schema)
     closed = {"$schema": DIALECT, "type": "object", **schema}
-    closed.setdefault("unevaluatedProperties" if _COMPOSING & schema.keys() else "additionalProperties", False)
+    closed.setdefault(closing_keyword(schema), False)
     return closed
 
 

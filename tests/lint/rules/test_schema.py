@@ -51,6 +51,14 @@ def test_an_input_is_closed(check: Check, extra: dict[str, Any]) -> None:
     assert check(input_schema={"type": "object", **extra}) == ["J603"]
 
 
+def test_an_input_made_of_parts_is_closed_in_the_way_that_knows_them(room: Endpoint, catalog: Catalog) -> None:
+    parts = {"type": "object", "allOf": [{"properties": {"a": {"type": "string"}}}]}
+    (finding,) = check_endpoint(replace(room, input_schema=parts), catalog, Policies())
+    assert (finding.rule, finding.pointer) == ("J603", "/endpoint/input_schema/unevaluatedProperties")
+    closed = replace(room, input_schema={**parts, "unevaluatedProperties": False})
+    assert check_endpoint(closed, catalog, Policies()) == []
+
+
 @pytest.mark.requirement("API-6.3-3")
 def test_a_closed_output_is_a_warning(room: Endpoint, catalog: Catalog) -> None:
     closed = replace(room, output_schema={"type": "object", "additionalProperties": False})

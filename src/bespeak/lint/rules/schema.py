@@ -13,6 +13,7 @@ from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.diagnostics.fix import Fix
 from bespeak.lint.rule import Rule
+from bespeak.schema.closing import closing_keyword, is_closed
 from bespeak.schema.compile import SchemaFault, compile_schema
 from bespeak.source.change import Change
 from bespeak.source.pointer import pointer
@@ -151,13 +152,15 @@ def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
     if kind != "object":
         message = f"input_schema has type {brief(kind)}, and the input of an endpoint is an object"
         yield NOT_OBJECT.at(endpoint, "/input_schema/type", message, 'Set "type": "object".')
-    if endpoint.input_schema.get("additionalProperties") is not False:
+    if not is_closed(endpoint.input_schema):
         at, key = "/input_schema", "additionalProperties"
         written = key in endpoint.input_schema
+        if not written:
+            key = closing_keyword(endpoint.input_schema)
         change = Change("replace", f"{at}/{key}", False) if written else Change("insert", at, False, key=key)
         fix = Fix("Take no undeclared fields", (change,))
         message = "input_schema lets undeclared fields pass"
-        yield OPEN_INPUT.at(endpoint, f"{at}/{key}", message, 'Set "additionalProperties": false.', fix)
+        yield OPEN_INPUT.at(endpoint, f"{at}/{key}", message, f'Set "{key}": false.', fix)
     if endpoint.output_schema.get("additionalProperties") is False:
         message = "output_schema forbids further fields, so adding one later breaks the contract"
         at = "/output_schema/additionalProperties"
