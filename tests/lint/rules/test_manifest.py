@@ -88,7 +88,9 @@ def test_a_private_manifest_that_lists_agents_is_found(published: dict[str, Any]
     assert found(private) == ["D155 /hosted_agents"]
 
 
-@pytest.mark.parametrize("key", ["agtp_version", "document_version", "catalog_version", "server", "endpoints", "policies"])
+@pytest.mark.parametrize(
+    "key", ["agtp_version", "document_version", "catalog_version", "server", "endpoints", "policies"]
+)
 def test_a_missing_block_is_an_error(published: dict[str, Any], key: str) -> None:
     text = json.dumps({**changed(published, key, None), "agtp_api_version": "1.0"})
     findings = check_text(text, "manifest.json", CONTEXT).findings
