@@ -133,3 +133,11 @@ def test_the_service_is_the_one_of_the_document(tmp_path: Path) -> None:
     assert deployment.service().data_manifest == DataManifest(
         available_data=(DataClass(name="rooms", formats=("json",)),), pre_auth_discovery=True
     )
+
+
+def test_the_names_of_files_do_not_steer_a_terminal(tmp_path: Path) -> None:
+    document = saved(tmp_path, booking()).rename(tmp_path / "a\x1b[2J.agis")
+    result = run(document, "-o", tmp_path / "b\x07")
+    assert "\x07" not in result.output
+    assert "\x1b" not in result.output
+    assert "a\\x1b[2J.agis" in result.output

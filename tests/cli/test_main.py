@@ -69,3 +69,19 @@ def test_an_address_that_is_none_is_exit_code_2(address: str) -> None:
     assert result.returncode == 2
     assert "internal error" not in result.stderr
     assert len(result.stderr.splitlines()[-1]) < 300
+
+
+@pytest.mark.parametrize(("arguments", "code"), [("lint - <&-", 1), ("format - <&-", 1), ("lint . >&-", 0)])
+def test_a_closed_stream_is_an_empty_one(tmp_path: Path, arguments: str, code: int) -> None:
+    command = f"{sys.executable} -m bespeak {arguments}"
+    result = subprocess.run(command, shell=True, cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False)
+    assert "internal error" not in result.stderr
+    assert result.returncode == code
+
+
+@pytest.mark.parametrize("arguments", ["lint", "explain P302", "serve ."])
+def test_a_folder_that_has_gone_is_named_as_the_reason(tmp_path: Path, arguments: str) -> None:
+    command = f"mkdir gone && cd gone && rmdir ../gone && {sys.executable} -m bespeak {arguments}"
+    result = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr == "bespeak: the folder you are in is no longer there. Change to another one.\n"

@@ -9,6 +9,7 @@ import click
 from bespeak.cli.agis_file import open_agis
 from bespeak.cli.main import RefusedError
 from bespeak.contract.service import Service
+from bespeak.diagnostics.printable import printable
 from bespeak.documents.toml_text import find_null
 from bespeak.errors import ConfigError
 from bespeak.projections.deployment_files import HANDLERS, deployment_files
@@ -42,10 +43,13 @@ def agis(file: Path, output: Path, force: bool) -> int:
     files = deployment_files(service)
     _write(output, files, force=force)
     count = len(service.endpoints)
-    click.echo(f"{output}: {count} endpoint{'' if count == 1 else 's'}; write the functions in {HANDLERS}.py")
+    click.echo(
+        f"{printable(str(output))}: {count} endpoint{'' if count == 1 else 's'}; write the functions in {HANDLERS}.py"
+    )
     left = _left_out(service)
     if left:
-        click.echo(f"bespeak.toml has no place for {', '.join(left)}: keep {file} beside it.", err=True)
+        kept = printable(str(file))
+        click.echo(f"bespeak.toml has no place for {', '.join(left)}: keep {kept} beside it.", err=True)
     return 0
 
 

@@ -91,6 +91,7 @@ def bespeak() -> None:
 
 def main() -> NoReturn:
     """The console script. Turns every foreseen error into one clear message and an exit code."""
+    _open_streams()
     try:
         sys.exit(bespeak.main(standalone_mode=False) or EXIT_GOOD)
     except click.ClickException as error:
@@ -113,11 +114,29 @@ def main() -> NoReturn:
             _complain(f"cannot write the output: {error.strerror or error}")
             _drop_output()
             sys.exit(EXIT_UNUSABLE)
+        if isinstance(error, FileNotFoundError) and error.filename is None and not _has_folder():
+            _complain("the folder you are in is no longer there. Change to another one.")
+            sys.exit(EXIT_UNUSABLE)
         if os.environ.get("BESPEAK_DEBUG"):
             raise
         _complain(f"internal error: {type(error).__name__}: {error}")
         click.echo("This is a defect of bespeak. BESPEAK_DEBUG=1 shows the trace to report it with.", err=True)
         sys.exit(EXIT_UNUSABLE)
+
+
+def _open_streams() -> None:
+    """Where a stream was closed before the start (`<&-`, `>&-`), Python has None: read nothing, write nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - open to the end
+
+
+def _has_folder() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - pathlib asks the same
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _complain(text: str) -> None:
