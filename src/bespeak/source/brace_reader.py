@@ -71,9 +71,9 @@ class _Reader:
     def block(self, name: str, *, column: int, closing: str) -> tuple[Any, Place]:
         """Statements up to a closing brace, or while they are indented to a column at least."""
         self._deeper()
-        start = skip(BLANK, self.text, self.at)
-        made = _Block(start)
-        line_start = self._line_start(start)
+        # A statement on the line of the opening brace may end with a comma; below it, commas are part of a text.
+        line_start = self._line_start(self.at)
+        made = _Block(skip(BLANK, self.text, self.at))
         while True:
             here = self._next(column)
             char = self.text[here : here + 1]
@@ -223,7 +223,8 @@ class _Reader:
         end = plain_line(text, here, inline=inline)
         while not inline and end < len(text):
             following = skip(BLANK, text, end)
-            if following >= len(text) or text[end:following].count("\n") != 1 or self.column(following) <= column:
+            gap = text[end:following]  # a comment in it ends the text, as it does in YAML
+            if following >= len(text) or gap.count("\n") != 1 or "#" in gap or self.column(following) <= column:
                 break
             starts = (_KEY, _BLOCK, _ENDPOINT, _DASH)
             if text[following] in "},]" or any(start.match(text, following) for start in starts):
