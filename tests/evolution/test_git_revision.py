@@ -71,3 +71,19 @@ def test_a_path_that_is_gone_by_now_is_found(repository: Path, tmp_path: Path) -
 def test_what_cannot_be_had_is_said(repository: Path, tmp_path: Path, revision: str, path: str, part: str) -> None:
     with pytest.raises(ConfigError, match=part):
         check_out(revision, repository / path, tmp_path / "x")
+
+
+def test_a_path_that_looks_like_an_option_is_a_path(repository: Path, tmp_path: Path) -> None:
+    (repository / "--output=x.agis").write_text("four")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "three")
+    assert check_out("HEAD", repository / "--output=x.agis", tmp_path / "x").read_text() == "four"
+
+
+def test_what_git_leaves_out_of_archives_is_said(repository: Path, tmp_path: Path) -> None:
+    (repository / ".gitattributes").write_text("*.agis export-ignore\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "three")
+    with pytest.raises(ConfigError, match="export-ignore"):
+        check_out("HEAD", repository / "api" / "a.agis", tmp_path / "x")
+    assert check_out("HEAD", repository / "api" / "b.toml", tmp_path / "y").read_text() == "two"

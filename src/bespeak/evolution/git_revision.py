@@ -35,14 +35,19 @@ def check_out(revision: str, path: Path, into: Path, *, surroundings: Path | Non
         raise ConfigError(
             f"{path} does not exist at revision {revision}; give git:REVISION:PATH if it had another name"
         )
-    archive = _run(top, "archive", "--format=tar", revision, *([str(wanted)] if wanted.parts else []))
+    # With its dot in front no path is taken for an option.
+    archive = _run(top, "archive", "--format=tar", revision, *([f"./{wanted}"] if wanted.parts else []))
     if archive.returncode:
         raise ConfigError(f"git cannot give {wanted} at {revision}: {_said(archive.stderr)}")
     try:
         with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
             tar.extractall(into, filter="data")
+    except tarfile.ReadError:
+        pass  # an archive of nothing
     except (tarfile.TarError, OSError) as error:
         raise ConfigError(f"{wanted} at {revision} cannot be written down: {error}") from error
+    if not (into / inside).exists():
+        raise ConfigError(f"git leaves {path} out of what it gives of {revision}: .gitattributes says export-ignore")
     return into / inside
 
 
