@@ -151,6 +151,7 @@ def test_brace_notation_becomes_yaml() -> None:
         ("# top\n" + BRACES, None),
         (BRACES.replace('"Books # a room"', '"Books # a room" # why\n   '), None),
         (BRACES.replace("BOOK /room {", "BOOK /room { # guest's room, guest's bed"), None),
+        (BRACES.replace('"Books # a room"', '"Books \\x23 a room" # why\n   '), None),
     ],
 )
 def test_comments_that_have_no_place_are_not_thrown_away_unasked(text: str, to: str | None) -> None:

@@ -86,7 +86,9 @@ def _first_comment(tree: Tree) -> Span | None:
         return None
     found = [Span(*match.span()) for match in _NUMBER_SIGN.finditer(tree.text)]
     # What stands in a text of the document is no comment; where that is cannot be told, how often it is can.
-    return found[0] if len(found) > _number_signs(tree.data) else None
+    # Each backslash may have made one that is not written as such, so that in doubt there is a comment.
+    most = len(found) + tree.text.count("\\")
+    return found[0] if found and most > _number_signs(tree.data) else None
 
 
 def _number_signs(data: Any) -> int:
