@@ -34,6 +34,14 @@ from bespeak.language.head_verb import head_verbs
         ("Routes a parcel to its depot", "route"),
         ("Looks up a flight", "find"),
         ("Turns the heating off", "disable"),
+        ("The purpose of this service is to retrieve a label", "retrieve"),
+        ("2. Send the reminder", "send"),
+        ("Cancels a guest’s subscription", "cancel"),
+        ("Batch operation for retrieving parcels", "retrieve"),
+        ("Tweet delete by its number", "delete"),
+        ("PUT for a supplier", "replace"),
+        ("Loads or replaces a price list", "load"),
+        ("Lists history of a vehicle", "list"),
     ],
 )
 def test_the_head_verb_is_found(text: str, verb: str) -> None:
@@ -69,6 +77,10 @@ def test_a_phrase_without_a_verb_is_read_by_its_noun(text: str, verb: str) -> No
         ("Creates an order and returns it", ["create", "return"]),
         ("Validates, stores and publishes the document", ["validate", "store", "publish"]),
         ("Returns orders and invoices of a customer", ["return"]),
+        ("Get sales by make, model, year, trim or engine", ["get"]),
+        ("Get create/update model", ["get"]),
+        ("Get all keys of a zone, except the private one", ["get"]),
+        ("Create, update or delete a zone", ["create", "update", "delete"]),
     ],
 )
 def test_verbs_beside_the_head_are_found_and_nouns_are_not(text: str, verbs: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.language.light_verb import meant_verb
+from bespeak.language.light_verb import hinted_verb, meant_verb
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,21 @@ from bespeak.language.light_verb import meant_verb
 )
 def test_the_object_of_a_light_verb_names_what_is_done(verb: str, text: str, expected: tuple[str, int] | None) -> None:
     assert meant_verb(verb, text.split(), 0) == expected
+
+
+@pytest.mark.parametrize(
+    ("verb", "text", "expected"),
+    [
+        ("create", "creates a payment", ("pay", 2)),
+        ("mark", "marks a file for deletion", ("delete", 4)),
+        ("submit", "submits a verification code", ("verify", 2)),
+        ("create", "creates a payment method", None),
+        ("send", "sends a cancellation notice", None),
+        ("mark", "marks a file for the archive", None),
+        ("create", "creates", None),
+    ],
+)
+def test_a_noun_behind_another_verb_can_name_what_is_done(
+    verb: str, text: str, expected: tuple[str, int] | None
+) -> None:
+    assert hinted_verb(verb, text.split(), 0) == expected

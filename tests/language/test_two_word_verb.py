@@ -11,6 +11,8 @@ from bespeak.language.two_word_verb import two_word_verb
     ("verb", "text", "expected"),
     [
         ("look", "looks up a flight", "find"),
+        ("settle", "settles which depot ships it", "determine"),
+        ("take", "takes a page out of a file", None),
         ("call", "calls off the meeting", "cancel"),
         ("turn", "turns the device off", "disable"),
         ("turn", "turns text into speech", "convert"),

@@ -45,7 +45,7 @@ _REACH: Final = 8
 
 _MAKING: Final = word_set("create add open generate register record issue log place enter submit")
 _ENTERING: Final = frozenset({"submit", "enter"})
-_DESTINING: Final = word_set("mark flag schedule queue submit select nominate send prepare set stage put")
+_DESTINING: Final = word_set("mark flag schedule queue set stage put")
 
 
 def hinted_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] | None:
