@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bespeak.lint.context import Context
 from tests.lint.contexts import CONTEXT
+
+from bespeak.lint.context import Context
 
 
 def test_without_more_said_a_document_is_checked_as_agis_of_level_one_with_nothing_allowed() -> None:

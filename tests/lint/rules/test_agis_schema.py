@@ -27,6 +27,13 @@ def test_an_input_is_an_object(schema: Any) -> None:
     assert of_endpoint(input=schema) == ["J623"]
 
 
+@pytest.mark.parametrize("schema", [{"room_id": "string"}, {"type": "object", "room_id": {"type": "string"}}])
+def test_a_parameter_beside_the_keywords_is_none(schema: Any) -> None:
+    found = advice("J623", document(endpoint(input=schema)))
+    assert found.pointer == "/endpoints/0/input/room_id"
+    assert "properties: {room_id: {type: ...}}" in found.help
+
+
 def test_an_output_may_be_a_list() -> None:
     assert of_endpoint(output={"type": "array", "items": {"type": "string"}}) == []
 

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-
-from bespeak.lint.run import check_text
 from tests.documents.test_ai_json import FLIGHTS
 from tests.lint.contexts import CONTEXT
+
+from bespeak.lint.run import check_text
 
 CAPABILITY: dict[str, Any] = FLIGHTS["capabilities"][0]
 

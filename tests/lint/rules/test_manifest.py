@@ -7,10 +7,10 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-
-from bespeak.lint.run import check_text
 from tests.lint.contexts import CONTEXT
 from tests.service import build, echo, make_endpoint
+
+from bespeak.lint.run import check_text
 
 
 @pytest.fixture(scope="module")

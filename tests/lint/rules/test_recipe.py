@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.lint.contexts import CONTEXT
 
 from bespeak.lint.run import check_text
-from tests.lint.contexts import CONTEXT
 
 GOOD = """
 [[recipe]]
@@ -48,7 +48,7 @@ def test_a_step_that_cannot_work_is_found(old: str, new: str, expected: str) -> 
 
 def test_a_step_cannot_take_what_a_later_one_makes() -> None:
     first, second = GOOD.split("[[recipe.steps]]")[1:]
-    head = GOOD.split("[[recipe.steps]]")[0]
+    head = GOOD.split("[[recipe.steps]]", maxsplit=1)[0]
     assert found(f"{head}[[recipe.steps]]{second}[[recipe.steps]]{first}") == [
         "Y832 /recipe/0/steps/0/parameters/content"
     ]
