@@ -38,7 +38,7 @@ def test_an_invalid_document_without_a_file_beside_it_is_a_configuration_error(f
 
 
 def test_a_folder_without_documents_is_a_configuration_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no .agis documents"):
+    with pytest.raises(ConfigError, match=r"no \.agis documents"):
         find_cases(tmp_path)
 
 
