@@ -78,6 +78,7 @@ def test_windows_line_ends_and_a_byte_order_mark_do_not_move_a_place() -> None:
         ('{"a": 1,\n"a": 2}', 2, 1, 'the key "a" is repeated; line 1'),
         ('{"b": {"a": 1, "\\u0061": 2}}', 1, 16, "is repeated"),
         ("[1, NaN]", 1, 5, "NaN is no JSON value"),
+        ("[1, NaN1]", 1, 5, "NaN1 is no JSON value"),
         ("[-Infinity]", 1, 2, "-Infinity is no JSON value"),
         ("[1e999]", 1, 2, "1e999 is too large"),
         (f"[{'9' * 5000}]", 1, 2, "is too large"),

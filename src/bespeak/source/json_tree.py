@@ -15,6 +15,7 @@ from bespeak.source.text_position import location_of
 from bespeak.source.tree import MAX_DEPTH, MAX_NODES, Fault, plain, too_long
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_CONSTANTS: Final = ("NaN", "Infinity", "-Infinity")
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 _WORDS: Final[dict[str, tuple[str, str]]] = {
@@ -127,12 +128,12 @@ def _explain(text: str, file: str) -> Fault:
     if span is None:
         return Fault(Location(file), "it cannot be read")
     token = text[span[0] : span[1]]
-    reason = "is no JSON value" if token.lstrip("-").isalpha() else "is too large"
+    reason = "is no JSON value" if token.startswith(_CONSTANTS) else "is too large"
     return Fault(location_of(text, file, *span), f"{token[:40]} {reason}", "Write another number, or a text in quotes.")
 
 
 def _is_bad_number(token: str) -> bool:
-    if token in {"NaN", "Infinity", "-Infinity"}:
+    if token.startswith(_CONSTANTS):  # the standard reader stops there and leaves the rest of the word
         return True
     if token.lstrip("-").isdecimal():
         return len(token) > MAX_DIGITS
