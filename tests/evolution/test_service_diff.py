@@ -60,7 +60,7 @@ CASES: list[tuple[Contract, Contract, str, str]] = [
     (Contract(catalog_version="1.0.0"), Contract(catalog_version="2.0.0"), "C181", "risky"),
     (words(negotiable=True), words(), "C185", "breaking"),
     (words(), words(negotiable=True), "C186", "safe"),
-    (words(declared_verbs=("BOOK",)), words(), "C187", "risky"),
+    (words(declared_verbs=("BOOK", "FIND")), words(declared_verbs=("FIND",)), "C187", "risky"),
     (words(domain="travel"), words(domain="stays"), "C189", "risky"),
     (words(namespace="a"), words(), "C189", "risky"),
     (data(STAYS), data(), "C190", "breaking"),

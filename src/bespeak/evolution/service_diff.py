@@ -153,10 +153,12 @@ def _vocabulary(old: Vocabulary, new: Vocabulary, changes: ChangeList) -> None:
         _noted(
             changes, rule, level, f"{at}/negotiable", message, values=(old.negotiable, new.negotiable), advice=advice
         )
-    for verb in sorted(set(old.declared_verbs) - set(new.declared_verbs)):
+    # A deployment declares verbs by its endpoints, not by a list: then there is nothing to compare.
+    listed = bool(old.declared_verbs and new.declared_verbs)
+    for verb in sorted(set(old.declared_verbs) - set(new.declared_verbs)) if listed else ():
         message, advice = f"the verb {verb} is withdrawn", "Agents that look for it go elsewhere."
         _noted(changes, "C187", "risky", f"{at}/declared_verbs", message, values=(verb, None), advice=advice)
-    for verb in sorted(set(new.declared_verbs) - set(old.declared_verbs)):
+    for verb in sorted(set(new.declared_verbs) - set(old.declared_verbs)) if listed else ():
         _noted(changes, "C188", "safe", f"{at}/declared_verbs", f"the verb {verb} is declared", values=(None, verb))
     for field in ("domain", "namespace"):
         before, after = getattr(old, field), getattr(new, field)

@@ -78,7 +78,8 @@ class VersionAdvice:
         """The finding that a too small step deserves."""
         if not self.too_small:
             return None
-        return Diagnostic("C195", "warning", str(self), help=f"Declare a version that is a {self.needed} step.")
+        advice = f"Declare a version that is a {self.needed} step."
+        return Diagnostic("C195", "warning", str(self).removesuffix("."), help=advice)
 
     def to_json(self) -> dict[str, object]:
         """The advice as data."""

@@ -23,7 +23,7 @@ _TYPES: Final[dict[str, dict[str, Any]]] = {
     "null": {"type": "null"},
     "any": {},
 }
-_KEYWORDS: Final = frozenset(
+KEYWORDS: Final = frozenset(
     {
         *(
             "type",
@@ -70,7 +70,7 @@ def type_schema(text: str) -> dict[str, Any]:
     for part in split_commas(text):
         name, colon, value = part.partition(":")
         keyword = _SHORT_KEYWORDS.get(name.strip(), name.strip())
-        if colon and keyword in _KEYWORDS:
+        if colon and keyword in KEYWORDS:
             schema[keyword] = _value(value.strip())
             continue
         kind = _kind(part)
@@ -98,7 +98,7 @@ def is_short_output(value: Any) -> bool:
         return False
     if all(kind is None for kind in value.values()):
         return True
-    return not value.keys() & _KEYWORDS and all(map(_is_short_type, value.values()))
+    return not value.keys() & KEYWORDS and all(map(_is_short_type, value.values()))
 
 
 def expand_input(value: Any) -> Any:

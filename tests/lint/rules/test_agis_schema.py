@@ -17,7 +17,10 @@ def test_input_and_output_are_required(field: str, rule: str, value: Any) -> Non
     assert of_endpoint(**{field: value}) == [rule]
 
 
-@pytest.mark.parametrize("schema", [{}, {"type": "object"}, {"type": ["object", "null"]}])
+@pytest.mark.parametrize(
+    "schema",
+    [{}, {"type": "object"}, {"type": ["object", "null"]}, {"type": "object", "example": "none"}, {"x-a": "b"}],
+)
 def test_an_endpoint_may_take_nothing(schema: Any) -> None:
     assert of_endpoint(input=schema) == []
 

@@ -13,6 +13,7 @@ from bespeak.lint.context import Context
 from bespeak.lint.rule import Rule
 from bespeak.source.change import Change
 from bespeak.source.pointer import child
+from bespeak.source.shorthand import KEYWORDS
 
 if TYPE_CHECKING:
     from bespeak.lint.subject import Declared
@@ -132,6 +133,28 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
         message = f"the input has type {brief(kind)}, and parameters need the names of an object"
         yield NOT_OBJECT.at(declared.endpoint, "/input_schema/type", message, "Write type: object.")
         return
+    bare = _bare_parameter(schema) if context.agis else None
+    if bare is not None:
+        message = f"{brief(bare)} stands where keywords of JSON Schema stand, and is no parameter there"
+        advice = f"Write properties: {{{brief(bare)[1:-1]}: {{type: ...}}}}, and type: object."
+        yield NOT_OBJECT.at(declared.endpoint, child("/input_schema", bare), message, advice)
+        return
+    yield from _check_parameters(declared, context, schema)
+
+
+def _bare_parameter(schema: Mapping[str, Any]) -> str | None:
+    """A name that was written without `properties` around it."""
+    if "properties" in schema or not _COMPOSING.isdisjoint(schema):
+        return None
+    for key, value in schema.items():
+        described = isinstance(value, str) or (isinstance(value, dict) and not {"type", "$ref"}.isdisjoint(value))
+        # Keywords of others are allowed in JSON Schema; OpenAPI's `example` may be a text.
+        if described and key not in KEYWORDS and key != "example" and not key.startswith("x-"):
+            return key
+    return None
+
+
+def _check_parameters(declared: Declared, context: Context, schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
     properties = schema.get("properties")
     if isinstance(properties, dict) and properties:
         yield from _check_names(declared, properties, schema.get("required"))
