@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.source.pointer import unescaped
 
 _LENGTH: Final = 20
 _PLACE: Final = re.compile(r":[0-9]+(?::[0-9]+)?")
@@ -31,7 +32,7 @@ def stable_pointer(pointer: str, data: Any) -> str:
             here = here[int(part)] if part.isdecimal() and len(part) < 10 and int(part) < len(here) else None
             parts.append(_identity(here) or part)
         else:
-            key = part.replace("~1", "/").replace("~0", "~")
+            key = unescaped(part)
             here = here.get(key) if isinstance(here, dict) else None
             parts.append(part)
     return "/".join(("", *parts)) if parts else ""

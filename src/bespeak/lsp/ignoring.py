@@ -17,7 +17,7 @@ from bespeak.lsp.edits import Edit, applied, replacement_edit
 from bespeak.lsp.positions import Positions
 from bespeak.source.change import Change
 from bespeak.source.edit import edits
-from bespeak.source.pointer import child, parent
+from bespeak.source.pointer import child, parent, unescaped
 from bespeak.source.tree import Tree
 
 _IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore\[[^\]\n]*+(?=\])")
@@ -94,7 +94,7 @@ def _key(finding: Diagnostic, tree: Tree, positions: Positions) -> list[Edit]:
 
 def _value(data: Any, at: str) -> Any:
     for part in at.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
+        name = unescaped(part)
         if isinstance(data, dict):
             data = data.get(name)
         elif isinstance(data, list) and len(name) < 10 and name.isdecimal() and int(name) < len(data):

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
+from bespeak.source.pointer import unescaped
+
 MAX_WAYS: Final = 10_000
 """Subschemas that judge one value, counted as often as they are reached: about a millisecond."""
 
@@ -95,7 +97,7 @@ class _Steps:
         if not reference.startswith("#/"):
             return self._anchors.get(reference)
         for part in reference[2:].split("/"):
-            key = unquote(part).replace("~1", "/").replace("~0", "~")
+            key = unescaped(unquote(part))
             if isinstance(here, dict):
                 here = here.get(key)
             else:

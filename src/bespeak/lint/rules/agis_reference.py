@@ -17,7 +17,7 @@ from bespeak.lint.pattern import needs_backtracking
 from bespeak.lint.rule import Rule
 from bespeak.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, SchemaFault, compile_schema, nodes
 from bespeak.source.change import Change
-from bespeak.source.pointer import child, pointer
+from bespeak.source.pointer import child, pointer, unescaped
 
 if TYPE_CHECKING:
     from bespeak.lint.subject import Subject
@@ -203,7 +203,7 @@ def _leads(reference: str, root: Mapping[str, Any]) -> bool:
 
 
 def _decoded(part: str) -> str:
-    return unquote(part).replace("~1", "/").replace("~0", "~")
+    return unescaped(unquote(part))
 
 
 def _check_valid(at: str, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[Diagnostic]:
@@ -215,7 +215,7 @@ def _check_valid(at: str, schema: Mapping[str, Any], whole: Mapping[str, Any]) -
         return  # the fault is in a shared schema, which is looked at by itself
     above, _, last = compiled.pointer.rpartition("/")
     pattern = value if last == "pattern" else last if above.endswith("/patternProperties") else None
-    if isinstance(pattern, str) and needs_backtracking(pattern.replace("~1", "/").replace("~0", "~")):
+    if isinstance(pattern, str) and needs_backtracking(unescaped(pattern)):
         return  # JSON Schema allows it; X921 says what it costs
     place = at + compiled.pointer
     if isinstance(value, str) and last == "type":
@@ -243,7 +243,7 @@ def _value(schema: Mapping[str, Any], at: str) -> tuple[bool, Any]:
     """Whether a pointer leads somewhere in a schema as it is written, and where."""
     value: Any = schema
     for part in at.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
+        key = unescaped(part)
         if isinstance(value, dict) and key in value:
             value = value[key]
         elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
