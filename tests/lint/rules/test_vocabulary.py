@@ -55,6 +55,7 @@ def test_which_of_two_verbs_is_wrong_is_for_the_author_to_say() -> None:
     mismatch = vocabulary(["BOOK", "SEARCH"])
     fixes = [finding.fix for finding in findings(mismatch) if finding.rule in {"V501", "V502"}]
     assert [fix.safe for fix in fixes if fix] == [False, False]
+    assert advice("V501", mismatch).help.endswith("or write a verb that is declared: SEARCH.")
 
 
 @pytest.mark.parametrize(("verbs", "op"), [(GONE, "insert"), (None, "replace"), ([], "replace")])

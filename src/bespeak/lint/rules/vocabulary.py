@@ -191,7 +191,11 @@ def _check_verbs(subject: Subject, verbs: list[Any]) -> Iterator[Diagnostic]:
             users = "an endpoint uses it" if len(places) == 1 else f"{len(places)} endpoints use it"
             message = f"{brief(name)[1:-1]} is not in declared_verbs, and {users}"
             fix = Fix(f"Add {brief(name)[1:-1]} to declared_verbs", (Change("append", _AT, name),), safe=one_sided)
-            yield UNDECLARED.inside(places[0], message, f"Add {brief(name)[1:-1]} to declared_verbs.", fix)
+            advice = f"Add {brief(name)[1:-1]} to declared_verbs."
+            if not one_sided:
+                unused = [verb for verb in sorted(names) if verb not in used]
+                advice = f"Add it to declared_verbs, or write a verb that is declared: {', '.join(unused[:4])}."
+            yield UNDECLARED.inside(places[0], message, advice, fix)
 
 
 def _wrong_namespace(namespace: str) -> Diagnostic:
