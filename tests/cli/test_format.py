@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from tests.documents.agis_documents import booking
@@ -121,3 +126,27 @@ def test_the_difference_of_a_huge_file_is_shown_without_a_search() -> None:
     assert head[:2] == ["--- stdin.agis", "+++ stdin.agis (formatted)"]
     assert (head[2], head[3]) == ("@@ -4,15000 +4,44999 @@", "-  - {path: /d0, method: find}")
     assert "\n   x-last: 1" not in result.stdout
+
+
+def test_a_file_that_cannot_be_written_keeps_none_of_the_others_from_it(tmp_path: Path) -> None:
+    large = LOOSE + "x-notes: |\n" + "  A line of notes.\n" * 1_000
+    for name, text in (("a", LOOSE), ("b", large), ("c", LOOSE)):
+        (tmp_path / f"{name}.agis").write_text(text)
+    result = subprocess.run(
+        [sys.executable, "-m", "bespeak", "format", str(tmp_path)],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)),
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert "2 files formatted, 1 file not formatted" in result.stderr
+    assert f"{tmp_path / 'b.agis'} cannot be written: File too large" in result.stderr
+    assert [path.read_text() == LOOSE for path in sorted(tmp_path.glob("[ac].agis"))] == [False, False]
+    assert (tmp_path / "b.agis").read_text() == large
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_standard_input_is_read_once() -> None:
+    assert isinstance(run("-", "-", given=GOOD).exception, click.UsageError)

@@ -47,7 +47,10 @@ def format_documents(
     bespeak format --check --diff .
     bespeak format --to json - < menu.agis
     """
+    if paths.count(_STDIN) > 1:
+        raise click.UsageError("- stands for standard input, which can be read once.")
     findings: list[Diagnostic] = []
+    unwritten: list[str] = []
     changed = unchanged = 0
     for name, path in _files(paths, findings):
         shown = stdin_filename if path is None else name
@@ -64,11 +67,14 @@ def format_documents(
             click.echo(f"would format {printable(shown)}")
         elif path is None and not check and not diff:
             sys.stdout.write(written)
-        elif path is not None and differs:
-            _write(path, written)
+        elif path is not None and differs and (reason := _write(path, written)):
+            unwritten.append(f"{path} cannot be written: {reason}")
+            changed -= 1
     print_findings(findings)
     if paths != (_STDIN,):
-        click.echo(_summary(changed, unchanged, len(findings), would=check or diff), err=True)
+        click.echo(_summary(changed, unchanged, len(findings) + len(unwritten), would=check or diff), err=True)
+    if unwritten:
+        raise ConfigError("\n".join(unwritten))
     return 1 if findings or (changed and (check or diff)) else 0
 
 
@@ -86,11 +92,13 @@ def _files(paths: tuple[str, ...], findings: list[Diagnostic]) -> Iterator[tuple
                 yield str(file), file
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str) -> str | None:
+    """Replace a file, or say why that is not possible: the others are to be formatted nevertheless."""
     try:
         replace_text(path, text)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+        return error.strerror or str(error)
+    return None
 
 
 def _show(before: str, after: str, name: str) -> None:
