@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -59,6 +59,18 @@ def service_options(command: Command) -> Command:
     return connection_options(click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command))
 
 
+@contextmanager
+def _without_advice() -> Iterator[None]:
+    """`discover` says what a signature is worth; a log line about it on every call would only be in the way."""
+    logger = logging.getLogger("bespeak.client")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
 @asynccontextmanager
 async def open_service(
     service: str,
@@ -73,32 +85,31 @@ async def open_service(
     report: Callable[[list[Diagnostic]], None] = print_findings,
 ) -> AsyncIterator[ServiceClient]:
     """A live service by its URI, or one that is put together here from a folder, a file or module:app."""
-    # `discover` says what the signature is worth; a log line about it on every call would only be in the way.
-    logging.getLogger("bespeak.client").setLevel(logging.ERROR)
-    trusted = _read_key(signing_key) if signing_key else None
-    tokens = [token for text in scopes for token in text.replace(",", " ").split()]
-    if service.startswith("agtp://"):
-        async with connect(
-            service,
-            agent_id=agent_id,
-            scopes=tokens,
-            tls=tls,
-            ca_file=ca_file,
-            insecure=insecure,
-            signing_key=trusted,
-            timeout=timeout,
-        ) as client:
-            if trusted is not None:
-                await _insist_on_signature(client)
-            yield client
-    elif "://" in service:
-        raise ConfigError(
-            f"{service!r} is no service this version can reach: give agtp://HOST[:PORT], a folder or a file"
-        )
-    elif trusted is not None:
-        raise ConfigError(f"--signing-key is for a live service; {service!r} is read here, and nobody signs it")
-    else:
-        yield connect_local(service, report=report, agent_id=agent_id, scopes=tokens, timeout=timeout)
+    with _without_advice():
+        trusted = _read_key(signing_key) if signing_key else None
+        tokens = [token for text in scopes for token in text.replace(",", " ").split()]
+        if service.startswith("agtp://"):
+            async with connect(
+                service,
+                agent_id=agent_id,
+                scopes=tokens,
+                tls=tls,
+                ca_file=ca_file,
+                insecure=insecure,
+                signing_key=trusted,
+                timeout=timeout,
+            ) as client:
+                if trusted is not None:
+                    await _insist_on_signature(client)
+                yield client
+        elif "://" in service:
+            raise ConfigError(
+                f"{service!r} is no service this version can reach: give agtp://HOST[:PORT], a folder or a file"
+            )
+        elif trusted is not None:
+            raise ConfigError(f"--signing-key is for a live service; {service!r} is read here, and nobody signs it")
+        else:
+            yield connect_local(service, report=report, agent_id=agent_id, scopes=tokens, timeout=timeout)
 
 
 def _read_key(path: Path) -> str:
