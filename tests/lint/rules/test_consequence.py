@@ -109,3 +109,8 @@ def test_what_changes_nothing_can_be_repeated() -> None:
     semantic = {"capability": "retrieval", "impact_tier": "informational"}
     assert of_endpoint(semantic={**semantic, "is_idempotent": False}) == ["S435"]
     assert of_endpoint(semantic={**semantic, "is_idempotent": True}) == []
+
+
+@pytest.mark.parametrize("impact", [[], {}, [None], {"a": {"b": []}}, 5, True])
+def test_an_impact_that_is_no_text_is_a_finding_about_its_type(impact: Any) -> None:
+    assert "D121" in of_endpoint(semantic={"impact_tier": impact})

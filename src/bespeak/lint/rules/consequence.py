@@ -115,7 +115,8 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     capability = semantic.get("capability")
     if context.agis or "confidence_guidance" in semantic:
         yield from _check_guidance(declared, semantic, impact)
-    reason = _CONTRADICTIONS.get((capability, impact)) if isinstance(capability, str) and impact is not None else None
+    named = isinstance(capability, str) and isinstance(impact, str)
+    reason = _CONTRADICTIONS.get((str(capability), str(impact))) if named else None
     if reason is not None:
         message = f"capability {capability} and impact {impact} contradict each other: {reason}"
         other = "reversible or irreversible" if impact == "informational" else "informational"
