@@ -451,3 +451,10 @@ def test_many_changes_of_a_large_document_are_made_without_a_look_at_all_of_it()
     tree = parse_yaml("a: 1\n" + "# a long comment that nobody reads\n" * 200_000, "x.yaml")
     assert isinstance(tree, Tree)
     assert all(edits(tree, Change("replace", "/a", number)) for number in range(2_000))
+
+
+@pytest.mark.parametrize(("text", "notation"), [("a: [{}]\n", "yaml"), ('{"a": [{}]}', "json")])
+def test_each_item_of_a_long_list_can_be_removed_without_reading_the_list_each_time(text: str, notation: str) -> None:
+    tree = parsed(text.replace("{}", ", ".join(f'"item {number}"' for number in range(10_000))), notation)
+    made = [edits(tree, Change("remove", f"/a/{number}")) for number in range(10_000)]
+    assert len({edit for some in made for edit in some or ()}) == 10_000

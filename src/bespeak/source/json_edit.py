@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from bespeak.source.change import Change
 from bespeak.source.flow_edit import add_last, take_out
 from bespeak.source.json_tree import JsonTree
 from bespeak.source.places import Place
-from bespeak.source.pointer import parent
+from bespeak.source.pointer import parent, unescaped
 from bespeak.source.text_edit import TextEdit
 from bespeak.source.tree import Span
 
@@ -32,9 +33,7 @@ def json_edits(tree: JsonTree, change: Change) -> tuple[TextEdit, ...] | None:
         if place.key is None or name is None or change.key in (around.entries or {}):
             return None
         return (TextEdit(place.key, name),)
-    entries = [entry_span(entry) for entry in below(around)]
-    index = entries.index(entry_span(place))
-    return take_out(tree.text, Span(around.start, around.end), entries, index)
+    return take_out(tree.text, Span(around.start, around.end), *beside(around, change.at))
 
 
 def _added(tree: JsonTree, change: Change, place: Place) -> tuple[TextEdit, ...] | None:
@@ -62,11 +61,20 @@ def json_text(value: Any) -> str | None:
     return written
 
 
-def below(place: Place) -> list[Place]:
+def below(place: Place) -> Sequence[Place]:
     """The places of the entries or items of a collection, in their order."""
     if place.entries is not None:
         return list(place.entries.values())
-    return list(place.items or ())
+    return place.items or ()
+
+
+def beside(around: Place, at: str) -> tuple[list[Span], int]:
+    """The entry of a pointer with its neighbours, and where it stands among them: a list may be long."""
+    part = at.rpartition("/")[2]
+    siblings: Sequence[Place] = below(around)
+    index = int(part) if around.entries is None else list(around.entries).index(unescaped(part))
+    first = max(0, index - 1)
+    return [entry_span(entry) for entry in siblings[first : index + 2]], index - first
 
 
 def entry_span(place: Place) -> Span:

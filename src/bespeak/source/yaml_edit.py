@@ -114,10 +114,8 @@ def _removed(tree: YamlTree, change: Change, key: yaml.Node | None, around: yaml
     names = [pair[0].value for pair in around.value] if key is not None else []
     index = names.index(key.value) if key is not None else int(change.at.rpartition("/")[2])
     if around.flow_style:
-        gaps = [text[around.start_mark.index : entries[0].start]]
-        gaps += [text[one.end : other.start] for one, other in pairwise(entries)]
-        if not gaps[0] or any("?" in gap for gap in gaps):
-            return None  # `? key : value`, or a pair without braces inside a list
+        if not _is_plain_flow(text, around):
+            return None
         return take_out(text, node_span(text, around), entries, index)
     if len(entries) == 1:
         span = node_span(text, around)
@@ -180,8 +178,18 @@ def _style(node: yaml.Node) -> str:
     return node.style or "" if isinstance(node, yaml.ScalarNode) else ""
 
 
+@lru_cache(maxsize=1)
+def _is_plain_flow(text: str, around: yaml.CollectionNode) -> bool:
+    """Whether no entry is written as `? key : value`, or as a pair without braces inside a list."""
+    entries = _entry_spans(text, around)
+    gaps = [text[around.start_mark.index : entries[0].start]]
+    gaps += [text[one.end : other.start] for one, other in pairwise(entries)]
+    return bool(gaps[0]) and not any("?" in gap for gap in gaps)
+
+
+@lru_cache(maxsize=1)
 def _entry_spans(text: str, node: yaml.CollectionNode) -> list[Span]:
-    """Each key with its value, or each item; an item of a block list with its dash."""
+    """Each key with its value, or each item; an item of a block list with its dash. Long lists are asked for often."""
     spans: list[Span] = []
     here = node.start_mark.index
     for entry in node.value:
