@@ -42,3 +42,11 @@ def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         replace_text(tmp_path / "a.agis", "new")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_file_has_the_mode_new_files_have(tmp_path: Path) -> None:
+    usual, made = tmp_path / "usual", tmp_path / "made"
+    usual.touch()
+    replace_text(made, "new", create=True)
+    assert made.read_text() == "new"
+    assert made.stat().st_mode == usual.stat().st_mode

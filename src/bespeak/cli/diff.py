@@ -17,6 +17,7 @@ from bespeak.cli.contract_source import contract_of
 from bespeak.cli.service import service_options
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.diagnostics.reporters import reporter
+from bespeak.documents.file_replacement import replace_text
 from bespeak.documents.text_file import read_text
 from bespeak.errors import ConfigError, ContractError
 from bespeak.evolution.approvals import APPROVALS, Approval, approve, judge, parse_approvals, with_entries
@@ -144,7 +145,7 @@ def _append(path: Path, added: list[Approval]) -> None:
         return
     try:
         text = path.read_text("utf-8") if path.exists() else ""
-        path.write_text(with_entries(text, added), "utf-8")
+        replace_text(path, with_entries(text, added), create=True)
     except OSError as error:
         raise ConfigError(f"the approvals cannot be written to {path}: {error.strerror or error}") from error
     click.echo(f"{len(added)} approved in {path}", err=True)

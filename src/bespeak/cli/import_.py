@@ -10,6 +10,7 @@ from bespeak.cli.agis_file import open_agis
 from bespeak.cli.main import RefusedError
 from bespeak.contract.service import Service
 from bespeak.diagnostics.printable import printable
+from bespeak.documents.file_replacement import replace_text
 from bespeak.documents.toml_text import find_null
 from bespeak.errors import ConfigError
 from bespeak.projections.deployment_files import HANDLERS, deployment_files
@@ -62,7 +63,7 @@ def _write(folder: Path, files: dict[str, str], *, force: bool) -> None:
         for name, text in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
+            replace_text(path, text, create=True)
     except OSError as error:
         raise ConfigError(f"{folder} cannot be written: {error.strerror or error}") from error
 

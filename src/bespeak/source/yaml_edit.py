@@ -20,9 +20,9 @@ from bespeak.source.yaml_tree import YamlTree, node_span
 _PROPERTIES: Final = ("&", "!")
 """What anchors and tags start with: a node that has one is more than its value."""
 
-_AMBIGUOUS: Final = re.compile("[\r\x85\u2028\u2029]|^ *+\t|[|>][1-9]?\\+", re.MULTILINE)
-"""What ends a line for YAML and not for anybody else, tabs before anything else, and block texts that keep the blank
-lines after them: lines and columns are not what they seem."""
+_AMBIGUOUS: Final = re.compile("[\r\x85\u2028\u2029\ufeff]|^ *+\t|[|>][1-9]?\\+", re.MULTILINE)
+"""What ends a line for YAML and not for anybody else, byte order marks inside a text, tabs before anything else, and
+block texts that keep the blank lines after them: lines and columns are not what they seem."""
 
 Edits = tuple[TextEdit, ...] | None
 
