@@ -458,3 +458,7 @@ def test_each_item_of_a_long_list_can_be_removed_without_reading_the_list_each_t
     tree = parsed(text.replace("{}", ", ".join(f'"item {number}"' for number in range(10_000))), notation)
     made = [edits(tree, Change("remove", f"/a/{number}")) for number in range(10_000)]
     assert len({edit for some in made for edit in some or ()}) == 10_000
+
+
+def test_a_value_with_something_close_behind_it_is_left_alone() -> None:
+    assert edited("--- # doc\nother: {}#\n...\n", "yaml", Change("replace", "", "it's")) is None

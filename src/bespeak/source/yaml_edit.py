@@ -67,6 +67,8 @@ def _replaced(tree: YamlTree, change: Change, key: yaml.Node | None, node: yaml.
     written = value_text(change.value, style=_style(node), flow=flow)
     if written is None:
         return None
+    if span.start < span.end and text[span.end : span.end + 1].strip(" \t\n,]}"):
+        return None  # `{}#`: another value would swallow what follows
     if isinstance(node, yaml.CollectionNode) and not node.flow_style:
         if "#" in text[span.start : span.end]:
             return None  # there may be comments between the old values
@@ -75,8 +77,6 @@ def _replaced(tree: YamlTree, change: Change, key: yaml.Node | None, node: yaml.
         if key is not None and not text.startswith(":", gap_end(text, key.end_mark.index)):
             return (insertion(key.end_mark.index, f": {written}"),) if flow and _takes_colon(key) else None
         return (insertion(span.start, f" {written}"),) if change.at else None
-    if text[span.end : span.end + 1].strip(" \t\n,]}"):
-        return None  # `{}#`: another value would swallow what follows
     if _style(node) in {"|", ">"} and not text[line_start(text, span.start) : span.start].strip():
         return None  # a block text may start further left than other values
     blank = " " if text[span.start - 1 : span.start] == ":" else ""
