@@ -38,7 +38,7 @@ check: $(READY) ## lint, types, import directions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 fix: $(READY) ## repair what can be repaired
 	$(BIN)/ruff check --fix .
