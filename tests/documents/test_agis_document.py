@@ -142,3 +142,23 @@ def test_yaml_and_json_are_the_same_document(data: dict[str, Any]) -> None:
     assert not isinstance(one, Fault)
     assert not isinstance(other, Fault)
     assert one.data == other.data == data
+
+
+@pytest.mark.parametrize(("length", "found"), [(300, []), (600, ["D101 /schemas"])])
+def test_endpoints_that_refer_into_a_long_chain_of_schemas_are_read_as_far_as_anybody_could(
+    length: int, found: list[str]
+) -> None:
+    chain = {
+        f"S{number}": {"type": "object", "properties": {"next": {"$ref": f"#/schemas/S{number + 1}"}}}
+        for number in range(length)
+    }
+    endpoints = [
+        {"method": "FIND", "path": f"/room-{number}", "input": {"$ref": f"#/schemas/S{number}"}, "output": {}}
+        for number in range(length)
+    ]
+    tree = parse_json(json.dumps({"endpoints": endpoints, "schemas": chain}), "menu.agis")
+    assert not isinstance(tree, Fault)
+    document, findings = read_agis(tree)
+    assert document is not None
+    assert len(document.endpoints) == length
+    assert [f"{one.rule} {one.pointer}" for one in findings if one.rule == "D101"] == found

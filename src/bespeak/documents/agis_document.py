@@ -10,7 +10,7 @@ from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.agis_references import SharedSchemas
+from bespeak.documents.agis_references import MOST_BROUGHT, SharedSchemas
 from bespeak.documents.agis_shape import declared_endpoints, read_data_manifest, read_endpoint, read_vocabulary
 from bespeak.documents.agis_structure import check_structure
 from bespeak.source.expansion import expand_tree
@@ -84,6 +84,10 @@ def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
         ),
         raw=data,
     )
+    if shared.spent:
+        message = f"the document is too large: its endpoints use shared schemas more than {MOST_BROUGHT:,} times"
+        advice = "Those that are reached through others count, too. Refer to fewer, or split the document."
+        findings.append(Diagnostic("D101", "error", message, tree.locate("/schemas", key=True), "/schemas", advice))
     return document, findings
 
 

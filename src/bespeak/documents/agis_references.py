@@ -19,6 +19,9 @@ _REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
 _MOVED: Final = "schemas."
 """Put before the name of a shared schema where the schema that uses it has another one of that name."""
 
+MOST_BROUGHT: Final = 100_000
+"""Shared schemas in all that use them, counted each time: everybody who reads on walks through each of them."""
+
 _Names = Mapping[str, str]
 """Shared schemas, each with its name in `$defs`."""
 
@@ -26,20 +29,28 @@ _Names = Mapping[str, str]
 class SharedSchemas:
     """The shared schemas of one document. What is made of one is made once, however many schemas use it."""
 
-    __slots__ = ("_alone", "_brought", "_moved", "_needs", "schemas")
+    __slots__ = ("_alone", "_brought", "_moved", "_needs", "_used_times", "schemas")
 
     def __init__(self, schemas: Mapping[str, Any]) -> None:
         self.schemas = schemas
+        self._used_times = 0
         self._needs: dict[str, tuple[str, ...]] = {}
         self._moved: dict[tuple[str, frozenset[tuple[str, str]]], Any] = {}
         self._brought: dict[tuple[str, ...], tuple[_Names, Mapping[str, Any]]] = {}
         self._alone: dict[str, Mapping[str, Any]] = {}
+
+    @property
+    def spent(self) -> bool:
+        """Whether the schemas are used so often that nobody could read them all; then the rest is left out."""
+        return self._used_times > MOST_BROUGHT
 
     def bundle(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """A schema that stands by itself. What is not under `schemas` stays a reference that leads nowhere."""
         named = self._named_in(schema) if self.schemas else ()
         if not named:
             return schema
+        if self.spent:
+            return {}
         own = schema.get("$defs")
         if isinstance(own, dict) and own:
             names, definitions = self._bring(named, own)
@@ -47,6 +58,7 @@ class SharedSchemas:
             if named not in self._brought:
                 self._brought[named] = self._bring(named, {})
             names, definitions = self._brought[named]
+        self._used_times += len(definitions)
         changed: dict[str, Any] = _rewritten(schema, _inward(names))
         mine = changed.get("$defs")
         changed["$defs"] = {**mine, **definitions} if isinstance(mine, dict) and mine else definitions
