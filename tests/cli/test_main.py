@@ -36,6 +36,10 @@ def test_wrong_usage_is_exit_code_2_without_a_trace(arguments: list[str]) -> Non
     assert result.stderr
 
 
+def test_a_mistyped_command_is_answered_with_the_one_that_may_be_meant() -> None:
+    assert "Did you mean 'lint'?" in bespeak("lnt", "menu.agis").stderr
+
+
 def test_a_reader_that_goes_away_is_no_error() -> None:
     result = subprocess.run(
         f"{sys.executable} -m bespeak catalog list | head -1", shell=True, capture_output=True, text=True, check=False

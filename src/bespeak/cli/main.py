@@ -6,6 +6,7 @@ import errno
 import importlib
 import os
 import sys
+from difflib import get_close_matches
 from typing import Final, NamedTuple, NoReturn
 
 import click
@@ -70,6 +71,14 @@ class CommandTable(click.Group):
         command = getattr(module, entry.attribute)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = get_close_matches(args[0], COMMANDS, n=1) if args[0] not in COMMANDS else []
+        if near:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group in dict.fromkeys(entry.group for entry in COMMANDS.values()):
