@@ -141,7 +141,7 @@ def _listed(word: str, words: Lexicon) -> Iterator[Lemma]:
     if word in words.verbs:
         yield Lemma(word, "base")
     for verb, form in words.irregular.get(word, ()):
-        yield Lemma(verb, form)  # type: ignore[arg-type] - the file has only forms of Lemma
+        yield Lemma(verb, form)  # type: ignore[arg-type]  # the file has only forms of Lemma
     for lemma in undone(word):
         if lemma.verb in words.verbs and not (lemma.form == "past" and lemma.verb in words.strong):
             yield lemma

@@ -21,7 +21,7 @@ else:
     from yaml.reader import Reader
     from yaml.scanner import Scanner
 
-    class _Loader(Reader, Scanner, Parser, Composer):  # type: ignore[no-redef] - the same without libyaml
+    class _Loader(Reader, Scanner, Parser, Composer):  # type: ignore[no-redef]  # the same without libyaml
         def __init__(self, text: str) -> None:
             Reader.__init__(self, text)
             Scanner.__init__(self)
