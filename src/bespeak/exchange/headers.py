@@ -8,8 +8,13 @@ from bespeak.wire import abnf
 
 ACCEPT: Final = "accept"
 AGENT_ID: Final = "agent-id"
+AGENT_SIGNATURE: Final = "agent-signature"
 AUTHORITY_SCOPE: Final = "authority-scope"
+AUTHORIZATION: Final = "authorization"
+BUDGET_LIMIT: Final = "budget-limit"
+CONFIRMATION_ID: Final = "confirmation-id"
 DELEGATION_CHAIN: Final = "delegation-chain"
+IDEMPOTENCY_KEY: Final = "idempotency-key"
 IF_NONE_MATCH: Final = "if-none-match"
 METHOD_GRAMMAR: Final = "method-grammar"
 REQUEST_ID: Final = "request-id"

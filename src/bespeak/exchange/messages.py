@@ -15,12 +15,25 @@ class Connection:
     `answered` counts the responses sent, so that the first one can introduce the server (Supported-Methods).
     """
 
-    __slots__ = ("answered", "face", "peer", "secure")
+    __slots__ = ("address", "answered", "certificate", "face", "peer", "secure")
 
-    def __init__(self, *, face: str = "agtp", peer: str = "", secure: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        face: str = "agtp",
+        peer: str = "",
+        address: str = "",
+        secure: bool = False,
+        certificate: bytes | None = None,
+    ) -> None:
         self.face = face
         self.peer = peer
+        """Host and port, for people."""
+        self.address = address
+        """The host alone, which all connections of one machine share."""
         self.secure = secure
+        self.certificate = certificate
+        """The client's certificate in DER, which TLS has verified against the authorities of this server."""
         self.answered = 0
 
 

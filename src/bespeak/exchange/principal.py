@@ -27,6 +27,16 @@ class Principal(msgspec.Struct, frozen=True):
     """The agent's own consent to ad-hoc invocations."""
     known: bool = False
     """Whether the id belongs to an agent this server has a document of; otherwise it is only asserted."""
+    verified: str | None = None
+    """How the id was proven: `token`, `mtls` or `signed`; None for a header that is merely believed."""
+    principal_id: str | None = None
+    """On whose behalf the agent acts, from its document or its token."""
+    trust_tier: int | None = None
+    """1 verified, 2 asserted by its organisation, 3 experimental (core 7.4): the lower, the stronger."""
+    tls_identity: str | None = None
+    """SHA-256 of the client's certificate, to which a session is bound."""
+    delegators: tuple[str, ...] = ()
+    """Whose authority the agent acts with, from the first delegator to the last; empty for its own."""
 
 
 ANONYMOUS = Principal()
