@@ -1,0 +1,1 @@
+"""What happened, in records that cannot be changed unnoticed."""

@@ -1,0 +1,1 @@
+"""Who calls: credentials to a proven agent and its authority."""

@@ -1,0 +1,1 @@
+"""What must outlive a request: named commands over SQLite or PostgreSQL."""
