@@ -31,3 +31,11 @@ class ContractError(BespeakError):
         self.message = message
         self.findings = tuple(findings)
         super().__init__("\n".join([message, *(f"  {finding}" for finding in self.findings)]))
+
+
+class StoreError(BespeakError):
+    """The store did not do what it was told: a fault, not a refusal."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store cannot answer now; whether the last change took place is unknown until it can."""

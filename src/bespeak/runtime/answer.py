@@ -1,14 +1,16 @@
-"""An answer a built-in method has already put into bytes: a document, a cached manifest, a status of its own."""
+"""What a built-in method answers in place of an output object: bytes, an envelope, or a change of state first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from bespeak import status
 from bespeak.exchange.headers import MEDIA_AGTP
+from bespeak.exchange.refusal import Refused
+from bespeak.store.command import Command, Conflict
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -25,3 +27,15 @@ class Envelope(msgspec.Struct, frozen=True):
 
     result: Mapping[str, Any]
     status: int = status.OK
+
+
+class Effects(msgspec.Struct, frozen=True):
+    """Changes of state that an answer depends on.
+
+    They are committed in one transaction with the audit record and the idempotency answer of the request, and the
+    response leaves after that. `answer` makes the response of what the commands returned, or of their conflict; it
+    runs inside the transaction, so it only computes.
+    """
+
+    commands: tuple[Command, ...]
+    answer: Callable[[Sequence[Any] | Conflict], Answer | Envelope | Refused]

@@ -15,6 +15,7 @@ from bespeak.runtime.principals import Principals
 from bespeak.runtime.redirects import Redirects
 from bespeak.runtime.route import Route
 from bespeak.runtime.router import Router
+from bespeak.store.store import Store
 
 
 class Registry:
@@ -30,6 +31,8 @@ class Registry:
         self.router: Router[Route] = Router()
         self.endpoints: dict[tuple[str, str], Endpoint] = {}
         self.wildcard: Route | None = None
+        self.store: Store | None = None
+        """Where state is kept; None in a process that keeps none, where methods that need it are not available."""
         self.closers: list[Callable[[], Awaitable[None]]] = []
         """What bindings hold open until the server stops."""
         self.redirects = Redirects(policies.methods.redirects)

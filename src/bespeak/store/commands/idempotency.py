@@ -1,0 +1,165 @@
+"""Idempotency keys: who works on a request, and the answer it got."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import msgspec
+
+from bespeak.store.command import Command, Conflict, Statement, Steps
+
+
+class Claimed(msgspec.Struct, frozen=True, gc=False):
+    """The key is the caller's until the lease ends; the fence tells this claim from a later one."""
+
+    fence: int
+
+
+class Recorded(msgspec.Struct, frozen=True, gc=False):
+    """The request was answered before."""
+
+    request_hash: bytes
+    answer: bytes
+
+
+class InProgress(msgspec.Struct, frozen=True, gc=False):
+    """Somebody else works on the request; `seconds` is what is left of the lease."""
+
+    request_hash: bytes
+    seconds: float
+
+
+_TAKE: Final = """
+INSERT INTO idempotency (scope, key, request_hash, fence, lease, answer, expires)
+VALUES (?, ?, ?, 1, {now} + ?, NULL, {now} + ?)
+ON CONFLICT (scope, key) DO UPDATE SET
+    request_hash = excluded.request_hash, fence = idempotency.fence + 1, lease = excluded.lease,
+    answer = NULL, expires = excluded.expires
+WHERE idempotency.expires <= {now}
+   OR (idempotency.answer IS NULL AND idempotency.lease <= {now} AND idempotency.request_hash = excluded.request_hash)
+RETURNING fence
+"""
+_LOOK: Final = (
+    "SELECT request_hash, answer, lease - {now} FROM idempotency WHERE scope = ? AND key = ? AND expires > {now}"
+)
+
+
+class ClaimKey(Command, frozen=True):
+    """Take a key, or learn why not. A claim whose lease has ended is taken over, one that has expired forgotten."""
+
+    scope: str
+    """The agent and the endpoint."""
+    key: str
+    request_hash: bytes
+    lease: float
+    """Seconds."""
+    retention: float
+    """Seconds the key is remembered."""
+
+    def steps(self) -> Steps:
+        """Claimed, Recorded or InProgress; the last two carry the hash of the request they belong to."""
+        rows = yield Statement(_TAKE, (self.scope, self.key, self.request_hash, self.lease, self.retention))
+        if rows:
+            return Claimed(rows[0][0])
+        rows = yield Statement(_LOOK, (self.scope, self.key))
+        if not rows:  # it expired between the two
+            return InProgress(self.request_hash, 0.0)
+        request_hash, answer, seconds = rows[0]
+        return InProgress(request_hash, max(0.0, seconds)) if answer is None else Recorded(request_hash, answer)
+
+
+class FindKey(Command, frozen=True):
+    """The recorded answer of a key, or None. For a process that holds its claims in memory."""
+
+    scope: str
+    key: str
+
+    def steps(self) -> Steps:
+        """Recorded, InProgress of another process, or None."""
+        rows = yield Statement(_LOOK, (self.scope, self.key))
+        if not rows:
+            return None
+        request_hash, answer, seconds = rows[0]
+        if answer is not None:
+            return Recorded(request_hash, answer)
+        return InProgress(request_hash, seconds) if seconds > 0 else None
+
+
+class FinishKey(Command, frozen=True):
+    """Record the answer under a claim; a conflict if the claim was taken over."""
+
+    guards: ClassVar[bool] = True
+    scope: str
+    key: str
+    fence: int
+    answer: bytes
+    retention: float
+
+    def steps(self) -> Steps:
+        """True or a Conflict."""
+        rows = yield Statement(
+            "UPDATE idempotency SET answer = ?, expires = {now} + ? "
+            "WHERE scope = ? AND key = ? AND fence = ? AND answer IS NULL RETURNING 1",
+            (self.answer, self.retention, self.scope, self.key, self.fence),
+        )
+        return True if rows else Conflict("lease-lost")
+
+
+class RecordKey(Command, frozen=True):
+    """Record the answer of a key that was claimed in memory only; a conflict if there is one already."""
+
+    guards: ClassVar[bool] = True
+    scope: str
+    key: str
+    request_hash: bytes
+    answer: bytes
+    retention: float
+
+    def steps(self) -> Steps:
+        """True or a Conflict."""
+        rows = yield Statement(
+            """
+            INSERT INTO idempotency (scope, key, request_hash, fence, lease, answer, expires)
+            VALUES (?, ?, ?, 1, 0, ?, {now} + ?)
+            ON CONFLICT (scope, key) DO UPDATE SET
+                request_hash = excluded.request_hash, fence = idempotency.fence + 1, lease = 0,
+                answer = excluded.answer, expires = excluded.expires
+            WHERE idempotency.expires <= {now} OR idempotency.answer IS NULL
+            RETURNING 1
+            """,
+            (self.scope, self.key, self.request_hash, self.answer, self.retention),
+        )
+        return True if rows else Conflict("lease-lost")
+
+
+class ReleaseKey(Command, frozen=True):
+    """Give a claim back, so that the request can be tried again at once."""
+
+    scope: str
+    key: str
+    fence: int
+
+    def steps(self) -> Steps:
+        """Nothing."""
+        yield Statement(
+            "DELETE FROM idempotency WHERE scope = ? AND key = ? AND fence = ? AND answer IS NULL",
+            (self.scope, self.key, self.fence),
+        )
+
+
+class RenewKey(Command, frozen=True):
+    """Prolong the lease of a claim while its handler is still at work; False when it was taken over."""
+
+    scope: str
+    key: str
+    fence: int
+    lease: float
+
+    def steps(self) -> Steps:
+        """Whether the claim is still held."""
+        rows = yield Statement(
+            "UPDATE idempotency SET lease = {now} + ? WHERE scope = ? AND key = ? AND fence = ? AND answer IS NULL "
+            "RETURNING 1",
+            (self.lease, self.scope, self.key, self.fence),
+        )
+        return bool(rows)

@@ -1,0 +1,27 @@
+"""Values that may be used once."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from bespeak.store.command import Command, Conflict, Statement, Steps
+
+
+class UseNonce(Command, frozen=True):
+    """Use a value; a conflict if it was used before and has not expired."""
+
+    guards: ClassVar[bool] = True
+    kind: str
+    value: str
+    retention: float
+    """Seconds for which it must not be used again."""
+
+    def steps(self) -> Steps:
+        """True or a Conflict."""
+        rows = yield Statement(
+            "INSERT INTO nonces (kind, value, expires) VALUES (?, ?, {now} + ?) "
+            "ON CONFLICT (kind, value) DO UPDATE SET expires = excluded.expires WHERE nonces.expires <= {now} "
+            "RETURNING 1",
+            (self.kind, self.value, self.retention),
+        )
+        return True if rows else Conflict("nonce-used")

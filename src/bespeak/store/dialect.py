@@ -1,0 +1,32 @@
+"""From the SQL that commands are written in to that of each database."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+# SQLite's own clock; `unixepoch('subsec')` would read better, and is missing before 3.42.
+_SQLITE: Final = {"now": "((julianday('now') - 2440587.5) * 86400.0)", "lock": "", "skip": ""}
+_POSTGRES: Final = {
+    "now": "extract(epoch FROM clock_timestamp())::float8",
+    "lock": "FOR UPDATE",
+    "skip": "FOR UPDATE SKIP LOCKED",
+}
+_KNOWN: Final = 1024
+"""There are as many texts as commands; a bound, so that a mistake cannot fill the memory."""
+
+_WORD = re.compile(r"\{(now|lock|skip)\}")
+
+
+@lru_cache(_KNOWN)
+def sqlite_sql(sql: str) -> str:
+    """A statement for SQLite."""
+    return _WORD.sub(lambda found: _SQLITE[found[1]], sql)
+
+
+@lru_cache(_KNOWN)
+def postgres_sql(sql: str) -> str:
+    """A statement for PostgreSQL, its parameters numbered."""
+    first, *rest = _WORD.sub(lambda found: _POSTGRES[found[1]], sql).split("?")
+    return first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))

@@ -1,0 +1,42 @@
+"""Which processes serve from one file: one alone, or several that know of each other."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from bespeak.errors import ConfigError
+
+if sys.platform != "win32":
+    import fcntl
+
+
+class FileLock:
+    """Held as long as the process lives; the system lets go of it when the process dies, however that happens."""
+
+    def __init__(self, path: Path, *, exclusive: bool) -> None:
+        # Without locks every process takes part as one of several.
+        self.exclusive = exclusive and sys.platform != "win32"
+        try:
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise ConfigError(
+                f"The store needs the file {path} beside it, which cannot be written: {error.strerror}. "
+                "Name a file in a folder that can be written with --store."
+            ) from error
+        try:
+            if sys.platform != "win32":
+                fcntl.flock(self._descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except OSError as error:
+            self.release()
+            raise ConfigError(
+                f"Another server uses the store {str(path).removesuffix('.lock')}. Stop it, name another file with "
+                "--store, or let one server run several processes with --workers."
+            ) from error
+
+    def release(self) -> None:
+        """Let others in."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1

@@ -1,0 +1,47 @@
+"""From what an operator writes to a store: a path, `memory`, or `postgresql://...`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Literal
+
+from bespeak.errors import ConfigError
+from bespeak.store.store import Store
+
+MEMORY: Final = "memory"
+Role = Literal["sole", "shared", "visitor"]
+"""The only serving process; one of several; a command that reads or changes something and leaves."""
+_SCHEMES: Final = ("postgresql://", "postgres://")
+
+
+def open_store(place: str, *, role: Role = "visitor", durability: str = "full") -> Store:
+    """The store at a place, or a ConfigError that says why there is none."""
+    if place.startswith(_SCHEMES):
+        return _open_postgres(place, durability)
+    from bespeak.store.file_lock import FileLock  # noqa: PLC0415 - no file, no lock
+    from bespeak.store.sqlite import SqliteStore  # noqa: PLC0415
+
+    if place == MEMORY:
+        if role == "shared":
+            raise ConfigError("The store `memory` belongs to one process; several workers need a file or PostgreSQL.")
+        return SqliteStore.in_memory()
+    if "://" in place:
+        scheme = place.partition("://")[0]
+        raise ConfigError(f"No store is known by {scheme}://; give a path, `memory` or postgresql://...")
+    path = Path(place).absolute()
+    if not path.parent.is_dir():
+        raise ConfigError(f"The store cannot be at {place}: the folder {path.parent} does not exist.")
+    beside = path.with_name(path.name + ".lock")
+    lock = None if role == "visitor" else FileLock(beside, exclusive=role == "sole")
+    store = SqliteStore(str(path), durability=durability, lock=lock)
+    if role == "visitor":
+        store.sole = False
+    return store
+
+
+def _open_postgres(place: str, durability: str) -> Store:
+    try:
+        from bespeak.store.postgres import PostgresStore  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise ConfigError("PostgreSQL needs one more package: pip install 'bespeak[postgres]'") from error
+    return PostgresStore(place, durability=durability)

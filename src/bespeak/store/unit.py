@@ -1,0 +1,75 @@
+"""Commands that happen together, and the future that waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bespeak.store.command import Command, Conflict, Rows, Seal, Sealed, Statement
+from bespeak.store.store import Then
+
+
+class Unit:
+    """One transaction's worth of commands."""
+
+    __slots__ = ("commands", "future", "outcome", "then", "topics")
+
+    def __init__(self, commands: Sequence[Command], then: Then | None, future: asyncio.Future[Any]) -> None:
+        self.commands = commands
+        self.then = then
+        self.future = future
+        self.outcome: Sequence[Any] | Conflict | BaseException = ()
+        self.topics: set[str] = set()
+
+    @property
+    def needs_savepoint(self) -> bool:
+        """Whether it could end in a conflict after something was written."""
+        return self.then is not None or any(command.guards for command in self.commands[1:])
+
+    def settle(self) -> None:
+        """Tell who waits. Runs in the loop of the future."""
+        if self.future.done():  # whoever waited has gone
+            return
+        if isinstance(self.outcome, BaseException):
+            self.future.set_exception(self.outcome)
+        else:
+            self.future.set_result(self.outcome)
+
+
+def run_unit(
+    unit: Unit, execute: Callable[[Statement], Rows], seal: Callable[[Seal], Sealed]
+) -> Sequence[Any] | Conflict:
+    """Drive the commands of a unit on a database that answers at once."""
+    results = []
+    waiting = list(unit.commands)
+    then = unit.then
+    while waiting:
+        for command in waiting:
+            result = run_command(command, unit.topics, execute, seal)
+            if isinstance(result, Conflict):
+                return result
+            results.append(result)
+        waiting = list(then(results)) if then is not None else []
+        then = None
+    return results
+
+
+def run_command(
+    command: Command, topics: set[str], execute: Callable[[Statement], Rows], seal: Callable[[Seal], Sealed]
+) -> Any:
+    """Drive one command."""
+    program = command.steps()
+    given: Any = None
+    try:
+        while True:
+            step = program.send(given)
+            if isinstance(step, Statement):
+                given = execute(step)
+            elif isinstance(step, Seal):
+                given = seal(step)
+            else:
+                topics.add(step.topic)
+                given = None
+    except StopIteration as end:
+        return end.value
