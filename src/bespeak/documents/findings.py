@@ -35,6 +35,17 @@ RULES: Final = {
     "Y820": "The identity of the server is not given in full.",
     "Y821": "This server does not act on a setting.",
     "Y822": "Settings contradict each other.",
+    "Y850": "A mode of authentication is none of those there are.",
+    "Y851": "The modes of authentication exclude each other.",
+    "Y852": "Tokens are to be verified, and it is not clear with which keys.",
+    "Y853": "The keys of tokens would be fetched from where they are not safe.",
+    "Y854": "Tokens would be verified with an algorithm that is not allowed.",
+    "Y855": "A time of the authentication is out of its bounds.",
+    "Y856": "Certificates are to be verified, and it is not said by which authorities.",
+    "Y857": "A table is for a mode of authentication that is not in force.",
+    "Y858": "A setting of the authentication is there and says nothing.",
+    "Y880": "A cost is an amount in one of the registered units.",
+    "Y881": "A rate limit is written as a count for a time.",
 }
 """Every rule of this package by its id. Lint has the same Y804 for contracts that were not read from a file,
 the server the same Y821, and a scan of a deployment reports D119."""

@@ -14,6 +14,7 @@ from bespeak.contract.service import UNSPECIFIED, ServerIdentity
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.handlers_toml import HandlerEntry, read_handlers
+from bespeak.documents.auth_toml import AuthSettings, read_auth
 from bespeak.documents.policy_shape import read_policies
 from bespeak.documents.table import Table
 from bespeak.documents.text_file import read_text, toml_table
@@ -92,6 +93,7 @@ class ServerDocument:
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()
     listen: ListenSettings = field(default_factory=ListenSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
+    auth: AuthSettings = field(default_factory=AuthSettings)
     app: str | None = None
     """`module:name` of an App."""
     document: Path | None = None
@@ -145,6 +147,7 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
         document=agis,
         handlers=read_handlers(root),
         vocabulary=read_vocabulary(root),
+        auth=read_auth(root, base),
         data_manifest=read_data_manifest(root),
         endpoints=_path(server, "endpoints", base),
         recipes=next(filter(None, recipes), None),

@@ -20,6 +20,8 @@ class Page(NamedTuple):
 
 _FUNCTION: Final = '[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n'
 
+_ISSUER: Final = '[auth.token]\nkeys = "issuer.jwks.json"\n'
+
 PAGES: Final[Mapping[str, Page]] = {
     "D101": Page(
         "Nothing is known about a file that cannot be read. Check its name and its permissions, save it as UTF-8, and "
@@ -138,5 +140,63 @@ PAGES: Final[Mapping[str, Page]] = {
         "The server would have to choose between them, and may choose wrongly. Keep one of them, or complete the pair.",
         '[listen]\nagtp = "127.0.0.1:4480"\ncert = "cert.pem"\n',
         '[listen]\nagtp = "127.0.0.1:4480"\ncert = "cert.pem"\nkey = "key.pem"\n',
+    ),
+    "Y850": Page(
+        "A server that guesses how callers prove who they are lets the wrong ones in. Choose from open, token, mtls "
+        "and signed.",
+        '[auth]\nmodes = ["oauth"]\n',
+        f'[auth]\nmodes = ["token"]\n\n{_ISSUER}',
+    ),
+    "Y851": Page(
+        "With open a header is enough, so that no proof beside it counts. Name the proofs, or open alone.",
+        f'[auth]\nmodes = ["open", "token"]\n\n{_ISSUER}',
+        f'[auth]\nmodes = ["token"]\n\n{_ISSUER}',
+    ),
+    "Y852": Page(
+        "A token is worth as much as the key it is verified with. Name a file with the public keys of the issuer, or "
+        "the address it publishes them at.",
+        '[auth]\nmodes = ["token"]\n\n[auth.token]\nissuer = "https://id.example"\n',
+        f'[auth]\nmodes = ["token"]\n\n{_ISSUER}',
+    ),
+    "Y853": Page(
+        "Whoever can change the keys on their way can issue tokens for any agent. Fetch them by https; http is for an "
+        "issuer on the same machine.",
+        '[auth]\nmodes = ["token"]\n\n[auth.token]\njwks_url = "http://id.example/jwks.json"\n',
+        '[auth]\nmodes = ["token"]\n\n[auth.token]\njwks_url = "https://id.example/jwks.json"\n',
+    ),
+    "Y854": Page(
+        "Unsigned tokens prove nothing, and a shared secret lets every server that verifies a token also make one. "
+        "Choose signatures with a public key.",
+        f'[auth]\nmodes = ["token"]\n\n{_ISSUER}algorithms = ["HS256"]\n',
+        f'[auth]\nmodes = ["token"]\n\n{_ISSUER}algorithms = ["ES256"]\n',
+    ),
+    "Y855": Page(
+        "A token or a signature that is accepted long after its time is one that a thief can still use. Stay within "
+        "the bounds, and set the clocks right.",
+        f'[auth]\nmodes = ["token"]\n\n{_ISSUER}leeway = 86400\n',
+        f'[auth]\nmodes = ["token"]\n\n{_ISSUER}leeway = 60\n',
+    ),
+    "Y856": Page(
+        "A certificate proves only what the authority behind it has checked. Name the authorities whose certificates "
+        "count here.",
+        '[auth]\nmodes = ["mtls"]\n',
+        '[auth]\nmodes = ["mtls"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
+    ),
+    "Y857": Page(
+        "Whoever wrote it may believe that callers are checked by it. Add the mode, or remove the table.",
+        '[auth.mtls]\nca = "agents-ca.pem"\n',
+        '[auth]\nmodes = ["mtls"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
+    ),
+    "Y858": Page(
+        "An empty value could be read as a check that always passes, so that it is not read at all. Fill it in, or "
+        "leave the key out for the default.",
+        f'[auth]\nmodes = ["token"]\n\n{_ISSUER}issuer = ""\n',
+        f'[auth]\nmodes = ["token"]\n\n{_ISSUER}issuer = "https://id.example"\n',
+    ),
+    "Y881": Page(
+        "A limit that cannot be read limits nobody. Write a count for a time, s, min, h or day, and perhaps how many "
+        "calls may come at once.",
+        '[limits.rate]\nagent = "100 per second"\n',
+        '[limits.rate]\nagent = "100/s burst 200"\n',
     ),
 }

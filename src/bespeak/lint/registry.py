@@ -55,6 +55,16 @@ _READERS: Final[Mapping[str, tuple[str, Normative]]] = {
     "Y820": ("incomplete-identity", "SHOULD"),
     "Y821": ("setting-without-effect", "SHOULD"),
     "Y822": ("contradicting-settings", "MUST"),
+    "Y850": ("unknown-auth-mode", "MUST"),
+    "Y851": ("contradicting-auth-modes", "MUST"),
+    "Y852": ("token-keys-unclear", "MUST"),
+    "Y853": ("unsafe-jwks-url", "MUST"),
+    "Y854": ("token-algorithm-not-allowed", "MUST"),
+    "Y855": ("auth-time-out-of-bounds", "MUST"),
+    "Y856": ("client-authorities-missing", "MUST"),
+    "Y857": ("auth-table-without-effect", "SHOULD"),
+    "Y858": ("empty-auth-setting", "MUST"),
+    "Y881": ("rate-limit", "MUST"),
 }
 """Names for the rules of readers, which give an id and a sentence, and how binding each is."""
 

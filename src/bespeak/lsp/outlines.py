@@ -10,6 +10,8 @@ from bespeak.contract.semantic import CAPABILITIES, IMPACTS
 from bespeak.diagnostics.diagnostic import Severity
 from bespeak.documents.ai_json import AUTH_TYPES
 from bespeak.documents.ai_json import METHODS as HTTP_METHODS
+from bespeak.documents.auth_toml import MODES
+from bespeak.exchange.budget import UNITS
 from bespeak.lint.subject import Kind
 
 Outline = dict[str, Any]
@@ -193,6 +195,26 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
     "endpoint": _table(
         "An endpoint file.",
         endpoint=_table(
+_AUTH: Final = _table(
+    "How callers prove who they are.",
+    mode=_text("The only way.", enum=list(MODES)),
+    modes=_texts("The ways; each that is used must succeed."),
+    token=_table(
+        "Bearer tokens (JWT).",
+        keys=_text("A file of public keys: JWK, JWK set or PEM."),
+        jwks_url=_text("Where the issuer publishes its keys."),
+        issuer=_text("Who has to have issued a token."),
+        audience=_text("Whom a token has to be for; the server's own id if not given."),
+        algorithms=_texts("The signatures that are accepted."),
+        leeway=_number("Seconds by which clocks may differ."),
+        agent_claim=_text("The claim with the Agent-ID."),
+        scope_claim=_text("The claim with the scopes."),
+        principal_claim=_text("The claim with the principal."),
+    ),
+    mtls=_table("Client certificates.", ca=_text("The authorities that issue them: a PEM bundle.")),
+    signed=_table("Signed requests.", max_age=_number("Seconds a signature may be old.")),
+)
+
             "The endpoint.",
             **_ENDPOINT,
             input=_table(
@@ -219,6 +241,7 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
             "Where it listens.",
             agtp=_text("HOST:PORT."),
             cert=_text("The TLS certificate."),
+        auth=_AUTH,
             key=_text("The key of the certificate."),
             workers=_number("How many processes."),
             insecure=_flag("Whether other machines may be served without TLS."),
