@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from joserfc.jwk import OKPKey
 
 from bespeak.cli.keys import keys
+from bespeak.documents.key_text import key_id, parse_key
 from bespeak.errors import ConfigError
-from bespeak.projections.manifest_signature import key_id, parse_key
 
 
 def run(*arguments: object) -> Result:

@@ -23,8 +23,9 @@ from bespeak.client.errors import (
     NotFoundError,
 )
 from bespeak.client.inventory import InventoryEntry
+from bespeak.documents.key_text import generate_key, public_jwk
 from bespeak.errors import ConfigError, RemoteProtocolError
-from bespeak.projections.manifest_signature import generate_key, public_jwk, sign_manifest
+from bespeak.projections.manifest_signature import sign_manifest
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ import pytest
 from bespeak.conformance.check import Verdict
 from bespeak.conformance.report import ITEMS, Report
 from bespeak.conformance.run import run_conformance
-from bespeak.projections.manifest_signature import generate_key
+from bespeak.documents.key_text import generate_key
 from bespeak.server.assembly import assemble
 from bespeak.server.target import Target, load_target
 from bespeak.transports.agtp_server import AgtpServer

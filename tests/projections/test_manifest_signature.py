@@ -14,17 +14,8 @@ from joserfc.jwk import OctKey, OKPKey
 from joserfc.jws import detach_content, serialize_compact
 from joserfc.util import urlsafe_b64decode, urlsafe_b64encode
 
-from bespeak.projections.manifest_signature import (
-    KeyFault,
-    canonical_manifest,
-    generate_key,
-    key_id,
-    parse_key,
-    private_text,
-    public_jwk,
-    sign_manifest,
-    verify_manifest,
-)
+from bespeak.documents.key_text import generate_key, key_id, parse_key, public_jwk
+from bespeak.projections.manifest_signature import canonical_manifest, sign_manifest, verify_manifest
 
 MANIFEST: dict[str, Any] = {
     "server": {"server_id": "rooms.acme.example", "operator": "Zürich Rooms"},
@@ -180,33 +171,3 @@ def test_a_large_manifest_can_be_signed() -> None:
     key = generate_key()
     large = {"endpoints": [{"path": f"/room/{number}", "description": "x" * 200} for number in range(2000)]}
     assert verify_manifest(signed(key, large), key).trusted
-
-
-def test_a_key_survives_as_pem_and_as_jwk() -> None:
-    key = generate_key()
-    for text in (private_text(key), json.dumps(public_jwk(key)), json.dumps(key.as_dict(private=True))):
-        again = parse_key(text)
-        assert isinstance(again, OKPKey)
-        assert key_id(again) == key_id(key)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "no key",
-        "{}",
-        "{",
-        '{"kty":"oct","k":"AAAA"}',
-        '{"kty":"OKP","crv":"X25519","x":"AAAA"}',
-        "-----BEGIN PRIVATE KEY-----",
-    ],
-)
-def test_a_text_that_is_no_ed25519_key_is_a_fault(text: str) -> None:
-    assert isinstance(parse_key(text), KeyFault)
-
-
-def test_a_key_on_another_curve_is_a_fault_that_names_it() -> None:
-    fault = parse_key(OKPKey.generate_key("Ed448").as_pem(private=True).decode())
-    assert isinstance(fault, KeyFault)
-    assert "Ed448" in fault.message

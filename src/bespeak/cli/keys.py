@@ -12,9 +12,7 @@ import msgspec
 from joserfc.jwk import OKPKey
 
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.text_file import read_text
-from bespeak.errors import ConfigError
-from bespeak.projections.manifest_signature import (
+from bespeak.documents.key_text import (
     KeyFault,
     generate_key,
     key_id,
@@ -22,6 +20,8 @@ from bespeak.projections.manifest_signature import (
     private_text,
     public_jwk,
 )
+from bespeak.documents.text_file import read_text
+from bespeak.errors import ConfigError
 
 _OWNER_ONLY = 0o600
 

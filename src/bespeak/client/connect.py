@@ -15,8 +15,8 @@ from bespeak.client.sender import Sender
 from bespeak.client.service import ServiceClient
 from bespeak.client.synchronous import blocking
 from bespeak.client.tls import choose_tls
+from bespeak.documents.key_text import KeyFault, parse_key
 from bespeak.errors import ConfigError
-from bespeak.projections.manifest_signature import KeyFault, parse_key
 from bespeak.transports.agtp_client import Pool
 
 

@@ -19,9 +19,10 @@ from joserfc.errors import JoseError, UnsupportedAlgorithmError
 from joserfc.jwk import OKPKey
 from joserfc.jws import JWSRegistry, detach_content, extract_compact, serialize_compact, validate_compact
 
+from bespeak.documents.key_text import KeyFault, key_id, parse_key, public_jwk
+
 SIGNATURE_MEMBER: Final = "manifest_signature"
 
-_CURVE: Final = "Ed25519"
 _ALGORITHMS: Final = ("EdDSA", "Ed25519")
 """Two names of one algorithm for a key on this curve: RFC 8037, and RFC 9864 that replaces it. The first is emitted,
 for every JOSE library in use reads it."""
@@ -44,12 +45,6 @@ class _Registry(JWSRegistry):
 _REGISTRY: Final = _Registry()
 
 
-class KeyFault(msgspec.Struct, frozen=True):
-    """Why a text is not a usable key."""
-
-    message: str
-
-
 class SignatureVerdict(msgspec.Struct, frozen=True):
     """What a manifest's signature is worth. AGTP-API 8.8: none of these is a reason to reject the manifest in v00."""
 
@@ -60,37 +55,6 @@ class SignatureVerdict(msgspec.Struct, frozen=True):
     """Thumbprint of the key that made a valid signature."""
     trusted: bool = False
     """Whether a valid signature is by the key the caller pinned, not merely by the one in the envelope."""
-
-
-def generate_key() -> OKPKey:
-    """A new private key."""
-    return OKPKey.generate_key(_CURVE)
-
-
-def parse_key(text: str) -> OKPKey | KeyFault:
-    """The Ed25519 key, private or public, in a PEM or JWK text."""
-    try:
-        key = OKPKey.import_key(msgspec.json.decode(text) if text.lstrip().startswith("{") else text)
-        curve = key.curve_name
-    except (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        return KeyFault(f"not an Ed25519 key in PEM or JWK form: {error}")
-    return key if curve == _CURVE else KeyFault(f"the key is on the curve {curve}, not {_CURVE}")
-
-
-def key_id(key: OKPKey) -> str:
-    """The key's name: its thumbprint, RFC 7638."""
-    return key.thumbprint()
-
-
-def private_text(key: OKPKey) -> str:
-    """A private key as PEM, PKCS #8."""
-    return key.as_pem(private=True).decode("ascii")
-
-
-def public_jwk(key: OKPKey) -> dict[str, str]:
-    """The public half as the members of a JWK, with its `kid`."""
-    members = {name: str(value) for name, value in key.as_dict(private=False).items() if name in ("crv", "kty", "x")}
-    return {**members, "kid": key_id(key)}
 
 
 def canonical_manifest(manifest: Mapping[str, Any]) -> bytes:

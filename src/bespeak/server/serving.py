@@ -45,7 +45,7 @@ def assemble_target(target: Target, updated: str) -> Assembled:
 
 
 def _signing_key(path: Path) -> OKPKey:
-    from bespeak.projections.manifest_signature import KeyFault, parse_key  # noqa: PLC0415 - slow to load, for signers
+    from bespeak.documents.key_text import KeyFault, parse_key  # noqa: PLC0415 - slow to load, for signers
 
     text = read_text(path)
     if isinstance(text, Diagnostic):

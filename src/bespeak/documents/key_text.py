@@ -1,0 +1,68 @@
+"""Ed25519 keys as texts: PEM, JWK, or the bytes of a public key in base64url."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from joserfc.errors import JoseError
+from joserfc.jwk import OKPKey
+
+_CURVE: Final = "Ed25519"
+_RAW: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+class KeyFault(msgspec.Struct, frozen=True):
+    """Why a text is not a usable key."""
+
+    message: str
+
+
+def generate_key() -> OKPKey:
+    """A new private key."""
+    return OKPKey.generate_key(_CURVE)
+
+
+def parse_key(text: str) -> OKPKey | KeyFault:
+    """The Ed25519 key, private or public, in a PEM or JWK text, or a public one as its bytes in base64url."""
+    bare = text.strip()
+    if _RAW.fullmatch(bare):
+        return parse_jwk({"kty": "OKP", "crv": _CURVE, "x": bare})
+    if bare.startswith("{"):
+        try:
+            return parse_jwk(msgspec.json.decode(bare))
+        except (ValueError, RecursionError) as error:
+            return KeyFault(f"not JSON: {error}")
+    return _import_key(text)
+
+
+def parse_jwk(members: Mapping[str, Any]) -> OKPKey | KeyFault:
+    """The Ed25519 key, private or public, with the members of a JWK."""
+    return _import_key(dict(members))
+
+
+def _import_key(material: str | dict[str, Any]) -> OKPKey | KeyFault:
+    try:
+        key = OKPKey.import_key(material)
+        curve = key.curve_name
+    except (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        return KeyFault(f"not an Ed25519 key in PEM or JWK form: {error}")
+    return key if curve == _CURVE else KeyFault(f"the key is on the curve {curve}, not {_CURVE}")
+
+
+def key_id(key: OKPKey) -> str:
+    """The key's name: its thumbprint, RFC 7638."""
+    return key.thumbprint()
+
+
+def private_text(key: OKPKey) -> str:
+    """A private key as PEM, PKCS #8."""
+    return key.as_pem(private=True).decode("ascii")
+
+
+def public_jwk(key: OKPKey) -> dict[str, str]:
+    """The public half as the members of a JWK, with its `kid`."""
+    members = {name: str(value) for name, value in key.as_dict(private=False).items() if name in ("crv", "kty", "x")}
+    return {**members, "kid": key_id(key)}
