@@ -14,6 +14,7 @@ from bespeak.authoring.reading import Reading, locate, read_handler
 from bespeak.authoring.signature import function_name
 from bespeak.catalog.bundled import open_catalog
 from bespeak.catalog.catalog import Catalog
+from bespeak.contract.cost import Cost, read_cost
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError, Endpoint
@@ -29,7 +30,7 @@ from bespeak.errors import ContractError
 from bespeak.lint.registration import check_endpoint, effective_policies
 from bespeak.lint.rule import Rule
 from bespeak.lint.rules.path import PathClaims
-from bespeak.lint.rules.policy import SCOPE
+from bespeak.lint.rules.policy import COST, SCOPE
 from bespeak.lint.rules.schema import ERROR_NAME, INVALID
 from bespeak.lint.rules.semantic import MISSING_TEXT
 
@@ -165,6 +166,7 @@ class App:
         errors: Mapping[str, str] | Sequence[str] = (),
         namespace: str | None = None,
         deprecated: Deprecation | None = None,
+        cost: Mapping[str, int | float | str] | None = None,
         description: str | None = None,
         intent: str | None = None,
         outcome: str | None = None,
@@ -182,7 +184,8 @@ class App:
 
         `impact` has no default: only the author knows it. An informational endpoint is idempotent unless
         `idempotent` says otherwise, any other is not. `capability` defaults to the category of the method.
-        `blocking` runs the function in a thread.
+        `cost` is what a call costs at most, by unit: `{"tokens": 500, "USD": "0.02"}`. `blocking` runs the function
+        in a thread.
         """
 
         def declare(function: _Function) -> _Function:
@@ -219,6 +222,7 @@ class App:
                 namespace=namespace,
                 required_scopes=tuple(scopes),
                 deprecated=deprecated,
+                cost=_declared_cost(name, function, cost),
                 location=locate(function),
             )
             self._declare(endpoint, reading)
@@ -311,6 +315,15 @@ def _declared_errors(
     texts = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given, "")
     names = [*texts, *(name for name in described if name not in texts)]
     return tuple(DeclaredError(name, texts.get(name) or described.get(name, "")) for name in names)
+
+
+def _declared_cost(
+    endpoint: str, function: Callable[..., Any], given: Mapping[str, int | float | str] | None
+) -> Cost | None:
+    cost, faults = read_cost(given or {})
+    if faults:
+        raise _refusal(endpoint, function, COST, faults[0].message)
+    return cost
 
 
 def _opened(reference: str) -> Catalog:

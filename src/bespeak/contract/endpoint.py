@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bespeak.contract.cost import Cost
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.handler import HandlerBinding
 from bespeak.contract.semantic import Semantic
@@ -35,6 +36,8 @@ class Endpoint:
     namespace: str | None = None
     required_scopes: tuple[str, ...] = ()
     deprecated: Deprecation | None = None
+    cost: Cost | None = None
+    """What a call costs at most; a caller's Budget-Limit is held against it."""
     builtin: bool = False
     """Registered by bespeak itself; an operator's endpoint on the same pair takes its place (AGTP-API 5.8)."""
     location: Location | None = None

@@ -10,6 +10,7 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
+from bespeak.contract.rate import RateLimits
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.vocabulary import Vocabulary
 
@@ -59,6 +60,7 @@ class Service:
     agent_disclosure_notice: str | None = None
     require_known_agents: bool = False
     """Refuse Agent-IDs that no loaded document belongs to (401)."""
+    rate_limits: RateLimits = field(default_factory=RateLimits)
     apis: tuple[Mapping[str, Any], ...] = ()
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()
     resources: tuple[Resource, ...] = ()

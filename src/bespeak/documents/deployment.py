@@ -70,6 +70,7 @@ class Deployment:
             document_version=server.document_version,
             vocabulary=server.vocabulary,
             data_manifest=server.data_manifest,
+            rate_limits=server.rate_limits,
         )
         return replace(service, catalog=server.catalog) if server.catalog else service
 

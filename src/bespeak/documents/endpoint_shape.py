@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from bespeak.contract.cost import Cost, read_cost
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS, Semantic
@@ -158,3 +159,15 @@ def read_deprecation(block: Table | None) -> Deprecation | None:
         successor.finish()
     block.finish()
     return deprecation
+
+
+def read_cost_block(block: Table | None) -> Cost | None:
+    """The `cost` block: amounts by unit (core 7.7), if there is one."""
+    if block is None:
+        return None
+    cost, faults = read_cost({unit: block.value(unit) for unit in block.data})
+    for fault in faults:
+        block.findings.error(
+            "Y880", fault.message, block.pointer(fault.unit), 'Write it like tokens = 500 or USD = "0.02".'
+        )
+    return cost

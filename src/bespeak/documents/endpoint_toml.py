@@ -11,6 +11,7 @@ from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.diagnostics.fix import Fix
 from bespeak.documents.endpoint_shape import (
+    read_cost_block,
     read_deprecation,
     read_errors,
     read_input_schema,
@@ -63,7 +64,7 @@ def _read(block: Table, file: str) -> Endpoint | None:
     if not block.has("errors"):
         block.missing("errors", "Write `errors = []` for an endpoint that has none (AGTP-API 6.2).")
     errors, scopes, namespace = read_errors(block), block.texts("required_scopes"), block.text("namespace")
-    deprecated = read_deprecation(block.table("deprecated"))
+    deprecated, cost = read_deprecation(block.table("deprecated")), read_cost_block(block.table("cost"))
     if semantic is None or handler is None:
         return None
     return Endpoint(
@@ -78,6 +79,7 @@ def _read(block: Table, file: str) -> Endpoint | None:
         namespace=namespace,
         required_scopes=scopes,
         deprecated=deprecated,
+        cost=cost,
         location=Location(file),
     )
 

@@ -14,6 +14,7 @@ from bespeak.contract.service import ServerIdentity
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.endpoint_shape import (
+    read_cost_block,
     read_deprecation,
     read_errors,
     read_input_schema,
@@ -153,6 +154,7 @@ def _read_endpoint(entry: Table) -> Endpoint | None:
         namespace=entry.text("namespace"),
         required_scopes=entry.texts("required_scopes"),
         deprecated=read_deprecation(entry.table("deprecated")),
+        cost=read_cost_block(entry.table("cost")),
     )
 
 

@@ -10,12 +10,14 @@ from typing import Any, Final
 from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.policy import Policies
+from bespeak.contract.rate import RateLimits
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.handlers_toml import HandlerEntry, read_handlers
 from bespeak.documents.auth_toml import AuthSettings, read_auth
+from bespeak.documents.handlers_toml import HandlerEntry, read_handlers
 from bespeak.documents.policy_shape import read_policies
+from bespeak.documents.rate_toml import read_rate_limits
 from bespeak.documents.table import Table
 from bespeak.documents.text_file import read_text, toml_table
 from bespeak.documents.vocabulary_toml import read_data_manifest, read_vocabulary
@@ -91,9 +93,11 @@ class ServerDocument:
     agents: AgentSettings = field(default_factory=AgentSettings)
     apis: tuple[Mapping[str, Any], ...] = ()
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()
+    auth: AuthSettings = field(default_factory=AuthSettings)
     listen: ListenSettings = field(default_factory=ListenSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
-    auth: AuthSettings = field(default_factory=AuthSettings)
+    rate_limits: RateLimits = field(default_factory=RateLimits)
+    """`[limits.rate]`: how often one caller may call."""
     app: str | None = None
     """`module:name` of an App."""
     document: Path | None = None
@@ -130,6 +134,8 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
     policies = _part(root, root.either("policies", "policy"))
     synthesis = (_part(policies, "synthesis"), _part(root, "synthesis"))
     signing = _part(root, "signing")
+    limits = _part(root, "limits")
+    rate_limits = read_rate_limits(limits)
     recipes = [_path(server, "recipes", base), *(_path(table, "recipes_file", base) for table in synthesis)]
     signing_keys = [_path(server, "signing_key", base), _read_signing(signing, base)]
     agis = _path(root, "document", base) or _path(server, "document", base)
@@ -141,13 +147,14 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
         agents=_read_agents(_part(root, "agents"), base),
         apis=_plain_tables(root, "apis"),
         hosted_protocols=_plain_tables(root, root.either("hosted_protocols", "hosts_protocols")),
+        auth=read_auth(root, base),
         listen=_read_listen(_part(root, "listen"), base),
-        limits=_read_limits(_part(root, "limits")),
+        limits=_read_limits(limits),
+        rate_limits=rate_limits,
         app=server.text("app"),
         document=agis,
         handlers=read_handlers(root),
         vocabulary=read_vocabulary(root),
-        auth=read_auth(root, base),
         data_manifest=read_data_manifest(root),
         endpoints=_path(server, "endpoints", base),
         recipes=next(filter(None, recipes), None),

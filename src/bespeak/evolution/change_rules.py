@@ -88,6 +88,11 @@ RULES: Final[dict[str, ChangeRule]] = {
             "WIRE",
         ),
         _pair(
+            ("C114", "cost-raised", "narrowed", "A call costs more, or has a cost where it had none."),
+            ("C115", "cost-lowered", "widened", "A call costs less, or no longer has a cost."),
+            "WIRE",
+        ),
+        _pair(
             ("C120", "field-required", "narrowed", "A field that could be left out is required."),
             ("C121", "field-optional", "widened", "A field that was required can be left out."),
             "WIRE",

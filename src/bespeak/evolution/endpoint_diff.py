@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bespeak.catalog.version import parse_version
+from bespeak.contract.cost import Cost
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.brief import brief
 from bespeak.evolution.change import ChangeList, ContractChange, Level
 from bespeak.evolution.schema_diff import diff_schemas
 from bespeak.evolution.semantic_diff import diff_semantics
+from bespeak.exchange.budget import UNITS, format_amount
 
 _PARAMETER: Final = re.compile(r"\{([^{}/]*)\}")
 
@@ -32,6 +34,7 @@ def diff_endpoints(old: Endpoint, new: Endpoint) -> list[ContractChange]:
     _errors(old, new, changes)
     diff_semantics(old.semantic, new.semantic, changes)
     _deprecation(old.deprecated, new.deprecated, changes)
+    _cost(old.cost, new.cost, changes)
     _circumstances(old, new, changes)
     return changes.found
 
@@ -122,6 +125,23 @@ def _is_sooner(old: str | None, new: str | None) -> bool:
         return False
     before, after = parse_version(old or ""), parse_version(new)
     return before is None or after is None or after < before
+
+
+def _cost(old: Cost | None, new: Cost | None, changes: ChangeList) -> None:
+    """One change for each unit in which a call costs something else than before; no cost at all counts as none."""
+    before, after = old.amounts if old else {}, new.amounts if new else {}
+    for unit in UNITS:
+        one, other = before.get(unit), after.get(unit)
+        if one == other:
+            continue
+        old_text = None if one is None else format_amount(unit, one)
+        new_text = None if other is None else format_amount(unit, other)
+        place, message = f"/cost/{unit}", f"cost in {unit}: {old_text or 'none'} -> {new_text or 'none'}"
+        if (other or 0) >= (one or 0) and other is not None:
+            advice = "Callers whose Budget-Limit is below the new cost get 456; tell them first."
+            changes.add("C114", "risky", "request", place, message, advice=advice, old=old_text, new=new_text)
+        else:
+            changes.add("C115", "safe", "request", place, message, old=old_text, new=new_text)
 
 
 def _circumstances(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:

@@ -116,6 +116,10 @@ _ENDPOINT: Final = {
     "output_schema": {"type": "object", "description": "The JSON Schema of the result.", "format": SCHEMA},
     "errors": _table("The ways a call can fail: names with what each means, or a list of names."),
     "deprecated": _DEPRECATED,
+    "cost": _table(
+        "What a call costs at most; Budget-Limit is held against it.",
+        **{unit: _number(f"The most {unit} of one call.") for unit in UNITS},
+    ),
 }
 
 _POLICIES: Final = _table(
@@ -191,10 +195,6 @@ _STEP: Final = {
     "capture_as": _text("The name later steps know the result by."),
 }
 
-OUTLINES: Final[Mapping[Kind, Outline]] = {
-    "endpoint": _table(
-        "An endpoint file.",
-        endpoint=_table(
 _AUTH: Final = _table(
     "How callers prove who they are.",
     mode=_text("The only way.", enum=list(MODES)),
@@ -215,6 +215,10 @@ _AUTH: Final = _table(
     signed=_table("Signed requests.", max_age=_number("Seconds a signature may be old.")),
 )
 
+OUTLINES: Final[Mapping[Kind, Outline]] = {
+    "endpoint": _table(
+        "An endpoint file.",
+        endpoint=_table(
             "The endpoint.",
             **_ENDPOINT,
             input=_table(
@@ -237,11 +241,11 @@ _AUTH: Final = _table(
             disclosure_notice=_text("What to say about that."),
             require_known=_flag("Whether Agent-IDs without a document are refused."),
         ),
+        auth=_AUTH,
         listen=_table(
             "Where it listens.",
             agtp=_text("HOST:PORT."),
             cert=_text("The TLS certificate."),
-        auth=_AUTH,
             key=_text("The key of the certificate."),
             workers=_number("How many processes."),
             insecure=_flag("Whether other machines may be served without TLS."),
@@ -253,6 +257,13 @@ _AUTH: Final = _table(
             idle_timeout=_number("Seconds a connection may be silent."),
             read_timeout=_number("Seconds a request may take to arrive."),
             drain_timeout=_number("Seconds that are left to finish at the end."),
+            rate=_table(
+                'How often one caller may call, "100/s" or "600/min burst 50".',
+                agent=_text("Each agent."),
+                principal=_text("All agents of one principal together."),
+                address=_text("All connections of one host."),
+                endpoints=_table('"METHOD /path" = the rate of each agent there.'),
+            ),
         ),
         lint=_LINT,
     ),

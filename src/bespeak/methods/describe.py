@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from bespeak import status
+from bespeak.exchange.budget import UNITS
 from bespeak.exchange.context import Context
 from bespeak.exchange.headers import MEDIA_IDENTITY
 from bespeak.exchange.refusal import Refused
@@ -52,7 +53,7 @@ def _capabilities(registry: Registry, domains: Iterable[str], version_min: str |
         "modalities": {"modalities": ["application/json"]},
         "tools": {"tools": [str(endpoint) for endpoint in registry.endpoints.values() if not endpoint.builtin]},
         "version": {"version": API_VERSION},
-        "budget": {"budget_units_accepted": []},
+        "budget": {"budget_units_accepted": _budget_units(registry)},
         "zones": {"zones_accepted": []},
     }
     document: dict[str, Any] = {}
@@ -61,6 +62,12 @@ def _capabilities(registry: Registry, domains: Iterable[str], version_min: str |
     if version_min is not None:
         document["version_min_satisfied"] = _numbers(API_VERSION) >= _numbers(version_min)
     return document
+
+
+def _budget_units(registry: Registry) -> list[str]:
+    """The units that a Budget-Limit can bound here: those some endpoint costs, and calls."""
+    used = {unit for endpoint in registry.endpoints.values() if endpoint.cost for unit in endpoint.cost.amounts}
+    return [unit for unit in UNITS if unit in used or unit == "calls"]
 
 
 def _numbers(version: str) -> list[int]:

@@ -35,6 +35,8 @@ def project_endpoint(endpoint: Endpoint) -> dict[str, Any]:
     }
     if endpoint.deprecated is not None:
         projected["deprecated"] = endpoint.deprecated.to_json()
+    if endpoint.cost is not None:
+        projected["cost"] = endpoint.cost.to_json()
     return projected
 
 

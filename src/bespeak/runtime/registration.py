@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from bespeak.lint.rules.handler import NOT_RUNNABLE
 from bespeak.projections.agtp_manifest import API_VERSION
 from bespeak.runtime.advisories import endpoint_advisories
 from bespeak.runtime.bindings.function import bind_function
+from bespeak.runtime.rate import unused_limits
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.route import Route, plan_coercions
 from bespeak.schema.compile import SchemaFault, Validator, compile_schema
@@ -55,6 +56,7 @@ def build_registry(
     floor = [_inherit_capability(builtin, catalog) for builtin in builtins if builtin.key not in taken]
     for endpoint in (*floor, *operator):
         findings += _register(registry, endpoint, environment)
+    findings += unused_limits(service.rate_limits, registry.endpoints.values())
     if service.wildcard_handler is not None and policies.wildcards_accepted:
         registry.wildcard = _wildcard_route(registry, service.wildcard_handler)
     return registry, findings
@@ -129,7 +131,7 @@ def _register(registry: Registry, endpoint: Endpoint, environment: Mapping[str, 
         call=call,
         input=validators[0],
         output=validators[1],
-        block=registry.block.plus(("Content-Type", MEDIA_AGTP), *advisories),
+        block=registry.block.plus(("Content-Type", MEDIA_AGTP), *advisories, *_estimate(endpoint)),
         error_descriptions={error.name: error.description for error in endpoint.errors},
         has_parameters_field="parameters" in endpoint.input_schema.get("properties", ()),
         coercions=plan_coercions(endpoint.input_schema),
@@ -137,6 +139,12 @@ def _register(registry: Registry, endpoint: Endpoint, environment: Mapping[str, 
     registry.router.add(endpoint.method, template, route)
     registry.endpoints[endpoint.key] = endpoint
     return findings
+
+
+def _estimate(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
+    """The header Cost-Estimate of an endpoint that declares what it costs (core 2.4)."""
+    if endpoint.cost is not None:
+        yield "Cost-Estimate", str(endpoint.cost)
 
 
 def _bind(

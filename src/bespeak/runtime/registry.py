@@ -12,6 +12,7 @@ from bespeak.contract.service import Service
 from bespeak.exchange.headers import HeaderBlock
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.principals import Principals
+from bespeak.runtime.rate import Rates
 from bespeak.runtime.redirects import Redirects
 from bespeak.runtime.route import Route
 from bespeak.runtime.router import Router
@@ -37,6 +38,8 @@ class Registry:
         """What bindings hold open until the server stops."""
         self.redirects = Redirects(policies.methods.redirects)
         self.principals = Principals(service.agents, require_known=service.require_known_agents)
+        self.rates = Rates(service.rate_limits) if service.rate_limits else None
+        """How often callers may call; None where nothing is limited."""
         self.admitted = catalog.names | frozenset(policies.methods.custom)
         self.allowed = frozenset(method for method in self.admitted if policies.methods.admits(method))
 

@@ -105,8 +105,19 @@ FLOOR: Final = Rule(
     good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
     notation="toml",
 )
+COST: Final = Rule(
+    "Y880",
+    "cost-amount",
+    "MUST",
+    "AGTP core 7.7",
+    "A cost is an amount in one of the registered units.",
+    why="Callers bound what they spend in these units; a cost in any other, or one that is no amount, bounds nothing.",
+    bad='[endpoint.cost]\nUSD = "2 cents"\n',
+    good='[endpoint.cost]\nUSD = "0.02"\ntokens = 500\n',
+    notation="toml",
+)
 
-RULES: Final = (SCOPE, DEPRECATION, SKIPPED, LEGACY_SET, CUSTOM, REDIRECT_PATH, DEPTH, FLOOR)
+RULES: Final = (SCOPE, DEPRECATION, SKIPPED, LEGACY_SET, CUSTOM, REDIRECT_PATH, DEPTH, FLOOR, COST)
 
 
 def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:

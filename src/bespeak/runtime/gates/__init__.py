@@ -11,10 +11,12 @@ from typing import Final
 
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.call import Call
+from bespeak.runtime.gates.budget import budget_gate
 from bespeak.runtime.gates.identity import identity_gate
 from bespeak.runtime.gates.input import input_gate
 from bespeak.runtime.gates.path import path_gate
 from bespeak.runtime.gates.policy import policy_gate
+from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpoint_rate_gate
 from bespeak.runtime.gates.route import route_gate
 from bespeak.runtime.gates.scope import scope_gate
 from bespeak.runtime.gates.vocabulary import vocabulary_gate
@@ -22,11 +24,15 @@ from bespeak.runtime.gates.vocabulary import vocabulary_gate
 Gate = Callable[[Call], Refused | None]
 
 GATES: Final[tuple[Gate, ...]] = (
+    address_rate_gate,  # 429
     identity_gate,  # 400 · 401 · 262 · 410 · 501 · 503
+    agent_rate_gate,  # 429
     vocabulary_gate,  # 459 · 454
     path_gate,  # 460 · 454
     policy_gate,  # redirects · 405
     route_gate,  # 404 · 405 · 262
     scope_gate,  # 455 · 262
+    endpoint_rate_gate,  # 429
+    budget_gate,  # 456 · 400
     input_gate,  # 400 · 422
 )

@@ -1,0 +1,65 @@
+"""What one call of an endpoint costs at most, in the units of Budget-Limit (core 7.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from bespeak.diagnostics.brief import brief
+from bespeak.exchange.budget import ONE_CALL, UNITS, format_amount, format_budget, parse_amount
+
+
+@dataclass(frozen=True, slots=True)
+class CostFault:
+    """An entry of a declared cost that cannot be used."""
+
+    unit: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Amounts by unit, in the order of declaration."""
+
+    amounts: Mapping[str, Decimal]
+
+    def to_json(self) -> dict[str, int | str]:
+        """The block of a manifest: whole numbers as they are, others as text, which no reader rounds."""
+        return {
+            unit: format_amount(unit, amount) if UNITS[unit] else int(amount) for unit, amount in self.amounts.items()
+        }
+
+    def __str__(self) -> str:
+        """As the header Cost-Estimate carries it."""
+        return format_budget(self.amounts)
+
+
+def read_cost(declared: Mapping[str, object]) -> tuple[Cost | None, list[CostFault]]:
+    """The cost a mapping declares, `{"tokens": 500, "USD": "0.02"}`, and what is wrong with it; None for nothing."""
+    amounts: dict[str, Decimal] = {}
+    faults: list[CostFault] = []
+    for unit, value in declared.items():
+        amount = _read(unit, value)
+        if isinstance(amount, str):
+            faults.append(CostFault(unit, amount))
+        else:
+            amounts[unit] = amount
+    return Cost(amounts) if amounts and not faults else None, faults
+
+
+def _read(unit: str, value: object) -> Decimal | str:
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        return f"the cost in {brief(unit)} is a number or a text with one, not {brief(value)}"
+    # The shortest text that means the float is what its author wrote: 0.02, and not 0.0200000000000000004.
+    amount = parse_amount(unit, value if isinstance(value, str) else _digits(value))
+    if isinstance(amount, Decimal) and unit == "calls" and amount < ONE_CALL:
+        return "a call is at least one call"
+    return amount
+
+
+def _digits(value: float | Decimal) -> str:
+    try:
+        return str(value)
+    except ValueError:  # an integer beyond the digits that Python converts
+        return "a number of too many digits"

@@ -1,0 +1,55 @@
+"""`[limits.rate]` of a bespeak.toml: how often agents, principals and addresses may call."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.contract.rate import Rate, RateLimits, parse_rate
+from bespeak.diagnostics.brief import brief
+from bespeak.documents.table import Table
+
+_ADVICE: Final = 'Write it like "100/s", "600/min" or "100/s burst 200".'
+
+
+def read_rate_limits(limits: Table) -> RateLimits:
+    """The limits under `rate` in the table `limits`; what is not given has none."""
+    block = limits.table("rate")
+    if block is None:
+        return RateLimits()
+    endpoints = block.table("endpoints")
+    found = RateLimits(
+        agent=_read(block, "agent"),
+        principal=_read(block, "principal"),
+        address=_read(block, "address"),
+        endpoints=_read_endpoints(endpoints) if endpoints else {},
+    )
+    block.finish()
+    return found
+
+
+def _read_endpoints(block: Table) -> dict[tuple[str, str], Rate]:
+    """`"BOOK /room" = "10/min"`: a method and a path, then the rate of each agent there."""
+    found: dict[tuple[str, str], Rate] = {}
+    for name in block.data:
+        rate = _read(block, name)
+        method, _, path = name.partition(" ")
+        key = (method.upper(), path.strip())
+        if not method or not key[1].startswith("/"):
+            message = f"{brief(name)} names no endpoint"
+            block.findings.error("Y881", message, block.pointer(name), 'Write the key like "BOOK /room".')
+        elif key in found:
+            block.findings.error("D109", f"{' '.join(key)} has two limits", block.pointer(name), "Keep one of them.")
+        elif rate is not None:
+            found[key] = rate
+    return found
+
+
+def _read(block: Table, key: str) -> Rate | None:
+    text = block.text(key)
+    if text is None:
+        return None
+    rate = parse_rate(text)
+    if isinstance(rate, str):
+        block.findings.error("Y881", f"{brief(text)} is no rate: {rate}", block.pointer(key), _ADVICE)
+        return None
+    return rate

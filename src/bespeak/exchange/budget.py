@@ -1,0 +1,79 @@
+"""Budget-Limit and Cost-Estimate: amounts by unit, as a caller bounds them and as an endpoint costs them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Final
+
+import msgspec
+
+# Core 2.3:  budget = entry *( "," entry )      entry = unit "=" amount
+_AMOUNT: Final = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))?")
+
+UNITS: Final[Mapping[str, int]] = {"tokens": 0, "compute-seconds": 9, "USD": 2, "EUR": 2, "GBP": 2, "calls": 0}
+"""The registered units (core 7.7), each with the decimal places its amounts may have."""
+
+ONE_CALL: Final = Decimal(1)
+"""What every invocation costs in `calls`."""
+
+_MONEY_PLACES: Final = 2
+
+
+class BudgetFault(msgspec.Struct, frozen=True):
+    """The entry of a list that is no amount, and what is wrong with it."""
+
+    entry: str
+    reason: str
+
+
+def parse_budget(text: str) -> dict[str, Decimal] | BudgetFault:
+    """The amounts a list `unit=value, unit=value` names, in order, or its first entry that is none."""
+    amounts: dict[str, Decimal] = {}
+    # One comma more than there are units: whatever stands behind it is an entry too many, and read as one text.
+    for part in text.split(",", len(UNITS)):
+        entry = part.strip()
+        unit, equals, value = entry.partition("=")
+        unit = unit.rstrip()
+        if not equals:
+            return BudgetFault(entry, "it is not of the form unit=value")
+        amount = parse_amount(unit, value.strip())
+        if isinstance(amount, str):
+            return BudgetFault(entry, amount)
+        if unit in amounts:
+            return BudgetFault(entry, f"{unit} is bounded twice")
+        amounts[unit] = amount
+    return amounts
+
+
+def parse_amount(unit: str, text: str) -> Decimal | str:
+    """The amount a text gives in a unit, or why it gives none."""
+    places = UNITS.get(unit)
+    if places is None:
+        return f"{unit[:40]!r} is none of the units {', '.join(UNITS)}"
+    found = _AMOUNT.fullmatch(text)
+    if found is None:
+        return f"{text[:40]!r} is no amount: digits, and for some units a point and decimals"
+    if len(found[2] or "") > places:
+        form = f"has at most {places} decimal places" if places else "is a whole number"
+        return f"an amount of {unit} {form}, not {text[:40]}"
+    return Decimal(text)
+
+
+def format_amount(unit: str, amount: Decimal) -> str:
+    """The amount as the registry writes it: money with two places, anything else without a tail of zeros."""
+    if UNITS[unit] == _MONEY_PLACES:
+        return f"{amount:.2f}"
+    text = f"{amount:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def format_budget(amounts: Mapping[str, Decimal]) -> str:
+    """The list that a header carries."""
+    return ", ".join(f"{unit}={format_amount(unit, amount)}" for unit, amount in amounts.items())
+
+
+def exceeded_units(cost: Mapping[str, Decimal], limit: Mapping[str, Decimal]) -> list[str]:
+    """The units in which a cost is above a limit. A unit that only one of the two names bounds nothing."""
+    return [unit for unit, bound in limit.items() if unit in cost and cost[unit] > bound]

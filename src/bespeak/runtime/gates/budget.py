@@ -1,0 +1,44 @@
+"""456: the call would cost more than its caller allows. 400: what the caller allows cannot be read."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from bespeak import status
+from bespeak.exchange.budget import ONE_CALL, BudgetFault, exceeded_units, format_amount, parse_budget
+from bespeak.exchange.headers import BUDGET_LIMIT
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.call import Call
+
+_LONGEST_REMEMBERED = 200
+"""Any list of all units is shorter; longer texts are read anew, so that strangers cannot fill the memory."""
+
+_remembered = lru_cache(1024)(parse_budget)
+
+
+def budget_gate(call: Call) -> Refused | None:
+    """Hold the cost that the endpoint declares against Budget-Limit, unit by unit."""
+    headers = call.request.headers
+    if BUDGET_LIMIT not in headers:
+        return None
+    text = headers[BUDGET_LIMIT]
+    limit = _remembered(text) if len(text) <= _LONGEST_REMEMBERED else parse_budget(text)
+    if isinstance(limit, BudgetFault):
+        entry = limit.entry[:80]
+        message = f"Budget-Limit holds {entry!r}: {limit.reason}. Write it like tokens=5000, USD=0.50."
+        return Refused(status.BAD_REQUEST, "invalid-budget-limit", message, {"entry": entry})
+    assert call.route is not None
+    endpoint = call.route.endpoint
+    cost = {"calls": ONE_CALL, **(endpoint.cost.amounts if endpoint.cost else {})}
+    over = exceeded_units(cost, limit)
+    if not over:
+        return None
+    costs = {unit: format_amount(unit, amount) for unit, amount in cost.items()}
+    limits = {unit: format_amount(unit, amount) for unit, amount in limit.items()}
+    told = " and ".join(f"{costs[unit]} {unit} where {limits[unit]} is allowed" for unit in over)
+    return Refused(
+        status.BUDGET_EXCEEDED,
+        "budget-exceeded",
+        f"{endpoint} costs {told}; raise Budget-Limit or call something cheaper.",
+        {"cost": costs, "limit": limits, "exceeded": over},
+    )

@@ -1,0 +1,61 @@
+"""429: the address, the agent, its principal, or the agent at this endpoint calls more often than it may."""
+
+from __future__ import annotations
+
+from bespeak import status
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.call import Call
+from bespeak.runtime.rate import Buckets, caller, network
+
+_SECOND = 1_000_000_000
+
+
+def address_rate_gate(call: Call) -> Refused | None:
+    """Before anything else, so that nobody keeps the server busy with proving who they are."""
+    rates = call.registry.rates
+    if rates is None or rates.address is None:
+        return None
+    return _take(rates.address, network(call.request.connection.address), "address", "Your address")
+
+
+def agent_rate_gate(call: Call) -> Refused | None:
+    """Once the caller is known. The agent pays first: what it is refused must not cost its principal's other agents."""
+    rates = call.registry.rates
+    if rates is None:
+        return None
+    principal = call.principal
+    if rates.agent is not None:
+        refused = _take(rates.agent, caller(principal, call.request.connection.address), "agent", "The agent")
+        if refused is not None:
+            return refused
+    if rates.principal is not None and principal.principal_id is not None:
+        return _take(rates.principal, principal.principal_id, "principal", "The agent's principal")
+    return None
+
+
+def endpoint_rate_gate(call: Call) -> Refused | None:
+    """Once the endpoint is known: what one agent may ask of this one."""
+    rates = call.registry.rates
+    if rates is None or not rates.endpoints:
+        return None
+    assert call.route is not None
+    endpoint = call.route.endpoint
+    buckets = rates.endpoints.get(endpoint.key)
+    if buckets is None:
+        return None
+    key = caller(call.principal, call.request.connection.address)
+    return _take(buckets, key, "endpoint", f"The agent at {endpoint}")
+
+
+def _take(buckets: Buckets, key: str, scope: str, who: str) -> Refused | None:
+    wait = buckets.take(key)
+    if not wait:
+        return None
+    seconds = -(-wait // _SECOND)
+    return Refused(
+        status.RATE_LIMITED,
+        "rate-limited",
+        f"{who} may call {buckets.rate} and has used that up; call again in {seconds} s.",
+        {"limit": str(buckets.rate), "scope": scope},
+        (("Retry-After", str(seconds)),),
+    )
