@@ -35,6 +35,12 @@ _OPTIONS = (
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="Public key (PEM or JWK) the manifest should be signed with.",
     ),
+    click.option(
+        "--agent-key",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Private key (PEM or JWK) of the agent, to sign requests with.",
+    ),
+    click.option("--server-id", metavar="ID", help="The server that signatures are for, if not named like its host."),
     click.option("--insecure", is_flag=True, help="Plain TCP also to a host that is not this machine."),
     click.option(
         "--timeout",
@@ -81,6 +87,8 @@ async def open_service(
     ca_file: Path | None,
     insecure: bool,
     signing_key: Path | None,
+    agent_key: Path | None = None,
+    server_id: str | None = None,
     timeout: float,  # noqa: ASYNC109 - the deadline of each call
     report: Callable[[list[Diagnostic]], None] = print_findings,
 ) -> AsyncIterator[ServiceClient]:
@@ -97,6 +105,8 @@ async def open_service(
                 ca_file=ca_file,
                 insecure=insecure,
                 signing_key=trusted,
+                agent_key=agent_key,
+                server_id=server_id,
                 timeout=timeout,
             ) as client:
                 if trusted is not None:
@@ -109,7 +119,9 @@ async def open_service(
         elif trusted is not None:
             raise ConfigError(f"--signing-key is for a live service; {service!r} is read here, and nobody signs it")
         else:
-            yield connect_local(service, report=report, agent_id=agent_id, scopes=tokens, timeout=timeout)
+            yield connect_local(
+                service, report=report, agent_id=agent_id, scopes=tokens, timeout=timeout, agent_key=agent_key
+            )
 
 
 def _read_key(path: Path) -> str:

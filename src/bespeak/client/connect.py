@@ -13,6 +13,7 @@ from bespeak.client.locator import parse_uri
 from bespeak.client.retry import RetryPolicy
 from bespeak.client.sender import Sender
 from bespeak.client.service import ServiceClient
+from bespeak.client.signer import read_signer
 from bespeak.client.synchronous import blocking
 from bespeak.client.tls import choose_tls
 from bespeak.documents.key_text import KeyFault, parse_key
@@ -33,6 +34,8 @@ async def connect(
     verify: bool = True,
     insecure: bool = False,
     signing_key: str | None = None,
+    agent_key: str | Path | None = None,
+    server_id: str | None = None,
     pool_size: int = 8,
     retry: RetryPolicy | None = None,
 ) -> AsyncIterator[ServiceClient]:
@@ -43,14 +46,18 @@ async def connect(
     with whoever answers. `signing_key` is the public key, PEM or JWK, that the service's manifest should be signed by.
 
     An agent in the URI must be vouched for by the host before the block is entered, and calls are made in its name
-    unless `agent_id` names another.
+    unless `agent_id` names another. `agent_key` is the file with that agent's private key: requests are signed with it
+    for the server named `server_id`, or, without it, for the host itself.
     """
     if pool_size < 1:
         raise ConfigError(f"pool_size is at least 1, not {pool_size!r}: without a connection nothing can be sent.")
     locator = parse_uri(uri)
     context = choose_tls(locator, tls=tls, ca_file=ca_file, verify=verify, insecure=insecure)
     pool = Pool(locator.host, locator.port, ssl=context, size=pool_size, connect_timeout=timeout)
-    sender = Sender(pool, locator, timeout=timeout, retry=retry or RetryPolicy(), secure=context is not None)
+    signer = read_signer(agent_key, agent_id or locator.agent_id, server_id) if agent_key is not None else None
+    sender = Sender(
+        pool, locator, timeout=timeout, retry=retry or RetryPolicy(), secure=context is not None, signer=signer
+    )
     try:
         service = ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes, signing_key=_read_key(signing_key))
         if locator.agent_id is not None:

@@ -11,6 +11,7 @@ from bespeak import status
 from bespeak.client.errors import CallTimeoutError, UnreachableError
 from bespeak.client.locator import Locator
 from bespeak.client.retry import RetryPolicy
+from bespeak.client.signer import Signer
 from bespeak.errors import RemoteProtocolError
 from bespeak.wire.messages import ResponseMessage
 from bespeak.wire.writer import Pairs
@@ -37,8 +38,17 @@ class Sender:
     """Sends to one service."""
 
     def __init__(
-        self, exchanger: Exchanger, locator: Locator, *, timeout: float, retry: RetryPolicy, secure: bool = False
+        self,
+        exchanger: Exchanger,
+        locator: Locator,
+        *,
+        timeout: float,
+        retry: RetryPolicy,
+        secure: bool = False,
+        signer: Signer | None = None,
     ) -> None:
+        self.signer = signer
+        """Signs what is sent; None if nothing is signed."""
         self._exchanger = exchanger
         self._locator = locator
         self._timeout = timeout
@@ -57,7 +67,7 @@ class Sender:
                 while True:
                     last = failures + 1 >= attempts
                     try:
-                        message = await self._exchanger.request(method, target, headers.items(), body, retry=repeatable)
+                        message = await self._exchange(method, target, headers, body, repeatable=repeatable)
                         self._answered = True
                         if last or message.status != status.UNAVAILABLE:
                             return message
@@ -74,6 +84,15 @@ class Sender:
     async def close(self) -> None:
         """Give up the connections."""
         await self._exchanger.close()
+
+    async def _exchange(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
+    ) -> ResponseMessage:
+        if self.signer is None:
+            return await self._exchanger.request(method, target, headers.items(), body, retry=repeatable)
+        # Each attempt has a signature of its own: a server takes one only once.
+        signed = self.signer.sign(method, target, headers, body)
+        return await self._exchanger.request(method, target, signed.items(), body)
 
     def _explain(self, error: OSError | RemoteProtocolError) -> str:
         """What broke, and which option may help if it looks as if the two sides speak different protocols."""

@@ -78,7 +78,8 @@ class ServiceClient:
         Raises UnreachableError or CallTimeoutError when there is none. `scopes` narrows the client's own for this
         request; `headers` replaces those the client would send.
         """
-        if self._stale:
+        signer = self._sender.signer
+        if self._stale or (signer is not None and signer.server_id is None):
             await self.discover()
         body = b"" if input is None else _encode_json(input, "input")
         standard = {
@@ -152,6 +153,8 @@ class ServiceClient:
                 "the manifest of %s has no good signature (%s): %s", self.locator, verdict.state, verdict.reason
             )
         self.signature = verdict
+        if self._sender.signer is not None:
+            self._sender.signer.learn(manifest.server.server_id, self.locator, trusted=verdict.trusted)
         offered = manifest.catalog_versions_supported or (manifest.catalog_version,)
         self.catalog_version = common_version(DEFAULT_CATALOG, bundled_versions(), offered)
         self._idempotency = Idempotency(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from bespeak.client.locator import Locator
 from bespeak.client.retry import RetryPolicy
 from bespeak.client.sender import Sender
 from bespeak.client.service import ServiceClient
+from bespeak.client.signer import read_signer
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.server.assembly import now
 from bespeak.server.serving import assemble_target
@@ -22,10 +24,13 @@ def connect_local(
     agent_id: str | None = None,
     scopes: Iterable[str] = (),
     timeout: float = 30.0,
+    agent_key: Path | None = None,
 ) -> ServiceClient:
     """A client straight onto the dispatcher of a target; every gate is passed as over a wire."""
     assembled = assemble_target(load_target(target), now())
     report(assembled.findings)
     locator = Locator(host=target, port=0)
-    sender = Sender(InProcess(assembled.dispatcher), locator, timeout=timeout, retry=RetryPolicy(), secure=False)
+    server_id = assembled.registry.service.identity.server_id
+    signer = read_signer(agent_key, agent_id, server_id) if agent_key is not None else None
+    sender = Sender(InProcess(assembled.dispatcher), locator, timeout=timeout, retry=RetryPolicy(), signer=signer)
     return ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes)
