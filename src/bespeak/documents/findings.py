@@ -44,6 +44,9 @@ RULES: Final = {
     "Y856": "Certificates are to be verified, and it is not said by which authorities.",
     "Y857": "A table is for a mode of authentication that is not in force.",
     "Y858": "A setting of the authentication is there and says nothing.",
+    "Y875": "The store would be at a place of which no kind is known.",
+    "Y876": "The password of the database stands in the configuration.",
+    "Y877": "A time of the idempotency keys is out of its bounds.",
     "Y880": "A cost is an amount in one of the registered units.",
     "Y881": "A rate limit is written as a count for a time.",
 }

@@ -18,6 +18,7 @@ from bespeak.documents.auth_toml import AuthSettings, read_auth
 from bespeak.documents.handlers_toml import HandlerEntry, read_handlers
 from bespeak.documents.policy_shape import read_policies
 from bespeak.documents.rate_toml import read_rate_limits
+from bespeak.documents.store_toml import IdempotencySettings, StoreSettings, read_idempotency, read_store
 from bespeak.documents.table import Table
 from bespeak.documents.text_file import read_text, toml_table
 from bespeak.documents.vocabulary_toml import read_data_manifest, read_vocabulary
@@ -94,6 +95,8 @@ class ServerDocument:
     apis: tuple[Mapping[str, Any], ...] = ()
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()
     auth: AuthSettings = field(default_factory=AuthSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    idempotency: IdempotencySettings = field(default_factory=IdempotencySettings)
     listen: ListenSettings = field(default_factory=ListenSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     rate_limits: RateLimits = field(default_factory=RateLimits)
@@ -148,6 +151,8 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
         apis=_plain_tables(root, "apis"),
         hosted_protocols=_plain_tables(root, root.either("hosted_protocols", "hosts_protocols")),
         auth=read_auth(root, base),
+        store=read_store(root),
+        idempotency=read_idempotency(root),
         listen=_read_listen(_part(root, "listen"), base),
         limits=_read_limits(limits),
         rate_limits=rate_limits,

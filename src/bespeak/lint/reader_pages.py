@@ -193,6 +193,25 @@ PAGES: Final[Mapping[str, Page]] = {
         f'[auth]\nmodes = ["token"]\n\n{_ISSUER}issuer = ""\n',
         f'[auth]\nmodes = ["token"]\n\n{_ISSUER}issuer = "https://id.example"\n',
     ),
+    "Y875": Page(
+        "A server that does not know where its state is would promise what it cannot keep. Name a file, a database of "
+        "PostgreSQL, or memory for state that may be lost.",
+        '[store]\nplace = "redis://localhost"\n',
+        '[store]\nplace = "state.db"\n',
+    ),
+    "Y876": Page(
+        "Configurations are copied, shown and kept in histories; a password among them is soon known to many. Name a "
+        "variable of the environment.",
+        '[store]\nplace = "postgresql://rooms:hunter2@db.example/rooms"\n',
+        '[store]\nplace = "postgresql://rooms:${DB_PASSWORD}@db.example/rooms"\n',
+    ),
+    "Y877": Page(
+        "A key that is forgotten too soon lets a request run twice; a lease that is too long keeps a request whose "
+        "process has died from being tried again. Keep the lease above the time a handler takes, and below the "
+        "retention.",
+        "[idempotency]\nretention = 60\nlease = 3600\n",
+        "[idempotency]\nretention = 86400\nlease = 60\n",
+    ),
     "Y881": Page(
         "A limit that cannot be read limits nobody. Write a count for a time, s, min, h or day, and perhaps how many "
         "calls may come at once.",

@@ -64,6 +64,9 @@ _READERS: Final[Mapping[str, tuple[str, Normative]]] = {
     "Y856": ("client-authorities-missing", "MUST"),
     "Y857": ("auth-table-without-effect", "SHOULD"),
     "Y858": ("empty-auth-setting", "MUST"),
+    "Y875": ("unknown-store-place", "MUST"),
+    "Y876": ("store-password-in-file", "SHOULD"),
+    "Y877": ("idempotency-time-out-of-bounds", "MUST"),
     "Y881": ("rate-limit", "MUST"),
 }
 """Names for the rules of readers, which give an id and a sentence, and how binding each is."""

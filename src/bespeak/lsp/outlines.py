@@ -11,6 +11,7 @@ from bespeak.diagnostics.diagnostic import Severity
 from bespeak.documents.ai_json import AUTH_TYPES
 from bespeak.documents.ai_json import METHODS as HTTP_METHODS
 from bespeak.documents.auth_toml import MODES
+from bespeak.documents.store_toml import DURABILITIES
 from bespeak.exchange.budget import UNITS
 from bespeak.lint.subject import Kind
 
@@ -242,6 +243,19 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
             require_known=_flag("Whether Agent-IDs without a document are refused."),
         ),
         auth=_AUTH,
+        store=_table(
+            "What must outlive a request.",
+            place=_text("A file, memory, or postgresql://...; ${VAR} is filled in from the environment."),
+            durability=_text(
+                "Whether a change survives the loss of power, or of the process.", enum=list(DURABILITIES)
+            ),
+        ),
+        idempotency=_table(
+            "Requests with a key happen once.",
+            retention=_number("Seconds for which an answer is given again."),
+            lease=_number("Seconds until another process takes over from one that is silent."),
+            require=_flag("Whether irreversible endpoints that are not idempotent ask for a key."),
+        ),
         listen=_table(
             "Where it listens.",
             agtp=_text("HOST:PORT."),

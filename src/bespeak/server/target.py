@@ -29,6 +29,7 @@ from bespeak.errors import BespeakError, ConfigError, ContractError
 from bespeak.lint.rules.handler import NOT_IMPORTABLE
 from bespeak.runtime.bindings.function import import_failure, resolve_function
 from bespeak.server.collector import collector_paused
+from bespeak.server.state import names_attribute
 
 if TYPE_CHECKING:
     from bespeak.authoring.agis_contract import AgisContract
@@ -47,7 +48,7 @@ class Target:
 @collector_paused()
 def load_target(text: str) -> Target:
     """Read what a command was given. Raises ConfigError when there is nothing to serve in it."""
-    place, _, name = text.rpartition(":") if _names_attribute(text) else (text, "", "app")
+    place, _, name = text.rpartition(":") if names_attribute(text) else (text, "", "app")
     path = Path(place)
     if text and (is_folder(path) or (path.suffix == ".toml" and is_there(path))):
         return _load_deployment(path)
@@ -55,19 +56,13 @@ def load_target(text: str) -> Target:
         return _load_document(path)
     if path.suffix == ".py" and is_there(path):
         return _load_app(_app_in(_import_file(path), name), path.parent)
-    if _names_attribute(text) and all(part.isidentifier() for part in place.split(".")):
+    if names_attribute(text) and all(part.isidentifier() for part in place.split(".")):
         _make_importable(Path.cwd())
         return _load_app(_app_in(_import_module(place), name), Path.cwd())
     raise ConfigError(
         f"nothing to serve at {text!r}: give a folder with a bespeak.toml or endpoints/, an .agis, .toml or .py file, "
         "or module:app"
     )
-
-
-def _names_attribute(text: str) -> bool:
-    """Whether the text ends in `:name`. A drive letter is no module."""
-    head, _, name = text.rpartition(":")
-    return len(head) > 1 and name.isidentifier()
 
 
 def _load_app(app: App, base: Path) -> Target:

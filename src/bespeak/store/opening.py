@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
+from bespeak.documents.store_toml import MEMORY, POSTGRES
 from bespeak.errors import ConfigError
 from bespeak.store.store import Store
 
-MEMORY: Final = "memory"
 Role = Literal["sole", "shared", "visitor"]
 """The only serving process; one of several; a command that reads or changes something and leaves."""
-_SCHEMES: Final = ("postgresql://", "postgres://")
 
 
 def open_store(place: str, *, role: Role = "visitor", durability: str = "full") -> Store:
     """The store at a place, or a ConfigError that says why there is none."""
-    if place.startswith(_SCHEMES):
+    if place.startswith(POSTGRES):
         return _open_postgres(place, durability)
     from bespeak.store.file_lock import FileLock  # noqa: PLC0415 - no file, no lock
     from bespeak.store.sqlite import SqliteStore  # noqa: PLC0415

@@ -1,0 +1,85 @@
+"""Where the state of a deployment is kept: what the command line says, else its configuration, else its folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bespeak.documents.agis_deployment import configuration_naming
+from bespeak.documents.folder import CONFIGURATIONS, is_folder, is_there
+from bespeak.documents.positions import with_positions
+from bespeak.documents.server_toml import ServerDocument, read_server
+from bespeak.documents.store_toml import MissingVariable, StoreSettings
+from bespeak.errors import ConfigError, ContractError
+from bespeak.store.opening import Role, open_store
+from bespeak.store.store import Store
+
+
+def store_place(target: str, override: str | None = None) -> str:
+    """The place of a target's store: `override` (--store), else `[store] place`, else `bespeak.db` in its folder.
+
+    Reads the configuration and nothing else: no code of the operator is imported, and what is wrong with endpoints
+    keeps nobody from the store.
+    """
+    if override:
+        return override
+    base, settings = _settings(target)
+    place = settings.located(base, os.environ)
+    if isinstance(place, MissingVariable):
+        raise ConfigError(
+            f"`place` of [store] needs the environment variable {place.name!r}, which is not set. "
+            "Set it, or name the store with --store."
+        )
+    return place
+
+
+def store_settings(target: str) -> StoreSettings:
+    """The `[store]` table of a target."""
+    return _settings(target)[1]
+
+
+def open_target_store(target: str, override: str | None = None, *, role: Role = "visitor") -> Store:
+    """The store of a target, not yet started."""
+    place = store_place(target, override)
+    return open_store(place, role=role, durability=store_settings(target).durability)
+
+
+def names_attribute(text: str) -> bool:
+    """Whether the text ends in `:name`. A drive letter is no module."""
+    head, _, name = text.rpartition(":")
+    return len(head) > 1 and name.isidentifier()
+
+
+def _settings(target: str) -> tuple[Path, StoreSettings]:
+    base, configuration = _configuration(target)
+    if configuration is None:
+        return base, StoreSettings()
+    document, findings = read_server(configuration)
+    errors = [finding for finding in findings if finding.severity == "error"]
+    wrong = [finding for finding in errors if _is_about_store(finding.pointer) or document == ServerDocument()]
+    if wrong:
+        raise ContractError("the configuration does not say where the store is", with_positions(wrong))
+    return base, document.store
+
+
+def _is_about_store(pointer: str) -> bool:
+    return pointer == "/store" or pointer.startswith("/store/")
+
+
+def _configuration(target: str) -> tuple[Path, Path | None]:
+    """The folder of a target, and the configuration that serves it, if one does."""
+    place = Path(target.rpartition(":")[0] if names_attribute(target) else target)
+    if target and is_folder(place):
+        return place, next((place / name for name in CONFIGURATIONS if is_there(place / name)), None)
+    if is_there(place) and place.suffix == ".toml":
+        return place.parent, place
+    if is_there(place) and place.suffix == ".agis":
+        return place.parent, configuration_naming(place)[0]
+    if is_there(place) and place.suffix == ".py":
+        return place.parent, None
+    if names_attribute(target) and all(part.isidentifier() for part in str(place).split(".")):
+        return Path(), None
+    raise ConfigError(
+        f"no deployment is at {target!r}: give a folder, an .agis, .toml or .py file, or module:app; "
+        "or name the store with --store"
+    )
