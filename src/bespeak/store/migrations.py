@@ -56,8 +56,10 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             name TEXT NOT NULL,
             status TEXT NOT NULL,
             document TEXT,
+            revision BIGINT NOT NULL,
             updated {real} NOT NULL
         ) {keyed}""",
+        "CREATE INDEX agents_name ON agents (name)",
         """CREATE TABLE lifecycle_events (
             position {serial},
             agent_id TEXT NOT NULL,
@@ -150,7 +152,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
         "reason",
         "checkpoint",
     ),
-    "agents": ("agent_id", "name", "status", "document", "updated"),
+    "agents": ("agent_id", "name", "status", "document", "revision", "updated"),
     "lifecycle_events": ("position", "agent_id", "event", "previous_status", "status", "actor", "reason", "at"),
     "cases": (
         "case_id",

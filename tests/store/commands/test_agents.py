@@ -1,0 +1,121 @@
+"""Agents in the store: documents are replaced, states change by the rules, retired is for ever."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from bespeak.store.command import Command, Conflict
+from bespeak.store.commands.agents import (
+    TOPIC,
+    AgentMark,
+    ListAgents,
+    MarkAgents,
+    PutAgent,
+    ReadAgent,
+    ReadLifecycle,
+    SetAgentStatus,
+    Transition,
+)
+from bespeak.store.sqlite import SqliteStore
+from bespeak.store.store import Store
+
+pytestmark = pytest.mark.anyio
+
+ID = "1" * 64
+OTHER = "2" * 64
+
+
+@pytest.fixture
+async def store(anyio_backend: Any) -> AsyncIterator[Store]:
+    opened = SqliteStore.in_memory()
+    await opened.start()
+    yield opened
+    await opened.close()
+
+
+def put(agent_id: str = ID, name: str = "desk", document: str = "{}", status: str = "active") -> PutAgent:
+    return PutAgent(agent_id, name, status, document, "operator")
+
+
+def change(event: str, status: str, *allowed: str, **fields: Any) -> SetAgentStatus:
+    return SetAgentStatus(ID, event, frozenset(allowed), status, "operator", "because", **fields)
+
+
+async def only(store: Store, command: Command) -> Any:
+    """The result of a single command, or its conflict."""
+    done = await store.do(command)
+    return done if isinstance(done, Conflict) else done[0]
+
+
+async def test_an_agent_is_read_back_as_it_was_put(store: Store) -> None:
+    assert await only(store, put(document='{"a": 1}')) == "active"
+    row = await store.read(ReadAgent(ID))
+    assert (row.name, row.status, row.document, row.revision) == ("desk", "active", '{"a": 1}', 1)
+    assert await store.read(ReadAgent(OTHER)) is None
+    assert await store.read(ListAgents()) == [row]
+
+
+async def test_a_new_document_does_not_lift_a_suspension(store: Store) -> None:
+    await store.do(put())
+    await store.do(change("DEACTIVATE", "suspended", "active"))
+    assert await only(store, put(document='{"a": 2}')) == "suspended"
+    row = await store.read(ReadAgent(ID))
+    assert (row.status, row.document) == ("suspended", '{"a": 2}')
+    assert await store.read(MarkAgents()) == [AgentMark(ID, "suspended", 3)]
+
+
+async def test_every_change_is_kept_with_who_and_why(store: Store) -> None:
+    await store.do(put(status="pending"))
+    await store.do(change("ACTIVATE", "active", "pending"))
+    events = await store.read(ReadLifecycle(ID))
+    assert [(one.event, one.previous_status, one.status, one.actor, one.reason) for one in events] == [
+        ("REGISTER", "", "pending", "operator", ""),
+        ("ACTIVATE", "pending", "active", "operator", "because"),
+    ]
+    assert 0 < events[0].at <= events[1].at
+    assert [one.event for one in await store.read(ReadLifecycle(ID, limit=1))] == ["ACTIVATE"]
+
+
+async def test_a_state_that_holds_already_is_no_change(store: Store) -> None:
+    await store.do(put())
+    assert await only(store, change("ACTIVATE", "active", "pending")) == Transition("active", "active", noop=True)
+    assert len(await store.read(ReadLifecycle(ID))) == 1
+
+
+async def test_a_retired_agent_stays_retired_and_is_not_added_again(store: Store) -> None:
+    await store.do(put())
+    assert await only(store, change("REVOKE", "retired", "active")) == Transition("active", "retired")
+    back = await only(store, change("REINSTATE", "active", "suspended"))
+    assert back == Conflict("transition-impossible", {"status": "retired"})
+    assert await only(store, put()) == Conflict("agent-retired", {"agent_id": ID})
+    assert (await store.read(ReadAgent(ID))).status == "retired"
+
+
+async def test_a_name_belongs_to_one_agent_and_rests_after_it(store: Store) -> None:
+    await store.do(put())
+    assert await only(store, put(OTHER)) == Conflict("name-taken", {"agent_id": ID})
+    await store.do(change("REVOKE", "retired", "active"))
+    assert await only(store, put(OTHER)) == Conflict("name-taken", {"agent_id": ID})
+    assert await only(store, put(OTHER, "lobby")) == "active"
+
+
+async def test_the_state_of_an_agent_in_a_file_is_kept_without_its_document(store: Store) -> None:
+    assert await only(store, change("DEACTIVATE", "suspended", "active")) == Conflict("agent-unknown", {"agent_id": ID})
+    changed = change("DEACTIVATE", "suspended", "active", name="desk", assumed="active")
+    assert await only(store, changed) == Transition("active", "suspended")
+    row = await store.read(ReadAgent(ID))
+    assert (row.name, row.status, row.document) == ("desk", "suspended", None)
+
+
+async def test_who_watches_agents_is_told_of_changes_only(store: Store) -> None:
+    told: list[int] = []
+    store.watch(TOPIC, lambda: told.append(1))
+    await store.do(put())
+    await store.read(ListAgents())
+    await store.do(change("ACTIVATE", "active", "pending"))
+    await store.do(change("REVOKE", "retired", "active"))
+    await store.read(ListAgents())
+    assert len(told) == 2
