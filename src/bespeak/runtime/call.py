@@ -16,7 +16,19 @@ if TYPE_CHECKING:
 class Call:
     """What is known so far. Each gate reads what the ones before it found out and adds its own."""
 
-    __slots__ = ("captures", "input", "method", "path", "preset", "principal", "registry", "request", "route")
+    __slots__ = (
+        "captures",
+        "input",
+        "method",
+        "nonce",
+        "outdated",
+        "path",
+        "preset",
+        "principal",
+        "registry",
+        "request",
+        "route",
+    )
 
     def __init__(self, request: Request, registry: Registry) -> None:
         self.request = request
@@ -25,6 +37,10 @@ class Call:
         """The method in force: a redirect or a legacy mapping may change it."""
         self.path: str = request.path
         self.principal: Principal = ANONYMOUS
+        self.nonce: tuple[str, float] | None = None
+        """The nonce of a signed request, which may be used once, and the seconds for which that must be remembered."""
+        self.outdated = False
+        """Whether the refusal may only be due to keys that have changed meanwhile."""
         self.route: Route | None = None
         self.captures: dict[str, str] | None = None
         self.preset: dict[str, Any] | None = None

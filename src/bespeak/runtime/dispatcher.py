@@ -22,11 +22,12 @@ from bespeak.exchange.headers import MEDIA_AGTP, REQUEST_ID, TASK_ID
 from bespeak.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.advisories import catalog_warning
-from bespeak.runtime.answer import Answer, Envelope
+from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.call import Call
 from bespeak.runtime.gates import GATES
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.route import Route
+from bespeak.runtime.settlement import Settlement
 from bespeak.runtime.suspension import Finished, begin
 from bespeak.schema.numbers import non_finite
 from bespeak.schema.report import refuse_input
@@ -48,21 +49,53 @@ class Dispatcher:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
+        self.settlement: Settlement | None = None
+        """What the answers of this server have to do with its store; None where there is none."""
         self._error_block = registry.block.plus(("Content-Type", MEDIA_AGTP))
         self._introduction = ("Supported-Methods", ", ".join(registry.supported_methods))
         # Unique without a random number for each response: 48 bits, counted from a random start.
         self._ids = count(secrets.randbits(47))
 
-    def __call__(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
-        """Answer a request; a coroutine only when the handler really waits."""
+    def __call__(self, request: Request, *, renewed: bool = False) -> Response | Coroutine[Any, Any, Response]:
+        """Answer a request; a coroutine only when the handler or the store is really waited for."""
         call = Call(request, self._registry)
+        settlement = self.settlement
         for gate in GATES:
             refused = gate(call)
             if refused is not None:
-                return self._refuse(call, refused)
+                if call.outdated and not renewed:
+                    return self._with_new_keys(call)
+                response = self.refuse(call, refused)
+                if settlement is not None and settlement.records(call):
+                    return settlement.record(call, response)
+                return response
+        if settlement is not None and settlement.concerns(call):
+            return settlement.carry_out(call, self._invoke)
+        outcome = self._invoke(call)
+        if isinstance(outcome, Response):
+            return outcome
+        return self._complete(call, outcome)
+
+    async def _complete(self, call: Call, outcome: Effects | Coroutine[Any, Any, Response | Effects]) -> Response:
+        """Wait for a handler, and for the state it wants changed."""
+        settled = outcome if isinstance(outcome, Effects) else await outcome
+        if isinstance(settled, Response):
+            return settled
+        assert self.settlement is not None
+        return await self.settlement.commit(call, settled)
+
+    async def _with_new_keys(self, call: Call) -> Response:
+        """Fetch the keys that credentials are checked with, and answer the request by what they say."""
+        if self._registry.renew_keys is not None:
+            await self._registry.renew_keys()
+        answer = self(call.request, renewed=True)
+        return answer if isinstance(answer, Response) else await answer
+
+    def _invoke(self, call: Call) -> Response | Effects | Coroutine[Any, Any, Response | Effects]:
+        """Call the handler of a call that has passed the gates."""
         route = call.route
         assert route is not None
-        context = Context(request, call.principal, call.method, call.path, call.input)
+        context = Context(call.request, call.principal, call.method, call.path, call.input)
         variables = copy_context()
         try:
             result = variables.run(route.call, call.input, context)
@@ -75,7 +108,7 @@ class Dispatcher:
         except _FAILURES as error:
             return self._fail(call, route, error)
 
-    async def _await(self, call: Call, route: Route, waiting: Coroutine[Any, Any, Any]) -> Response:
+    async def _await(self, call: Call, route: Route, waiting: Coroutine[Any, Any, Any]) -> Response | Effects:
         try:
             return self._finish(call, route, await waiting)
         except _FAILURES as error:
@@ -87,31 +120,39 @@ class Dispatcher:
     def _fail(self, call: Call, route: Route, error: BaseException) -> Response:
         """Answer for a handler that raised. What it raised may itself be impossible to tell."""
         try:
-            return self._refuse(call, self._explain(call, route, error))
+            return self.refuse(call, self._explain(call, route, error))
         except Exception:
             _logger.exception("%s failed, and what it raised cannot be told", route.endpoint)
-            return self._refuse(call, _failed(route))
+            return self.refuse(call, _failed(route))
 
-    def _finish(self, call: Call, route: Route, result: Any) -> Response:
+    def answer(self, call: Call, result: Answer | Envelope | Refused) -> Response:
+        """The result of a built-in method as a response."""
         if isinstance(result, Refused):
-            return self._refuse(call, result)
+            return self.refuse(call, result)
         if isinstance(result, Answer):
             block = self._registry.block
             if result.status != status.NOT_MODIFIED:
                 block = block.plus(("Content-Type", result.content_type))
-            return Response(result.status, result.body, block, self._headers(call) + result.headers)
-        if isinstance(result, Envelope):
-            return Response(result.status, _envelope(call, result), route.block, self._headers(call))
+            return Response(result.status, result.body, block, self.headers_of(call) + result.headers)
+        assert call.route is not None
+        return Response(result.status, _envelope(call, result), call.route.block, self.headers_of(call))
+
+    def _finish(self, call: Call, route: Route, result: Any) -> Response | Effects:
+        if isinstance(result, Refused | Answer | Envelope):
+            return self.answer(call, result)
+        if isinstance(result, Effects):
+            return result
         output = {} if result is None else msgspec.to_builtins(result, str_keys=True, enc_hook=dump_foreign)
         if not route.output.is_valid(output):
-            return self._refuse(call, _broken_output(route, route.output.violations(output)))
+            return self.refuse(call, _broken_output(route, route.output.violations(output)))
         body = _encode(output)
         if b"null" in body and (places := non_finite(output)):
             # JSON has no infinity and no NaN; `null` in their place would be another answer than the handler gave.
-            return self._refuse(call, _broken_output(route, places))
-        return Response(status.OK, body, route.block, self._headers(call))
+            return self.refuse(call, _broken_output(route, places))
+        return Response(status.OK, body, route.block, self.headers_of(call))
 
-    def _refuse(self, call: Call, refused: Refused) -> Response:
+    def refuse(self, call: Call, refused: Refused) -> Response:
+        """A refusal as a response."""
         # Core 6.1: AGTP's own codes are logged; they are normal operation, no fault.
         _logger.info(
             "%d %s: %s %.200s by %s", refused.status, refused.code, call.method, call.path, call.principal.agent_id
@@ -124,9 +165,10 @@ class Dispatcher:
         if task_id is not None:
             body["task_id"] = task_id
         block = self._error_block if call.route is None else call.route.block
-        return Response(refused.status, _encode(body), block, self._headers(call) + refused.headers)
+        return Response(refused.status, _encode(body), block, self.headers_of(call) + refused.headers)
 
-    def _headers(self, call: Call) -> tuple[tuple[str, str], ...]:
+    def headers_of(self, call: Call) -> tuple[tuple[str, str], ...]:
+        """The headers that belong to the request at hand, whatever the answer."""
         request = call.request
         given = request.headers
         found = self._opening(request.connection)

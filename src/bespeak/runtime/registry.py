@@ -34,6 +34,8 @@ class Registry:
         self.wildcard: Route | None = None
         self.store: Store | None = None
         """Where state is kept; None in a process that keeps none, where methods that need it are not available."""
+        self.renew_keys: Callable[[], Awaitable[None]] | None = None
+        """Fetches the keys that credentials are checked with; for a call that is marked as outdated."""
         self.closers: list[Callable[[], Awaitable[None]]] = []
         """What bindings hold open until the server stops."""
         self.redirects = Redirects(policies.methods.redirects)

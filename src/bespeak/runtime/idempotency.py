@@ -1,0 +1,196 @@
+"""Idempotency keys: a request that was answered gets the same answer again, and nothing is done twice."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final
+
+import msgspec
+
+from bespeak import status
+from bespeak.exchange.headers import IDEMPOTENCY_KEY, HeaderBlock
+from bespeak.exchange.messages import Response
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.call import Call
+from bespeak.runtime.route import Route
+from bespeak.store.command import Command
+from bespeak.store.commands.idempotency import (
+    Claimed,
+    ClaimKey,
+    FindKey,
+    FinishKey,
+    InProgress,
+    Recorded,
+    RecordKey,
+    ReleaseKey,
+)
+
+MARKER: Final = ("Idempotency-Replayed", "true")
+"""Says that the answer is that of an earlier request."""
+
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+_BODY_KEYS: Final = frozenset({"EXECUTE", "REGISTER"})
+"""The methods whose drafts have an `idempotency_key` among their parameters."""
+_OF_THE_REQUEST: Final = frozenset(
+    {"Response-ID", "Supported-Methods", "Task-ID", "Request-ID", "AGTP-Catalog-Warning"}
+)
+"""Headers that belong to the request at hand, not to the answer that is kept."""
+_CONTENT_TYPE: Final = "Content-Type"
+
+
+class Kept(msgspec.Struct, frozen=True, array_like=True):
+    """An answer as it is stored."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[str, str], ...]
+    content_type: str | None
+    """None for that of the endpoint."""
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Kept).decode
+
+
+class Claim(msgspec.Struct, frozen=True, gc=False):
+    """A key in use by this request."""
+
+    scope: str
+    key: str
+    request_hash: bytes
+    fence: int | None = None
+    """None while the claim is held in memory alone."""
+
+
+class Idempotency:
+    """The keys of one server. A process that is alone with its store holds its claims in memory and saves a commit."""
+
+    def __init__(self, *, sole: bool, lease: float = 30.0, retention: float = 86400.0, require: bool = False) -> None:
+        self._sole = sole
+        self.lease = lease
+        self._retention = retention
+        self._require = require
+        self._held: dict[tuple[str, str], bytes] = {}
+
+    def requires(self, route: Route) -> bool:
+        """Whether the operator demands a key: the endpoint cannot be undone, and doing it twice is not doing it once."""
+        semantic = route.endpoint.semantic
+        unsafe = semantic.impact == "irreversible" and not semantic.is_idempotent
+        return self._require and unsafe and not route.endpoint.builtin
+
+    def wanted(self, call: Call) -> Claim | Refused | None:
+        """The claim a call asks for; None when it asks for none or only reads."""
+        route = call.route
+        assert route is not None
+        if route.endpoint.semantic.impact == "informational":
+            return None
+        key = call.request.headers.get(IDEMPOTENCY_KEY)
+        given = call.input.get("idempotency_key") if call.method in _BODY_KEYS else None
+        if isinstance(given, str):
+            if key is not None and key != given:
+                return _bad("idempotency-key-conflict", "Idempotency-Key and the body's idempotency_key differ.")
+            key = given
+        if key is None:
+            if self.requires(route):
+                return _bad(
+                    "idempotency-key-required",
+                    f"{route.endpoint} cannot be undone and is not idempotent: send an Idempotency-Key, "
+                    "a value of your own that is new for each call and the same when you try again.",
+                )
+            return None
+        if _KEY.fullmatch(key) is None:
+            return _bad(
+                "invalid-idempotency-key",
+                f"An Idempotency-Key is 1 to 255 visible ASCII characters; {len(key)} characters came.",
+            )
+        principal = call.principal.agent_id or f"anonymous {call.request.connection.address}"
+        return Claim(f"{principal} {route.endpoint}", key, _hash(call))
+
+    def hold(self, claim: Claim) -> Command | Refused | None:
+        """Take a claim in memory, or say why not; where that is not enough, the command that takes it in the store."""
+        if not self._sole:
+            return ClaimKey(claim.scope, claim.key, claim.request_hash, self.lease, self._retention)
+        held = self._held.setdefault((claim.scope, claim.key), claim.request_hash)
+        if held is claim.request_hash:
+            return None
+        return _in_progress(1.0) if held == claim.request_hash else _mismatch()
+
+    def find(self, claim: Claim) -> FindKey:
+        """How to look whether a claim that is held in memory was answered before."""
+        return FindKey(claim.scope, claim.key)
+
+    def judge(self, claim: Claim, found: Claimed | Recorded | InProgress | None) -> Claim | Kept | Refused:
+        """What the store knows of a key: it is ours, it was answered, or the request is refused."""
+        if found is None:
+            return claim
+        if isinstance(found, Claimed):
+            return msgspec.structs.replace(claim, fence=found.fence)
+        if found.request_hash != claim.request_hash:
+            return _mismatch()
+        return _decode(found.answer) if isinstance(found, Recorded) else _in_progress(found.seconds)
+
+    def finish(self, claim: Claim, response: Response, block: HeaderBlock) -> Command:
+        """Keep the answer, in the transaction of whatever else the request changes."""
+        kept = _encode(_keep(response, block))
+        if claim.fence is None:
+            return RecordKey(claim.scope, claim.key, claim.request_hash, kept, self._retention)
+        return FinishKey(claim.scope, claim.key, claim.fence, kept, self._retention)
+
+    def release(self, claim: Claim) -> Command | None:
+        """Give a claim back after a failure; the command for it where the claim is in the store."""
+        self.forget(claim)
+        return None if claim.fence is None else ReleaseKey(claim.scope, claim.key, claim.fence)
+
+    def forget(self, claim: Claim) -> None:
+        """The claim is no longer held in memory."""
+        if self._sole and self._held.get((claim.scope, claim.key)) is claim.request_hash:
+            del self._held[claim.scope, claim.key]
+
+
+def is_final(response: Response) -> bool:
+    """Whether an answer stays the answer. A failure of the server is none: trying again may go better."""
+    return response.status < status.SERVER_ERROR
+
+
+def replay(kept: Kept, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
+    """The kept answer once more, under the headers of the request at hand."""
+    if kept.content_type is not None:
+        block = HeaderBlock(
+            *(pair for pair in block.pairs if pair[0] != _CONTENT_TYPE), (_CONTENT_TYPE, kept.content_type)
+        )
+    return Response(kept.status, kept.body, block, (*headers, *kept.headers, MARKER))
+
+
+def _keep(response: Response, block: HeaderBlock) -> Kept:
+    headers = tuple(pair for pair in response.headers if pair[0] not in _OF_THE_REQUEST)
+    content_type = None if response.block is block else response.header(_CONTENT_TYPE)
+    return Kept(response.status, response.body, headers, content_type)
+
+
+def _hash(call: Call) -> bytes:
+    request = call.request
+    head = f"{call.method}\n{call.path}\n{request.query}\n".encode(errors="surrogatepass")
+    return hashlib.sha256(head + request.body).digest()
+
+
+def _bad(code: str, message: str) -> Refused:
+    return Refused(status.BAD_REQUEST, code, message)
+
+
+def _mismatch() -> Refused:
+    return Refused(
+        status.UNPROCESSABLE,
+        "idempotency-key-reused",
+        "This Idempotency-Key came before with another request; use a new key for a new request.",
+    )
+
+
+def _in_progress(seconds: float) -> Refused:
+    wait = max(1, round(seconds + 0.5))
+    return Refused(
+        status.CONFLICT,
+        "idempotency-key-in-progress",
+        "The first request with this Idempotency-Key is still being carried out; ask again later for its answer.",
+        headers=(("Retry-After", str(wait)),),
+    )

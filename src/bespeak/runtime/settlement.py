@@ -1,0 +1,329 @@
+"""Between the gates and the answer: what the store must know before the handler runs and before bytes leave.
+
+A response is acknowledged by being sent. So everything it promises is one transaction, and it leaves after that has
+committed: the change of state behind it, the answer kept under its idempotency key, its audit record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final, Protocol
+
+from bespeak import status
+from bespeak.errors import StoreError, StoreUnavailableError
+from bespeak.exchange.headers import CONFIRMATION_ID, IDEMPOTENCY_KEY, SESSION_ID
+from bespeak.exchange.messages import Response
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.answer import Answer, Effects, Envelope
+from bespeak.runtime.call import Call
+from bespeak.runtime.idempotency import Claim, Idempotency, Kept, is_final, replay
+from bespeak.runtime.route import Route
+from bespeak.store.command import Command, Conflict, Sealed
+from bespeak.store.commands.idempotency import RenewKey
+from bespeak.store.commands.nonces import UseNonce
+from bespeak.store.store import Store
+
+_logger = logging.getLogger(__name__)
+
+_STATEFUL: Final = frozenset({IDEMPOTENCY_KEY, SESSION_ID, CONFIRMATION_ID})
+_RETRY_AFTER: Final = ("Retry-After", "2")
+
+Invoke = Callable[[Call], "Response | Effects | Coroutine[Any, Any, Response | Effects]"]
+
+
+class Auditor(Protocol):
+    """Makes the records of what happened."""
+
+    def audits(self, call: Call) -> bool:
+        """Whether a call is to be recorded."""
+        ...
+
+    def entry(self, call: Call, response: Response, *, replayed: bool) -> Command:
+        """The command that records the answer of a call; it returns the Sealed record."""
+        ...
+
+    def headers(self, sealed: Sealed) -> tuple[tuple[str, str], ...]:
+        """What the response says of its record."""
+        ...
+
+
+class Admission(Protocol):
+    """Something that a request must be admitted by, with the help of the store: a session, a confirmation."""
+
+    def guards(self, route: Route) -> bool:
+        """Whether it is asked at every call of an endpoint, not only where the request brings it up."""
+        ...
+
+    def ask(self, call: Call) -> Command | Refused | None:
+        """None: admitted, or no concern of this one. A command: its result decides."""
+        ...
+
+    def judge(self, call: Call, found: Any) -> Refused | None:
+        """The verdict on what the command returned, a Conflict included."""
+        ...
+
+
+class Answers(Protocol):
+    """How the dispatcher makes responses."""
+
+    def refuse(self, call: Call, refused: Refused) -> Response:
+        """A refusal as a response."""
+        ...
+
+    def answer(self, call: Call, result: Answer | Envelope | Refused) -> Response:
+        """The result of a built-in method as a response."""
+        ...
+
+    def headers_of(self, call: Call) -> tuple[tuple[str, str], ...]:
+        """The headers that belong to the request at hand."""
+        ...
+
+
+class Settlement:
+    """Carries out calls that have to do with state."""
+
+    def __init__(
+        self,
+        store: Store,
+        answers: Answers,
+        idempotency: Idempotency,
+        *,
+        sessions: Admission | None = None,
+        confirmations: Admission | None = None,
+        auditor: Auditor | None = None,
+    ) -> None:
+        self._store = store
+        self._answers = answers
+        self._idempotency = idempotency
+        self._sessions = sessions
+        self._confirmations = confirmations
+        self._auditor = auditor
+        self._guarded: dict[Route, bool] = {}
+        self._look = getattr(store, "look", None) if store.sole else None
+
+    def concerns(self, call: Call) -> bool:
+        """Whether a call needs the store; most do not, and are then not slowed down."""
+        route = call.route
+        assert route is not None
+        guarded = self._guarded.get(route)
+        if guarded is None:
+            guarded = self._guarded[route] = self._guards(route)
+        return (
+            guarded
+            or call.nonce is not None
+            or not _STATEFUL.isdisjoint(call.request.headers)
+            or (self._auditor is not None and self._auditor.audits(call))
+        )
+
+    def _guards(self, route: Route) -> bool:
+        asked = [one for one in (self._sessions, self._confirmations) if one is not None]
+        return self._idempotency.requires(route) or any(one.guards(route) for one in asked)
+
+    def records(self, call: Call) -> bool:
+        """Whether the refusal of a call is to be recorded."""
+        return self._auditor is not None and self._auditor.audits(call)
+
+    async def record(self, call: Call, response: Response, *, replayed: bool = False) -> Response:
+        """The response, once what happened is on record."""
+        if self._auditor is None or not self._auditor.audits(call):
+            return response
+        try:
+            done = await self._store.do(self._auditor.entry(call, response, replayed=replayed))
+        except StoreError as error:
+            return self._unavailable(call, error)
+        assert not isinstance(done, Conflict)
+        return self._with_record(response, done[-1])
+
+    async def carry_out(self, call: Call, invoke: Invoke) -> Response:
+        """Admit, invoke, commit."""
+        try:
+            admitted = await self._admit(call)
+        except StoreError as error:
+            return self._unavailable(call, error)
+        if isinstance(admitted, Refused):
+            return await self.record(call, self._answers.refuse(call, admitted))
+        if isinstance(admitted, Kept):
+            assert call.route is not None
+            kept = replay(admitted, call.route.block, self._answers.headers_of(call))
+            return await self.record(call, kept, replayed=True)
+        renewal = None
+        try:
+            outcome = invoke(call)
+            if not isinstance(outcome, Response | Effects):
+                if admitted is not None and admitted.fence is not None:
+                    renewal = Renewal(self._store, admitted, self._idempotency.lease)
+                outcome = await outcome
+            return await self._commit(call, admitted, outcome)
+        except StoreError as error:
+            return self._unavailable(call, error)
+        finally:
+            if renewal is not None:
+                renewal.cancel()
+            if admitted is not None:
+                self._idempotency.forget(admitted)
+
+    async def commit(self, call: Call, effects: Effects) -> Response:
+        """The answer of a method that changes state, for a call that had nothing else to do with the store."""
+        try:
+            return await self._commit(call, None, effects)
+        except StoreError as error:
+            return self._unavailable(call, error)
+
+    async def _admit(self, call: Call) -> Claim | Kept | Refused | None:
+        """A claim on the idempotency key, the answer it already has, a refusal, or None for a call without key."""
+        if call.nonce is not None:
+            used = await self._store.do(UseNonce("signature", *call.nonce))
+            if isinstance(used, Conflict):
+                return Refused(
+                    status.UNAUTHORIZED,
+                    "signature-replayed",
+                    "This signature was used before; sign each request anew, with a nonce of its own.",
+                )
+        refused = await self._ask(call, self._sessions)
+        if refused is not None:
+            return refused
+        claim = await self._claim(call)
+        if isinstance(claim, Refused | Kept):
+            return claim
+        # An answer that was kept needs no confirmation again, so this comes behind the claim.
+        refused = await self._ask(call, self._confirmations)
+        if refused is None:
+            return claim
+        await self._release(claim)
+        return refused
+
+    async def _ask(self, call: Call, admission: Admission | None) -> Refused | None:
+        asked = None if admission is None else admission.ask(call)
+        if admission is None or not isinstance(asked, Command):
+            assert not isinstance(asked, Command)
+            return asked
+        done = await self._store.do(asked)
+        return admission.judge(call, done if isinstance(done, Conflict) else done[0])
+
+    async def _claim(self, call: Call) -> Claim | Kept | Refused | None:
+        idempotency = self._idempotency
+        claim = idempotency.wanted(call)
+        if not isinstance(claim, Claim):
+            return claim
+        held = idempotency.hold(claim)
+        if isinstance(held, Refused):
+            return held
+        if held is None:
+            try:
+                find = idempotency.find(claim)
+                found = self._look(find) if self._look is not None else await self._store.read(find)
+                judged = idempotency.judge(claim, found)
+            except BaseException:
+                idempotency.forget(claim)
+                raise
+            if judged is not claim:
+                idempotency.forget(claim)
+            return judged
+        done = await self._store.do(held)
+        assert not isinstance(done, Conflict)
+        return idempotency.judge(claim, done[0])
+
+    async def _commit(self, call: Call, claim: Claim | None, outcome: Response | Effects) -> Response:
+        if isinstance(outcome, Effects):
+            return await self._commit_effects(call, claim, outcome)
+        commands = self._closing(call, claim, outcome)
+        if not commands:
+            await self._release(claim)
+            return outcome
+        done = await self._store.do(*commands)
+        if isinstance(done, Conflict):
+            return await self._lost(call, done)
+        if claim is not None and not is_final(outcome):
+            await self._release(claim)
+        return self._with_record(outcome, done[-1])
+
+    async def _commit_effects(self, call: Call, claim: Claim | None, effects: Effects) -> Response:
+        made: list[Response] = []
+        count = len(effects.commands)
+
+        def then(results: Sequence[Any]) -> Sequence[Command]:
+            made[:] = [self._answers.answer(call, effects.answer(results[:count]))]
+            return self._closing(call, claim, made[0])
+
+        done = await self._store.do(*effects.commands, then=then)
+        if not isinstance(done, Conflict):
+            return self._with_record(made[0], done[-1])
+        if made:  # the answer was made, and its own bookkeeping then failed
+            return await self._lost(call, done)
+        await self._release(claim)
+        return await self.record(call, self._answers.answer(call, effects.answer(done)))
+
+    def _closing(self, call: Call, claim: Claim | None, response: Response) -> list[Command]:
+        """What is kept of an answer: under its key, and on record; the record comes last, for it cannot be undone."""
+        commands: list[Command] = []
+        if claim is not None and is_final(response):
+            assert call.route is not None
+            commands.append(self._idempotency.finish(claim, response, call.route.block))
+        if self._auditor is not None and self._auditor.audits(call):
+            commands.append(self._auditor.entry(call, response, replayed=False))
+        return commands
+
+    async def _release(self, claim: Claim | None) -> None:
+        command = None if claim is None else self._idempotency.release(claim)
+        if command is not None:
+            await self._store.do(command)
+
+    async def _lost(self, call: Call, conflict: Conflict) -> Response:
+        """Somebody else took the key over while the handler ran: theirs is the answer that counts."""
+        _logger.warning(
+            "%s: the idempotency key was taken over while the handler ran (%s)", call.route, conflict.reason
+        )
+        refused = Refused(
+            status.CONFLICT,
+            "idempotency-lease-lost",
+            "The request took longer than its lease and was taken over; ask again with the same key for its answer.",
+            headers=(_RETRY_AFTER,),
+        )
+        return await self.record(call, self._answers.refuse(call, refused))
+
+    def _with_record(self, response: Response, last: Any) -> Response:
+        if self._auditor is None or not isinstance(last, Sealed):
+            return response
+        headers = response.headers + self._auditor.headers(last)
+        return Response(response.status, response.body, response.block, headers)
+
+    def _unavailable(self, call: Call, error: StoreError) -> Response:
+        if not isinstance(error, StoreUnavailableError):
+            _logger.error("%s failed in the store", call.route, exc_info=error)
+        return self._answers.refuse(
+            call,
+            Refused(
+                status.UNAVAILABLE,
+                "store-unavailable",
+                "This server cannot reach its state, so nothing is acknowledged. Try again later, with the same "
+                "Idempotency-Key if you sent one.",
+                headers=(_RETRY_AFTER,),
+            ),
+        )
+
+
+class Renewal:
+    """Prolongs the lease of a claim at half its time, until it is cancelled: its handler is still at work."""
+
+    def __init__(self, store: Store, claim: Claim, lease: float) -> None:
+        assert claim.fence is not None
+        self._store = store
+        self._command = RenewKey(claim.scope, claim.key, claim.fence, lease)
+        self._seconds = lease / 2
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        held = True
+        while held:
+            await asyncio.sleep(self._seconds)
+            try:
+                done = await self._store.do(self._command)
+                held = not isinstance(done, Conflict) and done[0]
+            except StoreUnavailableError:
+                _logger.warning("the lease of a request that is being carried out could not be prolonged")
+
+    def cancel(self) -> None:
+        """The handler has come to its end."""
+        self._task.cancel()
