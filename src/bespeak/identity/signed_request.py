@@ -76,6 +76,9 @@ class SignedRequest(msgspec.Struct, frozen=True):
     expires: float
     """When the signature is too old by itself."""
 
+    def __repr__(self) -> str:
+        return f"SignedRequest({self.agent_id}, created={self.created})"
+
 
 class _Protected(msgspec.Struct, frozen=True, omit_defaults=True):
     """The protected header of the JWS."""
