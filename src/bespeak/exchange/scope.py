@@ -29,6 +29,19 @@ def covers(granted: str, wanted: str) -> bool:
     return all(mine in ("*", theirs) for mine, theirs in zip(have, want, strict=False))
 
 
+def meet(one: str, other: str) -> str | None:
+    """The widest token that both cover, or None if there is none: `booking:*` and `*:room` make `booking:room`."""
+    short, long = sorted((one.split(":"), other.split(":")), key=len)
+    if len(short) < len(long) and short[-1] != "*":
+        return None
+    segments = []
+    for mine, theirs in zip(short, long, strict=False):
+        if mine != theirs and "*" not in (mine, theirs):
+            return None
+        segments.append(theirs if mine == "*" else mine)
+    return ":".join([*segments, *long[len(short) :]])
+
+
 class Scopes:
     """A set of scope tokens. Immutable; compares by content."""
 
@@ -56,6 +69,17 @@ class Scopes:
     def __repr__(self) -> str:
         return f"Scopes({', '.join(self)})"
 
+    def __and__(self, other: Scopes) -> Scopes:
+        """What both sets cover."""
+        crossing = (meet(mine, theirs) for mine in self._wild for theirs in other._wild)
+        return Scopes(
+            [
+                *(token for token in self._tokens if other.covers(token)),
+                *(token for token in other._tokens if self.covers(token)),
+                *(token for token in crossing if token is not None),
+            ]
+        )
+
     def covers(self, wanted: str) -> bool:
         """Whether some token of this set includes the wanted one."""
         return wanted in self._tokens or any(covers(token, wanted) for token in self._wild)
@@ -75,7 +99,7 @@ def parse_scopes(value: str) -> Scopes | str:
 
     More tokens than any agent needs are read as one text that is none.
     """
-    tokens = [token.strip() for token in value.split(",", _MOST_COMMAS)]
+    tokens = [token.strip(" \t") for token in value.split(",", _MOST_COMMAS)]
     for token in tokens:
         if not is_scope_token(token):
             return token
