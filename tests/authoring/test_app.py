@@ -446,3 +446,15 @@ def test_an_app_can_state_the_blocks_of_an_agis_document() -> None:
     service = make(vocabulary=vocabulary, data_manifest=manifest, description="Rooms.", version="2").service()
     assert (service.vocabulary, service.data_manifest) == (vocabulary, manifest)
     assert (service.description, service.document_version) == ("Rooms.", "2")
+
+
+def test_a_cost_is_declared_by_unit(app: App) -> None:
+    endpoint = declare(app, fetch, cost={"calls": 1, "USD": "0.02", "compute-seconds": 0.5})
+    assert str(endpoint.cost) == "calls=1, USD=0.02, compute-seconds=0.5"
+    assert declare(app, fetch, path="/suite").cost is None
+
+
+@pytest.mark.parametrize("cost", [{"gold": 1}, {"tokens": -1}, {"USD": "0.001"}, {"tokens": None}])
+def test_a_cost_that_is_no_amount_is_refused(app: App, cost: dict[str, Any]) -> None:
+    [finding] = refused(app, fetch, cost=cost)
+    assert finding.rule == "Y880"

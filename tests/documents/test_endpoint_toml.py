@@ -493,3 +493,15 @@ def test_any_value_in_any_place_is_read_or_reported(changes: dict[str, Any]) -> 
     endpoint, findings = parse_endpoint(text, "x.toml")
     assert (endpoint is None) == any(finding.severity == "error" for finding in findings)
     assert all(finding.location for finding in findings)
+
+
+def test_a_cost_is_read_by_unit() -> None:
+    cost = good(WHOLE + '[endpoint.cost]\ntokens = 500\nUSD = "0.02"\ncompute-seconds = 1.5\n').cost
+    assert str(cost) == "tokens=500, USD=0.02, compute-seconds=1.5"
+    assert good(WHOLE).cost is None
+
+
+@pytest.mark.parametrize("line", ['USD = "2 cents"', "gold = 1", "tokens = true", "tokens = 1.5", "USD = 2020-01-01"])
+def test_a_cost_that_is_no_amount_is_refused_where_it_stands(line: str) -> None:
+    finding = the_error(WHOLE + f"[endpoint.cost]\n{line}\n")
+    assert (finding.rule, finding.pointer) == ("Y880", f"/endpoint/cost/{line.split(maxsplit=1)[0]}")

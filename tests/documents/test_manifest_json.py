@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bespeak.contract.cost import read_cost
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.deployment import read_deployment
 from bespeak.documents.manifest_json import ManifestDocument, parse_manifest
-from bespeak.projections.agtp_manifest import project_manifest
+from bespeak.projections.agtp_manifest import project_endpoint, project_manifest
 
 FOLDER = Path(__file__).parent / "reference_deployment"
 
@@ -56,6 +58,18 @@ def test_our_own_manifest_comes_back_as_it_was() -> None:
         assert received.errors == declared.errors
         assert received.deprecated == declared.deprecated
         assert received.handler == OpaqueHandler(type=declared.handler.type)
+
+
+def test_a_cost_comes_back_and_a_strange_one_is_left_out() -> None:
+    service = read_deployment(FOLDER)[0].service()
+    cost, _ = read_cost({"tokens": 500, "USD": "0.02"})
+    sent = project_endpoint(replace(service.endpoints[0], cost=cost))
+    assert sent["cost"] == {"tokens": 500, "USD": "0.02"}
+    assert "cost" not in project_endpoint(service.endpoints[0])
+    strange = {**sent, "path": "/strange", "cost": {"gold": 1}}
+    manifest, findings = parse(endpoints=[sent, strange])
+    assert [endpoint.cost for endpoint in manifest.endpoints] == [cost, None]
+    assert [(found.rule, found.severity) for found in findings if found.rule == "Y880"] == [("Y880", "warning")]
 
 
 @pytest.mark.requirement("API-8.4-2")

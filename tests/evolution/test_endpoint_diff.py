@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.evolution.contracts import BOOK, book, told
 
+from bespeak.contract.cost import read_cost
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.handler import OpaqueHandler
@@ -29,6 +30,10 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"deprecated": ENDS}, {"deprecated": Deprecation(deprecated_in="1.1.0", removed_in="1.5.0")}, "C109", "risky"),
     ({"deprecated": ENDS}, {"deprecated": Deprecation(deprecated_in="1.1.0", removed_in="3.0.0")}, "C109", "safe"),
     ({"deprecated": Deprecation(deprecated_in="1")}, {"deprecated": ENDS}, "C109", "risky"),
+    ({}, {"cost": read_cost({"tokens": 5})[0]}, "C114", "risky"),
+    ({"cost": read_cost({"tokens": 5})[0]}, {"cost": read_cost({"tokens": 6})[0]}, "C114", "risky"),
+    ({"cost": read_cost({"USD": "0.10"})[0]}, {"cost": read_cost({"USD": "0.02"})[0]}, "C115", "safe"),
+    ({"cost": read_cost({"USD": "0.10"})[0]}, {}, "C115", "safe"),
 ]
 
 
@@ -77,3 +82,12 @@ def test_input_is_judged_as_sent_and_output_as_received() -> None:
 
 def test_the_shape_of_a_path_forgets_names() -> None:
     assert path_shape("/a/{b}/c/{d}") == "/a/{}/c/{}"
+
+
+def test_each_unit_of_a_cost_is_a_change_of_its_own() -> None:
+    old, new = read_cost({"tokens": 5, "USD": "1.00"})[0], read_cost({"tokens": 4, "USD": "1", "calls": 2})[0]
+    changes = diff_endpoints(book(cost=old), book(cost=new))
+    assert [(change.rule, change.pointer, change.old, change.new) for change in changes] == [
+        ("C115", "/cost/tokens", "5", "4"),
+        ("C114", "/cost/calls", None, "2"),
+    ]

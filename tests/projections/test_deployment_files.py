@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.process import HOTEL
 
+from bespeak.contract.cost import read_cost
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment import read_deployment
 from bespeak.documents.endpoint_toml import parse_endpoint
@@ -79,6 +80,17 @@ def test_every_file_is_read_back() -> None:
     assert functions - {"_to_be_written"} == {
         endpoint.handler.function.removeprefix("handlers.") for endpoint in endpoints.values()
     }
+
+
+def test_a_cost_is_written_and_read_back() -> None:
+    service = read_deployment(HOTEL)[0].service()
+    cost, _ = read_cost({"tokens": 500, "USD": "0.02"})
+    priced = replace(service, endpoints=(replace(service.endpoints[0], cost=cost),))
+    [text] = [text for name, text in deployment_files(priced).items() if name.startswith("endpoints/")]
+    endpoint, findings = parse_endpoint(text, "x.toml")
+    assert findings == []
+    assert endpoint is not None
+    assert endpoint.cost == cost
 
 
 def test_what_bespeak_itself_registers_gets_no_file() -> None:

@@ -32,7 +32,7 @@ GATES: Final[tuple[Gate, ...]] = (
     policy_gate,  # redirects · 405
     route_gate,  # 404 · 405 · 262
     scope_gate,  # 455 · 262
-    endpoint_rate_gate,  # 429
     budget_gate,  # 456 · 400
+    endpoint_rate_gate,  # 429
     input_gate,  # 400 · 422
 )

@@ -1,0 +1,61 @@
+"""A declared cost: what may be written, and how it is told."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.contract.cost import Cost, read_cost
+from bespeak.exchange.budget import UNITS, parse_budget
+
+
+def test_numbers_and_texts_are_amounts() -> None:
+    cost, faults = read_cost({"tokens": 500, "USD": "0.02", "EUR": 0.1, "compute-seconds": 1.5, "calls": Decimal(3)})
+    assert faults == []
+    assert cost is not None
+    assert str(cost) == "tokens=500, USD=0.02, EUR=0.10, compute-seconds=1.5, calls=3"
+    assert cost.to_json() == {"tokens": 500, "USD": "0.02", "EUR": "0.10", "compute-seconds": "1.5", "calls": 3}
+
+
+def test_no_amounts_are_no_cost() -> None:
+    assert read_cost({}) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "reason"),
+    [
+        ("gold", 1, "none of the units"),
+        ("tokens", True, "a number"),
+        ("tokens", None, "a number"),
+        ("tokens", [1], "a number"),
+        ("tokens", -1, "no amount"),
+        ("tokens", 0.5, "whole number"),
+        ("USD", float("nan"), "no amount"),
+        ("USD", float("inf"), "no amount"),
+        ("USD", 1e30, "no amount"),
+        ("USD", "2 cents", "no amount"),
+        ("USD", 0.001, "at most 2"),
+        pytest.param("tokens", 10**5000, "no amount", id="digits-beyond-all-measure"),
+        ("calls", 0, "at least one call"),
+    ],
+)
+def test_what_is_no_amount_is_named_with_its_unit(unit: str, value: Any, reason: str) -> None:
+    cost, [fault] = read_cost({"tokens": 1, unit: value})
+    assert cost is None
+    assert fault.unit == unit
+    assert reason in fault.message
+    assert len(fault.message) < 300
+
+
+@given(st.dictionaries(st.sampled_from([*UNITS, "gold"]), st.integers() | st.floats() | st.text(max_size=12)))
+def test_a_cost_that_can_be_read_is_one_that_callers_can(declared: dict[str, Any]) -> None:
+    cost, faults = read_cost(declared)
+    if cost is not None:
+        assert parse_budget(str(cost)) == cost.amounts
+        assert read_cost(cost.to_json()) == (cost, [])
+    assert (cost is None) == (bool(faults) or not declared)
+    assert Cost({}) != cost

@@ -1,0 +1,134 @@
+"""429: who is counted, in which order, and what the refusal says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service import AGENT, Bench, Reply, build, echo, make_endpoint
+
+from bespeak.contract.rate import Rate, RateLimits
+from bespeak.exchange.messages import Connection, Request
+from bespeak.exchange.principal import Principal
+from bespeak.runtime.call import Call
+from bespeak.runtime.gates.rate import agent_rate_gate
+from bespeak.runtime.rate import Rates
+
+ONCE = Rate(1, "min", 1)
+OTHER = "b" * 64
+
+
+class Limited:
+    """A service with limits, whose clock is moved by hand."""
+
+    def __init__(self, **limits: Any) -> None:
+        self.now = 0
+        rates = RateLimits(**limits)
+        endpoints = [
+            make_endpoint("QUERY", "/rooms", echo),
+            make_endpoint("QUERY", "/beds", echo, scopes=("bed:read",)),
+        ]
+        self.bench: Bench = build(*endpoints, rate_limits=rates)
+        self.bench.assembled.registry.rates = Rates(rates, clock=lambda: self.now)
+
+    def send(self, method: str = "QUERY", path: str = "/rooms", agent: str | None = AGENT, address: str = "") -> Reply:
+        self.bench.connection = Connection(address=address)
+        return self.bench.send(method, path, **({"agent_id": agent} if agent else {}))
+
+
+def test_a_service_without_limits_has_no_buckets() -> None:
+    assert build().assembled.registry.rates is None
+
+
+def test_an_agent_beyond_its_rate_is_told_which_and_when_to_come_back() -> None:
+    service = Limited(agent=Rate(2, "min", 1))
+    assert service.send().status == 200
+    reply = service.send()
+    assert (reply.status, reply.error["code"]) == (429, "rate-limited")
+    assert (reply.error["limit"], reply.error["scope"]) == ("2/min burst 1", "agent")
+    assert reply.header("Retry-After") == "30"
+    service.now += 29_500_000_000
+    assert service.send().header("Retry-After") == "1"
+    service.now += 500_000_000
+    assert service.send().status == 200
+
+
+def test_one_agent_does_not_stop_another() -> None:
+    service = Limited(agent=ONCE)
+    assert [service.send(agent=agent).status for agent in (AGENT, OTHER, AGENT)] == [200, 200, 429]
+
+
+def test_whoever_sends_no_id_is_counted_by_address() -> None:
+    service = Limited(agent=ONCE)
+    sent = [service.send(agent=None, address=address).status for address in ("192.0.2.1", "192.0.2.2", "192.0.2.1")]
+    assert sent == [200, 200, 429]
+
+
+def test_the_address_is_counted_before_anybody_is_identified() -> None:
+    service = Limited(address=ONCE)
+    assert service.send(agent="not an id", address="192.0.2.1").status == 400
+    reply = service.send(agent="not an id", address="192.0.2.1")
+    assert (reply.status, reply.error["scope"]) == (429, "address")
+    assert service.send(address="192.0.2.2").status == 200
+
+
+def test_calls_that_are_refused_later_count_too() -> None:
+    service = Limited(agent=ONCE)
+    assert service.send(path="/nowhere").status == 404
+    assert service.send().status == 429
+
+
+def test_an_endpoint_has_a_limit_of_its_own_for_each_agent() -> None:
+    service = Limited(endpoints={("QUERY", "/rooms"): ONCE})
+    assert [service.send().status, service.send(agent=OTHER).status] == [200, 200]
+    reply = service.send()
+    assert (reply.status, reply.error["scope"]) == (429, "endpoint")
+    assert "QUERY /rooms" in reply.error["message"]
+    assert service.send("DESCRIBE", "/").status == 200
+
+
+def test_who_lacks_the_scope_uses_nothing_up_at_the_endpoint() -> None:
+    service = Limited(endpoints={("QUERY", "/beds"): ONCE})
+    assert service.send(path="/beds").status == 455
+    assert service.bench.send("QUERY", "/beds", scopes="bed:read").status == 200
+    assert service.bench.send("QUERY", "/beds", scopes="bed:read").status == 429
+
+
+@pytest.mark.parametrize("agents", [(AGENT, OTHER), (AGENT, AGENT)])
+def test_the_agents_of_a_principal_share_its_limit(agents: tuple[str, str]) -> None:
+    service = Limited(principal=ONCE)
+    registry = service.bench.assembled.registry
+    refused = []
+    for agent in agents:
+        call = Call(_request(service), registry)
+        call.principal = Principal(agent_id=agent, principal_id="acme")
+        refused.append(agent_rate_gate(call))
+    assert refused[0] is None
+    assert refused[1] is not None
+    assert refused[1].details["scope"] == "principal"
+
+
+def test_what_an_agent_is_refused_costs_its_principal_nothing() -> None:
+    service = Limited(agent=ONCE, principal=Rate(2, "min", 2))
+    registry = service.bench.assembled.registry
+    outcomes = []
+    for agent in (AGENT, AGENT, AGENT, OTHER):
+        call = Call(_request(service), registry)
+        call.principal = Principal(agent_id=agent, principal_id="acme")
+        refused = agent_rate_gate(call)
+        outcomes.append(refused.details["scope"] if refused else None)
+    assert outcomes == [None, "agent", "agent", None]
+
+
+def test_an_agent_without_a_principal_has_no_limit_of_one() -> None:
+    service = Limited(principal=ONCE)
+    assert [service.send().status for _ in range(3)] == [200, 200, 200]
+
+
+def test_a_limit_for_no_endpoint_is_reported_at_the_start() -> None:
+    findings = build(rate_limits=RateLimits(endpoints={("BOOK", "/nowhere"): ONCE})).findings
+    assert [(found.rule, found.severity) for found in findings] == [("Y821", "warning")]
+
+
+def _request(service: Limited) -> Request:
+    return Request("QUERY", "/rooms", "", {}, b"", service.bench.connection)
