@@ -1,0 +1,273 @@
+"""Bearer tokens: a JWT that says which agent calls, with which scopes, signed by an issuer the operator trusts."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+from cryptography.exceptions import UnsupportedAlgorithm
+from joserfc.errors import JoseError
+from joserfc.jws import CompactSignature, JWSRegistry, extract_compact, validate_compact
+
+from bespeak import status
+from bespeak.documents.auth_toml import TokenSettings
+from bespeak.exchange.principal import is_canonical_id
+from bespeak.exchange.refusal import Refused
+from bespeak.exchange.scope import Scopes, is_scope_token
+from bespeak.identity.authentication import Outdated
+from bespeak.identity.jwks import FETCH_GAP, KeySource
+
+_LONGEST: Final = 8192
+_REMEMBERED: Final = 4096
+_MOST_SCOPES: Final = 256
+_LONGEST_PRINCIPAL: Final = 256
+_LATEST: Final = 2**53
+_FORM: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
+_TYPES: Final = frozenset({"jwt", "at+jwt", "application/jwt", "application/at+jwt"})
+_SYNONYMS: Final = frozenset({"EdDSA", "Ed25519"})
+"""Two names of one algorithm for the keys that are used here (RFC 8037, RFC 9864): either admits both."""
+_WORD: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
+"""RFC 6749 3.3: what a scope of OAuth is made of."""
+_BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError, UnsupportedAlgorithm)
+"""What the library raises for tokens that are none."""
+
+
+class _Registry(JWSRegistry):
+    """The library's bounds, widened to what issuers send. Which algorithms are allowed was decided before."""
+
+    max_header_length = 4096
+
+    def get_alg(self, name: str) -> Any:
+        return self.algorithms[name]
+
+
+_REGISTRY: Final = _Registry(strict_check_header=False)
+
+
+class BearerToken(msgspec.Struct, frozen=True):
+    """What a token says that has been verified."""
+
+    agent_id: str
+    scopes: Scopes | None
+    """None when it says nothing about scopes."""
+    principal_id: str | None
+    expires_at: float
+    """Its `exp`."""
+    good_until: float
+    """The same with the leeway for clocks."""
+
+
+class BearerVerifier:
+    """Verifies tokens, and remembers those that were good until they end or the keys change."""
+
+    def __init__(
+        self, settings: TokenSettings, source: KeySource, *, audience: str, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._settings = settings
+        self._source = source
+        self._audience = settings.audience or audience
+        self._clock = clock
+        allowed = frozenset(settings.algorithms)
+        self._algorithms = allowed | _SYNONYMS if allowed & _SYNONYMS else allowed
+        self._keys = source.keys
+        self._good: dict[bytes, BearerToken] = {}
+        """By digest: tokens of any length take the same room, and none can be read from memory."""
+
+    def verify(self, token: str) -> BearerToken | Refused | Outdated:
+        """What the token says, or why it is not believed."""
+        now = self._clock()
+        source = self._source
+        if now >= source.due:
+            source.look()
+        if source.keys is not self._keys:
+            self._keys = source.keys
+            self._good.clear()
+        if len(token) > _LONGEST or not token.isascii():
+            return _refused("token-malformed", f"A token is a JWT of at most {_LONGEST} characters.")
+        digest = sha256(token.encode()).digest()
+        known = self._good.get(digest)
+        if known is not None and now < known.good_until:
+            return known
+        found = self._examine(token, now)
+        if isinstance(found, BearerToken):
+            self._remember(digest, found)
+        elif known is not None:
+            del self._good[digest]
+        return found
+
+    def _remember(self, digest: bytes, token: BearerToken) -> None:
+        if len(self._good) >= _REMEMBERED:
+            del self._good[next(iter(self._good))]
+        self._good[digest] = token
+
+    def _examine(self, token: str, now: float) -> BearerToken | Refused | Outdated:
+        envelope = _open(token)
+        if isinstance(envelope, Refused):
+            return envelope
+        header = envelope.protected
+        algorithm = header.get("alg")
+        if not isinstance(algorithm, str) or algorithm not in self._algorithms:
+            return self._algorithm_refused(algorithm)
+        verdict = self._verify_signature(envelope, header.get("kid"), algorithm)
+        if verdict is not None:
+            return verdict
+        try:
+            claims = msgspec.json.decode(envelope.payload or b"")
+        except (ValueError, RecursionError):
+            claims = None
+        if not isinstance(claims, dict):
+            return _refused("token-malformed", "The payload of the token is no JSON object; get a JWT from its issuer.")
+        return self._untimely(claims, now) or self._misdirected(claims) or self._read(claims)
+
+    def _verify_signature(
+        self, envelope: CompactSignature, kid: str | None, algorithm: str
+    ) -> Refused | Outdated | None:
+        keys = self._keys
+        if not keys:
+            message = "The keys of the token's issuer cannot be had at the moment; try again later."
+            return self._or_outdated(
+                Refused(
+                    status.UNAVAILABLE,
+                    "token-keys-unavailable",
+                    message,
+                    headers=(("Retry-After", f"{FETCH_GAP:g}"),),
+                )
+            )
+        fitting = keys.find(kid, algorithm)
+        if not fitting and keys.names(kid):
+            return self._algorithm_refused(algorithm)
+        if not fitting:
+            message = "The token is signed with a key this server does not have; get a token from an issuer it trusts."
+            return self._or_outdated(_refused("token-key-unknown", message))
+        try:
+            if any(validate_compact(envelope, key, registry=_REGISTRY) for key in fitting):
+                return None
+        except _BAD:
+            return _refused("token-malformed", "The header or the signature of the token cannot be read.")
+        message = "The signature of the token is not by a key of its issuer, or the token was changed; get a new one."
+        invalid = _refused("token-signature-invalid", message)
+        # A key found by its name is the right one; among keys without names the right one may be new.
+        return invalid if keys.names(kid) else self._or_outdated(invalid)
+
+    def _or_outdated(self, refused: Refused) -> Refused | Outdated:
+        return Outdated(refused) if self._source.may_be_outdated() else refused
+
+    def _algorithm_refused(self, algorithm: object) -> Refused:
+        named = repr(algorithm[:20]) if isinstance(algorithm, str) else "nothing that is known"
+        allowed = ", ".join(sorted(self._algorithms))
+        message = f"The token is signed with {named}; this server accepts {allowed}, with a key made for it."
+        return _refused("token-algorithm-refused", message, allowed=sorted(self._algorithms))
+
+    def _untimely(self, claims: Mapping[str, Any], now: float) -> Refused | None:
+        leeway = self._settings.leeway
+        moments = {name: _moment(claims.get(name)) for name in ("exp", "nbf", "iat")}
+        for name, moment in moments.items():
+            if moment is None and (name in claims or name == "exp"):
+                what = "is not a number of seconds since 1970" if name in claims else "is missing"
+                return _refused("token-malformed", f"`{name}` of the token {what}; get a token that ends in time.")
+        expires, begins, issued = (moments[name] for name in ("exp", "nbf", "iat"))
+        if expires is not None and now >= expires + leeway:
+            late = min(now - expires, _LATEST)
+            return _refused("token-expired", f"The token ended {late:.0f} seconds ago; get a new one from its issuer.")
+        for name, moment in (("nbf", begins), ("iat", issued)):
+            if moment is not None and now < moment - leeway:
+                early = min(moment - now, _LATEST)
+                message = f"`{name}` of the token is {early:.0f} seconds from now; wait, or set the clocks right."
+                return _refused("token-not-yet-valid", message)
+        return None
+
+    def _misdirected(self, claims: Mapping[str, Any]) -> Refused | None:
+        audience, issuer = claims.get("aud"), claims.get("iss")
+        meant = audience if isinstance(audience, list) else [audience]
+        if self._audience not in meant:
+            message = f"The token is not for this server; get one whose `aud` is {self._audience!r}."
+            return _refused("token-audience-wrong", message, audience=self._audience)
+        wanted = self._settings.issuer
+        if wanted is not None and issuer != wanted:
+            message = f"The token is not by the issuer this server trusts; get one from {wanted}."
+            return _refused("token-issuer-wrong", message, issuer=wanted)
+        return None
+
+    def _read(self, claims: Mapping[str, Any]) -> BearerToken | Refused:
+        settings = self._settings
+        agent_id = _agent(claims, settings.agent_claim)
+        if agent_id is None:
+            where = f"`{settings.agent_claim}`" if settings.agent_claim else "`agent_id` or `sub`"
+            message = f"The token names no agent: {where} has to hold 64 lower-case hexadecimal digits."
+            return _refused("token-agent-missing", message)
+        scopes = _scopes(claims.get(settings.scope_claim))
+        if isinstance(scopes, str):
+            return _refused("token-malformed", f"`{settings.scope_claim}` of the token {scopes}.")
+        principal = claims.get(settings.principal_claim)
+        if principal is not None and not _is_name(principal):
+            message = (
+                f"`{settings.principal_claim}` of the token is no text of at most {_LONGEST_PRINCIPAL} characters."
+            )
+            return _refused("token-malformed", message)
+        expires = float(claims["exp"])
+        return BearerToken(agent_id, scopes, principal, expires, expires + settings.leeway)
+
+
+def _open(token: str) -> CompactSignature | Refused:
+    """The parts of a token, nothing believed yet."""
+    malformed = _refused("token-malformed", "The token is no signed JWT, 'header.payload.signature' in base64url.")
+    if _FORM.fullmatch(token) is None:
+        return malformed
+    try:
+        envelope = extract_compact(token.encode(), registry=_REGISTRY)
+    except _BAD:
+        return malformed
+    header: object = envelope.protected
+    if not isinstance(header, dict) or not isinstance(header.get("kid", ""), str):
+        return malformed
+    if "crit" in header or "b64" in header:
+        return _refused("token-malformed", "The token has extensions (`crit`) that this server does not know.")
+    kind = header.get("typ", "JWT")
+    if not isinstance(kind, str) or kind.lower() not in _TYPES:
+        # RFC 8725 3.11: what was signed for another purpose must not pass for a credential.
+        return _refused(
+            "token-malformed", "`typ` of the token is not JWT or at+jwt: it was not made to be presented here."
+        )
+    return envelope
+
+
+def _moment(value: object) -> float | None:
+    """Seconds since 1970, if it is a number that can be that."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if -_LATEST < value < _LATEST else None
+
+
+def _agent(claims: Mapping[str, Any], claim: str | None) -> str | None:
+    for name in (claim,) if claim else ("agent_id", "sub"):
+        value = claims.get(name)
+        # An agent_id that is there decides, even if it is wrong: `sub` may be somebody else.
+        if value is not None:
+            return value if isinstance(value, str) and is_canonical_id(value) else None
+    return None
+
+
+def _scopes(value: object) -> Scopes | str | None:
+    """The scopes of a claim, or what is wrong with it. Words of OAuth that are no AGTP scopes give no authority."""
+    if value is None:
+        return None
+    words = re.split("[ ,]+", value) if isinstance(value, str) else value
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        return "is neither a text nor a list of texts"
+    if len(words) > _MOST_SCOPES:
+        return f"has more than {_MOST_SCOPES} scopes"
+    if not all(_WORD.fullmatch(word) for word in words if word):
+        return "holds characters that no scope has"
+    return Scopes(word for word in words if is_scope_token(word))
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_PRINCIPAL and value.isprintable()
+
+
+def _refused(code: str, message: str, **details: Any) -> Refused:
+    return Refused(status.UNAUTHORIZED, code, message, details)

@@ -1,0 +1,224 @@
+"""The modes together: whatever is presented has to hold, and all of it has to name one agent."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from tests.identity.certificates import ENDS, certificate
+from tests.identity.issuer import AGENT, NOW, OTHER, SERVER, Clock, claims, new_key, public, request, sign, write_keys
+
+from bespeak.documents.auth_toml import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
+from bespeak.errors import ConfigError
+from bespeak.exchange.messages import Connection, Request
+from bespeak.exchange.refusal import Refused
+from bespeak.exchange.scope import Scopes
+from bespeak.identity.authentication import Authenticated, Outdated
+from bespeak.identity.authenticator import Authenticator
+from bespeak.identity.jwks import FILE_PERIOD
+from bespeak.identity.signed_request import sign_request
+
+pytestmark = pytest.mark.anyio
+
+KEY = new_key()
+AGENT_KEY = Ed25519PrivateKey.generate()
+CERTIFICATE = certificate(uris=[f"agtp://{AGENT}"])
+FOREIGN = certificate(uris=[f"agtp://{OTHER}"])
+TOKEN = sign(KEY, kid="k")
+
+
+class Bench:
+    """An authenticator of some modes and its clock."""
+
+    def __init__(self, folder: Path, *modes: str) -> None:
+        self.clock = Clock()
+        self.path = write_keys(folder / "keys.json", public(KEY, kid="k"))
+        settings = AuthSettings(
+            modes=modes,
+            token=TokenSettings(keys=self.path),
+            mtls=MtlsSettings(ca=folder / "ca.pem"),
+            signed=SignedSettings(max_age=60),
+        )
+        keys = {AGENT: AGENT_KEY.public_key()}
+        self.authenticator = Authenticator(settings, SERVER, keys.get, clock=self.clock)
+
+    def agent(self, request: Request) -> Authenticated:
+        found = self.authenticator.authenticate(request)
+        assert isinstance(found, Authenticated), found
+        return found
+
+    def code(self, request: Request) -> str:
+        found = self.authenticator.authenticate(request)
+        assert isinstance(found, Refused), found
+        assert found.status == 401
+        return found.code
+
+
+@pytest.fixture
+def every(tmp_path: Path) -> Bench:
+    return Bench(tmp_path, "token", "mtls", "signed")
+
+
+def signed(agent_id: str = AGENT, *, key: Ed25519PrivateKey = AGENT_KEY, **more: Any) -> Request:
+    """A request with an Agent-Signature, and with whatever else it should have."""
+    plain = request(more.pop("token", None), certificate=more.pop("certificate", None), agent_id=agent_id, **more)
+    value = sign_request(plain.method, plain.path, plain.headers, plain.body, key=key, server_id=SERVER, now=NOW)
+    return Request("QUERY", "/rooms", "", {**plain.headers, "agent-signature": value}, b"", plain.connection)
+
+
+def test_a_token_gives_agent_scopes_and_principal(every: Bench) -> None:
+    token = sign(KEY, claims(principal_id="acme"), kid="k")
+    assert every.agent(request(token)) == Authenticated(
+        AGENT, ("token",), Scopes(["booking:room"]), "acme", expires_at=NOW + 600
+    )
+    assert every.agent(request(token, agent_id=AGENT)) == every.agent(request(token))
+
+
+def test_a_certificate_gives_agent_and_tls_identity_and_says_nothing_about_scopes(every: Bench) -> None:
+    found = every.agent(request(certificate=CERTIFICATE))
+    identity = hashlib.sha256(CERTIFICATE).hexdigest()
+    assert found == Authenticated(AGENT, ("mtls",), tls_identity=identity, expires_at=ENDS.timestamp())
+
+
+def test_a_signature_gives_agent_and_the_nonce_to_remember(every: Bench) -> None:
+    found = every.agent(signed())
+    assert (found.agent_id, found.modes, found.scopes) == (AGENT, ("signed",), None)
+    assert found.nonce
+    assert found.nonce_expires_at == NOW + 60
+
+
+def test_credentials_add_up_when_they_agree(every: Bench) -> None:
+    found = every.agent(signed(token=TOKEN, certificate=CERTIFICATE))
+    assert found.modes == ("mtls", "token", "signed")
+    assert found.verified == "mtls+token+signed"
+    assert found.scopes == Scopes(["booking:room"])
+    assert found.tls_identity
+    assert found.nonce
+    assert found.expires_at == NOW + 600
+
+
+@pytest.mark.parametrize(
+    "disagreeing",
+    [
+        request(TOKEN, agent_id=OTHER),
+        request(TOKEN, agent_id="short"),
+        request(TOKEN, agent_id=""),
+        request(certificate=CERTIFICATE, agent_id=OTHER),
+        request(TOKEN, certificate=FOREIGN),
+        request(TOKEN, certificate=FOREIGN, agent_id=AGENT),
+        request(TOKEN, certificate=FOREIGN, agent_id=OTHER),
+        signed(certificate=FOREIGN),
+        signed(token=sign(KEY, claims(agent_id=OTHER), kid="k")),
+    ],
+)
+def test_credentials_of_different_agents_are_refused(every: Bench, disagreeing: Request) -> None:
+    assert every.code(disagreeing) == "agent-id-mismatch"
+    found = every.authenticator.authenticate(disagreeing)
+    assert AGENT not in str(found)
+    assert OTHER not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("presented", "code"),
+    [
+        (request(sign(new_key(), kid="k"), certificate=CERTIFICATE), "token-signature-invalid"),
+        (request(TOKEN, certificate=certificate()), "certificate-without-agent"),
+        (request(TOKEN, certificate=certificate(generate_private_key(65537, 2048))), "certificate-key-refused"),
+        (signed(token="x", certificate=CERTIFICATE), "token-malformed"),
+        (signed(key=Ed25519PrivateKey.generate(), token=TOKEN), "signature-invalid"),
+        (signed(OTHER), "agent-key-unknown"),
+        (request(TOKEN, agent_signature=""), "agent-id-missing"),
+    ],
+)
+def test_one_bad_credential_spoils_the_good_ones(every: Bench, presented: Request, code: str) -> None:
+    assert every.code(presented) == code
+
+
+def test_nothing_presented_is_anonymous(every: Bench) -> None:
+    assert every.authenticator.authenticate(request()) is None
+    assert every.authenticator.authenticate(request(authority_scope="booking:room")) is None
+
+
+@pytest.mark.parametrize("agent_id", [AGENT, "", "short", "x" * 5000])
+def test_an_id_that_nothing_proves_is_refused(every: Bench, agent_id: str) -> None:
+    assert every.code(request(agent_id=agent_id)) == "agent-unauthenticated"
+
+
+@pytest.mark.parametrize("value", ["Basic YTpi", "bearer", "", "Bearer", "Token x", "Bearer\tx", "é"])
+def test_another_authorization_is_refused(every: Bench, value: str) -> None:
+    assert every.code(request(authorization=value)) == "token-malformed"
+
+
+def test_the_scheme_is_written_in_any_case(every: Bench) -> None:
+    assert every.agent(request(authorization=f"BEARER  {TOKEN}")).agent_id == AGENT
+
+
+def test_a_credential_of_a_mode_that_is_off_is_refused(tmp_path: Path) -> None:
+    assert Bench(tmp_path, "mtls").code(request(TOKEN)) == "credential-not-accepted"
+    assert Bench(tmp_path, "token").code(signed(token=TOKEN)) == "credential-not-accepted"
+    assert Bench(tmp_path, "signed").agent(signed(certificate=None)).modes == ("signed",)
+
+
+def test_open_believes_headers_and_looks_at_nothing() -> None:
+    authenticator = Authenticator(AuthSettings(), SERVER)
+    assert authenticator.is_open
+    assert authenticator.authenticate(request("nonsense", agent_id=AGENT)) is None
+
+
+async def test_keys_that_are_out_of_date_are_brought_up_to_date_once(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, "token")
+    new = new_key()
+    rotated = request(sign(new, kid="n"))
+    assert bench.code(rotated) == "token-key-unknown"
+    write_keys(bench.path, public(new, kid="n"))
+    assert isinstance(bench.authenticator.authenticate(rotated), Outdated)
+    found = await bench.authenticator.authenticate_anew(rotated)
+    assert isinstance(found, Authenticated)
+    stranger = await bench.authenticator.authenticate_anew(request(sign(new_key(), kid="z")))
+    assert isinstance(stranger, Refused)
+    assert stranger.code == "token-key-unknown"
+    await bench.authenticator.close()
+
+
+async def test_an_issuer_that_cannot_be_reached_is_told_apart_from_a_bad_token() -> None:
+    settings = AuthSettings(modes=("token",), token=TokenSettings(jwks_url="http://127.0.0.1:9/"))
+    authenticator = Authenticator(settings, SERVER, clock=Clock())
+    assert isinstance(authenticator.authenticate(request(TOKEN)), Outdated)
+    found = await authenticator.authenticate_anew(request(TOKEN))
+    assert isinstance(found, Refused)
+    assert (found.status, found.code) == (503, "token-keys-unavailable")
+    await authenticator.close()
+
+
+async def test_without_tokens_there_is_nothing_to_refresh(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, "mtls")
+    await bench.authenticator.refresh()
+    await bench.authenticator.close()
+    assert await bench.authenticator.authenticate_anew(request()) is None
+
+
+def test_a_remembered_token_ends_with_its_key(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, "token")
+    bench.agent(request(TOKEN))
+    write_keys(bench.path, public(new_key(), kid="n"))
+    bench.clock.now += FILE_PERIOD
+    assert bench.code(request(TOKEN)) == "token-key-unknown"
+
+
+def test_what_a_mode_needs_has_to_be_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="register of agents"):
+        Authenticator(AuthSettings(modes=("signed",)), SERVER)
+    with pytest.raises(ConfigError, match="without keys"):
+        Authenticator(AuthSettings(modes=("token",)), SERVER)
+    with pytest.raises(ConfigError, match="gone"):
+        Authenticator(AuthSettings(modes=("token",), token=TokenSettings(keys=tmp_path / "gone")), SERVER)
+
+
+def test_a_certificate_counts_only_where_certificates_do(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, "token")
+    assert bench.agent(request(TOKEN, certificate=FOREIGN)).modes == ("token",)
+    assert bench.authenticator.authenticate(Request("QUERY", "/", "", {}, b"", Connection(certificate=FOREIGN))) is None
