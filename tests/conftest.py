@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import settings
+from tests.postgres import postgres_dsn, postgres_server
+
+__all__ = ["anyio_backend", "postgres_dsn", "postgres_server"]
 
 # How long an example takes says more about the machine than about the code; what must be fast is measured in bench.
 settings.register_profile("unhurried", deadline=None)

@@ -1,0 +1,154 @@
+"""Where a PostgreSQL database is: connections to it, pauses between attempts, and its faults put into words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import asyncpg  # type: ignore[import-untyped]
+
+from bespeak.errors import ConfigError, StoreUnavailableError
+
+SCHEMA: Final = "bespeak"
+"""All tables are in this schema, so that the database may hold other things."""
+CONNECT_SECONDS: Final = 3.0
+COMMAND_SECONDS: Final = 5.0
+"""How long a statement may take before whoever waits is told that the database does not answer."""
+_LOCK_MILLISECONDS: Final = 4000
+_SHORTEST_PAUSE: Final = 0.1
+_LONGEST_PAUSE: Final = 2.0
+
+_FORM: Final = "postgresql://user:password@host:port/database"
+
+
+class Connection(Protocol):
+    """What is used of a connection of asyncpg."""
+
+    async def fetch(self, query: str, *args: Any, timeout: float = ...) -> Sequence[Sequence[Any]]: ...  # noqa: ASYNC109
+    async def execute(self, query: str, *args: Any, timeout: float = ...) -> str: ...  # noqa: ASYNC109
+    async def add_listener(self, channel: str, callback: Callable[..., None]) -> None: ...
+    def add_termination_listener(self, callback: Callable[..., None]) -> None: ...
+    def is_closed(self) -> bool: ...
+    def is_in_transaction(self) -> bool: ...
+    def get_settings(self) -> Any: ...
+    def get_server_version(self) -> Any: ...
+    def terminate(self) -> None: ...
+    async def close(self, *, timeout: float = ...) -> None: ...  # noqa: ASYNC109
+
+
+class Address:
+    """Makes connections; while the database cannot be reached, it is tried again after ever longer pauses only."""
+
+    def __init__(self, dsn: str, durability: str) -> None:
+        self._dsn = dsn
+        self.name = _name(dsn)
+        self.settings = {
+            "application_name": "bespeak",
+            "search_path": SCHEMA,
+            "jit": "off",
+            "lock_timeout": str(_LOCK_MILLISECONDS),
+        }
+        if durability == "process":
+            self.settings["synchronous_commit"] = "off"
+        self._pause = 0.0
+        self._next = 0.0
+        self._why = ""
+
+    async def connect(self, **settings: str) -> Connection:
+        """A new connection, or StoreUnavailableError; at once while the pause after a failure lasts."""
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._next:
+            raise StoreUnavailableError(self._why)
+        try:
+            connection = await self.open(**settings)
+        except Exception as error:
+            if not is_outage(error):
+                raise
+            self._pause = min(max(_SHORTEST_PAUSE, 2 * self._pause), _LONGEST_PAUSE)
+            self._next = loop.time() + self._pause
+            self._why = self.explain(error)
+            raise StoreUnavailableError(self._why) from error
+        self._pause = self._next = 0.0
+        return connection
+
+    async def open(self, **settings: str) -> Connection:
+        """A new connection, or what the driver raises."""
+        connection: Connection = await asyncpg.connect(
+            self._dsn,
+            timeout=CONNECT_SECONDS,
+            command_timeout=COMMAND_SECONDS,
+            server_settings=self.settings | settings,
+        )
+        return connection
+
+    async def pause(self) -> None:
+        """Wait until the next attempt makes sense."""
+        await asyncio.sleep(max(0.0, self._next - asyncio.get_running_loop().time()))
+
+    def explain(self, error: BaseException) -> str:
+        """What an error means for the operator; never with the password."""
+        if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError):
+            return (
+                f"{self.name} does not let us in ({error}). Check the user and the password in the address of the "
+                "store, and the server's pg_hba.conf."
+            )
+        if isinstance(error, asyncpg.InvalidCatalogNameError):
+            return f"{self.name} is not there ({error}). Create the database, or name another one with --store."
+        if isinstance(error, asyncpg.InsufficientPrivilegeError):
+            return f"{self.name} does not allow it ({error}). Grant the user what it needs on the schema {SCHEMA}."
+        if isinstance(error, asyncpg.TooManyConnectionsError):
+            return f"{self.name} has no connection left ({error}). Raise max_connections, or run fewer processes."
+        if isinstance(error, TimeoutError):
+            return f"{self.name} does not answer in time."
+        if isinstance(error, OSError):
+            return (
+                f"{self.name} cannot be reached ({error.strerror or error}). See that it runs and that we may connect."
+            )
+        return f"{self.name} cannot be used: {error}"
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether an error says that the database is not there, rather than that it does not like a statement."""
+    # asyncpg has two classes named DataError, and exports the other one.
+    if isinstance(error, asyncpg.exceptions._base.DataError | asyncpg.exceptions._base.ClientConfigurationError):
+        return False
+    return isinstance(
+        error,
+        OSError
+        | TimeoutError
+        | asyncpg.InterfaceError
+        | asyncpg.InternalClientError
+        | asyncpg.PostgresConnectionError
+        | asyncpg.OperatorInterventionError
+        | asyncpg.InsufficientResourcesError
+        | asyncpg.SystemError
+        | asyncpg.InternalServerError
+        | asyncpg.InvalidAuthorizationSpecificationError
+        | asyncpg.InvalidCatalogNameError
+        | asyncpg.InsufficientPrivilegeError
+        | asyncpg.LockNotAvailableError
+        | asyncpg.ReadOnlySQLTransactionError
+        | asyncpg.UndefinedTableError,
+    )
+
+
+def is_collision(error: BaseException) -> bool:
+    """Whether two transactions got in each other's way, so that one of them can simply be tried again."""
+    return isinstance(error, asyncpg.DeadlockDetectedError | asyncpg.SerializationError)
+
+
+def _name(dsn: str) -> str:
+    """The database as it may be shown to anybody."""
+    try:
+        parts = urlsplit(dsn)
+        host, port, database = parts.hostname, parts.port, parts.path.strip("/")
+    except ValueError:
+        # What the parser says could contain a part of the password.
+        raise ConfigError(
+            f"The address of the database cannot be read. It has the form {_FORM}; write %40 for @, %3A for : and "
+            "%2F for / in the password."
+        ) from None
+    place = f"{host or 'localhost'}:{port or 5432}"
+    return f"The PostgreSQL database {database} at {place}" if database else f"The PostgreSQL at {place}"

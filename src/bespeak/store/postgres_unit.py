@@ -1,0 +1,68 @@
+"""A unit in a PostgreSQL transaction of its own, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from bespeak.store.command import Command, Conflict, Seal, Sealed, Statement
+from bespeak.store.dialect import postgres_sql
+from bespeak.store.postgres_address import Connection
+from bespeak.store.unit import Unit
+
+CHANNEL: Final = "bespeak"
+"""Where processes tell each other which topics have changed."""
+NOTIFY: Final = f"SELECT pg_notify('{CHANNEL}', topic) FROM unnest($1::text[]) AS topic"  # noqa: S608 - the name is ours
+
+Sealing = Callable[[Connection, Seal], Awaitable[Sealed]]
+
+
+async def transact(connection: Connection, unit: Unit, seal: Sealing) -> Sequence[Any] | Conflict:
+    """Carry out a unit; it has committed, or nothing has happened, when this ends without an exception."""
+    await connection.execute("BEGIN")
+    try:
+        outcome = await _run(connection, unit, seal)
+        if isinstance(outcome, Conflict):
+            await connection.execute("ROLLBACK")
+            return outcome
+        if unit.topics:
+            await connection.fetch(NOTIFY, sorted(unit.topics))
+        await connection.execute("COMMIT")
+    except Exception:
+        if not connection.is_closed():
+            await connection.execute("ROLLBACK")
+        raise
+    return outcome
+
+
+async def _run(connection: Connection, unit: Unit, seal: Sealing) -> Sequence[Any] | Conflict:
+    results = []
+    waiting = list(unit.commands)
+    then = unit.then
+    while waiting:
+        for command in waiting:
+            result = await run_command(connection, command, unit.topics, seal)
+            if isinstance(result, Conflict):
+                return result
+            results.append(result)
+        waiting = list(then(results)) if then is not None else []
+        then = None
+    return results
+
+
+async def run_command(connection: Connection, command: Command, topics: set[str], seal: Sealing) -> Any:
+    """Drive one command."""
+    program = command.steps()
+    given: Any = None
+    try:
+        while True:
+            step = program.send(given)
+            if isinstance(step, Statement):
+                given = await connection.fetch(postgres_sql(step.sql), *step.parameters)
+            elif isinstance(step, Seal):
+                given = await seal(connection, step)
+            else:
+                topics.add(step.topic)
+                given = None
+    except StopIteration as end:
+        return end.value

@@ -1,0 +1,197 @@
+"""A real PostgreSQL for the tests: started when the first test asks for one, thrown away at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+if TYPE_CHECKING:
+    import pwd
+
+_FOLDERS: Final = ("/usr/lib/postgresql", "/usr/pgsql", "/usr/local/pgsql", "/opt/homebrew/opt")
+_ACCOUNTS: Final = ("postgres", "nobody")
+"""PostgreSQL refuses to run as root; whose rights it gets then."""
+_PATIENCE: Final = 60.0
+_INITDB: Final = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
+# Nothing here must outlive the machine, and without waiting for the disk tests are several times faster.
+_FAST: Final = (
+    "listen_addresses=127.0.0.1",
+    "fsync=off",
+    "full_page_writes=off",
+    "max_connections=200",
+    "shared_buffers=64MB",
+    "autovacuum=off",
+)
+
+
+def postgres_programs() -> Path | None:
+    """The folder with initdb and postgres, or None."""
+    found = shutil.which("initdb")
+    folders = [Path(found).resolve().parent] if found else []
+    for folder in _FOLDERS:
+        folders += sorted(Path(folder).glob("*/bin"), reverse=True)
+    return next((at for at in folders if (at / "initdb").is_file() and (at / "postgres").is_file()), None)
+
+
+def why_not() -> str | None:
+    """Why no PostgreSQL can be started here, or None."""
+    if postgres_programs() is None:
+        return "PostgreSQL is not installed: neither on the path nor in /usr/lib/postgresql is there an initdb"
+    if sys.platform == "win32":
+        return "PostgreSQL is started on Unix only"
+    if os.geteuid() == 0 and _account() is None:
+        return f"PostgreSQL does not run as root, and there is no account {' or '.join(_ACCOUNTS)} to run it as"
+    return None
+
+
+class PostgresServer:
+    """A server on a free port of the loopback address, its data in a folder of its own."""
+
+    def __init__(self, *settings: str) -> None:
+        programs = postgres_programs()
+        assert programs is not None
+        self._programs = programs
+        self._settings = settings
+        # Not pytest's own folder: that one is closed to other accounts, and paths of sockets must be short.
+        self.folder = Path(tempfile.mkdtemp(prefix="bespeak-pg-"))
+        self._rights: dict[str, Any] = {}
+        account = _account()
+        if os.geteuid() == 0 and account is not None:
+            os.chown(self.folder, account.pw_uid, account.pw_gid)
+            self._rights = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._databases = 0
+        self.port = _free_port()
+        try:
+            made = subprocess.run(
+                [programs / "initdb", "-D", self.folder / "data", *_INITDB],
+                cwd=self.folder,
+                capture_output=True,
+                text=True,
+                check=False,
+                **self._rights,
+            )
+            if made.returncode:
+                raise RuntimeError(f"initdb failed: {made.stderr}")
+            self.start()
+        except BaseException:
+            self.remove()
+            raise
+
+    def dsn(self, database: str = "postgres", user: str = "postgres") -> str:
+        """How clients reach a database."""
+        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        """Start the server on what data there is; it takes connections when this returns."""
+        settings = [
+            word
+            for setting in (*_FAST, f"unix_socket_directories={self.folder}", *self._settings)
+            for word in ("-c", setting)
+        ]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", self.folder / "data", "-p", str(self.port), *settings],
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                **self._rights,
+            )
+        end = time.monotonic() + _PATIENCE
+        while not self._ready(self._process.pid):
+            if self._process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"PostgreSQL did not start: {(self.folder / 'log').read_text()}")
+            time.sleep(0.01)
+
+    def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
+        """Stop it: SIGQUIT at once, as in a crash; SIGINT in good order."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(_PATIENCE)
+            self._process = None
+
+    def remove(self) -> None:
+        """Stop it and throw its data away."""
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def new_database(self) -> str:
+        """The address of an empty database."""
+        self._databases += 1
+        name = f"test{self._databases}"
+        asyncio.run(self._execute(f"CREATE DATABASE {name}"))
+        return self.dsn(name)
+
+    async def _execute(self, sql: str) -> None:
+        import asyncpg
+
+        connection = await asyncpg.connect(self.dsn())
+        try:
+            await connection.execute(sql)
+        finally:
+            await connection.close()
+
+    def _ready(self, process: int) -> bool:
+        try:
+            lines = (self.folder / "data" / "postmaster.pid").read_text().split("\n")
+        except OSError:
+            return False
+        return len(lines) > 7 and lines[0] == str(process) and lines[7].strip() == "ready"
+
+
+@contextmanager
+def running_postgres(*settings: str) -> Iterator[PostgresServer]:
+    """A server of one's own, for tests that stop it; skips the test where none can be had."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    server = PostgresServer(*settings)
+    try:
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """The server that the tests of a process share."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_dsn(postgres_server: PostgresServer) -> str:
+    """The address of an empty database for one test."""
+    return postgres_server.new_database()
+
+
+def _account() -> pwd.struct_passwd | None:
+    import pwd  # not on Windows
+
+    for name in _ACCOUNTS:
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            continue
+    return None
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
