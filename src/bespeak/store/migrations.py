@@ -89,6 +89,9 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             attestation TEXT
         ) {keyed}""",
         "CREATE INDEX cases_state ON cases (state, created)",
+        "CREATE INDEX cases_expires ON cases (expires)",
+        # One open case for a question, however many processes are asked it at the same moment.
+        "CREATE UNIQUE INDEX cases_open ON cases (kind, agent_id, digest) WHERE state IN ('pending', 'deferred')",
         """CREATE TABLE delegations (
             delegation_id TEXT NOT NULL PRIMARY KEY,
             delegator TEXT NOT NULL,
@@ -127,9 +130,9 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         )""",
         """CREATE TABLE buckets (
             name TEXT NOT NULL PRIMARY KEY,
-            tokens {real} NOT NULL,
-            updated {real} NOT NULL
+            expires {real} NOT NULL
         ) {keyed}""",
+        "CREATE INDEX buckets_expires ON buckets (expires)",
     ),
 )
 
@@ -175,7 +178,7 @@ TABLES: Final[dict[str, tuple[str, ...]]] = {
     "outbox": ("position", "topic", "recipient", "payload", "created", "due", "fence", "attempts"),
     "audit": ("position", "stream", "sequence", "agent_id", "audit_id", "jws"),
     "checkpoints": ("position", "checkpoint_id", "jws"),
-    "buckets": ("name", "tokens", "updated"),
+    "buckets": ("name", "expires"),
 }
 """Every table with its columns, in the order an export writes them."""
 
