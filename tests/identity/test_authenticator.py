@@ -7,20 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1
+from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as generate_curve_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
-from tests.identity.certificates import ENDS, certificate
+from tests.identity.certificates import ENDS, Authority, certificate
 from tests.identity.issuer import AGENT, NOW, OTHER, SERVER, Clock, claims, new_key, public, request, sign, write_keys
 
 from bespeak.documents.auth_toml import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
-from bespeak.errors import ConfigError
-from bespeak.exchange.messages import Connection, Request
+from bespeak.errors import ConfigError, RemoteProtocolError
+from bespeak.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.exchange.refusal import Refused
 from bespeak.exchange.scope import Scopes
 from bespeak.identity.authentication import Authenticated, Outdated
 from bespeak.identity.authenticator import Authenticator
 from bespeak.identity.jwks import FILE_PERIOD
 from bespeak.identity.signed_request import sign_request
+from bespeak.transports.agtp_client_connection import AgtpClientConnection
+from bespeak.transports.agtp_server import AgtpServer
+from bespeak.transports.tls import client_context, server_context
 
 pytestmark = pytest.mark.anyio
 
@@ -222,3 +227,63 @@ def test_a_certificate_counts_only_where_certificates_do(tmp_path: Path) -> None
     bench = Bench(tmp_path, "token")
     assert bench.agent(request(TOKEN, certificate=FOREIGN)).modes == ("token",)
     assert bench.authenticator.authenticate(Request("QUERY", "/", "", {}, b"", Connection(certificate=FOREIGN))) is None
+
+
+class _Door:
+    """Answers with who the caller is, or why it is nobody."""
+
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
+
+    def __call__(self, request: Request) -> Response:
+        found = self._authenticator.authenticate(request)
+        if isinstance(found, Refused):
+            return Response(found.status, found.code.encode())
+        assert not isinstance(found, Outdated)
+        return Response(200, b"anonymous" if found is None else f"{found.verified} {found.agent_id}".encode())
+
+    def malformed(self, fault: Malformed, connection: Connection) -> Response:
+        return Response(fault.status)
+
+
+@pytest.mark.parametrize("modes", [("mtls",), ("mtls", "token")])
+async def test_over_a_real_handshake_the_certificate_is_the_agent(tmp_path: Path, modes: tuple[str, ...]) -> None:
+    ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
+    only = modes == ("mtls",)
+    server = AgtpServer(_Door(Bench(tmp_path, *modes).authenticator))
+    context = server_context(*ours.server(), client_ca=ours.ca, required=only)
+    [(_, port)] = await server.start("127.0.0.1", 0, ssl=context)
+
+    async def ask(presented: tuple[Path, Path] | None, **headers: str) -> str:
+        cert, key = presented or (None, None)
+        try:
+            connection = await AgtpClientConnection.open(
+                "127.0.0.1", port, ssl=client_context(ours.ca, cert=cert, key=key)
+            )
+            answer = await connection.request(
+                "QUERY", "/", [(name.replace("_", "-"), text) for name, text in headers.items()]
+            )
+        except (OSError, RemoteProtocolError):
+            return "no handshake"
+        connection.close()
+        return answer.body.decode()
+
+    agent = ours.client("agent", uris=[f"agtp://{AGENT}@rooms.example"])
+    elliptic = ours.client("elliptic", generate_curve_key(SECP256R1()), common=AGENT)
+    try:
+        assert await ask(agent) == f"mtls {AGENT}"
+        assert await ask(elliptic, agent_id=AGENT) == f"mtls {AGENT}"
+        assert await ask(agent, agent_id=OTHER) == "agent-id-mismatch"
+        assert await ask(ours.client("nobody", common="nobody")) == "certificate-without-agent"
+        rsa = ours.client("rsa", generate_private_key(65537, 2048), common=AGENT)
+        assert await ask(rsa) == "certificate-key-refused"
+        assert await ask(theirs.client("agent", uris=[f"agtp://{AGENT}"])) == "no handshake"
+        assert await ask(None) == ("no handshake" if only else "anonymous")
+        assert await ask(None, agent_id=AGENT) == ("no handshake" if only else "agent-unauthenticated")
+        if not only:
+            assert await ask(None, authorization=f"Bearer {TOKEN}") == f"token {AGENT}"
+            assert await ask(agent, authorization=f"Bearer {TOKEN}") == f"mtls+token {AGENT}"
+            other = sign(KEY, claims(agent_id=OTHER), kid="k")
+            assert await ask(agent, authorization=f"Bearer {other}") == "agent-id-mismatch"
+    finally:
+        await server.close()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bespeak.documents.auth_toml import AuthSettings, MtlsSettings
 from bespeak.documents.server_toml import LimitSettings, ListenSettings, ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.server.settings import plan_settings
@@ -16,28 +17,66 @@ def test_the_command_line_goes_over_the_configuration_and_that_over_the_default(
     document = ServerDocument(
         listen=ListenSettings(agtp="127.0.0.1:5000", workers=3), limits=LimitSettings(max_body=1000)
     )
-    assert plan_settings("x", document).address == Address("127.0.0.1", 5000)
-    assert plan_settings("x", document).workers == 3
-    assert plan_settings("x", document).max_body == 1000
-    assert plan_settings("x", document).idle_timeout == 75.0
-    assert plan_settings("x", document, address=":6000", workers=1).address.port == 6000
-    assert plan_settings("x", ServerDocument()).address == Address("127.0.0.1", 4480)
+    assert plan_settings("rooms:app", document).address == Address("127.0.0.1", 5000)
+    assert plan_settings("rooms:app", document).workers == 3
+    assert plan_settings("rooms:app", document).max_body == 1000
+    assert plan_settings("rooms:app", document).idle_timeout == 75.0
+    assert plan_settings("rooms:app", document, address=":6000", workers=1).address.port == 6000
+    assert plan_settings("rooms:app", ServerDocument()).address == Address("127.0.0.1", 4480)
 
 
 def test_plain_tcp_beyond_this_machine_must_be_asked_for() -> None:
     with pytest.raises(ConfigError, match="needs TLS"):
-        plan_settings("x", ServerDocument(), address="0.0.0.0:4480")
-    assert plan_settings("x", ServerDocument(), address="0.0.0.0:4480", insecure=True).insecure
+        plan_settings("rooms:app", ServerDocument(), address="0.0.0.0:4480")
+    assert plan_settings("rooms:app", ServerDocument(), address="0.0.0.0:4480", insecure=True).insecure
 
 
 def test_a_certificate_without_its_key_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="both"):
-        plan_settings("x", ServerDocument(), certificate=tmp_path / "c.pem")
+        plan_settings("rooms:app", ServerDocument(), certificate=tmp_path / "c.pem")
     with pytest.raises(ConfigError, match="no such file"):
-        plan_settings("x", ServerDocument(), certificate=tmp_path / "c.pem", key=tmp_path / "k.pem")
+        plan_settings("rooms:app", ServerDocument(), certificate=tmp_path / "c.pem", key=tmp_path / "k.pem")
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1000])
 def test_the_number_of_workers_is_bounded(workers: int) -> None:
     with pytest.raises(ConfigError, match="--workers"):
-        plan_settings("x", ServerDocument(), workers=workers)
+        plan_settings("rooms:app", ServerDocument(), workers=workers)
+
+
+def test_unproven_identities_beyond_this_machine_must_be_asked_for(tmp_path: Path) -> None:
+    certificate = tmp_path / "cert.pem"
+    certificate.touch()
+    away = {"address": "0.0.0.0:4480", "certificate": certificate, "key": certificate}
+    with pytest.raises(ConfigError, match=r"choose \[auth\] modes"):
+        plan_settings("rooms:app", ServerDocument(), **away)
+    proven = ServerDocument(auth=AuthSettings(modes=("token",)))
+    assert plan_settings("rooms:app", proven, **away).auth.modes == ("token",)
+    assert plan_settings("rooms:app", ServerDocument(), insecure=True, **away).auth.modes == ("open",)
+    assert plan_settings("rooms:app", ServerDocument(), address="127.0.0.1:0").auth.modes == ("open",)
+
+
+def test_state_is_kept_where_the_command_line_says_else_beside_the_target() -> None:
+    assert plan_settings("rooms:app", ServerDocument(), store="memory").store == "memory"
+    assert plan_settings("rooms:app", ServerDocument()).store == "bespeak.db"
+
+
+def test_client_certificates_need_tls_and_their_authorities(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    cert, key = pair
+    ca = tmp_path / "ca.pem"
+    document = ServerDocument(auth=AuthSettings(modes=("mtls",), mtls=MtlsSettings(ca=ca)))
+    with pytest.raises(ConfigError, match="TLS only"):
+        plan_settings("rooms:app", document)
+    with pytest.raises(ConfigError, match=r"ca\.pem"):
+        plan_settings("rooms:app", document, certificate=cert, key=key)
+    ca.touch()
+    assert plan_settings("rooms:app", document, certificate=cert, key=key)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    """Files as of a certificate and its key."""
+    files = tmp_path / "c.pem", tmp_path / "k.pem"
+    for file in files:
+        file.touch()
+    return files

@@ -7,11 +7,15 @@ import socket
 import ssl
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from tests.identity.certificates import Authority
 
-from bespeak.errors import ConfigError
+from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.transports.agtp_client_connection import AgtpClientConnection
 from bespeak.transports.timeouts import Timeouts
 from bespeak.transports.tls import client_context, server_context
@@ -157,6 +161,124 @@ def test_a_missing_certificate_or_a_foreign_key_is_a_clear_error(files: Files, t
         server_context(files.cert, other)
     with pytest.raises(ConfigError, match=r"nowhere\.pem"):
         client_context(tmp_path / "nowhere.pem")
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("stranger"))
+
+
+@pytest.mark.parametrize("required", [False, True])
+@pytest.mark.parametrize("key", [None, ec.generate_private_key(ec.SECP256R1())], ids=["Ed25519", "ECDSA"])
+async def test_a_client_certificate_of_the_right_authority_reaches_the_handler(
+    serve, handler, authority: Authority, required: bool, key: Any
+) -> None:
+    _, port = await serve(ssl=server_context(*authority.server(), client_ca=authority.ca, required=required))
+    cert, private = authority.client("agent", key, common="agent")
+    context = client_context(authority.ca, cert=cert, key=private)
+    connection = await AgtpClientConnection.open("127.0.0.1", port, ssl=context)
+    assert (await connection.request("QUERY", "/a")).status == 200
+    connection.close()
+    seen = handler.requests[0].connection
+    assert seen.certificate == ssl.PEM_cert_to_DER_cert(cert.read_text())
+    assert (seen.address, seen.secure) == ("127.0.0.1", True)
+    assert seen.peer.startswith("127.0.0.1:")
+
+
+@pytest.mark.parametrize("required", [False, True])
+async def test_a_client_certificate_of_another_authority_ends_the_handshake(
+    serve, handler, authority: Authority, stranger: Authority, required: bool
+) -> None:
+    server, port = await serve(ssl=server_context(*authority.server(), client_ca=authority.ca, required=required))
+    cert, key = stranger.client("agent", common="agent")
+    with pytest.raises((OSError, RemoteProtocolError)):
+        await ask(port, client_context(authority.ca, cert=cert, key=key))
+    await until_empty(server)
+    assert handler.requests == []
+
+
+async def test_without_a_certificate_a_client_is_anonymous_or_refused(serve, handler, authority: Authority) -> None:
+    _, port = await serve(ssl=server_context(*authority.server(), client_ca=authority.ca))
+    connection = await AgtpClientConnection.open("127.0.0.1", port, ssl=client_context(authority.ca))
+    assert (await connection.request("QUERY", "/a")).status == 200
+    connection.close()
+    assert handler.requests.pop().connection.certificate is None
+    server, strict = await serve(ssl=server_context(*authority.server(), client_ca=authority.ca, required=True))
+    with pytest.raises((OSError, RemoteProtocolError)):
+        await ask(strict, client_context(authority.ca))
+    await until_empty(server)
+    assert handler.requests == []
+
+
+async def test_a_server_that_asks_for_no_certificate_gets_none(serve, handler, authority: Authority) -> None:
+    _, port = await serve(ssl=server_context(*authority.server()))
+    cert, key = authority.client("agent", common="agent")
+    context = client_context(authority.ca, cert=cert, key=key)
+    connection = await AgtpClientConnection.open("127.0.0.1", port, ssl=context)
+    assert (await connection.request("QUERY", "/a")).status == 200
+    connection.close()
+    assert handler.requests[0].connection.certificate is None
+
+
+async def test_a_resumed_session_still_knows_its_certificate(serve, handler, authority: Authority) -> None:
+    _, port = await serve(ssl=server_context(*authority.server(), client_ca=authority.ca, required=True))
+    cert, key = authority.client("agent", common="agent")
+    context = client_context(authority.ca, cert=cert, key=key)
+
+    def converse(session: ssl.SSLSession | None) -> tuple[ssl.SSLSession | None, bool]:
+        with (
+            socket.create_connection(("127.0.0.1", port)) as raw,
+            context.wrap_socket(raw, server_hostname="127.0.0.1", session=session) as secured,
+        ):
+            secured.sendall(b"AGTP/1.0 QUERY /a\r\nContent-Length: 0\r\n\r\n")
+            assert secured.recv(4096).startswith(b"AGTP/1.0 200")
+            return secured.session, bool(secured.session_reused)
+
+    session, _ = await asyncio.to_thread(converse, None)
+    _, reused = await asyncio.to_thread(converse, session)
+    assert reused
+    expected = ssl.PEM_cert_to_DER_cert(cert.read_text())
+    assert [request.connection.certificate for request in handler.requests] == [expected, expected]
+
+
+def test_authorities_and_keys_that_cannot_be_used_are_named(authority: Authority, tmp_path: Path) -> None:
+    cert, key = authority.server()
+    for name, text in (("gone.pem", None), ("empty.pem", ""), ("wrong.pem", "no certificate")):
+        if text is not None:
+            (tmp_path / name).write_text(text)
+        with pytest.raises(ConfigError, match=name):
+            server_context(cert, key, client_ca=tmp_path / name)
+        with pytest.raises(ConfigError, match=name):
+            client_context(cert=tmp_path / name, key=key)
+
+
+def test_a_key_with_a_password_is_refused_without_asking_for_it(authority: Authority, tmp_path: Path) -> None:
+    cert, key = authority.server()
+    locked = tmp_path / "locked.pem"
+    private = serialization.load_pem_private_key(key.read_bytes(), None)
+    locked.write_bytes(
+        private.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"secret"),
+        )
+    )
+    with pytest.raises(ConfigError, match=r"locked\.pem is protected by a password"):
+        server_context(cert, locked)
+
+
+async def ask(port: int, context: ssl.SSLContext) -> None:
+    """One request: a client of TLS 1.3 may only learn with the first answer that it was refused."""
+    connection = await AgtpClientConnection.open("127.0.0.1", port, ssl=context)
+    try:
+        await connection.request("QUERY", "/a")
+    finally:
+        connection.close()
 
 
 async def until_empty(server) -> None:

@@ -34,7 +34,13 @@ async def serve(
         asyncio.get_running_loop().add_reader(lifeline, stop.set)
     context = None
     if settings.certificate is not None and settings.key is not None:
-        context = server_context(settings.certificate, settings.key)
+        auth = settings.auth
+        context = server_context(
+            settings.certificate,
+            settings.key,
+            client_ca=auth.mtls.ca if "mtls" in auth.modes else None,
+            required=auth.modes == ("mtls",),
+        )
     server = AgtpServer(
         assembled.dispatcher,
         limits=Limits(body=settings.max_body),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from bespeak.documents.auth_toml import AuthSettings
 from bespeak.documents.server_toml import ServerDocument
+from bespeak.documents.store_toml import MEMORY
 from bespeak.errors import ConfigError
+from bespeak.server.state import store_place
 from bespeak.transports.address import Address, parse_address
 from bespeak.transports.timeouts import DEFAULT_TIMEOUTS
 from bespeak.wire.limits import DEFAULT_LIMITS
@@ -22,6 +25,11 @@ class Settings:
     certificate: Path | None = None
     key: Path | None = None
     insecure: bool = False
+    auth: AuthSettings = field(default_factory=AuthSettings)
+    """How callers prove who they are."""
+    store: str = MEMORY
+    """Where state is kept: a path, `memory` or `postgresql://...`."""
+    durability: str = "full"
     strict: bool = False
     """Refuse to start when any endpoint is left out."""
     log_level: str = "warning"
@@ -33,7 +41,7 @@ class Settings:
     """Decoding a body takes the loop's time: a megabyte is some ten milliseconds that nobody else is served."""
 
     def check(self) -> None:
-        """Refuse what must not start: plain TCP beyond this machine, half a key pair, no workers."""
+        """Refuse what must not start: plain TCP or believed headers beyond this machine, half a key pair."""
         if (self.certificate is None) != (self.key is None):
             raise ConfigError("TLS needs both files: --cert and --key")
         for file in (self.certificate, self.key):
@@ -44,8 +52,23 @@ class Settings:
                 f"AGTP on {self.address} needs TLS: give --cert and --key "
                 "(or --insecure, to send everything in the clear)"
             )
+        if self.auth.is_open and not self.address.is_loopback and not self.insecure:
+            raise ConfigError(
+                f"callers on {self.address} would be believed whatever they say they are: choose [auth] modes in "
+                "bespeak.toml (token, mtls, signed), or give --insecure"
+            )
+        if "mtls" in self.auth.modes:
+            self._check_mtls()
         if not 1 <= self.workers <= 256:
             raise ConfigError(f"--workers is a number from 1 to 256, not {self.workers}")
+
+    def _check_mtls(self) -> None:
+        if self.certificate is None:
+            raise ConfigError(
+                "client certificates come with TLS only: give --cert and --key, or leave mtls out of [auth]"
+            )
+        if self.auth.mtls.ca is None or not self.auth.mtls.ca.is_file():
+            raise ConfigError(f"no such file: {self.auth.mtls.ca}, the ca of [auth.mtls]")
 
 
 def plan_settings(
@@ -57,6 +80,7 @@ def plan_settings(
     certificate: Path | None = None,
     key: Path | None = None,
     insecure: bool = False,
+    store: str | None = None,
     strict: bool = False,
     log_level: str = "warning",
 ) -> Settings:
@@ -71,7 +95,10 @@ def plan_settings(
         workers=workers if workers is not None else listen.workers or 1,
         certificate=certificate,
         key=key,
+        auth=document.auth,
         insecure=insecure or listen.insecure,
+        store=store_place(target, store),
+        durability=document.store.durability,
         strict=strict,
         log_level=log_level,
         **limits,

@@ -10,6 +10,7 @@ from typing import Final, cast
 from bespeak.exchange.handler import Handler
 from bespeak.exchange.messages import Connection, Malformed, Response
 from bespeak.transports.timeouts import Timeouts
+from bespeak.transports.tls import peer_certificate
 from bespeak.transports.translation import to_bytes, to_malformed, to_request
 from bespeak.wire.connection import ServerConnection
 from bespeak.wire.limits import Limits
@@ -106,8 +107,13 @@ class AgtpConnection(asyncio.Protocol):
         """Begin to answer."""
         self._transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
-        secure = transport.get_extra_info("sslcontext") is not None
-        self._connection = Connection(peer=f"{peer[0]}:{peer[1]}" if peer else "", secure=secure)
+        tls = transport.get_extra_info("ssl_object")
+        self._connection = Connection(
+            peer=f"{peer[0]}:{peer[1]}" if peer else "",
+            address=peer[0] if peer else "",
+            secure=tls is not None,
+            certificate=None if tls is None else peer_certificate(tls),
+        )
         self._state.connections.add(self)
         self._task = self._loop.create_task(self._live())
 

@@ -11,31 +11,72 @@ from bespeak.errors import ConfigError
 ALPN: Final = "agtp"
 
 
-def server_context(cert: str | Path, key: str | Path | None = None) -> ssl.SSLContext:
+def server_context(
+    cert: str | Path,
+    key: str | Path | None = None,
+    *,
+    client_ca: str | Path | None = None,
+    required: bool = False,
+) -> ssl.SSLContext:
     """A server's context from PEM files; without `key` the private key stands in the certificate's file.
+
+    With `client_ca` a client is asked for a certificate by one of these authorities, and without one refused if that
+    is `required`; a certificate by anybody else ends the handshake.
 
     Session tickets stay on. A certificate with an elliptic-curve key makes handshakes about twice as cheap as RSA.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _restrict(context)
-    try:
-        context.load_cert_chain(cert, key)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"Cannot use certificate {cert} with key {key or cert}: {error}.") from error
+    _load_pair(context, cert, key)
+    if client_ca is not None:
+        try:
+            context.load_verify_locations(client_ca)
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"Cannot read the authorities of client certificates from {client_ca}: {error}."
+            ) from error
+        context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
     return context
 
 
-def client_context(ca_file: str | Path | None = None, *, verify: bool = True) -> ssl.SSLContext:
-    """A client's context. It trusts the system's authorities, or only those of `ca_file`."""
+def client_context(
+    ca_file: str | Path | None = None,
+    *,
+    verify: bool = True,
+    cert: str | Path | None = None,
+    key: str | Path | None = None,
+) -> ssl.SSLContext:
+    """A client's context. It trusts the system's authorities, or only those of `ca_file`.
+
+    `cert` and `key` are what it presents to a server that asks for a certificate.
+    """
     try:
         context = ssl.create_default_context(cafile=ca_file)
     except (OSError, ValueError) as error:
         raise ConfigError(f"Cannot read certificate authorities from {ca_file}: {error}.") from error
     _restrict(context)
+    if cert is not None:
+        _load_pair(context, cert, key)
     if not verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def peer_certificate(tls: ssl.SSLObject) -> bytes | None:
+    """The certificate of the other side in DER, if it was asked for one and has passed the check."""
+    return None if tls.context.verify_mode is ssl.CERT_NONE else tls.getpeercert(binary_form=True)
+
+
+def _load_pair(context: ssl.SSLContext, cert: str | Path, key: str | Path | None) -> None:
+    def refuse() -> str:
+        # Without this OpenSSL would ask for the password on the terminal, where nobody may be.
+        raise ConfigError(f"The key {key or cert} is protected by a password; give one that is not.")
+
+    try:
+        context.load_cert_chain(cert, key, refuse)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"Cannot use certificate {cert} with key {key or cert}: {error}.") from error
 
 
 def _restrict(context: ssl.SSLContext) -> None:
