@@ -1,4 +1,4 @@
-"""Token buckets: how often each caller may call, counted in this process within bounded memory."""
+"""Token buckets: how often each caller may call, counted within bounded memory, here and perhaps elsewhere too."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ _LOOKED_AT: Final = 16
 _IPV6_HOST_BITS: Final = 64
 
 
+class Taken:
+    """What was taken from one bucket since others were told."""
+
+    __slots__ = ("count", "since")
+
+    def __init__(self, since: int) -> None:
+        self.since = since
+        self.count = 1
+
+
 class Buckets:
     """One bucket for each key, all of the same rate.
 
@@ -31,10 +41,12 @@ class Buckets:
     nothing; one that is not is never dropped, however many strangers come.
     """
 
-    __slots__ = ("_capacity", "_clock", "_full_at", "_interval", "_most", "rate")
+    __slots__ = ("_capacity", "_clock", "_full_at", "_interval", "_most", "rate", "taken")
 
     def __init__(self, rate: Rate, clock: Callable[[], int], most: int = MOST_BUCKETS) -> None:
         self.rate = rate
+        self.taken: dict[str, Taken] | None = None
+        """What other processes are to be told of; None where this one counts alone."""
         self._interval = rate.interval
         self._capacity = rate.burst * rate.interval
         self._clock = clock
@@ -55,7 +67,27 @@ class Buckets:
         if wait > 0:
             return wait
         self._full_at[key] = after
+        if self.taken is not None:
+            taken = self.taken.get(key)
+            if taken is None:
+                self.taken[key] = Taken(now)
+            else:
+                taken.count += 1
         return 0
+
+    def tell(self) -> dict[str, tuple[int, int]]:
+        """What was taken since the last time: by key, its cost in nanoseconds of refilling, and since when."""
+        now = self._clock()
+        told = {key: (taken.count * self._interval, now - taken.since) for key, taken in (self.taken or {}).items()}
+        self.taken = {}
+        return told
+
+    def learn(self, key: str, wait: int) -> None:
+        """A bucket is full again after so many nanoseconds, as all processes together see it."""
+        since = (self.taken or {}).get(key)
+        full_at = self._clock() + wait + (since.count * self._interval if since else 0)
+        if full_at > self._full_at.get(key, 0) and (key in self._full_at or len(self._full_at) < self._most):
+            self._full_at[key] = full_at
 
     def _admit(self, key: str, now: int) -> tuple[str, int]:
         """A bucket for a newcomer: its own where there is room, else the one that the crowd shares."""
@@ -86,6 +118,12 @@ class Rates:
         self.agent = made(limits.agent)
         self.principal = made(limits.principal)
         self.endpoints = {key: Buckets(rate, clock, most) for key, rate in limits.endpoints.items()}
+
+    def named(self) -> dict[str, Buckets]:
+        """Every set of buckets by a name that is the same in all processes."""
+        found = {"address": self.address, "agent": self.agent, "principal": self.principal}
+        named = {name: buckets for name, buckets in found.items() if buckets is not None}
+        return named | {f"{method} {path}": buckets for (method, path), buckets in self.endpoints.items()}
 
 
 def caller(principal: Principal, address: str) -> str:

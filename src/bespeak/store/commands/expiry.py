@@ -6,7 +6,7 @@ from typing import Final
 
 from bespeak.store.command import Command, Statement, Steps
 
-_EXPIRING: Final = {"idempotency": "scope, key", "nonces": "kind, value", "sessions": "session_id"}
+_EXPIRING: Final = {"idempotency": "scope, key", "nonces": "kind, value", "sessions": "session_id", "buckets": "name"}
 
 
 class PurgeExpired(Command, frozen=True):
