@@ -272,8 +272,9 @@ def test_a_malformed_agent_id_is_a_400_and_an_unknown_one_a_401_where_agents_mus
     assert build(require_known_agents=True).send("QUERY", "/", {"intent": "x"}, agent_id=AGENT).status == 401
 
 
-def test_a_delegation_chain_is_a_501_that_names_the_feature() -> None:
-    assert build().send("DISCOVER", "/", delegation_chain="x").error["code"] == "delegation-not-supported"
+def test_a_delegation_chain_that_proves_nothing_is_a_551() -> None:
+    reply = build().send("DISCOVER", "/", delegation_chain="x", agent_id=AGENT)
+    assert (reply.status, reply.error["code"], reply.error["hop"]) == (551, "authority-chain-broken", 1)
 
 
 # input

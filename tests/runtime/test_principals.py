@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from bespeak.contract.agent import Agent
 from bespeak.exchange.principal import Principal
 from bespeak.exchange.refusal import Refused
-from bespeak.exchange.scope import Scopes
+from bespeak.exchange.scope import NO_SCOPES, Scopes
+from bespeak.identity.authentication import Authenticated
+from bespeak.runtime.agents import Agents
 from bespeak.runtime.principals import Principals
 
 KNOWN = "1" * 64
@@ -14,7 +20,11 @@ OTHER = "2" * 64
 
 def principals(*, require_known: bool = False, status: str = "active") -> Principals:
     agent = Agent(agent_id=KNOWN, name="desk", scopes=("booking:*", "calendar:read"), status=status, wildcards=True)
-    return Principals([agent], require_known=require_known)
+    return Principals(Agents([agent]), "test.example", require_known=require_known)
+
+
+def proven(agent_id: str = KNOWN, scopes: Scopes | None = None, **fields: Any) -> Authenticated:
+    return Authenticated(agent_id, ("token",), scopes, **fields)
 
 
 def refused(found: Principal | Refused) -> Refused:
@@ -76,3 +86,72 @@ def test_long_headers_of_strangers_are_not_remembered() -> None:
         made.resolve("x" * 5000 + str(number), None)
         made.resolve(KNOWN, "y" * 5000 + str(number))
     assert made._recent.cache_info().currsize == 0
+
+
+def test_a_pending_agent_is_a_401_and_so_is_one_whose_document_cannot_be_read() -> None:
+    for state in ("pending", "unreadable"):
+        found = refused(principals(status=state).resolve(KNOWN, None))
+        assert (found.status, found.code) == (401, "agent-not-active")
+
+
+def test_a_proven_agent_has_the_grant_of_its_document_and_says_how_it_was_proven() -> None:
+    found = principals().prove(proven(principal_id="alice", tls_identity="ab"), None)
+    assert isinstance(found, Principal)
+    assert (found.agent_id, found.scopes) == (KNOWN, Scopes(["booking:*", "calendar:read"]))
+    assert (found.verified, found.principal_id, found.tls_identity, found.known) == ("token", "alice", "ab", True)
+
+
+@pytest.mark.parametrize(
+    ("credited", "expected"),
+    [
+        (["booking:room"], ["booking:room"]),
+        (["booking:*", "payments:*"], ["booking:*"]),
+        (["*:*"], ["booking:*", "calendar:read"]),
+        (["*:room"], ["booking:room"]),
+        (["payments:purchase"], []),
+        ([], []),
+    ],
+)
+def test_a_credential_narrows_a_document_and_never_widens_it(credited: list[str], expected: list[str]) -> None:
+    found = principals().prove(proven(scopes=Scopes(credited)), None)
+    assert isinstance(found, Principal)
+    assert list(found.scopes) == expected
+
+
+def test_a_claim_beyond_what_document_and_credential_give_is_a_262() -> None:
+    made = principals()
+    assert isinstance(made.prove(proven(), "calendar:read"), Principal)
+    found = refused(made.prove(proven(scopes=Scopes(["booking:room"])), "calendar:read"))
+    assert (found.status, found.code, found.details["declared"]) == (262, "scope-claim-invalid", ["booking:room"])
+
+
+def test_a_stranger_has_what_its_credential_gives_and_nothing_of_its_own() -> None:
+    made = principals()
+    found = made.prove(proven(OTHER, Scopes(["booking:room"])), None)
+    assert isinstance(found, Principal)
+    assert (found.scopes, found.known) == (Scopes(["booking:room"]), False)
+    bare = made.prove(proven(OTHER), None)
+    assert isinstance(bare, Principal)
+    assert bare.scopes == NO_SCOPES
+    assert refused(made.prove(proven(OTHER), "booking:room")).code == "scope-claim-invalid"
+    assert refused(principals(require_known=True).prove(proven(OTHER), None)).status == 401
+
+
+def test_proof_does_not_bring_a_suspended_or_revoked_agent_back() -> None:
+    for state, expected in (("suspended", 503), ("retired", 410), ("pending", 401)):
+        assert refused(principals(status=state).prove(proven(), None)).status == expected
+
+
+def test_who_calls_another_way_is_another_principal() -> None:
+    made = principals()
+    one = made.prove(proven(tls_identity="ab"), None)
+    other = made.prove(proven(tls_identity="cd"), None)
+    assert isinstance(one, Principal)
+    assert isinstance(other, Principal)
+    assert (one.tls_identity, other.tls_identity) == ("ab", "cd")
+
+
+def test_a_chain_needs_somebody_who_calls() -> None:
+    found = refused(principals().delegate(Principal(), "a.b.c", None))
+    assert (found.status, found.details["type"]) == (262, "credentials-missing")
+    assert refused(principals().delegate(Principal(KNOWN), "a.b.c", None)).status == 551

@@ -25,7 +25,7 @@ def describe(publication: Publication) -> Callable[[Context], Answer | Envelope 
 
     def answer(context: Context) -> Answer | Envelope | Refused:
         registry = publication.registry
-        agent = registry.principals.agent(context.agent_id)
+        agent = registry.agents.get(context.agent_id)
         if agent is not None and not context.input and registry.service.agent_disclosure == "public":
             return Answer(msgspec.json.encode(agent.document), content_type=MEDIA_IDENTITY)
         asked = _domains(context.input.get("capability_domains"))

@@ -1,16 +1,26 @@
-"""From the identity headers of a request to its principal."""
+"""From the identity of a request, believed or proven, to its principal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from bespeak import status
 from bespeak.contract.agent import Agent
 from bespeak.exchange.principal import Principal, is_canonical_id
 from bespeak.exchange.refusal import Refused
 from bespeak.exchange.scope import NO_SCOPES, Scopes, parse_scopes
+from bespeak.runtime.agents import ACTIVE, Agents
+
+if TYPE_CHECKING:
+    from bespeak.identity.authentication import Authenticated
+    from bespeak.identity.authenticator import Authenticator
+    from bespeak.identity.delegation import Chain
+    from bespeak.identity.jws import PublicKey
 
 _GONE: Final = frozenset({"revoked", "retired", "deprecated"})
 _REMEMBERED: Final = 4096
@@ -19,80 +29,181 @@ _LONGEST_REMEMBERED: Final = 512
 
 
 class Principals:
-    """The agents a server knows. The answer depends on the two headers alone, so recent ones are remembered."""
+    """Who may be meant by an id, and with which authority. Recent answers are remembered until an agent changes."""
 
-    def __init__(self, agents: Iterable[Agent], *, require_known: bool) -> None:
-        self._agents = {agent.agent_id: agent for agent in agents}
-        self._grants = {agent.agent_id: Scopes(agent.scopes) for agent in self._agents.values()}
+    def __init__(
+        self, agents: Agents, server_id: str, *, require_known: bool, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._agents = agents
+        self._server_id = server_id
         self._require_known = require_known
+        self._clock = clock
+        self.authenticator: Authenticator | None = None
+        """Verifies credentials; None where headers are believed."""
+        self.server_key: PublicKey | None = None
+        """Verifies the delegations this server has signed for agents."""
         self._recent = lru_cache(_REMEMBERED)(self._resolve)
+        self._recently_proven = lru_cache(_REMEMBERED)(self._prove)
+        agents.watch(self._forget)
 
     def resolve(self, agent_id: str | None, scope: str | None) -> Principal | Refused:
-        """The principal behind Agent-ID and Authority-Scope, or why there is none."""
+        """The principal behind Agent-ID and Authority-Scope as they are claimed, or why there is none."""
         if len(scope or "") + len(agent_id or "") > _LONGEST_REMEMBERED:
             return self._resolve(agent_id, scope)
         return self._recent(agent_id, scope)
 
-    def agent(self, agent_id: str | None) -> Agent | None:
-        """The document of an agent, if this server has it."""
-        return self._agents.get(agent_id) if agent_id else None
+    def prove(self, found: Authenticated, scope: str | None) -> Principal | Refused:
+        """The principal of an agent that has proven its id."""
+        if found.nonce is not None:
+            found = msgspec.structs.replace(found, nonce=None, nonce_expires_at=None)
+        if scope is not None and len(scope) > _LONGEST_REMEMBERED:
+            return self._prove(found, scope)
+        return self._recently_proven(found, scope)
+
+    def delegate(self, own: Principal, header: str, scope: str | None) -> Principal | Refused:
+        """The principal of an agent that acts with the authority of others, as far as the chain proves it."""
+        chain = self.chain(own.agent_id, header)
+        if isinstance(chain, Refused):
+            return chain
+        claimed = _read_claim(scope)
+        if isinstance(claimed, Refused):
+            return claimed
+        narrowed = _narrow(chain.scopes, claimed, "the Delegation-Chain does")
+        if isinstance(narrowed, Refused):
+            return narrowed
+        return msgspec.structs.replace(own, scopes=narrowed, delegators=chain.delegators)
+
+    def chain(self, caller: str | None, header: str) -> Chain | Refused:
+        """The chain of delegation that leads to a caller, or where it breaks."""
+        from bespeak.identity.delegation import verify_chain  # noqa: PLC0415 - loads cryptography, if there is a chain
+
+        if caller is None:
+            return _missing("Delegation-Chain is for an agent that says who it is; send Agent-ID.")
+        return verify_chain(
+            header,
+            caller=caller,
+            server_id=self._server_id,
+            key_of=self.key_of,
+            grant_of=self._agents.grant_of,
+            now=self._clock(),
+        )
+
+    def key_of(self, name: str) -> PublicKey | None:
+        """The Ed25519 key of a registered agent, or of this server by its id."""
+        return self.server_key if name == self._server_id else self._agents.key_of(name)
+
+    async def renew_keys(self) -> None:
+        """Bring the keys that credentials are checked with up to date."""
+        if self.authenticator is not None:
+            await self.authenticator.refresh()
+
+    def _forget(self) -> None:
+        self._recent.cache_clear()
+        self._recently_proven.cache_clear()
 
     def _resolve(self, agent_id: str | None, scope: str | None) -> Principal | Refused:
-        claimed = parse_scopes(scope) if scope else NO_SCOPES
-        if isinstance(claimed, str):
-            return Refused(
-                status.BAD_REQUEST,
-                "invalid-authority-scope",
-                f"Authority-Scope holds {claimed[:80]!r}, which is no scope; write tokens like booking:room, "
-                "in lower case, separated by commas.",
-            )
+        claimed = _read_claim(scope)
+        if isinstance(claimed, Refused):
+            return claimed
         if agent_id is None:
-            return Principal(scopes=claimed)
+            return Principal(scopes=claimed or NO_SCOPES)
         if not is_canonical_id(agent_id):
             return Refused(
                 status.BAD_REQUEST,
                 "invalid-canonical-id",
                 f"Agent-ID is 64 lower-case hexadecimal digits, not {agent_id[:80]!r}.",
             )
+        agent = self._find(agent_id)
+        if isinstance(agent, Refused):
+            return agent
+        if agent is None:
+            return Principal(agent_id=agent_id, scopes=claimed or NO_SCOPES)
+        scopes = _narrow(Scopes(agent.scopes), claimed, "the agent's document does")
+        return scopes if isinstance(scopes, Refused) else _principal_of(agent, scopes)
+
+    def _prove(self, found: Authenticated, scope: str | None) -> Principal | Refused:
+        claimed = _read_claim(scope)
+        if isinstance(claimed, Refused):
+            return claimed
+        agent = self._find(found.agent_id)
+        if isinstance(agent, Refused):
+            return agent
+        # A credential cannot widen a document. Where there is none, what nothing grants is nobody's.
+        granted = Scopes(agent.scopes) if agent is not None else None
+        if granted is None:
+            granted = found.scopes or NO_SCOPES
+        elif found.scopes is not None:
+            granted = granted & found.scopes
+        scopes = _narrow(granted, claimed, "the agent's document and credential do")
+        if isinstance(scopes, Refused):
+            return scopes
+        own = Principal(agent_id=found.agent_id, scopes=scopes) if agent is None else _principal_of(agent, scopes)
+        return msgspec.structs.replace(
+            own,
+            verified=found.verified,
+            principal_id=found.principal_id or own.principal_id,
+            tls_identity=found.tls_identity,
+        )
+
+    def _find(self, agent_id: str) -> Agent | Refused | None:
+        """The agent of an id if it may act; None for a stranger where strangers are served."""
         agent = self._agents.get(agent_id)
         if agent is None:
-            if self._require_known:
-                return Refused(
-                    status.UNAUTHORIZED, "agent-unknown", f"No agent {agent_id} is registered with this server."
-                )
-            return Principal(agent_id=agent_id, scopes=claimed)
-        state = agent.status.lower()
-        if state == "suspended":
-            return Refused(
-                status.UNAVAILABLE, "agent-suspended", "The agent is suspended.", {"agent_status": agent.status}
-            )
-        if state in _GONE:
-            return Refused(
-                status.GONE,
-                "agent-revoked",
-                f"The agent is {state}; its id will not be used again.",
-                {"agent_status": agent.status},
-            )
-        if state != "active":
-            # Core 7.1: an id without an active record is rejected.
-            return Refused(
-                status.UNAUTHORIZED,
-                "agent-not-active",
-                f"The agent is {state[:40]!r}, not active.",
-                {"agent_status": agent.status},
-            )
-        granted = self._grants[agent_id]
-        wider = granted.missing(claimed)
-        if wider:
-            return Refused(
-                status.AUTHORIZATION_REQUIRED,
-                "scope-claim-invalid",
-                f"Authority-Scope claims {', '.join(wider)}, which the agent's document does not grant.",
-                {"type": "scope-required", "claimed": list(claimed), "invalid": wider, "declared": list(granted)},
-            )
-        return Principal(
-            agent_id=agent_id,
-            scopes=granted if scope is None else claimed,
-            wildcards=agent.wildcards,
-            known=True,
-        )
+            if not self._require_known:
+                return None
+            message = f"No agent {agent_id} is registered with this server."
+            return Refused(status.UNAUTHORIZED, "agent-unknown", message)
+        return inactive(agent) or agent
+
+
+def inactive(agent: Agent) -> Refused | None:
+    """Why an agent may not act, and cannot be resolved (core 3, 7.4); None for one that may."""
+    state = agent.status.lower()
+    if state == ACTIVE:
+        return None
+    details = {"agent_status": agent.status}
+    if state == "suspended":
+        return Refused(status.UNAVAILABLE, "agent-suspended", "The agent is suspended.", details)
+    if state in _GONE:
+        message = f"The agent is {state}; its id will not be used again."
+        return Refused(status.GONE, "agent-revoked", message, details)
+    # Core 7.1: an id without an active record is rejected.
+    return Refused(status.UNAUTHORIZED, "agent-not-active", f"The agent is {state[:40]!r}, not active.", details)
+
+
+def _principal_of(agent: Agent, scopes: Scopes) -> Principal:
+    return Principal(agent_id=agent.agent_id, scopes=scopes, wildcards=agent.wildcards, known=True)
+
+
+def _read_claim(scope: str | None) -> Scopes | Refused | None:
+    """The scopes in Authority-Scope; None where nothing is claimed."""
+    if not scope:
+        return None if scope is None else NO_SCOPES
+    claimed = parse_scopes(scope)
+    if isinstance(claimed, Scopes):
+        return claimed
+    return Refused(
+        status.BAD_REQUEST,
+        "invalid-authority-scope",
+        f"Authority-Scope holds {claimed[:80]!r}, which is no scope; write tokens like booking:room, "
+        "in lower case, separated by commas.",
+    )
+
+
+def _narrow(granted: Scopes, claimed: Scopes | None, who: str) -> Scopes | Refused:
+    """The authority in force: all that is granted, or the part of it that is claimed (core 2.3)."""
+    if claimed is None:
+        return granted
+    wider = granted.missing(list(claimed))
+    if not wider:
+        return claimed
+    return Refused(
+        status.AUTHORIZATION_REQUIRED,
+        "scope-claim-invalid",
+        f"Authority-Scope claims {', '.join(wider)}, which {who} not grant.",
+        {"type": "scope-required", "claimed": list(claimed), "invalid": wider, "declared": list(granted)},
+    )
+
+
+def _missing(message: str) -> Refused:
+    return Refused(status.AUTHORIZATION_REQUIRED, "authorization-required", message, {"type": "credentials-missing"})

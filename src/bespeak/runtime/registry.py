@@ -11,6 +11,7 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
 from bespeak.exchange.headers import HeaderBlock
 from bespeak.exchange.refusal import Refused
+from bespeak.runtime.agents import Agents
 from bespeak.runtime.principals import Principals
 from bespeak.runtime.rate import Rates
 from bespeak.runtime.redirects import Redirects
@@ -37,9 +38,12 @@ class Registry:
         self.renew_keys: Callable[[], Awaitable[None]] | None = None
         """Fetches the keys that credentials are checked with; for a call that is marked as outdated."""
         self.closers: list[Callable[[], Awaitable[None]]] = []
-        """What bindings hold open until the server stops."""
+        """What is held open until the server stops."""
         self.redirects = Redirects(policies.methods.redirects)
-        self.principals = Principals(service.agents, require_known=service.require_known_agents)
+        self.agents = Agents(service.agents)
+        self.principals = Principals(
+            self.agents, service.identity.server_id, require_known=service.require_known_agents
+        )
         self.rates = Rates(service.rate_limits) if service.rate_limits else None
         """How often callers may call; None where nothing is limited."""
         self.admitted = catalog.names | frozenset(policies.methods.custom)

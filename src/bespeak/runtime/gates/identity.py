@@ -1,29 +1,72 @@
-"""400, 401, 262, 410, 501 and 503: who calls, and with which authority."""
+"""400, 401, 262, 410, 503 and 551: who calls, and with which authority."""
 
 from __future__ import annotations
 
+import time
+from typing import TYPE_CHECKING
+
 from bespeak import status
 from bespeak.exchange.headers import AGENT_ID, AUTHORITY_SCOPE, DELEGATION_CHAIN
+from bespeak.exchange.principal import ANONYMOUS, Principal
 from bespeak.exchange.refusal import Refused
+from bespeak.identity.authentication import Outdated
 from bespeak.runtime.call import Call
+
+if TYPE_CHECKING:
+    from bespeak.identity.authenticator import Authenticator
 
 
 def identity_gate(call: Call) -> Refused | None:
     """Find the principal. An anonymous call passes here; the scope gate knows where that is not enough."""
     headers = call.request.headers
-    if DELEGATION_CHAIN in headers:
-        # Core 2.3: reserved; a server without delegation may answer 501 and name the feature.
-        return Refused(
-            status.NOT_IMPLEMENTED,
-            "delegation-not-supported",
-            "This server does not verify Delegation-Chain; send the request without that header.",
-        )
-    agent_id = headers.get(AGENT_ID)
+    principals = call.registry.principals
     scope = headers.get(AUTHORITY_SCOPE)
-    if agent_id is None and scope is None:
-        return None
-    found = call.registry.principals.resolve(agent_id, scope)
+    found: Principal | Refused
+    if principals.authenticator is not None:
+        found = _authenticated(call, principals.authenticator, scope)
+    elif DELEGATION_CHAIN in headers:
+        found = _delegated(call, principals.resolve(headers.get(AGENT_ID), None), scope)
+    else:
+        agent_id = headers.get(AGENT_ID)
+        if agent_id is None and scope is None:
+            return None
+        found = principals.resolve(agent_id, scope)
     if isinstance(found, Refused):
         return found
     call.principal = found
     return None
+
+
+def _authenticated(call: Call, authenticator: Authenticator, scope: str | None) -> Principal | Refused:
+    """The principal that the credentials prove; nobody for a call that presents and claims nothing."""
+    found = authenticator.authenticate(call.request)
+    if isinstance(found, Refused):
+        return found
+    if isinstance(found, Outdated):
+        call.outdated = True
+        return found.refused
+    chained = DELEGATION_CHAIN in call.request.headers
+    if found is None:
+        return ANONYMOUS if scope is None and not chained else _unproven(authenticator)
+    if found.nonce is not None and found.nonce_expires_at is not None:
+        # A nonce is one agent's: what another one happened to choose is no replay.
+        call.nonce = (f"{found.agent_id}:{found.nonce}", max(found.nonce_expires_at - time.time(), 1.0))
+    principals = call.registry.principals
+    if chained:
+        return _delegated(call, principals.prove(found, None), scope)
+    return principals.prove(found, scope)
+
+
+def _delegated(call: Call, own: Principal | Refused, scope: str | None) -> Principal | Refused:
+    """The caller with the authority of others: a claim narrows theirs, and not its own."""
+    if isinstance(own, Refused):
+        return own
+    return call.registry.principals.delegate(own, call.request.headers[DELEGATION_CHAIN], scope)
+
+
+def _unproven(authenticator: Authenticator) -> Refused:
+    message = (
+        "Authority is claimed, and no credential says by whom; send one that this server accepts: "
+        f"{', '.join(authenticator.modes)}."
+    )
+    return Refused(status.AUTHORIZATION_REQUIRED, "authorization-required", message, {"type": "credentials-missing"})

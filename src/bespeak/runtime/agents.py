@@ -1,0 +1,168 @@
+"""The agents a server knows: those of its files and those of its store, whose word counts where both speak."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from bespeak.contract.agent import Agent
+from bespeak.documents.agent_json import parse_agent
+from bespeak.errors import StoreError
+from bespeak.exchange.scope import Scopes
+from bespeak.store.commands.agents import TOPIC, AgentMark, AgentRow, ListAgents, MarkAgents, ReadAgent
+
+if TYPE_CHECKING:
+    from bespeak.identity.jws import PublicKey
+    from bespeak.store.store import Store
+
+_logger = logging.getLogger(__name__)
+
+ACTIVE: Final = "active"
+UNREADABLE: Final = "unreadable"
+"""The state of an agent whose document cannot be used: its id is refused, for it is no stranger's."""
+
+_ONE_BY_ONE: Final = 16
+"""Up to so many changed agents are read by id; the start of a server reads all at once."""
+_KEY_LENGTH: Final = 32
+_PAUSE: Final = 1.0
+"""Seconds until a store that could not be read is asked again."""
+
+
+class Agents:
+    """Read by every request, replaced as a whole when something changes."""
+
+    def __init__(self, filed: Iterable[Agent] = ()) -> None:
+        self._filed = {agent.agent_id: agent for agent in filed}
+        self._rows: dict[str, AgentRow] = {}
+        self._stored: dict[str, Agent | None] = {}
+        self._known: Mapping[str, Agent] = dict(self._filed)
+        self._keys: dict[str, PublicKey | None] = {}
+        self._watchers: list[Callable[[], None]] = []
+        self._store: Store | None = None
+        self._catching_up: asyncio.Task[None] | None = None
+        self._behind = False
+        self.revision = 0
+        """Grows with every change, so that whoever made something of the agents knows when to make it anew."""
+
+    def __iter__(self) -> Iterator[Agent]:
+        return iter(self._known.values())
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, agent_id: str | None) -> Agent | None:
+        """The agent of an id."""
+        return self._known.get(agent_id) if agent_id is not None else None
+
+    def is_filed(self, agent_id: str) -> bool:
+        """Whether a file of the deployment describes the agent."""
+        return agent_id in self._filed
+
+    def grant_of(self, agent_id: str) -> Scopes | None:
+        """The authority of an agent in its own right; None for one that is not known and active."""
+        agent = self._known.get(agent_id)
+        return Scopes(agent.scopes) if agent is not None and agent.status == ACTIVE else None
+
+    def key_of(self, agent_id: str) -> PublicKey | None:
+        """The Ed25519 key an agent proves itself with, if its document has one."""
+        if agent_id not in self._keys:
+            agent = self._known.get(agent_id)
+            if agent is None:
+                return None
+            self._keys[agent_id] = _read_key(agent)
+        return self._keys[agent_id]
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Call `watcher` after every change."""
+        self._watchers.append(watcher)
+
+    async def follow(self, store: Store) -> None:
+        """Take the agents of a store in, now and whenever they change. Raises StoreError if it cannot be read now."""
+        self._store = store
+        store.watch(TOPIC, self._catch_up)
+        await self._refresh(store)
+
+    async def refresh(self) -> None:
+        """Take in what has changed in the store that is followed."""
+        if self._store is not None:
+            await self._refresh(self._store)
+
+    async def close(self) -> None:
+        """Give up what is under way."""
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+            await asyncio.gather(self._catching_up, return_exceptions=True)
+
+    def _catch_up(self) -> None:
+        """Begin to refresh; a change that is told meanwhile is looked at when that is done."""
+        self._behind = True
+        if self._catching_up is None or self._catching_up.done():
+            self._catching_up = asyncio.get_running_loop().create_task(self._refresh_until_done())
+
+    async def _refresh_until_done(self) -> None:
+        while self._behind:
+            self._behind = False
+            try:
+                await self.refresh()
+            except StoreError as error:
+                # Somebody may have been revoked: what could not be read now is read as soon as it can be.
+                _logger.warning("the agents in the store could not be read, and will be in %g s: %s", _PAUSE, error)
+                self._behind = True
+                await asyncio.sleep(_PAUSE)
+
+    async def _refresh(self, store: Store) -> None:
+        marks: list[AgentMark] = await store.read(MarkAgents())
+        changed = [mark.agent_id for mark in marks if not self._holds(mark)]
+        if not changed and len(marks) == len(self._rows):
+            return
+        if len(changed) > _ONE_BY_ONE:
+            found: list[AgentRow | None] = await store.read(ListAgents())
+        else:
+            found = [await store.read(ReadAgent(agent_id)) for agent_id in changed]
+        marked = {mark.agent_id for mark in marks}
+        rows = {agent_id: row for agent_id, row in self._rows.items() if agent_id in marked}
+        rows |= {row.agent_id: row for row in found if row is not None}
+        self._stored = {
+            row.agent_id: self._stored[row.agent_id] if self._rows.get(row.agent_id) is row else self._read(row)
+            for row in rows.values()
+        }
+        self._rows = rows
+        stored = {agent_id: agent for agent_id, agent in self._stored.items() if agent is not None}
+        self._known = {**self._filed, **stored}
+        self._keys = {}
+        self.revision += 1
+        for watcher in self._watchers:
+            watcher()
+
+    def _holds(self, mark: AgentMark) -> bool:
+        held = self._rows.get(mark.agent_id)
+        return held is not None and held.revision == mark.revision
+
+    def _read(self, row: AgentRow) -> Agent | None:
+        """The agent of a row. None where the store has no more than the state `active` of one it knows nothing of."""
+        if row.document is None:
+            filed = self._filed.get(row.agent_id)
+            if filed is None:
+                return None if row.status == ACTIVE else Agent(agent_id=row.agent_id, name=row.name, status=row.status)
+            return replace(filed, status=row.status)
+        agent, findings = parse_agent(row.document, f"agent {row.agent_id}")
+        if agent is None or agent.agent_id != row.agent_id:
+            _logger.error(
+                "the document of the agent %s cannot be used: %s", row.agent_id, "; ".join(map(str, findings))
+            )
+            status = UNREADABLE if row.status == ACTIVE else row.status
+            return Agent(agent_id=row.agent_id, name=row.name, status=status)
+        return replace(agent, status=row.status)
+
+
+def _read_key(agent: Agent) -> PublicKey | None:
+    members: Mapping[str, str] | None = getattr(agent, "public_key", None)
+    if members is None:
+        return None
+    from bespeak.identity.jws import PublicKey, decode64  # noqa: PLC0415 - loads cryptography, for agents with keys
+
+    raw = decode64(members["x"])
+    return PublicKey.from_public_bytes(raw) if raw is not None and len(raw) == _KEY_LENGTH else None
