@@ -28,11 +28,17 @@ class FileLock:
         try:
             if sys.platform != "win32":
                 fcntl.flock(self._descriptor, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             self.release()
             raise ConfigError(
                 f"Another server uses the store {str(path).removesuffix('.lock')}. Stop it, name another file with "
                 "--store, or let one server run several processes with --workers."
+            ) from error
+        except OSError as error:
+            self.release()
+            raise ConfigError(
+                f"The file system of {path} has no locks ({error.strerror}), so that two servers could use the store "
+                "at once. Name a file on a local disk with --store."
             ) from error
 
     def release(self) -> None:

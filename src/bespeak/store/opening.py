@@ -27,15 +27,30 @@ def open_store(place: str, *, role: Role = "visitor", durability: str = "full") 
     if "://" in place:
         scheme = place.partition("://")[0]
         raise ConfigError(f"No store is known by {scheme}://; give a path, `memory` or postgresql://...")
-    path = Path(place).absolute()
-    if not path.parent.is_dir():
-        raise ConfigError(f"The store cannot be at {place}: the folder {path.parent} does not exist.")
+    path = _resolved(place)
     beside = path.with_name(path.name + ".lock")
     lock = None if role == "visitor" else FileLock(beside, exclusive=role == "sole")
     store = SqliteStore(str(path), durability=durability, lock=lock)
     if role == "visitor":
         store.sole = False
     return store
+
+
+def _resolved(place: str) -> Path:
+    """The file itself, so that two names of one file share one lock."""
+    try:
+        path = Path(place).resolve()
+        is_there, is_folder = path.parent.is_dir(), path.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ConfigError(f"The store cannot be at {place!r}: {error}. Name a file with --store.") from error
+    if not is_there:
+        raise ConfigError(
+            f"The store cannot be at {place}: the folder {path.parent} does not exist. Make it, or name another file "
+            "with --store."
+        )
+    if is_folder:
+        raise ConfigError(f"The store cannot be at {place}, which is a folder. Name a file in it with --store.")
+    return path
 
 
 def _open_postgres(place: str, durability: str) -> Store:

@@ -10,17 +10,25 @@ from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
-from bespeak.errors import StoreError, StoreUnavailableError
-from bespeak.store.command import Command, Conflict, Rows, Seal, Sealed, Sealer, Statement
+from bespeak.errors import ConfigError, StoreError, StoreUnavailableError
+from bespeak.store.command import Command, Conflict, Rows, Seal, Sealed, Sealer, Statement, Steps
 from bespeak.store.dialect import sqlite_sql
 from bespeak.store.file_lock import FileLock
-from bespeak.store.sqlite_file import connect, explain, open_writer
+from bespeak.store.sqlite_file import connect, explain, is_outage, open_writer
 from bespeak.store.sqlite_writer import Writer
 from bespeak.store.store import Store, Then, Watcher
 from bespeak.store.unit import Unit, run_command
 
 POLL_SECONDS: Final = 1.0
 """How often a process looks whether another one has changed the file."""
+
+
+class _SeeOthers(Command, frozen=True):
+    """A number that changes when another connection than this one has changed the file."""
+
+    def steps(self) -> Steps:
+        """The number."""
+        return (yield Statement("PRAGMA data_version"))[0][0]
 
 
 class SqliteStore(Store):
@@ -33,15 +41,19 @@ class SqliteStore(Store):
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         self._watchers: dict[str, list[Watcher]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._polling: asyncio.TimerHandle | None = None
-        self._seen = 0
+        self._poller: asyncio.Task[None] | None = None
         try:
-            self._writer = Writer(path, open_writer(path, durability), self._committed)
-            self._local = connect(path, readonly=True)
+            connection = open_writer(path, durability)
+            try:
+                self._local = connect(path, readonly=True)
+            except sqlite3.Error as error:
+                connection.close()
+                raise ConfigError(explain(path, error)) from error
         except BaseException:
             if lock is not None:
                 lock.release()
             raise
+        self._writer = Writer(path, connection, self._committed)
 
     @classmethod
     def in_memory(cls) -> SqliteStore:
@@ -58,8 +70,11 @@ class SqliteStore(Store):
         return await asyncio.to_thread(self._read, command)
 
     def look(self, command: Command) -> Any:
-        """Read in the loop's own thread: for look-ups by key, which take microseconds."""
-        return self._run(self._local, command)
+        """Read in the loop's own thread: for look-ups by key, which take microseconds and one statement."""
+        try:
+            return _run(self._local, command)
+        except sqlite3.Error as error:
+            raise self._fault(error) from error
 
     def attach(self, sealer: Sealer) -> None:
         self._writer.sealer = sealer
@@ -69,12 +84,14 @@ class SqliteStore(Store):
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._seen = self._data_version()
-        self._poll()
+        if not self.sole or self._lock is not None:
+            self._poller = self._loop.create_task(self._poll())
 
     async def close(self) -> None:
-        if self._polling is not None:
-            self._polling.cancel()
+        self._writer.end()
+        if self._poller is not None:
+            self._poller.cancel()
+            await asyncio.gather(self._poller, return_exceptions=True)
         await asyncio.to_thread(self._writer.stop)
         self._local.close()
         with contextlib.suppress(Empty):
@@ -84,23 +101,29 @@ class SqliteStore(Store):
             self._lock.release()
 
     def _read(self, command: Command) -> Any:
+        connection = None
         try:
-            connection = self._readers.get_nowait()
-        except Empty:
-            connection = connect(self._path, readonly=True)
-        try:
-            return self._run(connection, command)
+            try:
+                connection = self._readers.get_nowait()
+            except Empty:
+                connection = connect(self._path, readonly=True)
+            # One transaction, so that all statements of the command see the same state.
+            connection.execute("BEGIN")
+            try:
+                return _run(connection, command)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise self._fault(error) from error
         finally:
-            self._readers.put(connection)
+            if connection is not None:
+                self._readers.put(connection)
 
-    def _run(self, connection: sqlite3.Connection, command: Command) -> Any:
-        def execute(statement: Statement) -> Rows:
-            return connection.execute(sqlite_sql(statement.sql), statement.parameters).fetchall()
-
-        try:
-            return run_command(command, set(), execute, _sealing_is_writing)
-        except sqlite3.DatabaseError as error:
-            raise StoreUnavailableError(explain(self._path, error)) from error
+    def _fault(self, error: sqlite3.Error) -> StoreError:
+        if is_outage(error):
+            return StoreUnavailableError(explain(self._path, error))
+        return StoreError(f"the store failed: {error}")
 
     def _committed(self, topics: set[str]) -> None:
         """Called by the writer's thread."""
@@ -113,22 +136,26 @@ class SqliteStore(Store):
             for watcher in self._watchers.get(topic, ()):
                 watcher()
 
-    def _poll(self) -> None:
-        """Look whether another connection has written; which topic that was is not known, so all are told."""
-        assert self._loop is not None
-        if not self.sole or self._lock is not None:
-            version = self._data_version()
-            if version != self._seen:
-                self._seen = version
-                self._tell(set(self._watchers))
-            self._polling = self._loop.call_later(POLL_SECONDS, self._poll)
+    async def _poll(self) -> None:
+        """Look whether another process has written; which topic that was is not known, so all are told.
 
-    def _data_version(self) -> int:
-        try:
-            version: int = self._local.execute("PRAGMA data_version").fetchone()[0]
-        except sqlite3.DatabaseError:
-            return self._seen
-        return version
+        The writer's connection is asked, for which its own changes are none.
+        """
+        seen = None
+        while True:
+            with contextlib.suppress(StoreError):  # those who ask for more than this are told
+                found = await self.do(_SeeOthers())
+                if seen not in (None, found):
+                    self._tell(set(self._watchers))
+                seen = found
+            await asyncio.sleep(POLL_SECONDS)
+
+
+def _run(connection: sqlite3.Connection, command: Command) -> Any:
+    def execute(statement: Statement) -> Rows:
+        return connection.execute(sqlite_sql(statement.sql), statement.parameters).fetchall()
+
+    return run_command(command, set(), execute, _sealing_is_writing)
 
 
 def _sealing_is_writing(_: Seal) -> Sealed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 from typing import Final
@@ -9,23 +10,30 @@ from typing import Final
 from bespeak.errors import ConfigError
 from bespeak.store.migrations import CURRENT, SQLITE_WORDS, statements
 
-BUSY_SECONDS: Final = 30.0
+BUSY_SECONDS: Final = 10.0
+"""How long somebody else may hold the file. Longer than any transaction takes, shorter than callers wait."""
 _CHECKED_BYTES: Final = 32 * 1024 * 1024
 """Files up to here are looked through at every start; larger ones by `bespeak store check`."""
 _OLDEST: Final = (3, 35, 0)
 """The first SQLite with RETURNING."""
-SYNCHRONOUS: Final = {"full": "FULL", "process": "NORMAL"}
+_APPLICATION: Final = 0x62737065
+"""Written into the head of our files, so that those of others are told from them."""
+_SYNCHRONOUS: Final = {"full": "FULL", "process": "NORMAL"}
+_PRIMARY: Final = 0xFF
+"""The part of an error code that says what kind of error it is."""
+_OWNER_ONLY: Final = 0o600
+"""Answers and records may hold what concerns only those they were for."""
 
 
 def connect(path: str, *, durability: str = "full", readonly: bool = False) -> sqlite3.Connection:
     """A connection in autocommit mode: transactions begin and end where the code says so."""
     in_memory = path.startswith("file:")
-    name = path if in_memory or not readonly else f"{Path(path).resolve().as_uri()}?mode=ro"
+    name = path if in_memory or not readonly else f"{Path(path).absolute().as_uri()}?mode=ro"
     connection = sqlite3.connect(
         name, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=name.startswith("file:")
     )
     try:
-        connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS[durability]}")
+        connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute("PRAGMA cache_size = -16000")
         if readonly:
@@ -43,17 +51,19 @@ def open_writer(path: str, durability: str) -> sqlite3.Connection:
     """The connection that writes, to a file that is there, whole and up to date; else a ConfigError says what to do."""
     if sqlite3.sqlite_version_info < _OLDEST:
         raise ConfigError(f"SQLite {sqlite3.sqlite_version} is too old for the store; it needs 3.35 or newer.")
+    in_memory = path.startswith("file:")
+    if not in_memory:
+        _make(Path(path))
     try:
         connection = connect(path, durability=durability)
     except sqlite3.Error as error:
         raise ConfigError(explain(path, error)) from error
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA journal_size_limit = 67108864")
-        fault = _damage(path, connection)
-        if fault is not None:
-            raise ConfigError(fault)
+        if not in_memory:
+            _prepare(path, connection)
         migrate(path, connection)
+        if not in_memory:
+            _prove_writable(connection)
     except sqlite3.Error as error:
         connection.close()
         raise ConfigError(explain(path, error)) from error
@@ -69,72 +79,131 @@ def version_of(connection: sqlite3.Connection) -> int:
     return version
 
 
+def is_ours(connection: sqlite3.Connection) -> bool:
+    """Whether the file was made by a store."""
+    return bool(connection.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION)
+
+
+def is_empty(connection: sqlite3.Connection) -> bool:
+    """Whether nobody has made a table yet."""
+    return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
+
 def migrate(path: str, connection: sqlite3.Connection) -> int:
     """Bring the tables up to date; the version they had. Several processes may do this at once: one does the work."""
-    version = version_of(connection)
+    version = _known_version(path, connection)
     if version < CURRENT:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            version = version_of(connection)
-            if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise ConfigError(
-                    f"{path} is a SQLite database of something else. Name another file with --store, "
-                    "or none for the default one."
-                )
+            version = _known_version(path, connection)
             for statement in statements(version, SQLITE_WORDS):
                 connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
             connection.execute(f"PRAGMA user_version = {CURRENT}")
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-    elif version > CURRENT:
+    return version
+
+
+def damage_of(connection: sqlite3.Connection, most: int = 20) -> list[str]:
+    """What a look through the whole file finds wrong with it."""
+    try:
+        found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({most})")]
+    except sqlite3.DatabaseError as error:
+        return [str(error)]
+    return [] if found == ["ok"] else found
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether the fault lies with the file or the machine, and not with what was asked of it."""
+    return isinstance(error, sqlite3.Error) and _code(error) in _FAULTS
+
+
+def explain(path: str, error: sqlite3.Error) -> str:
+    """What an error of SQLite means for the operator."""
+    advice = _FAULTS.get(_code(error))
+    return f"The store {path} {advice.format(error=error)}" if advice else f"The store {path} cannot be used: {error}."
+
+
+_FAULTS: Final = {
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened ({error}). Name a file in a folder that can be written with --store.",
+    sqlite3.SQLITE_READONLY: "is read-only for this process, so that nothing can be promised ({error}). "
+    "Make the file and its folder writable, or name another one with --store.",
+    sqlite3.SQLITE_PERM: "may not be used by this process ({error}). Make the file and its folder writable.",
+    sqlite3.SQLITE_NOTADB: "is no SQLite database, or its beginning is damaged ({error}). "
+    "Put an earlier copy in its place, or name another file with --store.",
+    sqlite3.SQLITE_CORRUPT: "is damaged ({error}). `bespeak store check` says more; put an earlier copy in its place.",
+    sqlite3.SQLITE_FULL: "has no room to grow ({error}). Free some space.",
+    sqlite3.SQLITE_IOERR: "could not be read or written ({error}). Look for a full or failing disk.",
+    sqlite3.SQLITE_BUSY: f"was held by another process for more than {BUSY_SECONDS:g} seconds ({{error}}).",
+    sqlite3.SQLITE_LOCKED: f"was held for more than {BUSY_SECONDS:g} seconds ({{error}}).",
+    sqlite3.SQLITE_PROTOCOL: "was held by other processes for too long ({error}).",
+    sqlite3.SQLITE_NOMEM: "needs more memory than there is ({error}).",
+}
+
+
+def _code(error: sqlite3.Error) -> int:
+    # Errors of the Python module itself have no code.
+    return getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+
+
+def _make(path: Path) -> None:
+    """Make the file for its owner only, or see that the one there can be used."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _OWNER_ONLY))
+    except FileExistsError:
+        # Not opened to find out: closing a file lets go of every lock that this process has on it.
+        if not path.is_file():
+            raise ConfigError(f"The store cannot be at {path}, which is no ordinary file.") from None
+        if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+            which = "it" if not os.access(path, os.W_OK) else f"its folder {path.parent}, where its log is kept,"
+            raise ConfigError(
+                f"The store {path} cannot be used: this process may not write to {which}, and could keep no promise. "
+                "Change the permissions, or name another file with --store."
+            ) from None
+    except OSError as error:
+        raise ConfigError(
+            f"The store {path} cannot be made: {error.strerror}. Name a file in a folder that can be written with "
+            "--store."
+        ) from error
+
+
+def _prepare(path: str, connection: sqlite3.Connection) -> None:
+    """Set what holds for the file, and look through it."""
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise ConfigError(
+            f"The store {path} is on a file system that cannot keep its log ({mode}). Name a file on a local disk with "
+            "--store."
+        )
+    connection.execute("PRAGMA journal_size_limit = 67108864")
+    if Path(path).stat().st_size <= _CHECKED_BYTES:
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise ConfigError(
+                f"The store {path} is damaged ({found}). `bespeak store check` says more; put an earlier copy in its "
+                "place, or rescue what can be read with `bespeak store export`."
+            )
+
+
+def _prove_writable(connection: sqlite3.Connection) -> None:
+    """Commit something that changes nothing: what would keep the first promise from being kept shows now."""
+    connection.execute(f"PRAGMA user_version = {CURRENT}")
+
+
+def _known_version(path: str, connection: sqlite3.Connection) -> int:
+    version = version_of(connection)
+    if not is_ours(connection) and not (version == 0 and is_empty(connection)):
+        raise ConfigError(
+            f"{path} is a SQLite database of something else. Name another file with --store, or none for the default "
+            "one."
+        )
+    if version > CURRENT:
         raise ConfigError(
             f"{path} was written by a newer bespeak (tables of version {version}; this one knows {CURRENT}). "
             "Use that release, or another file with --store."
         )
     return version
-
-
-def damage_of(connection: sqlite3.Connection) -> list[str]:
-    """What a look through the whole file finds wrong with it."""
-    found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
-    return [] if found == ["ok"] else found
-
-
-def _damage(path: str, connection: sqlite3.Connection) -> str | None:
-    file = Path(path)
-    if path.startswith("file:") or not file.exists() or file.stat().st_size > _CHECKED_BYTES:
-        return None
-    found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found == "ok":
-        return None
-    return (
-        f"The store {path} is damaged ({found}). `bespeak store check` says more; put a copy from before in its place, "
-        "or rescue what can be read with `bespeak store export`."
-    )
-
-
-def explain(path: str, error: sqlite3.Error) -> str:
-    """What an error of SQLite means for the operator."""
-    text = str(error).lower()
-    folder = Path(path).parent
-    if "unable to open" in text:
-        missing = "" if folder.is_dir() else f"; the folder {folder} does not exist"
-        return f"The store {path} cannot be opened{missing}. Name a file in a folder that can be written with --store."
-    if "readonly" in text or "read-only" in text:
-        return (
-            f"The store {path} is read-only for this process, and so is what it promises. "
-            "Make the file and its folder writable, or name another one with --store."
-        )
-    if "not a database" in text or "malformed" in text or "corrupt" in text:
-        return (
-            f"The store {path} is damaged or no SQLite database ({error}). Put a copy from before in its place, "
-            "or name another file with --store."
-        )
-    if "full" in text:
-        return f"There is no room for the store {path} ({error}). Free some space."
-    if "locked" in text or "busy" in text:
-        return f"Another process held the store {path} for more than {BUSY_SECONDS:g} seconds ({error})."
-    return f"The store {path} cannot be used: {error}."

@@ -14,13 +14,17 @@ from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.store.command import Conflict, Rows, Seal, Sealed, Sealer, Statement
 from bespeak.store.commands.audit import HEAD
 from bespeak.store.dialect import sqlite_sql
-from bespeak.store.sqlite_file import explain
+from bespeak.store.sqlite_file import explain, is_outage
 from bespeak.store.unit import Unit, run_unit
 
 _logger = logging.getLogger(__name__)
 
 GROUP: Final = 512
 """Units in one transaction at most, so that the first of them does not wait for too many others."""
+
+
+class _SpoiledError(Exception):
+    """A unit has to be undone that cannot be undone without its group."""
 
 
 class Writer:
@@ -31,17 +35,32 @@ class Writer:
         self._connection = connection
         self._committed = committed
         self._queue: SimpleQueue[Unit | None] = SimpleQueue()
+        self._ending = False
+        self._gate = threading.Lock()
+        self._fault = ""
+        """What is wrong with the file, so that the log says it once and not for each unit."""
+        self._sealed = False
         self.sealer: Sealer | None = None
         self._thread = threading.Thread(target=self._run, name="bespeak-store", daemon=True)
         self._thread.start()
 
     def put(self, unit: Unit) -> None:
-        """Have a unit carried out."""
-        self._queue.put(unit)
+        """Have a unit carried out; StoreUnavailableError once the end has begun."""
+        with self._gate:
+            if self._ending:
+                raise StoreUnavailableError(f"The store {self._path} is closed.")
+            self._queue.put(unit)
+
+    def end(self) -> None:
+        """Take no more units. What is queued is still carried out."""
+        with self._gate:
+            if not self._ending:
+                self._ending = True
+                self._queue.put(None)
 
     def stop(self) -> None:
         """Finish what is queued and let go of the file."""
-        self._queue.put(None)
+        self.end()
         self._thread.join()
 
     def _run(self) -> None:
@@ -67,42 +86,76 @@ class Writer:
         try:
             self._transact(group)
         except Exception as error:  # noqa: BLE001 - whatever it is, those who wait are told
-            if len(group) > 1 and not _concerns_all(error):
+            if len(group) > 1 and not is_outage(error):
                 # One of them is at fault; the others must not suffer for it.
                 for unit in group:
                     self._carry_out([unit])
                 return
-            reason = self._explain(error)
-            for unit in group:
-                unit.outcome = reason
-        topics = {topic for unit in group if not isinstance(unit.outcome, Exception) for topic in unit.topics}
+            self._fail(group, error)
+        else:
+            if self._fault:
+                _logger.warning("The store %s works again.", self._path)
+                self._fault = ""
+        topics: set[str] = set()
+        for unit in group:
+            if unit.topics and not isinstance(unit.outcome, Exception | Conflict):
+                topics |= unit.topics
         _settle(group)
         if topics:
             self._committed(topics)
 
     def _transact(self, group: list[Unit]) -> None:
         """Run the units in one transaction; it has committed or nothing has happened when this ends."""
-        execute = self._connection.execute
-        execute("BEGIN IMMEDIATE")
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
         try:
             for unit in group:
                 if unit.needs_savepoint:
-                    execute("SAVEPOINT unit")
-                    unit.outcome = run_unit(unit, self._execute, self._seal)
-                    if isinstance(unit.outcome, Conflict):
-                        execute("ROLLBACK TO unit")
-                    execute("RELEASE unit")
+                    self._run_in_savepoint(unit, alone=len(group) == 1)
                 else:
-                    unit.outcome = run_unit(unit, self._execute, self._seal)
-            execute("COMMIT")
+                    self._run_plainly(unit, alone=len(group) == 1)
+            connection.execute("COMMIT")
         except BaseException:
-            if self._connection.in_transaction:
-                execute("ROLLBACK")
-            if self.sealer is not None:
-                self.sealer.discard()
+            self._undo()
             raise
         if self.sealer is not None:
             self.sealer.keep()
+
+    def _run_plainly(self, unit: Unit, *, alone: bool) -> None:
+        """Without a savepoint: a conflict is expected before anything was written, if at all."""
+        before = self._connection.total_changes
+        self._sealed = False
+        unit.outcome = run_unit(unit, self._execute, self._seal)
+        if isinstance(unit.outcome, Conflict) and (self._sealed or self._connection.total_changes != before):
+            self._take_back(alone=alone)
+
+    def _run_in_savepoint(self, unit: Unit, *, alone: bool) -> None:
+        execute = self._connection.execute
+        self._sealed = False
+        execute("SAVEPOINT unit")
+        unit.outcome = run_unit(unit, self._execute, self._seal)
+        if isinstance(unit.outcome, Conflict):
+            if self._sealed:
+                # Those behind it in the chain would refer to a record that is not there.
+                self._take_back(alone=alone)
+                return
+            execute("ROLLBACK TO unit")
+        execute("RELEASE unit")
+
+    def _take_back(self, *, alone: bool) -> None:
+        """Undo a unit that nothing less than the end of the transaction undoes."""
+        if not alone:
+            raise _SpoiledError
+        self._undo()
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def _undo(self) -> None:
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        finally:
+            if self.sealer is not None:
+                self.sealer.discard()
 
     def _execute(self, statement: Statement) -> Rows:
         return self._connection.execute(sqlite_sql(statement.sql), statement.parameters).fetchall()
@@ -114,22 +167,22 @@ class Writer:
         if not sealer.knows(step.agent_id):
             rows = self._connection.execute(HEAD, (step.agent_id,)).fetchall()
             sealer.learn(step.agent_id, rows[0][0] if rows else None)
+        self._sealed = True
         return sealer.seal(step.agent_id, step.payload)
 
-    def _explain(self, error: Exception) -> Exception:
-        if isinstance(error, sqlite3.DatabaseError) and not isinstance(
-            error, sqlite3.IntegrityError | sqlite3.ProgrammingError
-        ):
+    def _fail(self, group: list[Unit], error: Exception) -> None:
+        """Say why. Each unit gets an exception of its own: one that is raised in two places has both their traces."""
+        if isinstance(error, sqlite3.Error) and is_outage(error):
             message = explain(self._path, error)
-            _logger.error("%s", message)
-            return StoreUnavailableError(message)
+            if message != self._fault:
+                _logger.error("%s", message)
+                self._fault = message
+            for unit in group:
+                unit.outcome = StoreUnavailableError(message)
+            return
         _logger.error("a unit of the store failed", exc_info=error)
-        return error if isinstance(error, StoreError) else StoreError(f"the store failed: {error}")
-
-
-def _concerns_all(error: Exception) -> bool:
-    """Whether trying the units one by one would only meet the same fault again."""
-    return isinstance(error, sqlite3.OperationalError)
+        for unit in group:
+            unit.outcome = StoreError(str(error) if isinstance(error, StoreError) else f"the store failed: {error}")
 
 
 def _settle(group: list[Unit]) -> None:

@@ -24,8 +24,10 @@ class Unit:
 
     @property
     def needs_savepoint(self) -> bool:
-        """Whether it could end in a conflict after something was written."""
-        return self.then is not None or any(command.guards for command in self.commands[1:])
+        """Whether it may well end in a conflict after something was written."""
+        return self.then is not None or (
+            len(self.commands) > 1 and any(command.guards for command in self.commands[1:])
+        )
 
     def settle(self) -> None:
         """Tell who waits. Runs in the loop of the future."""
@@ -41,17 +43,20 @@ def run_unit(
     unit: Unit, execute: Callable[[Statement], Rows], seal: Callable[[Seal], Sealed]
 ) -> Sequence[Any] | Conflict:
     """Drive the commands of a unit on a database that answers at once."""
+    topics = unit.topics
+    topics.clear()  # an earlier attempt may have left some
     results = []
-    waiting = list(unit.commands)
-    then = unit.then
-    while waiting:
-        for command in waiting:
-            result = run_command(command, unit.topics, execute, seal)
+    for command in unit.commands:
+        result = run_command(command, topics, execute, seal)
+        if isinstance(result, Conflict):
+            return result
+        results.append(result)
+    if unit.then is not None:
+        for command in unit.then(results):
+            result = run_command(command, topics, execute, seal)
             if isinstance(result, Conflict):
                 return result
             results.append(result)
-        waiting = list(then(results)) if then is not None else []
-        then = None
     return results
 
 
