@@ -448,6 +448,11 @@ def test_an_app_can_state_the_blocks_of_an_agis_document() -> None:
     assert (service.description, service.document_version) == ("Rooms.", "2")
 
 
+@pytest.mark.parametrize("confirm", [True, False, None])
+def test_whether_a_call_waits_for_a_confirmation_is_declared(app: App, confirm: bool | None) -> None:
+    assert declare(app, fetch, confirm=confirm).confirm is confirm
+
+
 def test_a_cost_is_declared_by_unit(app: App) -> None:
     endpoint = declare(app, fetch, cost={"calls": 1, "USD": "0.02", "compute-seconds": 0.5})
     assert str(endpoint.cost) == "calls=1, USD=0.02, compute-seconds=0.5"

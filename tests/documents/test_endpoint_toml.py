@@ -495,6 +495,12 @@ def test_any_value_in_any_place_is_read_or_reported(changes: dict[str, Any]) -> 
     assert all(finding.location for finding in findings)
 
 
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False)])
+def test_whether_a_call_waits_for_a_confirmation_is_read(text: str, value: bool) -> None:
+    assert good(WHOLE.replace("[endpoint.semantic]", f"confirm = {text}\n[endpoint.semantic]")).confirm is value
+    assert good(WHOLE).confirm is None
+
+
 def test_a_cost_is_read_by_unit() -> None:
     cost = good(WHOLE + '[endpoint.cost]\ntokens = 500\nUSD = "0.02"\ncompute-seconds = 1.5\n').cost
     assert str(cost) == "tokens=500, USD=0.02, compute-seconds=1.5"

@@ -56,6 +56,7 @@ scope_required_for_invocation = false
 synthesis_enabled = true
 max_synthesis_depth = 3
 strict_output = true
+confirm_irreversible = true
 [policies.methods]
 allow = ["book", "RESERVE"]
 disallow = ["TRANSFER"]
@@ -116,6 +117,7 @@ function = "module.rules"
     policies = document.policies
     assert (policies.wildcards_accepted, policies.anonymous_discovery, policies.strict_output) == (True, False, True)
     assert (policies.synthesis_enabled, policies.max_synthesis_depth) == (True, 3)
+    assert policies.confirm_irreversible
     assert policies.methods.allow == ("BOOK", "RESERVE")
     assert policies.methods.custom == ("TEND",)
     assert policies.methods.redirects == (Redirect(from_method="BOOK", to_method="RESERVE"),)

@@ -93,6 +93,17 @@ def test_a_cost_is_written_and_read_back() -> None:
     assert endpoint.cost == cost
 
 
+@pytest.mark.parametrize("confirm", [True, False, None])
+def test_whether_calls_are_confirmed_is_written_and_read_back(confirm: bool | None) -> None:
+    service = read_deployment(HOTEL)[0].service()
+    guarded = replace(service, endpoints=(replace(service.endpoints[0], confirm=confirm),))
+    [text] = [text for name, text in deployment_files(guarded).items() if name.startswith("endpoints/")]
+    endpoint, findings = parse_endpoint(text, "x.toml")
+    assert findings == []
+    assert endpoint is not None
+    assert endpoint.confirm is confirm
+
+
 def test_what_bespeak_itself_registers_gets_no_file() -> None:
     service = read_deployment(HOTEL)[0].service()
     (first, *_) = service.endpoints

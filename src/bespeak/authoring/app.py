@@ -167,6 +167,7 @@ class App:
         namespace: str | None = None,
         deprecated: Deprecation | None = None,
         cost: Mapping[str, int | float | str] | None = None,
+        confirm: bool | None = None,
         description: str | None = None,
         intent: str | None = None,
         outcome: str | None = None,
@@ -184,8 +185,9 @@ class App:
 
         `impact` has no default: only the author knows it. An informational endpoint is idempotent unless
         `idempotent` says otherwise, any other is not. `capability` defaults to the category of the method.
-        `cost` is what a call costs at most, by unit: `{"tokens": 500, "USD": "0.02"}`. `blocking` runs the function
-        in a thread.
+        `cost` is what a call costs at most, by unit: `{"tokens": 500, "USD": "0.02"}`. `confirm` lets a call wait until
+        somebody other than the caller has confirmed it, or never, whatever `policies.confirm_irreversible` says.
+        `blocking` runs the function in a thread.
         """
 
         def declare(function: _Function) -> _Function:
@@ -223,6 +225,7 @@ class App:
                 required_scopes=tuple(scopes),
                 deprecated=deprecated,
                 cost=_declared_cost(name, function, cost),
+                confirm=confirm,
                 location=locate(function),
             )
             self._declare(endpoint, reading)

@@ -38,6 +38,8 @@ class Endpoint:
     deprecated: Deprecation | None = None
     cost: Cost | None = None
     """What a call costs at most; a caller's Budget-Limit is held against it."""
+    confirm: bool | None = None
+    """Whether a call waits for a confirmation; None leaves it to `policies.confirm_irreversible`."""
     builtin: bool = False
     """Registered by bespeak itself; an operator's endpoint on the same pair takes its place (AGTP-API 5.8)."""
     location: Location | None = None

@@ -83,6 +83,8 @@ class Policies:
     max_synthesis_depth: int = 10
     strict_output: bool = False
     """AGTP-API 13.3: also refuse output fields that the output schema does not name."""
+    confirm_irreversible: bool = False
+    """Calls of irreversible endpoints wait until somebody other than the caller has confirmed them."""
     methods: MethodPolicy = field(default_factory=MethodPolicy)
 
     def to_json(self) -> dict[str, Any]:

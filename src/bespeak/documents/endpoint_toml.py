@@ -65,6 +65,7 @@ def _read(block: Table, file: str) -> Endpoint | None:
         block.missing("errors", "Write `errors = []` for an endpoint that has none (AGTP-API 6.2).")
     errors, scopes, namespace = read_errors(block), block.texts("required_scopes"), block.text("namespace")
     deprecated, cost = read_deprecation(block.table("deprecated")), read_cost_block(block.table("cost"))
+    confirm = block.boolean("confirm")
     if semantic is None or handler is None:
         return None
     return Endpoint(
@@ -80,6 +81,7 @@ def _read(block: Table, file: str) -> Endpoint | None:
         required_scopes=scopes,
         deprecated=deprecated,
         cost=cost,
+        confirm=confirm,
         location=Location(file),
     )
 

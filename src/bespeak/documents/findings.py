@@ -30,6 +30,9 @@ RULES: Final = {
     "D117": "A method is not written in capitals.",
     "D118": "Nothing is declared, and a default is taken.",
     "D119": "A contract written in Python is not looked at.",
+    "D196": "A document that is published holds private key material.",
+    "D197": "An Agent Genesis does not hold: its id or its signature is not that of its content.",
+    "D198": "The trust tier of an agent asks for a proof that is not named.",
     "D199": "The document has more findings than are shown.",
     "Y804": "legacy lists nothing but the five HTTP verbs.",
     "Y820": "The identity of the server is not given in full.",
@@ -47,6 +50,7 @@ RULES: Final = {
     "Y875": "The store would be at a place of which no kind is known.",
     "Y876": "The password of the database stands in the configuration.",
     "Y877": "A time of the idempotency keys is out of its bounds.",
+    "Y878": "A setting of sessions or cases is out of its bounds.",
     "Y880": "A cost is an amount in one of the registered units.",
     "Y881": "A rate limit is written as a count for a time.",
 }

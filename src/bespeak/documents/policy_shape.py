@@ -23,6 +23,7 @@ def read_policies(block: Table) -> Policies:
         synthesis_enabled=_toggle(block, "synthesis_enabled", _DEFAULTS.synthesis_enabled),
         max_synthesis_depth=block.count("max_synthesis_depth") or _DEFAULTS.max_synthesis_depth,
         strict_output=_toggle(block, "strict_output", _DEFAULTS.strict_output),
+        confirm_irreversible=_toggle(block, "confirm_irreversible", _DEFAULTS.confirm_irreversible),
         methods=_read_methods(methods) if methods else _DEFAULTS.methods,
     )
 

@@ -18,6 +18,7 @@ from bespeak.documents.auth_toml import AuthSettings, read_auth
 from bespeak.documents.handlers_toml import HandlerEntry, read_handlers
 from bespeak.documents.policy_shape import read_policies
 from bespeak.documents.rate_toml import read_rate_limits
+from bespeak.documents.session_toml import CaseSettings, SessionSettings, read_cases, read_sessions
 from bespeak.documents.store_toml import IdempotencySettings, StoreSettings, read_idempotency, read_store
 from bespeak.documents.table import Table
 from bespeak.documents.text_file import read_text, toml_table
@@ -97,6 +98,8 @@ class ServerDocument:
     auth: AuthSettings = field(default_factory=AuthSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     idempotency: IdempotencySettings = field(default_factory=IdempotencySettings)
+    sessions: SessionSettings = field(default_factory=SessionSettings)
+    cases: CaseSettings = field(default_factory=CaseSettings)
     listen: ListenSettings = field(default_factory=ListenSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     rate_limits: RateLimits = field(default_factory=RateLimits)
@@ -153,6 +156,8 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
         auth=read_auth(root, base),
         store=read_store(root),
         idempotency=read_idempotency(root),
+        sessions=read_sessions(root),
+        cases=read_cases(root),
         listen=_read_listen(_part(root, "listen"), base),
         limits=_read_limits(limits),
         rate_limits=rate_limits,

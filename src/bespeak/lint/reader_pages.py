@@ -101,6 +101,18 @@ PAGES: Final[Mapping[str, Page]] = {
     "D119": Page(
         "What a program declares is known only when it runs. Compare with the manifest of the running server."
     ),
+    "D196": Page(
+        "Whoever reads it can act as the agent from then on. Remove it, make a new key, and keep that in a file of its "
+        "own that only its owner can read."
+    ),
+    "D197": Page(
+        "An id is the hash of the record it began with, and the issuer's signature covers that record. Where they "
+        "differ somebody has changed one of them: get the record from its issuer again."
+    ),
+    "D198": Page(
+        "The first tier says that the identity was proven, by DNS, a log or both. Name the proof in "
+        "`verification_path`, or say what is true: tier 2 for what an organisation asserts, tier 3 for an experiment."
+    ),
     "D199": Page(
         "A broken document can break every rule in every line, and nobody reads on. Repair what is shown and run again."
     ),
@@ -211,6 +223,13 @@ PAGES: Final[Mapping[str, Page]] = {
         "retention.",
         "[idempotency]\nretention = 60\nlease = 3600\n",
         "[idempotency]\nretention = 86400\nlease = 60\n",
+    ),
+    "Y878": Page(
+        "A session that ends too soon makes agents start over, and one that never ends is kept for nobody; a decision "
+        "needs somebody who takes it, and an end. Write seconds within the bounds, and a name that people or agents "
+        "can be found by.",
+        '[sessions]\nidle = 0\n\n[cases]\ndefault_recipient = ""\n',
+        '[sessions]\nidle = 3600\n\n[cases]\ndefault_recipient = "front-desk"\n',
     ),
     "Y881": Page(
         "A limit that cannot be read limits nobody. Write a count for a time, s, min, h or day, and perhaps how many "

@@ -39,6 +39,9 @@ _READERS: Final[Mapping[str, tuple[str, Normative]]] = {
     "D117": ("method-in-small-letters", "SHOULD"),
     "D118": ("assumed-default", "SHOULD"),
     "D119": ("python-not-read", "style"),
+    "D196": ("private-key-in-document", "MUST"),
+    "D197": ("genesis-does-not-hold", "MUST"),
+    "D198": ("trust-without-proof", "MUST"),
     "D199": ("too-many-findings", "MUST"),
     "V551": ("catalog-malformed", "MUST"),
     "V552": ("catalog-missing-key", "MUST"),
@@ -67,6 +70,7 @@ _READERS: Final[Mapping[str, tuple[str, Normative]]] = {
     "Y875": ("unknown-store-place", "MUST"),
     "Y876": ("store-password-in-file", "SHOULD"),
     "Y877": ("idempotency-time-out-of-bounds", "MUST"),
+    "Y878": ("session-setting-out-of-bounds", "MUST"),
     "Y881": ("rate-limit", "MUST"),
 }
 """Names for the rules of readers, which give an id and a sentence, and how binding each is."""

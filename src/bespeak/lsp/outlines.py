@@ -115,6 +115,7 @@ _ENDPOINT: Final = {
     "semantic": _SEMANTIC,
     "input_schema": {"type": "object", "description": "The JSON Schema of the parameters.", "format": SCHEMA},
     "output_schema": {"type": "object", "description": "The JSON Schema of the result.", "format": SCHEMA},
+    "confirm": _flag("Whether a call needs a confirmation by somebody else, whatever the policies say."),
     "errors": _table("The ways a call can fail: names with what each means, or a list of names."),
     "deprecated": _DEPRECATED,
     "cost": _table(
@@ -128,6 +129,7 @@ _POLICIES: Final = _table(
     scope_required_for_invocation=_flag("Whether calls that declare no scope are refused; true by default."),
     anonymous_discovery=_flag("Whether discovery is answered without an Agent-ID; true by default."),
     wildcards_accepted=_flag("Whether undeclared methods are consented to."),
+    confirm_irreversible=_flag("Whether calls that cannot be undone need a confirmation by somebody else."),
     strict_output=_flag("Whether output fields that the schema does not name are refused."),
     synthesis_enabled=_flag("Whether recipes may be made of proposals."),
     max_synthesis_depth=_number("The most steps of one."),
@@ -255,6 +257,17 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
             retention=_number("Seconds for which an answer is given again."),
             lease=_number("Seconds until another process takes over from one that is silent."),
             require=_flag("Whether irreversible endpoints that are not idempotent ask for a key."),
+        ),
+        sessions=_table(
+            "Requests that belong together.",
+            idle=_number("Seconds without a request after which a session is over."),
+            suspended=_number("Seconds a session may stay suspended at most."),
+            entropy=_flag("Whether Session-IDs that could be guessed are refused; true by default."),
+        ),
+        cases=_table(
+            "Decisions that somebody else has to take.",
+            default_recipient=_text("Who is asked when the caller names nobody: an Agent-ID, or a name."),
+            confirmation=_number("Seconds in which a call has to be confirmed and then made."),
         ),
         listen=_table(
             "Where it listens.",

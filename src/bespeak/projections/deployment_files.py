@@ -115,6 +115,7 @@ def endpoint_data(endpoint: Endpoint, function: str) -> dict[str, Any]:
         "handler": {"type": "registered_function", "function": f"{HANDLERS}.{function}"},
         "deprecated": endpoint.deprecated.to_json() if endpoint.deprecated else None,
         "cost": endpoint.cost.to_json() if endpoint.cost else None,
+        "confirm": endpoint.confirm,
         "input_schema": _schema(endpoint.input_schema),
         "output_schema": _schema(endpoint.output_schema),
     }

@@ -122,7 +122,7 @@ async def test_the_announcement_is_put_once_and_only_with_its_case(store: Store)
     announcement = PutOutbox("escalation", DESK, "{}")
     await store.do(ask(announcement=announcement))
     await store.do(ask("c2", announcement=announcement))
-    [messages] = await store.do(ClaimOutbox("escalation", 10, 60.0))
+    messages = await only(store, ClaimOutbox("escalation", 10, 60.0))
     assert len(messages) == 1
 
 
