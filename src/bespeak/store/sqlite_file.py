@@ -21,6 +21,8 @@ _APPLICATION: Final = 0x62737065
 _SYNCHRONOUS: Final = {"full": "FULL", "process": "NORMAL"}
 _PRIMARY: Final = 0xFF
 """The part of an error code that says what kind of error it is."""
+_SMALLEST: Final = 512
+"""Bytes of the smallest database."""
 _OWNER_ONLY: Final = 0o600
 """Answers and records may hold what concerns only those they were for."""
 
@@ -73,29 +75,33 @@ def open_writer(path: str, durability: str) -> sqlite3.Connection:
     return connection
 
 
-def version_of(connection: sqlite3.Connection) -> int:
-    """The version of the tables."""
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    return version
-
-
-def is_ours(connection: sqlite3.Connection) -> bool:
-    """Whether the file was made by a store."""
-    return bool(connection.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION)
-
-
-def is_empty(connection: sqlite3.Connection) -> bool:
-    """Whether nobody has made a table yet."""
-    return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+def version_of(path: str, connection: sqlite3.Connection) -> int:
+    """The version of the tables, 0 for an empty file; a ConfigError if they are somebody else's, or newer than we."""
+    # One statement, so that another process that makes the tables has made all of this or nothing.
+    version, application, things = connection.execute(
+        "SELECT (SELECT user_version FROM pragma_user_version), "
+        "(SELECT application_id FROM pragma_application_id), (SELECT count(*) FROM sqlite_master)"
+    ).fetchone()
+    if application != _APPLICATION and (version or things):
+        raise ConfigError(
+            f"{path} is a SQLite database of something else. Name another file with --store, or none for the default "
+            "one."
+        )
+    if version > CURRENT:
+        raise ConfigError(
+            f"{path} was written by a newer bespeak (tables of version {version}; this one knows {CURRENT}). "
+            "Use that release, or another file with --store."
+        )
+    return int(version)
 
 
 def migrate(path: str, connection: sqlite3.Connection) -> int:
     """Bring the tables up to date; the version they had. Several processes may do this at once: one does the work."""
-    version = _known_version(path, connection)
+    version = version_of(path, connection)
     if version < CURRENT:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            version = _known_version(path, connection)
+            version = version_of(path, connection)
             for statement in statements(version, SQLITE_WORDS):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {_APPLICATION}")
@@ -158,6 +164,9 @@ def _make(path: Path) -> None:
         # Not opened to find out: closing a file lets go of every lock that this process has on it.
         if not path.is_file():
             raise ConfigError(f"The store cannot be at {path}, which is no ordinary file.") from None
+        if 0 < path.stat().st_size < _SMALLEST:
+            # SQLite would take it for an empty one, and overwrite it.
+            raise ConfigError(f"The store {path} is no SQLite database. Name another file with --store.") from None
         if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
             which = "it" if not os.access(path, os.W_OK) else f"its folder {path.parent}, where its log is kept,"
             raise ConfigError(
@@ -172,7 +181,8 @@ def _make(path: Path) -> None:
 
 
 def _prepare(path: str, connection: sqlite3.Connection) -> None:
-    """Set what holds for the file, and look through it."""
+    """Set what holds for the file, and look through it. One of somebody else is left as it is."""
+    version_of(path, connection)
     mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
         raise ConfigError(
@@ -192,18 +202,3 @@ def _prepare(path: str, connection: sqlite3.Connection) -> None:
 def _prove_writable(connection: sqlite3.Connection) -> None:
     """Commit something that changes nothing: what would keep the first promise from being kept shows now."""
     connection.execute(f"PRAGMA user_version = {CURRENT}")
-
-
-def _known_version(path: str, connection: sqlite3.Connection) -> int:
-    version = version_of(connection)
-    if not is_ours(connection) and not (version == 0 and is_empty(connection)):
-        raise ConfigError(
-            f"{path} is a SQLite database of something else. Name another file with --store, or none for the default "
-            "one."
-        )
-    if version > CURRENT:
-        raise ConfigError(
-            f"{path} was written by a newer bespeak (tables of version {version}; this one knows {CURRENT}). "
-            "Use that release, or another file with --store."
-        )
-    return version
