@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 from tests.runtime.test_rate import SECOND, Clock
+from tests.store.commands.test_rate import Database
 
 from bespeak.contract.rate import Rate, RateLimits
 from bespeak.errors import StoreUnavailableError
 from bespeak.runtime.rate import Buckets, Rates
-from bespeak.runtime.rate_exchange import RateExchange
+from bespeak.runtime.rate_exchange import PERIOD, RateExchange
 from bespeak.store.command import Command, Conflict
+from bespeak.store.commands.rate import BucketUse
+from bespeak.store.opening import open_store
 from bespeak.store.sqlite import SqliteStore
 from bespeak.store.store import Store, Then
 
@@ -40,12 +43,19 @@ class Process:
         return next((number for number in range(most) if self.agent.take(key)), most)
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest) -> str:
+    return "memory" if request.param == "sqlite" else str(request.getfixturevalue("postgres_dsn"))
+
+
 @pytest.fixture
-async def store(anyio_backend: Any) -> AsyncIterator[Store]:
-    opened = SqliteStore.in_memory()
-    await opened.start()
-    yield opened
-    await opened.close()
+async def store(place: str) -> AsyncIterator[Store]:
+    opened = open_store(place)
+    try:
+        await opened.start()
+        yield opened
+    finally:
+        await opened.close()
 
 
 async def test_what_one_process_admits_the_next_refuses(store: Store) -> None:
@@ -144,3 +154,25 @@ async def test_strangers_beyond_one_transaction_are_told_in_several(store: Store
         other.admits(f"agent-{number}", most=1)
     await other.exchange.exchange()
     assert [other.admits(f"agent-{number}") for number in (0, 600, 1099)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(("rate", "processes"), [(Rate(50, "s", 10), 3), (Rate(100, "s", 1), 2), (Rate(5, "s", 40), 4)])
+def test_processes_that_never_rest_keep_the_rate_of_one(rate: Rate, processes: int) -> None:
+    clock, database = Clock(), Database()
+    several = [Buckets(rate, clock) for _ in range(processes)]
+    for buckets in several:
+        buckets.taken = {}
+    admitted, steps = 0, 6000
+    for step in range(steps):  # ten milliseconds each, an exchange of each process in twenty of them
+        for number, buckets in enumerate(several):
+            admitted += sum(not buckets.take("a") for _ in range(3))
+            if step % 20 == number * 5:
+                for key, (cost, elapsed) in buckets.tell().items():
+                    owed = database.take(BucketUse(key, cost / SECOND, elapsed / SECOND))
+                    buckets.learn(key, int(owed[key] * SECOND))
+        clock.now += SECOND // 100
+        database.now += 0.01
+    database.close()
+    promised = rate.count * steps / 100
+    tolerated = processes * (rate.burst + rate.count * PERIOD)
+    assert 0.9 * promised <= admitted <= promised + tolerated

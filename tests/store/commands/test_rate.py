@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from bespeak.store.command import Conflict
 from bespeak.store.commands.expiry import PurgeExpired
 from bespeak.store.commands.rate import BucketUse, TakeTokens
 from bespeak.store.migrations import SQLITE_WORDS, statements
-from bespeak.store.sqlite import SqliteStore
 from bespeak.store.store import Store
 
 
@@ -86,14 +84,6 @@ def test_a_bucket_owes_what_was_taken_less_what_has_refilled(reports: list[tuple
         database.close()
 
 
-@pytest.fixture
-async def store(anyio_backend: Any) -> AsyncIterator[Store]:
-    opened = SqliteStore.in_memory()
-    await opened.start()
-    yield opened
-    await opened.close()
-
-
 @pytest.mark.anyio
 async def test_a_store_counts_by_its_own_clock(store: Store) -> None:
     results = await store.do(TakeTokens((BucketUse("b", 1000), BucketUse("a", 2000))))
@@ -108,3 +98,12 @@ async def test_a_bucket_that_is_full_again_is_removed_and_no_other(store: Store)
     results = await store.do(TakeTokens((BucketUse("empty", 0),)))
     assert not isinstance(results, Conflict)
     assert results[0]["empty"] == pytest.approx(1000, abs=1)
+
+
+@pytest.mark.anyio
+async def test_a_store_counts_what_processes_took_together(store: Store) -> None:
+    many = tuple(BucketUse(f"bucket-{number}", 1000, elapsed=1000) for number in range(147))
+    for owed in (0, 1000, 2000):
+        results = await store.do(TakeTokens(many))
+        assert not isinstance(results, Conflict)
+        assert results[0] == {use.name: pytest.approx(owed, abs=1) for use in many}
