@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+from bespeak.store.command import Seal
+
+AGAIN: Final = object()
+"""A result that says: the statement could not tell, so run this command by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """A set-based statement: arrays in, one row out for each command whose change took place.
+    """A change of many rows at once, and what it answers to each command.
 
-    The first column of a row is the index of its command, from 1 (`WITH ORDINALITY`).
+    In its SQL stand `{now}` for the clock, `{input}` for a table with a row for each command, whose columns are
+    `fields` and `n`, the number of the command from 1, and `{change}` for the rows that the change returns.
     """
 
-    sql: str
-    """PostgreSQL, with `$1` and so on for the arrays and `{now}` for the clock."""
-    columns: Callable[[Sequence[Any]], tuple[list[Any], ...]]
-    """The arrays of a list of commands."""
+    fields: Mapping[str, str]
+    """The attributes of a command that the statement needs, with their PostgreSQL types."""
+    change: str
+    """The INSERT, UPDATE or DELETE."""
     result: Callable[[Any, Sequence[Any] | None], Any]
-    """The result of a command from its row, or from None when it has none."""
+    """The result of a command from its row of `answer`, or from None when it has none."""
+    answer: str | None = None
+    """A SELECT with the number of a command in its first column, `n`; None where there is nothing to tell."""
+    row: Callable[[Any], Hashable] | None = None
+    """The row that a command changes: two commands that change the same one are not run in one statement."""
+    seal: Callable[[Any], Seal] | None = None
+    """What has to be sealed for a command; its `Sealed` then takes the place of the command in all of the above."""
+    single: bool = False
+    """Whether a command is grouped only if it is its whole unit: its result may be `AGAIN`."""
+    topic: str | None = None
+    """Whom to wake after the change."""

@@ -9,52 +9,72 @@ from typing import Any, Final
 
 from bespeak.errors import ConfigError, StoreError, StoreUnavailableError
 from bespeak.store.command import Command, Conflict, Seal, Sealed, Sealer
-from bespeak.store.commands.audit import HEAD
-from bespeak.store.dialect import postgres_sql
+from bespeak.store.commands.audit import AppendAudit
 from bespeak.store.postgres_address import Address, Connection, is_collision, is_outage
+from bespeak.store.postgres_listener import Listener
 from bespeak.store.postgres_pool import Pool, close
 from bespeak.store.postgres_schema import migrate
+from bespeak.store.postgres_sealing import Sealing
 from bespeak.store.postgres_unit import run_command, transact
+from bespeak.store.postgres_writer import QUEUE, Lane, rows_of
 from bespeak.store.store import Store, Then, Watcher
 from bespeak.store.unit import Unit
 
 _logger = logging.getLogger(__name__)
-_ATTEMPTS: Final = 3
+
+_ATTEMPTS: Final = 5
+"""How often a unit is tried that another one got in the way of."""
 
 
 class PostgresStore(Store):
-    """Connects when it is started; `start` says what is wrong with the database."""
+    """Connects when it is started; `start` says what is wrong with the database. It works in the loop it began in."""
 
     def __init__(self, dsn: str, *, durability: str = "full") -> None:
         self.sole = False
         self._address = Address(dsn, durability)
         self._durability = durability
         self._watchers: dict[str, list[Watcher]] = {}
-        self._sealer: Sealer | None = None
-        self._pool: Pool | None = None
-        self._sealing = asyncio.Lock()
+        self._sealing = Sealing()
+        self._pool = Pool(self._address)
+        # What is sealed goes one after the other; claims need not wait for it.
+        self._plain = Lane(self._address, self._sealing, self._settle, self._run_alone)
+        self._sealed = Lane(self._address, self._sealing, self._settle, self._run_alone)
+        self._listener = Listener(self._address, self._tell, self._tell_all)
+        self._alone: set[asyncio.Task[None]] = set()
+        self._open = False
+        self._fault = ""
+        """What is wrong with the database, so that the log says it once and not for each unit."""
 
     async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
-        future = asyncio.get_running_loop().create_future()
-        unit = Unit(commands, then, future)
-        await self._carry_out(unit)
-        unit.settle()
-        outcome: Sequence[Any] | Conflict = await future
+        self._check_open()
+        unit = Unit(commands, then, asyncio.get_running_loop().create_future())
+        rows = rows_of(unit)
+        if rows is None:
+            if len(self._alone) >= QUEUE:
+                raise StoreUnavailableError(f"{self._address.name} is too slow: {QUEUE} changes wait for it.")
+            self._run_alone(unit)
+        else:
+            (self._sealed if _seals(unit) else self._plain).put(unit, rows)
+        outcome: Sequence[Any] | Conflict = await unit.future
         return outcome
 
     async def read(self, command: Command) -> Any:
-        if self._pool is None:
-            raise StoreError("the store was not started, or is closed")
-        connection = await self._pool.take()
+        self._check_open()
         try:
-            return await run_command(connection, command, set(), _sealing_is_writing)
+            connection = await self._pool.take()
+            try:
+                return await run_command(connection, command, set(), _sealing_is_writing)
+            except Exception as error:
+                if is_outage(error):
+                    connection.terminate()
+                raise
+            finally:
+                self._pool.give_back(connection)
         except Exception as error:
-            raise self._fault(error) from error
-        finally:
-            self._pool.give_back(connection)
+            raise self._explained(error) from error
 
     def attach(self, sealer: Sealer) -> None:
-        self._sealer = sealer
+        self._sealing.sealer = sealer
 
     def watch(self, topic: str, watcher: Watcher) -> None:
         self._watchers.setdefault(topic, []).append(watcher)
@@ -68,55 +88,89 @@ class PostgresStore(Store):
                     self._address.settings["synchronous_commit"] = "on"
             finally:
                 await close(connection)
+            await self._listener.start()
         except ConfigError:
             raise
+        except StoreUnavailableError as error:
+            raise ConfigError(str(error)) from error
         except Exception as error:
             raise ConfigError(self._address.explain(error)) from error
-        self._pool = Pool(self._address)
+        self._open = True
 
     async def close(self) -> None:
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            await pool.close()
+        self._open = False
+        await self._plain.close()
+        await self._sealed.close()
+        while self._alone:
+            await asyncio.wait(self._alone)
+        await self._listener.close()
+        await self._pool.close()
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise StoreUnavailableError(f"{self._address.name} is not open: the store was not started, or is closed.")
+
+    def _run_alone(self, unit: Unit) -> None:
+        """In a task of its own: whoever waits may go away, the transaction does not."""
+        task = asyncio.get_running_loop().create_task(self._carry_out(unit))
+        self._alone.add(task)
+        task.add_done_callback(self._alone.discard)
 
     async def _carry_out(self, unit: Unit) -> None:
-        if self._pool is None:
-            raise StoreError("the store was not started, or is closed")
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                if unit.then is None and not _seals(unit):
+                    unit.outcome = await self._transact(unit)
+                else:
+                    async with self._sealing.turn():
+                        unit.outcome = await self._transact(unit)
+                        if isinstance(unit.outcome, Conflict):
+                            self._sealing.discard()
+            except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
+                unit.outcome = error
+                if is_collision(error) and attempt < _ATTEMPTS:
+                    continue
+            break
+        self._settle(unit)
+
+    async def _transact(self, unit: Unit) -> Sequence[Any] | Conflict:
         connection = await self._pool.take()
         try:
-            async with self._sealing:
-                unit.outcome = await transact(connection, unit, self._seal)
-                if self._sealer is not None:
-                    self._sealer.keep()
-        except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
-            if self._sealer is not None:
-                self._sealer.discard()
-            unit.outcome = self._fault(error)
+            return await transact(connection, unit, self._sealing.learn_and_seal)
         finally:
             self._pool.give_back(connection)
-        if not isinstance(unit.outcome, BaseException | Conflict):
-            for topic in unit.topics:
-                for watcher in self._watchers.get(topic, ()):
-                    watcher()
 
-    async def _seal(self, connection: Connection, step: Seal) -> Sealed:
-        sealer = self._sealer
-        if sealer is None:
-            raise StoreError("no sealer is attached to the store, so nothing can be sealed")
-        if not sealer.knows(step.agent_id):
-            rows = await connection.fetch(postgres_sql(HEAD), step.agent_id)
-            sealer.learn(step.agent_id, rows[0][0] if rows else None)
-        return sealer.seal(step.agent_id, step.payload)
+    def _settle(self, unit: Unit) -> None:
+        """Tell whoever waits. Who watches hears from the database."""
+        if isinstance(unit.outcome, Exception):
+            unit.outcome = self._explained(unit.outcome)
+        elif self._fault:
+            _logger.warning("%s works again.", self._address.name)
+            self._fault = ""
+        unit.settle()
 
-    def _fault(self, error: Exception) -> Exception:
-        if isinstance(error, StoreError):
-            return error
-        if is_outage(error) or is_collision(error):
-            message = self._address.explain(error)
-            _logger.error("%s", message)
+    def _tell(self, topic: str) -> None:
+        for watcher in self._watchers.get(topic, ()):
+            watcher()
+
+    def _tell_all(self) -> None:
+        for topic in self._watchers:
+            self._tell(topic)
+
+    def _explained(self, error: Exception) -> Exception:
+        """An exception of its own for each who waits: one that is raised in two places has both their traces."""
+        if is_outage(error) or is_collision(error) or isinstance(error, StoreUnavailableError):
+            message = str(error) if isinstance(error, StoreError) else self._address.explain(error)
+            if message != self._fault:
+                _logger.error("%s", message)
+                self._fault = message
             return StoreUnavailableError(message)
         _logger.error("a unit of the store failed", exc_info=error)
-        return StoreError(f"the store failed: {error}")
+        return StoreError(str(error) if isinstance(error, StoreError) else f"the store failed: {error}")
+
+
+def _seals(unit: Unit) -> bool:
+    return any(isinstance(command, AppendAudit) for command in unit.commands)
 
 
 async def _sealing_is_writing(_: Connection, __: Seal) -> Sealed:

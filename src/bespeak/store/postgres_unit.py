@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from bespeak.store.command import Command, Conflict, Seal, Sealed, Statement
 from bespeak.store.dialect import postgres_sql
-from bespeak.store.postgres_address import Connection
+from bespeak.store.postgres_address import Connection, is_outage
 from bespeak.store.unit import Unit
 
 CHANNEL: Final = "bespeak"
@@ -19,6 +19,7 @@ Sealing = Callable[[Connection, Seal], Awaitable[Sealed]]
 
 async def transact(connection: Connection, unit: Unit, seal: Sealing) -> Sequence[Any] | Conflict:
     """Carry out a unit; it has committed, or nothing has happened, when this ends without an exception."""
+    unit.topics.clear()  # an earlier attempt may have left some
     await connection.execute("BEGIN")
     try:
         outcome = await _run(connection, unit, seal)
@@ -28,25 +29,35 @@ async def transact(connection: Connection, unit: Unit, seal: Sealing) -> Sequenc
         if unit.topics:
             await connection.fetch(NOTIFY, sorted(unit.topics))
         await connection.execute("COMMIT")
-    except Exception:
-        if not connection.is_closed():
-            await connection.execute("ROLLBACK")
+    except Exception as error:
+        await undo(connection, error)
         raise
     return outcome
 
 
+async def undo(connection: Connection, error: Exception) -> None:
+    """End the transaction of a connection after an error; if need be, by closing it."""
+    try:
+        if is_outage(error):
+            connection.terminate()
+        elif not connection.is_closed():
+            await connection.execute("ROLLBACK")
+    except Exception:  # noqa: BLE001 - the error before this one says more
+        connection.terminate()
+
+
 async def _run(connection: Connection, unit: Unit, seal: Sealing) -> Sequence[Any] | Conflict:
-    results = []
-    waiting = list(unit.commands)
-    then = unit.then
-    while waiting:
+    results: list[Any] = []
+    waiting = unit.commands
+    for more in (unit.then, None):
         for command in waiting:
             result = await run_command(connection, command, unit.topics, seal)
             if isinstance(result, Conflict):
                 return result
             results.append(result)
-        waiting = list(then(results)) if then is not None else []
-        then = None
+        if more is None:
+            break
+        waiting = more(results)
     return results
 
 

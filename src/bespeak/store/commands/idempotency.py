@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from collections.abc import Hashable
+from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.store.command import Command, Conflict, Statement, Steps
+from bespeak.store.command import Command, Conflict, Row, Statement, Steps
+from bespeak.store.grouping import AGAIN, Grouping
 
 
 class Claimed(msgspec.Struct, frozen=True, gc=False):
@@ -29,24 +31,67 @@ class InProgress(msgspec.Struct, frozen=True, gc=False):
     seconds: float
 
 
-_TAKE: Final = """
-INSERT INTO idempotency (scope, key, request_hash, fence, lease, answer, expires)
-VALUES (?, ?, ?, 1, {now} + ?, NULL, {now} + ?)
+_INTO: Final = "INSERT INTO idempotency (scope, key, request_hash, fence, lease, answer, expires)"
+_OVER: Final = """
 ON CONFLICT (scope, key) DO UPDATE SET
     request_hash = excluded.request_hash, fence = idempotency.fence + 1, lease = excluded.lease,
-    answer = NULL, expires = excluded.expires
+    answer = excluded.answer, expires = excluded.expires
+"""
+_MAY_CLAIM: Final = """
 WHERE idempotency.expires <= {now}
    OR (idempotency.answer IS NULL AND idempotency.lease <= {now} AND idempotency.request_hash = excluded.request_hash)
-RETURNING fence
 """
+_MAY_RECORD: Final = "WHERE idempotency.expires <= {now} OR idempotency.answer IS NULL"
+_CLAIM: Final = f"{_INTO} VALUES (?, ?, ?, 1, {{now}} + ?, NULL, {{now}} + ?) {_OVER} {_MAY_CLAIM} RETURNING fence"
+_RECORD: Final = f"{_INTO} VALUES (?, ?, ?, 1, 0, ?, {{now}} + ?) {_OVER} {_MAY_RECORD} RETURNING 1"
+# In order, so that two processes that take the same keys do not wait for each other.
+_MANY: Final = "FROM {input} ORDER BY scope, key"
+_CLAIM_MANY: Final = (
+    f"{_INTO} SELECT scope, key, request_hash, 1, {{now}} + lease, NULL, {{now}} + retention "
+    f"{_MANY} {_OVER} {_MAY_CLAIM} RETURNING scope, key, fence"
+)
+_RECORD_MANY: Final = (
+    f"{_INTO} SELECT scope, key, request_hash, 1, 0, answer, {{now}} + retention "
+    f"{_MANY} {_OVER} {_MAY_RECORD} RETURNING scope, key"
+)
 _LOOK: Final = (
     "SELECT request_hash, answer, lease - {now} FROM idempotency WHERE scope = ? AND key = ? AND expires > {now}"
 )
 
 
+def _row(command: Any) -> Hashable:
+    return ("idempotency", command.scope, command.key)
+
+
+def _held(_: Any, row: Row | None) -> Any:
+    return True if row is not None else Conflict("lease-lost")
+
+
+def _claim(_: Any, row: Row | None) -> Any:
+    if row is None:  # another process has taken it since the statement began
+        return AGAIN
+    _, fence, request_hash, answer, seconds = row
+    if fence is not None:
+        return Claimed(fence)
+    return InProgress(request_hash, max(0.0, seconds)) if answer is None else Recorded(request_hash, answer)
+
+
 class ClaimKey(Command, frozen=True):
     """Take a key, or learn why not. A claim whose lease has ended is taken over, one that has expired forgotten."""
 
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"scope": "text", "key": "text", "request_hash": "bytea", "lease": "float8", "retention": "float8"},
+        change=_CLAIM_MANY,
+        answer="""
+            SELECT i.n, c.fence, k.request_hash, k.answer, k.lease - {now}
+            FROM {input} AS i LEFT JOIN {change} AS c USING (scope, key)
+            LEFT JOIN idempotency AS k ON k.scope = i.scope AND k.key = i.key AND k.expires > {now} AND c.fence IS NULL
+            WHERE c.fence IS NOT NULL OR k.fence IS NOT NULL
+        """,
+        result=_claim,
+        row=_row,
+        single=True,
+    )
     scope: str
     """The agent and the endpoint."""
     key: str
@@ -58,7 +103,7 @@ class ClaimKey(Command, frozen=True):
 
     def steps(self) -> Steps:
         """Claimed, Recorded or InProgress; the last two carry the hash of the request they belong to."""
-        rows = yield Statement(_TAKE, (self.scope, self.key, self.request_hash, self.lease, self.retention))
+        rows = yield Statement(_CLAIM, (self.scope, self.key, self.request_hash, self.lease, self.retention))
         if rows:
             return Claimed(rows[0][0])
         rows = yield Statement(_LOOK, (self.scope, self.key))
@@ -89,6 +134,16 @@ class FinishKey(Command, frozen=True):
     """Record the answer under a claim; a conflict if the claim was taken over."""
 
     guards: ClassVar[bool] = True
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"scope": "text", "key": "text", "fence": "bigint", "answer": "bytea", "retention": "float8"},
+        change="""
+            UPDATE idempotency AS k SET answer = i.answer, expires = {now} + i.retention FROM {input} AS i
+            WHERE k.scope = i.scope AND k.key = i.key AND k.fence = i.fence AND k.answer IS NULL RETURNING i.n
+        """,
+        answer="SELECT n FROM {change}",
+        result=_held,
+        row=_row,
+    )
     scope: str
     key: str
     fence: int
@@ -109,6 +164,13 @@ class RecordKey(Command, frozen=True):
     """Record the answer of a key that was claimed in memory only; a conflict if there is one already."""
 
     guards: ClassVar[bool] = True
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"scope": "text", "key": "text", "request_hash": "bytea", "answer": "bytea", "retention": "float8"},
+        change=_RECORD_MANY,
+        answer="SELECT i.n FROM {input} AS i JOIN {change} AS c USING (scope, key)",
+        result=_held,
+        row=_row,
+    )
     scope: str
     key: str
     request_hash: bytes
@@ -117,24 +179,22 @@ class RecordKey(Command, frozen=True):
 
     def steps(self) -> Steps:
         """True or a Conflict."""
-        rows = yield Statement(
-            """
-            INSERT INTO idempotency (scope, key, request_hash, fence, lease, answer, expires)
-            VALUES (?, ?, ?, 1, 0, ?, {now} + ?)
-            ON CONFLICT (scope, key) DO UPDATE SET
-                request_hash = excluded.request_hash, fence = idempotency.fence + 1, lease = 0,
-                answer = excluded.answer, expires = excluded.expires
-            WHERE idempotency.expires <= {now} OR idempotency.answer IS NULL
-            RETURNING 1
-            """,
-            (self.scope, self.key, self.request_hash, self.answer, self.retention),
-        )
+        rows = yield Statement(_RECORD, (self.scope, self.key, self.request_hash, self.answer, self.retention))
         return True if rows else Conflict("lease-lost")
 
 
 class ReleaseKey(Command, frozen=True):
     """Give a claim back, so that the request can be tried again at once."""
 
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"scope": "text", "key": "text", "fence": "bigint"},
+        change="""
+            DELETE FROM idempotency AS k USING {input} AS i
+            WHERE k.scope = i.scope AND k.key = i.key AND k.fence = i.fence AND k.answer IS NULL
+        """,
+        result=lambda _, __: None,
+        row=_row,
+    )
     scope: str
     key: str
     fence: int

@@ -5,12 +5,25 @@ from __future__ import annotations
 from typing import ClassVar
 
 from bespeak.store.command import Command, Conflict, Statement, Steps
+from bespeak.store.grouping import Grouping
 
 
 class UseNonce(Command, frozen=True):
     """Use a value; a conflict if it was used before and has not expired."""
 
     guards: ClassVar[bool] = True
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"kind": "text", "value": "text", "retention": "float8"},
+        change="""
+            INSERT INTO nonces (kind, value, expires)
+            SELECT kind, value, {now} + retention FROM {input} ORDER BY kind, value
+            ON CONFLICT (kind, value) DO UPDATE SET expires = excluded.expires WHERE nonces.expires <= {now}
+            RETURNING kind, value
+        """,
+        answer="SELECT i.n FROM {input} AS i JOIN {change} AS c USING (kind, value)",
+        result=lambda _, row: True if row is not None else Conflict("nonce-used"),
+        row=lambda command: ("nonces", command.kind, command.value),
+    )
     kind: str
     value: str
     retention: float

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from bespeak.store.command import Command, Conflict, Notify, Statement, Steps
+from bespeak.store.grouping import Grouping
 
 TOPIC: Final = "outbox"
 """What to watch for new messages."""
@@ -40,6 +41,17 @@ class Message(msgspec.Struct, frozen=True):
 class PutOutbox(Command, frozen=True):
     """Add a message, in the transaction of what it tells about."""
 
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"topic": "text", "recipient": "text", "payload": "text", "delay": "float8"},
+        change="""
+            INSERT INTO outbox (topic, recipient, payload, created, due, fence, attempts)
+            SELECT topic, recipient, payload, {now}, {now} + delay, 0, 0 FROM {input} ORDER BY n RETURNING position
+        """,
+        # Positions are given in the order of the rows.
+        answer="SELECT row_number() OVER (ORDER BY position) AS n, position FROM {change}",
+        result=lambda _, row: row and row[1],
+        topic=TOPIC,
+    )
     topic: str
     recipient: str
     payload: str
@@ -75,6 +87,16 @@ class AckOutbox(Command, frozen=True):
     """Remove a message that was delivered; a conflict if somebody else has claimed it meanwhile."""
 
     guards: ClassVar[bool] = True
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"position": "bigint", "fence": "bigint"},
+        change="""
+            DELETE FROM outbox AS m USING {input} AS i
+            WHERE m.position = i.position AND m.fence = i.fence RETURNING i.n
+        """,
+        answer="SELECT n FROM {change}",
+        result=lambda _, row: True if row is not None else Conflict("lease-lost"),
+        row=lambda command: ("outbox", command.position),
+    )
     position: int
     fence: int
 
