@@ -92,11 +92,12 @@ class SqliteStore(Store):
         if self._poller is not None:
             self._poller.cancel()
             await asyncio.gather(self._poller, return_exceptions=True)
-        await asyncio.to_thread(self._writer.stop)
+        await asyncio.to_thread(self._writer.finish)
         self._local.close()
         with contextlib.suppress(Empty):
             while True:
                 self._readers.get_nowait().close()
+        await asyncio.to_thread(self._writer.close)
         if self._lock is not None:
             self._lock.release()
 

@@ -128,6 +128,11 @@ def is_outage(error: BaseException) -> bool:
     return isinstance(error, sqlite3.Error) and _code(error) in _FAULTS
 
 
+def concerns_all(error: BaseException) -> bool:
+    """Whether whatever else is asked of the file would meet the same fault; damage may be in one place only."""
+    return isinstance(error, sqlite3.Error) and is_outage(error) and _code(error) != sqlite3.SQLITE_CORRUPT
+
+
 def explain(path: str, error: sqlite3.Error) -> str:
     """What an error of SQLite means for the operator."""
     advice = _FAULTS.get(_code(error))

@@ -14,7 +14,7 @@ from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.store.command import Conflict, Rows, Seal, Sealed, Sealer, Statement
 from bespeak.store.commands.audit import HEAD
 from bespeak.store.dialect import sqlite_sql
-from bespeak.store.sqlite_file import explain, is_outage
+from bespeak.store.sqlite_file import concerns_all, explain, is_outage
 from bespeak.store.unit import Unit, run_unit
 
 _logger = logging.getLogger(__name__)
@@ -38,7 +38,9 @@ class Writer:
         self._ending = False
         self._gate = threading.Lock()
         self._fault = ""
-        """What is wrong with the file, so that the log says it once and not for each unit."""
+        """Why nothing can be written now, so that the log says it once and not for each unit."""
+        self._damage = ""
+        """What is wrong with a part of the file; that does not pass."""
         self._sealed = False
         self.sealer: Sealer | None = None
         self._thread = threading.Thread(target=self._run, name="bespeak-store", daemon=True)
@@ -58,10 +60,15 @@ class Writer:
                 self._ending = True
                 self._queue.put(None)
 
-    def stop(self) -> None:
-        """Finish what is queued and let go of the file."""
+    def finish(self) -> None:
+        """Wait until what is queued has been carried out."""
         self.end()
         self._thread.join()
+
+    def close(self) -> None:
+        """Let go of the file. Whoever does so last puts the log into the file; readers cannot, so they go first."""
+        self.finish()
+        self._connection.close()
 
     def _run(self) -> None:
         ended = False
@@ -80,13 +87,12 @@ class Writer:
                     break
                 group.append(unit)
             self._carry_out(group)
-        self._connection.close()
 
     def _carry_out(self, group: list[Unit]) -> None:
         try:
             self._transact(group)
         except Exception as error:  # noqa: BLE001 - whatever it is, those who wait are told
-            if len(group) > 1 and not is_outage(error):
+            if len(group) > 1 and not concerns_all(error):
                 # One of them is at fault; the others must not suffer for it.
                 for unit in group:
                     self._carry_out([unit])
@@ -174,9 +180,12 @@ class Writer:
         """Say why. Each unit gets an exception of its own: one that is raised in two places has both their traces."""
         if isinstance(error, sqlite3.Error) and is_outage(error):
             message = explain(self._path, error)
-            if message != self._fault:
+            if message not in (self._fault, self._damage):
                 _logger.error("%s", message)
+            if concerns_all(error):
                 self._fault = message
+            else:
+                self._damage = message
             for unit in group:
                 unit.outcome = StoreUnavailableError(message)
             return
