@@ -54,8 +54,25 @@ def test_every_canonical_document_conforms(data: dict[str, Any]) -> None:
 @settings(max_examples=200)
 def test_no_document_is_too_odd_to_be_checked(data: Any) -> None:
     for finding in check_structure(tree_of(data)):
-        assert finding.rule in {rule.id for rule in RULES}
+        assert finding.rule in {"Y880", *(rule.id for rule in RULES)}
         assert finding.location is not None
+
+
+@pytest.mark.parametrize(
+    ("cost", "found"),
+    [
+        ({"tokens": 500, "USD": "0.02", "compute-seconds": 1.5}, []),
+        ({}, []),
+        ({"USD": "2 cents", "tokens": 1}, [("Y880", "/endpoints/0/cost/USD")]),
+        ({"gold": 1}, [("Y880", "/endpoints/0/cost/gold")]),
+        ({"tokens": None}, [("Y880", "/endpoints/0/cost/tokens")]),
+        ("much", [("D121", "/endpoints/0/cost")]),
+    ],
+)
+def test_a_cost_is_an_amount_in_a_registered_unit(cost: Any, found: list[tuple[str, str]]) -> None:
+    data = booking()
+    data["endpoints"][0]["cost"] = cost
+    assert check(data) == found
 
 
 @pytest.mark.requirement("AGIS-8.1-1")

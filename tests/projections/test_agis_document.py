@@ -109,3 +109,10 @@ def test_a_category_that_agis_lacks_is_written_as_the_nearest_and_kept() -> None
         document = project_agis(replace(service, endpoints=(changed,)))
         assert check_structure(tree_of(document)) == []
         assert service_of(tree_of(document)).endpoints[0].semantic.capability == capability
+
+
+def test_a_cost_survives_the_way_through_a_document() -> None:
+    data = booking()
+    data["endpoints"][0]["cost"] = {"tokens": 500, "USD": "0.02"}
+    service = service_of(tree_of(data))
+    assert project_agis(service)["endpoints"][0]["cost"] == {"tokens": 500, "USD": "0.02"}

@@ -91,6 +91,8 @@ def _summary(manifest: ManifestDocument, client: ServiceClient) -> Iterator[Text
 
 def _about(endpoint: Endpoint) -> str:
     notes = [endpoint.semantic.impact, *(f"needs {scope}" for scope in endpoint.required_scopes)]
+    if endpoint.cost is not None:
+        notes.append(f"costs {endpoint.cost}")
     if endpoint.deprecated is not None:
         notes.append(endpoint.deprecated.warning())
     return f"{endpoint.description}  [{', '.join(notes)}]"

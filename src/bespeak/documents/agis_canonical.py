@@ -33,6 +33,7 @@ def _endpoint(declared: Any) -> Any:
         _change(endpoint, "semantic", _part("semantic"))
         _change(endpoint, "errors", _each(_part("error")))
         _change(endpoint, "deprecated", _part("deprecated"))
+        _change(endpoint, "cost", _part("cost"))
     return endpoint
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from bespeak.contract.cost import read_cost
 from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError, Endpoint
@@ -59,6 +60,7 @@ def read_endpoint(declared: Mapping[str, Any], shared: SharedSchemas, location: 
         namespace=_optional(declared, "namespace"),
         required_scopes=_texts(declared.get("required_scopes")),
         deprecated=_read_deprecation(_mapping(declared, "deprecated")),
+        cost=read_cost(_mapping(declared, "cost"))[0],
         location=location,
     )
 

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final
 
+from bespeak.contract.cost import read_cost
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.diagnostics.fix import Fix
@@ -113,6 +114,8 @@ def _findings(tree: Tree, data: dict[str, Any]) -> Iterator[Diagnostic]:
                     yield _wrong_type(tree, f"/endpoints/{index}", f"endpoint {index + 1}", entry, ["object"])
         for at, entry in entries:
             yield from _check_entry(tree, entry, at)
+    for at, entry in entries:
+        yield from _check_cost(tree, entry.get("cost"), child(at, "cost"))
     definitions = load_schema("agis")
     for at, part, schema in _known_parts(data, entries):
         yield from _unknown_fields(tree, at, part, _at(definitions, schema)["properties"])
@@ -177,6 +180,14 @@ def _check_entry(tree: Tree, entry: Mapping[str, Any], at: str) -> Iterator[Diag
     if isinstance(deprecated, dict) and _is_empty(deprecated.get("deprecated_in")):
         yield _missing(tree, deprecated, "deprecated_in", child(at, "deprecated"))
     yield from _wrong_types(tree, entry, at, _entry())
+
+
+def _check_cost(tree: Tree, cost: object, at: str) -> Iterator[Diagnostic]:
+    _, faults = read_cost(cost if isinstance(cost, dict) else {})
+    for fault in faults:
+        place = child(at, fault.unit)
+        advice = 'Write it like tokens: 500 or USD: "0.02".'
+        yield Diagnostic("Y880", "error", fault.message, tree.locate(place), place, advice)
 
 
 def _wrong_types(tree: Tree, value: Any, at: str, validator: Validator) -> Iterator[Diagnostic]:
