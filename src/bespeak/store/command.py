@@ -8,6 +8,7 @@ Statements are written in the SQL that SQLite and PostgreSQL share, with `?` for
 * `{now}` - seconds since 1970 by the clock of the database, so that leases of several machines mean the same
 * `{lock}` - at the end of a SELECT: nobody else changes the row before the transaction ends
 * `{skip}` - the same, leaving out the rows somebody else holds
+* `{advance TABLE}` - a whole statement: new rows of the table are numbered behind those that were given a position
 """
 
 from __future__ import annotations

@@ -17,16 +17,21 @@ _KNOWN: Final = 1024
 """There are as many texts as commands; a bound, so that a mistake cannot fill the memory."""
 
 _WORD = re.compile(r"\{(now|lock|skip)\}")
+_ADVANCE = re.compile(r"\{advance ([a-z_]+)\}")
+_ADVANCED: Final = (
+    r"SELECT setval(pg_get_serial_sequence('\1', 'position'), (SELECT coalesce(max(position), 0) + 1 FROM \1), false)"
+)
 
 
 @lru_cache(_KNOWN)
 def sqlite_sql(sql: str) -> str:
     """A statement for SQLite."""
-    return _WORD.sub(lambda found: _SQLITE[found[1]], sql)
+    # SQLite numbers new rows behind the highest there ever was.
+    return _ADVANCE.sub("SELECT 1", _WORD.sub(lambda found: _SQLITE[found[1]], sql))
 
 
 @lru_cache(_KNOWN)
 def postgres_sql(sql: str) -> str:
     """A statement for PostgreSQL, its parameters numbered."""
-    first, *rest = _WORD.sub(lambda found: _POSTGRES[found[1]], sql).split("?")
+    first, *rest = _ADVANCE.sub(_ADVANCED, _WORD.sub(lambda found: _POSTGRES[found[1]], sql)).split("?")
     return first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))
