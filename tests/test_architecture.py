@@ -25,7 +25,6 @@ TESTED_ELSEWHERE = {
     "cli/conform.py": "conformance/test_command.py",
     "cli/console.py": "cli/test_call.py",
     "cli/serve.py": "server/test_serving.py",
-    "cli/service.py": "cli/test_call.py",
     "conformance/check.py": "conformance/test_report.py",
     "conformance/checks": "conformance/test_run.py",
     "conformance/direct.py": "conformance/test_run.py",

@@ -18,6 +18,7 @@ from tests.client.scripted import (
     serving,
     write,
 )
+from tests.identity.certificates import Authority
 from tests.service import build, echo, make_endpoint
 
 from bespeak.client.connect import connect
@@ -30,6 +31,7 @@ from bespeak.client.errors import (
 )
 from bespeak.errors import ConfigError
 from bespeak.transports.agtp_server import AgtpServer
+from bespeak.transports.tls import server_context
 
 pytestmark = pytest.mark.anyio
 
@@ -124,6 +126,20 @@ async def test_tls_to_a_plain_server_says_which_option_to_use() -> None:
         async with connect(uri, tls=True) as service:
             with pytest.raises(UnreachableError, match="insecure=True"):
                 await service.call("QUERY", "/rooms")
+
+
+async def test_a_server_that_wants_certificates_gets_one_or_the_caller_is_told(tmp_path: Path) -> None:
+    ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
+    context = server_context(*ours.server(), client_ca=ours.ca, required=True)
+    async with serving(always(200, {}), context) as server:
+        cert, key = ours.client("agent", common="agent")
+        async with connect(server.uri, ca_file=ours.ca, client_cert=cert, client_key=key) as service:
+            assert (await service.request("QUERY", "/rooms")).ok
+        cert, key = theirs.client("agent", common="agent")
+        for options in ({}, {"client_cert": cert, "client_key": key}):
+            async with connect(server.uri, ca_file=ours.ca, retry=AT_ONCE, **options) as service:
+                with pytest.raises(UnreachableError, match="client_cert"):
+                    await service.request("QUERY", "/rooms")
 
 
 async def test_plain_tcp_to_a_tls_server_says_which_option_to_use() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import trustme
+from tests.identity.certificates import Authority
 
 from bespeak.client.locator import Locator
 from bespeak.client.tls import choose_tls
@@ -46,7 +47,16 @@ def test_the_check_of_the_certificate_can_be_left_out() -> None:
     assert context.verify_mode is ssl.CERT_NONE
 
 
-@pytest.mark.parametrize("options", [{"tls": True}, {"ca_file": "x"}])
+def test_a_client_certificate_asks_for_tls_on_loopback_too(tmp_path: Path) -> None:
+    cert, key = Authority(tmp_path).client("agent", common="agent")
+    assert choose_tls(Locator("127.0.0.1"), client_cert=cert, client_key=key) is not None
+    with pytest.raises(ConfigError, match="client_cert"):
+        choose_tls(Locator("127.0.0.1"), client_key=key)
+    with pytest.raises(ConfigError, match=r"agent\.pem"):
+        choose_tls(NETWORK, client_cert=cert)
+
+
+@pytest.mark.parametrize("options", [{"tls": True}, {"ca_file": "x"}, {"client_cert": "x"}])
 def test_plain_and_encrypted_at_once_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="give one of them"):
         choose_tls(NETWORK, insecure=True, **options)

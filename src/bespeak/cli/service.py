@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import click
 
 from bespeak.cli.console import print_findings
 from bespeak.cli.main import RefusedError
+from bespeak.client.bearer_token import read_token
 from bespeak.client.connect import connect
 from bespeak.client.service import ServiceClient
 from bespeak.diagnostics.diagnostic import Diagnostic
@@ -20,6 +22,9 @@ from bespeak.errors import ConfigError
 from bespeak.server.local import connect_local
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+VARIABLE = "BESPEAK_TOKEN"
+"""The token itself is no option: whoever lists the processes of a machine could read it."""
 
 _OPTIONS = (
     click.option("--agent-id", metavar="ID", help="Who asks: an agent, by its 64 hexadecimal digits."),
@@ -34,6 +39,21 @@ _OPTIONS = (
         "--signing-key",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="Public key (PEM or JWK) the manifest should be signed with.",
+    ),
+    click.option(
+        "--token-file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help=f"File with the bearer token that proves who asks; without it the variable {VARIABLE}.",
+    ),
+    click.option(
+        "--client-cert",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Certificate (PEM) that proves who asks.",
+    ),
+    click.option(
+        "--client-key",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Private key (PEM) of that certificate, if it is not in the same file.",
     ),
     click.option(
         "--agent-key",
@@ -87,6 +107,9 @@ async def open_service(
     ca_file: Path | None,
     insecure: bool,
     signing_key: Path | None,
+    token_file: Path | None = None,
+    client_cert: Path | None = None,
+    client_key: Path | None = None,
     agent_key: Path | None = None,
     server_id: str | None = None,
     timeout: float,  # noqa: ASYNC109 - the deadline of each call
@@ -95,6 +118,7 @@ async def open_service(
     """A live service by its URI, or one that is put together here from a folder, a file or module:app."""
     with _without_advice():
         trusted = _read_key(signing_key) if signing_key else None
+        token = read_token(token_file) if token_file else os.environ.get(VARIABLE, "").strip() or None
         tokens = [token for text in scopes for token in text.replace(",", " ").split()]
         if service.startswith("agtp://"):
             async with connect(
@@ -105,6 +129,9 @@ async def open_service(
                 ca_file=ca_file,
                 insecure=insecure,
                 signing_key=trusted,
+                token=token,
+                client_cert=client_cert,
+                client_key=client_key,
                 agent_key=agent_key,
                 server_id=server_id,
                 timeout=timeout,
@@ -120,7 +147,13 @@ async def open_service(
             raise ConfigError(f"--signing-key is for a live service; {service!r} is read here, and nobody signs it")
         else:
             yield connect_local(
-                service, report=report, agent_id=agent_id, scopes=tokens, timeout=timeout, agent_key=agent_key
+                service,
+                report=report,
+                agent_id=agent_id,
+                scopes=tokens,
+                timeout=timeout,
+                agent_key=agent_key,
+                token=token,
             )
 
 

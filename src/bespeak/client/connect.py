@@ -8,6 +8,7 @@ from pathlib import Path
 
 from joserfc.jwk import OKPKey
 
+from bespeak.client.bearer_token import BearerCredential, TokenSource
 from bespeak.client.block import async_block
 from bespeak.client.locator import parse_uri
 from bespeak.client.retry import RetryPolicy
@@ -34,6 +35,9 @@ async def connect(
     verify: bool = True,
     insecure: bool = False,
     signing_key: str | None = None,
+    token: TokenSource | None = None,
+    client_cert: str | Path | None = None,
+    client_key: str | Path | None = None,
     agent_key: str | Path | None = None,
     server_id: str | None = None,
     pool_size: int = 8,
@@ -42,21 +46,38 @@ async def connect(
     """A service by its URI, `agtp://host[:port]` or `agtp://<agent-id>@host[:port]`.
 
     Connections are opened when needed, at most `pool_size`, and closed at the end of the block. TLS is used for every
-    host but the loopback ones, where `tls` or `ca_file` asks for it; `insecure` means plain TCP, `verify=False` TLS
-    with whoever answers. `signing_key` is the public key, PEM or JWK, that the service's manifest should be signed by.
+    host but the loopback ones, where `tls`, `ca_file` or `client_cert` asks for it; `insecure` means plain TCP,
+    `verify=False` TLS with whoever answers. `signing_key` is the public key, PEM or JWK, that the service's manifest
+    should be signed by.
 
     An agent in the URI must be vouched for by the host before the block is entered, and calls are made in its name
-    unless `agent_id` names another. `agent_key` is the file with that agent's private key: requests are signed with it
-    for the server named `server_id`, or, without it, for the host itself.
+    unless `agent_id` names another. To prove that it is this agent, a client has a bearer `token`, or a function that
+    gives the present one; the files of a certificate, `client_cert`, and of its key, `client_key`; or `agent_key`, the
+    file with the agent's private key: requests are signed with it for the server named `server_id`, or, without it,
+    for the host itself.
     """
     if pool_size < 1:
         raise ConfigError(f"pool_size is at least 1, not {pool_size!r}: without a connection nothing can be sent.")
     locator = parse_uri(uri)
-    context = choose_tls(locator, tls=tls, ca_file=ca_file, verify=verify, insecure=insecure)
+    context = choose_tls(
+        locator,
+        tls=tls,
+        ca_file=ca_file,
+        verify=verify,
+        insecure=insecure,
+        client_cert=client_cert,
+        client_key=client_key,
+    )
     pool = Pool(locator.host, locator.port, ssl=context, size=pool_size, connect_timeout=timeout)
     signer = read_signer(agent_key, agent_id or locator.agent_id, server_id) if agent_key is not None else None
     sender = Sender(
-        pool, locator, timeout=timeout, retry=retry or RetryPolicy(), secure=context is not None, signer=signer
+        pool,
+        locator,
+        timeout=timeout,
+        retry=retry or RetryPolicy(),
+        secure=context is not None,
+        signer=signer,
+        credential=BearerCredential(token) if token is not None else None,
     )
     try:
         service = ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes, signing_key=_read_key(signing_key))

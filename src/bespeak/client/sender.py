@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from bespeak import status
+from bespeak.client.bearer_token import BearerCredential
 from bespeak.client.errors import CallTimeoutError, UnreachableError
 from bespeak.client.locator import Locator
 from bespeak.client.retry import RetryPolicy
@@ -46,6 +47,7 @@ class Sender:
         retry: RetryPolicy,
         secure: bool = False,
         signer: Signer | None = None,
+        credential: BearerCredential | None = None,
     ) -> None:
         self.signer = signer
         """Signs what is sent; None if nothing is signed."""
@@ -54,6 +56,7 @@ class Sender:
         self._timeout = timeout
         self._retry = retry
         self._secure = secure
+        self._credential = credential
         self._answered = False
 
     async def send(
@@ -88,6 +91,8 @@ class Sender:
     async def _exchange(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
     ) -> ResponseMessage:
+        if self._credential is not None:
+            headers = self._credential.add_to(headers)
         if self.signer is None:
             return await self._exchanger.request(method, target, headers.items(), body, retry=repeatable)
         # Each attempt has a signature of its own: a server takes one only once.
@@ -104,6 +109,9 @@ class Sender:
         broken = isinstance(error, ssl.SSLError | RemoteProtocolError | ConnectionResetError | ConnectionAbortedError)
         if self._answered or not broken:
             return what
+        if self._secure and isinstance(error, ConnectionResetError):
+            # The handshake was over for this side: with TLS 1.3 that is when a server refuses a certificate, or none.
+            what = f"{what} If it asks for a certificate, give one it trusts as client_cert (--client-cert)."
         if self._secure:
             return f"{what} If it speaks plain TCP, say insecure=True (--insecure)."
         return f"{what} If it speaks TLS, say tls=True (--tls) or give its ca_file (--ca-file)."

@@ -60,7 +60,7 @@ def _identify(certificate: bytes) -> CertifiedAgent | Refused:
         expires = parsed.not_valid_after_utc.timestamp()
     except UnsupportedAlgorithm:
         return _key_refused()
-    except (ValueError, TypeError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType):
+    except (ValueError, TypeError, x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType):
         return _refused("certificate-malformed", "The client certificate cannot be read; have it issued anew.")
     if not isinstance(key, Ed25519PublicKey | EllipticCurvePublicKey):
         return _key_refused()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from bespeak.client.bearer_token import BearerCredential
 from bespeak.client.locator import Locator
 from bespeak.client.retry import RetryPolicy
 from bespeak.client.sender import Sender
@@ -25,6 +26,7 @@ def connect_local(
     scopes: Iterable[str] = (),
     timeout: float = 30.0,
     agent_key: Path | None = None,
+    token: str | None = None,
 ) -> ServiceClient:
     """A client straight onto the dispatcher of a target; every gate is passed as over a wire."""
     assembled = assemble_target(load_target(target), now())
@@ -32,5 +34,13 @@ def connect_local(
     locator = Locator(host=target, port=0)
     server_id = assembled.registry.service.identity.server_id
     signer = read_signer(agent_key, agent_id, server_id) if agent_key is not None else None
-    sender = Sender(InProcess(assembled.dispatcher), locator, timeout=timeout, retry=RetryPolicy(), signer=signer)
+    credential = BearerCredential(token) if token is not None else None
+    sender = Sender(
+        InProcess(assembled.dispatcher),
+        locator,
+        timeout=timeout,
+        retry=RetryPolicy(),
+        signer=signer,
+        credential=credential,
+    )
     return ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes)
