@@ -9,6 +9,7 @@ from bespeak.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
+from bespeak.documents.session_toml import CaseSettings, SessionSettings
 from bespeak.exchange.headers import HeaderBlock
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.agents import Agents
@@ -35,6 +36,9 @@ class Registry:
         self.wildcard: Route | None = None
         self.store: Store | None = None
         """Where state is kept; None in a process that keeps none, where methods that need it are not available."""
+        self.sessions = SessionSettings()
+        self.cases = CaseSettings()
+        """Who takes decisions, and how long they are waited for."""
         self.renew_keys: Callable[[], Awaitable[None]] | None = None
         """Fetches the keys that credentials are checked with; for a call that is marked as outdated."""
         self.closers: list[Callable[[], Awaitable[None]]] = []

@@ -1,0 +1,23 @@
+"""Moments as agents write them: ISO 8601, in UTC where no offset is given, and seconds since 1970."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+_LONGEST = 64
+
+
+def read_instant(text: str) -> float | None:
+    """The seconds since 1970 that a text means; None for what is no moment."""
+    if len(text) > _LONGEST:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def write_instant(seconds: float) -> str:
+    """A moment in UTC, to the second."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

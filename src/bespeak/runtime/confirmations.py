@@ -1,0 +1,174 @@
+"""Calls that wait until somebody other than the caller has confirmed them, and then run exactly as confirmed."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bespeak import status
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
+from bespeak.documents.session_toml import CaseSettings
+from bespeak.exchange.headers import CONFIRMATION_ID, TASK_ID
+from bespeak.exchange.instant import write_instant
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.call import Call
+from bespeak.store.command import Conflict
+from bespeak.store.commands.cases import ACCEPTED, CONFIRMATION, Case, OpenCase, Opened, UseCase
+
+MOST_SUBJECT: Final = 256 * 1024
+"""Bytes of a call that somebody can be asked to look at."""
+
+_CASE_ID = re.compile(r"[\x21-\x7e]{1,128}")
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+def needs_confirmation(endpoint: Endpoint, policies: Policies) -> bool:
+    """Whether calls of an endpoint wait for a confirmation: its own word goes before the policy."""
+    if endpoint.confirm is not None:
+        return endpoint.confirm
+    # To decide something is irreversible too; were that to wait for a decision, nothing would ever be decided.
+    return policies.confirm_irreversible and endpoint.semantic.impact == "irreversible" and not endpoint.builtin
+
+
+def call_digest(agent_id: str | None, method: str, path: str, given: Mapping[str, Any]) -> str:
+    """What exactly is called, by whom: SHA-256 over the canonical form of agent, method in force, path and input."""
+    return hashlib.sha256(_encode([agent_id, method, path, given])).hexdigest()
+
+
+class Confirmations:
+    """Opens a case for each call that must be confirmed, and lets the confirmed call through once."""
+
+    def __init__(self, settings: CaseSettings) -> None:
+        self._settings = settings
+
+    def concerns(self, call: Call) -> bool:
+        """Whether a call must be confirmed."""
+        assert call.route is not None
+        return needs_confirmation(call.route.endpoint, call.registry.policies)
+
+    def ask(self, call: Call) -> OpenCase | UseCase | Refused | None:
+        """None: admitted. A command: its result decides."""
+        if not self.concerns(call):
+            return None
+        agent_id = call.principal.agent_id
+        digest = call_digest(agent_id, call.method, call.path, call.input)
+        case_id = call.request.headers.get(CONFIRMATION_ID)
+        if case_id is None:
+            return self._open(call, digest)
+        if _CASE_ID.fullmatch(case_id) is None:
+            return Refused(
+                status.BAD_REQUEST, "invalid-confirmation-id", "The Confirmation-ID is none that this server gives."
+            )
+        return UseCase(case_id, digest, agent_id or "")
+
+    def judge(self, call: Call, found: Opened | Case | Conflict) -> Refused | None:
+        """The verdict on what the command returned, a Conflict included."""
+        if isinstance(found, Opened):
+            return required(found.case)
+        return refusal(found, call.request.headers[CONFIRMATION_ID]) if isinstance(found, Conflict) else None
+
+    def _open(self, call: Call, digest: str) -> OpenCase | Refused:
+        assert call.route is not None
+        endpoint, principal = call.route.endpoint, call.principal
+        subject = {
+            "method": call.method,
+            "path": call.path,
+            "input": call.input,
+            "intent": endpoint.semantic.intent,
+            "outcome": endpoint.semantic.outcome,
+            "principal_id": principal.principal_id,
+            "delegators": list(principal.delegators) or None,
+            "task_id": call.request.headers.get(TASK_ID),
+        }
+        text = msgspec.json.encode({name: value for name, value in subject.items() if value is not None}).decode()
+        if len(text) > MOST_SUBJECT:
+            return Refused(
+                status.CONTENT_TOO_LARGE,
+                "too-large-to-confirm",
+                f"{endpoint} has to be confirmed, and a call of more than {MOST_SUBJECT // 1024} KiB cannot be.",
+            )
+        return OpenCase(
+            case_id=f"conf-{secrets.token_hex(16)}",
+            kind=CONFIRMATION,
+            agent_id=principal.agent_id or "",
+            recipient=self._settings.default_recipient,
+            digest=digest,
+            subject=text,
+            lifetime=self._settings.confirmation,
+        )
+
+
+def required(case: Case) -> Refused:
+    """262: the call waits for a confirmation, or has one that it does not name."""
+    if case.state == ACCEPTED:
+        message = "This call has been confirmed; send it again as it was, with the Confirmation-ID."
+    else:
+        message = (
+            "This call runs only when it has been confirmed by somebody other than the caller: CONFIRM / with this id "
+            "as target_id. Then send it again as it was, with the Confirmation-ID."
+        )
+    details: dict[str, Any] = {
+        "type": "confirmation-required",
+        "confirmation_id": case.case_id,
+        "confirmation_status": case.state,
+        "digest": f"sha-256:{case.digest}",
+        "routed_to": case.recipient,
+        "confirm_with": {"method": "CONFIRM", "path": "/", "input": {"target_id": case.case_id, "status": ACCEPTED}},
+        "retry_with": {"Confirmation-ID": case.case_id},
+    }
+    if case.expires is not None:
+        details["expires"] = write_instant(case.expires)
+    return Refused(status.AUTHORIZATION_REQUIRED, "confirmation-required", message, details)
+
+
+def refusal(conflict: Conflict, case_id: str) -> Refused:
+    """Why a confirmation does not let a call through."""
+    reason = conflict.reason
+    details: dict[str, Any] = {"type": "confirmation-required", "confirmation_id": case_id}
+    if reason == "pending":
+        details["confirmation_status"] = conflict.details["status"]
+        if conflict.details["expires"] is not None:
+            details["expires"] = write_instant(conflict.details["expires"])
+    if conflict.details.get("reason"):
+        details["reason"] = conflict.details["reason"]
+    number, code, message = _REFUSALS[reason]
+    return Refused(number, code, message, details)
+
+
+_UNKNOWN: Final = (
+    status.NOT_FOUND,
+    "confirmation-not-found",
+    "There is no confirmation of this id for this agent; send the call without Confirmation-ID to ask for one.",
+)
+_REFUSALS: Final[Mapping[str, tuple[int, str, str]]] = {
+    "not-found": _UNKNOWN,
+    # Whether somebody else has such a confirmation is nobody's business.
+    "of-another": _UNKNOWN,
+    "pending": (
+        status.AUTHORIZATION_REQUIRED,
+        "confirmation-required",
+        "The call has not been confirmed yet; send it again later, as it is.",
+    ),
+    "rejected": (status.FORBIDDEN, "confirmation-rejected", "The call was rejected, and does not run."),
+    "expired": (
+        status.TIMEOUT,
+        "confirmation-expired",
+        "The confirmation has expired; send the call without Confirmation-ID to ask for another.",
+    ),
+    "digest-differs": (
+        status.CONFLICT,
+        "confirmation-differs",
+        "The confirmation was given for another call; send exactly what was confirmed, or ask for a new confirmation.",
+    ),
+    "used": (
+        status.CONFLICT,
+        "confirmation-used",
+        "The confirmation has been used already, and it is good for one call; ask for another.",
+    ),
+}

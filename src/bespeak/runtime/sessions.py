@@ -1,0 +1,133 @@
+"""Which sessions this process knows, so that most requests of a session need not ask the store (core 8)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from math import inf
+from typing import Any, Final
+
+from bespeak import status
+from bespeak.documents.session_toml import SessionSettings
+from bespeak.exchange.headers import SESSION_ID
+from bespeak.exchange.instant import write_instant
+from bespeak.exchange.refusal import Refused
+from bespeak.exchange.session_id import WANTED_BITS, estimated_bits, is_session_id
+from bespeak.runtime.call import Call
+from bespeak.store.command import Conflict
+from bespeak.store.commands.sessions import ACTIVE, TOPIC, BindSession
+from bespeak.store.store import Store
+
+_logger = logging.getLogger(__name__)
+
+MOST: Final = 65_536
+"""How many sessions a process remembers; for any other it asks the store."""
+
+_RESUME: Final = "RESUME"
+_WEAK: Final = Refused(
+    status.BAD_REQUEST,
+    "session-id-weak",
+    f"The Session-ID looks as if it could be guessed; make a new one of at least {WANTED_BITS} random bits for each "
+    "session, such as 32 random hexadecimal digits or a UUID of version 4.",
+)
+_MALFORMED: Final = Refused(
+    status.BAD_REQUEST,
+    "invalid-session-id",
+    "A Session-ID is 1 to 256 letters, digits and characters of . _ ~ : @ + / = -, and what came is something else.",
+)
+_OF_ANOTHER: Final = Refused(
+    status.FORBIDDEN,
+    "session-of-another",
+    "The Session-ID belongs to another agent, or to another TLS identity of this one; begin a session of your own "
+    "with a new id.",
+)
+_EXPIRED: Final = Refused(
+    status.TIMEOUT,
+    "session-expired",
+    "The session was suspended and not resumed in time; begin a new one with a new id.",
+)
+
+
+class Sessions:
+    """Admits the requests of a session: from the agent and the TLS identity that used it first, while it is active."""
+
+    def __init__(
+        self, settings: SessionSettings, clock: Callable[[], float] = time.monotonic, most: int = MOST
+    ) -> None:
+        self.settings = settings
+        self._clock = clock
+        self._most = most
+        self._fresh_for = settings.idle / 4
+        # The owner of each session, and until when the store need not hear of it again.
+        self._known: OrderedDict[str, tuple[str, str, float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def watch(self, store: Store) -> None:
+        """Forget what is known when any process suspends, resumes or ends a session."""
+        store.watch(TOPIC, self._known.clear)
+
+    def concerns(self, call: Call) -> bool:
+        """Whether a call names a session."""
+        return SESSION_ID in call.request.headers
+
+    def ask(self, call: Call) -> BindSession | Refused | None:
+        """None: admitted. A command: its result decides."""
+        session_id = call.request.headers.get(SESSION_ID)
+        if session_id is None:
+            return None
+        agent_id, tls_identity = call.principal.agent_id or "", call.principal.tls_identity or ""
+        known = self._known.get(session_id)
+        if known is None:
+            if not is_session_id(session_id):
+                return _MALFORMED
+            if self.settings.entropy and estimated_bits(session_id) < WANTED_BITS:
+                return _WEAK
+        elif self._clock() < known[2]:
+            return None if known[:2] == (agent_id, tls_identity) else self._of_another(call)
+        self._expect(session_id, agent_id, tls_identity)
+        return BindSession(session_id, agent_id, tls_identity, self.settings.idle, call.method == _RESUME)
+
+    def judge(self, call: Call, found: Any) -> Refused | None:
+        """The verdict on what the command returned, a Conflict included."""
+        session_id = call.request.headers[SESSION_ID]
+        if found == ACTIVE:
+            if session_id in self._known:  # else it was suspended after the store had answered
+                owner = (call.principal.agent_id or "", call.principal.tls_identity or "")
+                self._known[session_id] = (*owner, self._clock() + self._fresh_for)
+            return None
+        self._known.pop(session_id, None)
+        if not isinstance(found, Conflict):
+            return None  # suspended, and about to be resumed
+        if found.reason == "of-another":
+            return self._of_another(call)
+        return _EXPIRED if found.reason == "expired" else suspended(found)
+
+    def _expect(self, session_id: str, agent_id: str, tls_identity: str) -> None:
+        """Keep a place for what the store will say; if the place is gone by then, so is what was said."""
+        self._known.setdefault(session_id, (agent_id, tls_identity, -inf))
+        self._known.move_to_end(session_id)
+        if len(self._known) > self._most:
+            self._known.popitem(last=False)
+
+    def _of_another(self, call: Call) -> Refused:
+        _logger.warning(
+            "the session of somebody else was named: %s %.200s by %s from %s",
+            *(call.method, call.path, call.principal.agent_id, call.request.connection.peer),
+        )
+        return _OF_ANOTHER
+
+
+def suspended(conflict: Conflict) -> Refused:
+    """Why a suspended session takes no requests."""
+    resume_by = conflict.details.get("resume_by")
+    details = {"resume_by": write_instant(resume_by)} if resume_by else {}
+    return Refused(
+        status.CONFLICT,
+        "session-suspended",
+        "The session is suspended; resume it with its resumption nonce first.",
+        details,
+    )

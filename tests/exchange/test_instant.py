@@ -1,0 +1,38 @@
+"""Moments: what is read is what was written."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.exchange.instant import read_instant, write_instant
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2026-12-01T10:00:00Z", "2026-12-01T11:00:00+01:00", "20261201T100000Z", "2026-12-01 10:00:00.000"],
+)
+def test_a_moment_is_read_in_every_form_of_iso_8601(text: str) -> None:
+    assert read_instant(text) == 1796119200.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "tomorrow", "2026-13-01T10:00:00Z", "1796119200", "+" * 1000, "PT2H"],
+)
+def test_what_is_no_moment_is_none(text: str) -> None:
+    assert read_instant(text) is None
+
+
+@given(st.integers(0, 4_000_000_000))
+def test_what_was_written_is_read_back(seconds: int) -> None:
+    assert read_instant(write_instant(seconds)) == seconds
+
+
+@given(st.text())
+def test_whatever_the_text_the_answer_is_a_moment_or_none(text: str) -> None:
+    moment = read_instant(text)
+    assert moment is None or isfinite(moment)

@@ -1,0 +1,196 @@
+"""Calls that must be confirmed: asked for once, confirmed by somebody else, run exactly as confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.service import AGENT, build, echo, make_endpoint
+
+from bespeak.contract.policy import Policies
+from bespeak.documents.session_toml import CaseSettings
+from bespeak.exchange.messages import Connection, Request
+from bespeak.exchange.principal import Principal
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.call import Call
+from bespeak.runtime.confirmations import MOST_SUBJECT, Confirmations, call_digest, needs_confirmation
+from bespeak.store.command import Command, Conflict
+from bespeak.store.commands.cases import KINDS, DecideCase, OpenCase, ReadCase, UseCase
+from bespeak.store.opening import open_store
+from bespeak.store.store import Store
+
+pytestmark = pytest.mark.anyio
+
+OTHER = "b" * 64
+BOOK = make_endpoint("BOOK", "/room", echo, impact="irreversible", properties={"guest": {"type": "string"}})
+POLICIES = Policies(scope_required_for_invocation=False, confirm_irreversible=True)
+REGISTRY = build(BOOK, policies=POLICIES).assembled.registry
+
+
+@pytest.fixture
+async def store(anyio_backend: Any) -> AsyncIterator[Store]:
+    opened = open_store("memory", role="sole")
+    await opened.start()
+    yield opened
+    await opened.close()
+
+
+def booking(guest: str = "g", agent: str | None = AGENT, confirmation: str | None = None, **headers: str) -> Call:
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    if confirmation is not None:
+        given["confirmation-id"] = confirmation
+    call = Call(Request("BOOK", "/room", "", given, b"", Connection()), REGISTRY)
+    call.principal = Principal(agent_id=agent, principal_id="Acme")
+    found = REGISTRY.router.find("BOOK", "/room")
+    assert found is not None
+    call.route = found[0]
+    call.input = {"guest": guest}
+    return call
+
+
+async def admit(store: Store, call: Call, settings: CaseSettings | None = None) -> Refused | None:
+    """What the settlement does."""
+    confirmations = Confirmations(settings or CaseSettings())
+    asked = confirmations.ask(call)
+    if not isinstance(asked, Command):
+        return asked
+    done = await store.do(asked)
+    return confirmations.judge(call, done if isinstance(done, Conflict) else done[0])
+
+
+async def pending(store: Store, **fields: Any) -> str:
+    refused = await admit(store, booking(**fields))
+    assert refused is not None
+    confirmation_id: str = refused.details["confirmation_id"]
+    return confirmation_id
+
+
+async def decide(store: Store, case_id: str, status: str = "accepted", **fields: Any) -> None:
+    done = await store.do(DecideCase(case_id, status, "operator:desk", "att-1", kinds=KINDS, **fields))
+    assert not isinstance(done, Conflict)
+
+
+@pytest.mark.parametrize(
+    ("confirm", "policy", "impact", "needed"),
+    [
+        (None, False, "irreversible", False),
+        (None, True, "irreversible", True),
+        (None, True, "reversible", False),
+        (True, False, "informational", True),
+        (False, True, "irreversible", False),
+    ],
+)
+def test_the_word_of_the_endpoint_goes_before_the_policy(
+    confirm: bool | None, policy: bool, impact: str, needed: bool
+) -> None:
+    endpoint = replace(make_endpoint("BOOK", "/room", echo, impact=impact), confirm=confirm)
+    assert needs_confirmation(endpoint, Policies(confirm_irreversible=policy)) is needed
+
+
+def test_deciding_needs_no_decision() -> None:
+    confirm = REGISTRY.endpoints["CONFIRM", "/"]
+    assert confirm.semantic.impact == "irreversible"
+    assert not needs_confirmation(confirm, POLICIES)
+
+
+async def test_a_call_that_needs_none_passes(store: Store) -> None:
+    call = booking()
+    call.registry = build(BOOK).assembled.registry
+    assert not Confirmations(CaseSettings()).concerns(call)
+    assert await admit(store, call) is None
+
+
+async def test_a_call_without_confirmation_is_262_with_what_is_needed_to_go_on(store: Store) -> None:
+    refused = await admit(store, booking(task_id="t-1"), CaseSettings(default_recipient="desk", confirmation=60))
+    assert refused is not None
+    assert (refused.status, refused.code) == (262, "confirmation-required")
+    details = refused.details
+    assert details["type"] == "confirmation-required"
+    assert details["routed_to"] == "desk"
+    assert details["digest"] == "sha-256:" + call_digest(AGENT, "BOOK", "/room", {"guest": "g"})
+    assert details["expires"].endswith("Z")
+    case = await store.read(ReadCase(details["confirmation_id"]))
+    assert (case.kind, case.agent_id, case.state) == ("confirmation", AGENT, "pending")
+    assert case.expires - case.created == pytest.approx(60, abs=1)
+    assert '"guest":"g"' in case.subject
+    assert '"task_id":"t-1"' in case.subject
+
+
+async def test_the_same_call_gets_the_same_confirmation_and_another_call_another(store: Store) -> None:
+    first = await pending(store)
+    assert await pending(store) == first
+    assert await pending(store, guest="h") != first
+    assert await pending(store, agent=OTHER) != first
+    assert await pending(store, agent=None) != first
+
+
+async def test_a_confirmed_call_runs_once_and_exactly_as_confirmed(store: Store) -> None:
+    case_id = await pending(store)
+    waiting = await admit(store, booking(confirmation=case_id))
+    assert waiting is not None
+    assert (waiting.status, waiting.details["confirmation_status"]) == (262, "pending")
+    await decide(store, case_id)
+    confirmed = await admit(store, booking())
+    assert confirmed is not None
+    assert (confirmed.details["confirmation_id"], confirmed.details["confirmation_status"]) == (case_id, "accepted")
+    other = await admit(store, booking("h", confirmation=case_id))
+    assert other is not None
+    assert (other.status, other.code) == (409, "confirmation-differs")
+    assert await admit(store, booking(confirmation=case_id)) is None
+    again = await admit(store, booking(confirmation=case_id))
+    assert again is not None
+    assert (again.status, again.code) == (409, "confirmation-used")
+    assert await pending(store) != case_id
+
+
+async def test_the_confirmation_of_another_agent_is_as_if_it_were_not_there(store: Store) -> None:
+    case_id = await pending(store)
+    await decide(store, case_id)
+    for call in (booking(agent=OTHER, confirmation=case_id), booking(confirmation="conf-0")):
+        refused = await admit(store, call)
+        assert refused is not None
+        assert (refused.status, refused.code) == (404, "confirmation-not-found")
+
+
+async def test_a_rejected_call_is_told_why(store: Store) -> None:
+    case_id = await pending(store)
+    await decide(store, case_id, "rejected", reason="too dear")
+    refused = await admit(store, booking(confirmation=case_id))
+    assert refused is not None
+    assert (refused.status, refused.code, refused.details["reason"]) == (403, "confirmation-rejected", "too dear")
+
+
+async def test_a_confirmation_that_came_too_late_is_408(store: Store) -> None:
+    digest = call_digest(AGENT, "BOOK", "/room", {"guest": "g"})
+    await store.do(OpenCase("conf-1", "confirmation", AGENT, "desk", digest, "{}", lifetime=0.0))
+    refused = await admit(store, booking(confirmation="conf-1"))
+    assert refused is not None
+    assert (refused.status, refused.code) == (408, "confirmation-expired")
+
+
+@pytest.mark.parametrize("text", ["", "a b", "x" * 129, "é"])
+def test_what_is_no_confirmation_id_is_refused_without_the_store(text: str) -> None:
+    refused = Confirmations(CaseSettings()).ask(booking(confirmation=text))
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.code) == (400, "invalid-confirmation-id")
+
+
+def test_a_call_that_nobody_can_look_at_is_413() -> None:
+    refused = Confirmations(CaseSettings()).ask(booking("x" * MOST_SUBJECT))
+    assert isinstance(refused, Refused)
+    assert refused.status == 413
+    assert isinstance(Confirmations(CaseSettings()).ask(booking(confirmation="c")), UseCase)
+
+
+@given(st.dictionaries(st.text(alphabet="abc"), st.integers() | st.text(alphabet="xyz") | st.booleans()))
+def test_the_digest_does_not_depend_on_the_order_of_members_and_on_everything_else(given: dict[str, Any]) -> None:
+    backwards = dict(reversed(given.items()))
+    digest = call_digest(AGENT, "BOOK", "/room", given)
+    assert call_digest(AGENT, "BOOK", "/room", backwards) == digest
+    others = [(OTHER, "BOOK", "/room", given), (AGENT, "BUY", "/room", given), (AGENT, "BOOK", "/suite", given)]
+    assert digest not in [call_digest(*other) for other in others]
+    assert call_digest(AGENT, "BOOK", "/room", {**given, "more": 1}) != digest

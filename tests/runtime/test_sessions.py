@@ -1,0 +1,174 @@
+"""Sessions at the door: whose they are is checked at each request, and the store is asked as seldom as can be."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.service import AGENT, build
+
+from bespeak.documents.session_toml import SessionSettings
+from bespeak.exchange.messages import Connection, Request
+from bespeak.exchange.principal import Principal
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.call import Call
+from bespeak.runtime.sessions import Sessions
+from bespeak.store.command import Conflict
+from bespeak.store.commands.sessions import BindSession, SuspendSession
+from bespeak.store.opening import open_store
+from bespeak.store.store import Store
+
+pytestmark = pytest.mark.anyio
+
+OTHER = "b" * 64
+SESSION = secrets.token_urlsafe(16)
+REGISTRY = build().assembled.registry
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+async def store(anyio_backend: Any) -> AsyncIterator[Store]:
+    opened = open_store("memory", role="sole")
+    await opened.start()
+    yield opened
+    await opened.close()
+
+
+def named(
+    session_id: str | None = SESSION, agent: str | None = AGENT, tls: str | None = None, method: str = "BOOK"
+) -> Call:
+    headers = {} if session_id is None else {"session-id": session_id}
+    call = Call(Request(method, "/room", "", headers, b"", Connection(peer="192.0.2.1:4")), REGISTRY)
+    call.principal = Principal(agent_id=agent, tls_identity=tls)
+    return call
+
+
+async def admit(sessions: Sessions, store: Store, call: Call) -> Refused | None:
+    """What the settlement does."""
+    asked = sessions.ask(call)
+    if not isinstance(asked, BindSession):
+        return asked
+    done = await store.do(asked)
+    return sessions.judge(call, done if isinstance(done, Conflict) else done[0])
+
+
+def code(refused: Refused | BindSession | None) -> tuple[int, str]:
+    assert isinstance(refused, Refused)
+    return refused.status, refused.code
+
+
+def test_a_request_without_session_is_nobodys_business() -> None:
+    sessions = Sessions(SessionSettings())
+    assert not sessions.concerns(named(None))
+    assert sessions.concerns(named())
+    assert sessions.ask(named(None)) is None
+
+
+@pytest.mark.parametrize("text", ["", "a b", "é" * 30, "x" * 257, "s\x00"])
+def test_what_is_no_session_id_is_refused(text: str) -> None:
+    assert code(Sessions(SessionSettings()).ask(named(text))) == (400, "invalid-session-id")
+
+
+@pytest.mark.parametrize("text", ["1", "session-0000000000000000000000000001", "a" * 64])
+def test_an_id_that_could_be_guessed_is_refused_unless_the_operator_allows_it(text: str) -> None:
+    assert code(Sessions(SessionSettings()).ask(named(text))) == (400, "session-id-weak")
+    assert isinstance(Sessions(SessionSettings(entropy=False)).ask(named(text)), BindSession)
+
+
+async def test_a_known_session_asks_the_store_once_in_a_quarter_of_its_idle_time(store: Store) -> None:
+    clock = Clock()
+    sessions = Sessions(SessionSettings(idle=400), clock)
+    assert await admit(sessions, store, named()) is None
+    clock.now += 99
+    assert sessions.ask(named()) is None
+    clock.now += 2
+    assert isinstance(sessions.ask(named()), BindSession)
+    assert await admit(sessions, store, named()) is None
+    assert sessions.ask(named()) is None
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [named(agent=OTHER, tls="cert"), named(agent=None, tls="cert"), named(tls="another cert"), named()],
+    ids=["another agent", "nobody", "another certificate", "no certificate"],
+)
+@pytest.mark.parametrize("remembered", [True, False])
+async def test_a_session_of_somebody_else_is_403_and_the_log_does_not_tell_its_id(
+    store: Store, stranger: Call, remembered: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = Sessions(SessionSettings())
+    assert await admit(first, store, named(tls="cert")) is None
+    sessions = first if remembered else Sessions(SessionSettings())
+    with caplog.at_level(logging.WARNING):
+        refused = await admit(sessions, store, stranger)
+    assert code(refused) == (403, "session-of-another")
+    assert "192.0.2.1" in caplog.text
+    assert SESSION not in caplog.text + str(refused)
+    assert await admit(sessions, store, named(tls="cert")) is None
+
+
+async def test_anonymous_callers_have_sessions_too(store: Store) -> None:
+    sessions = Sessions(SessionSettings())
+    assert await admit(sessions, store, named(agent=None)) is None
+    assert await admit(sessions, store, named(agent=None)) is None
+    assert code(await admit(sessions, store, named())) == (403, "session-of-another")
+
+
+def suspension(resume_by: float = 4e9) -> SuspendSession:
+    return SuspendSession(SESSION, AGENT, "", "susp-1", "hash", resume_by)
+
+
+async def test_a_suspended_session_refuses_every_request_but_resume(store: Store) -> None:
+    sessions = Sessions(SessionSettings())
+    sessions.watch(store)
+    assert await admit(sessions, store, named()) is None
+    await store.do(suspension())
+    for _ in range(2):
+        refused = await admit(sessions, store, named())
+        assert code(refused) == (409, "session-suspended")
+        assert refused is not None
+        assert refused.details["resume_by"] == "2096-10-02T07:06:40Z"
+    assert await admit(sessions, store, named(method="RESUME")) is None
+    assert code(await admit(sessions, store, named())) == (409, "session-suspended")
+    assert len(sessions) == 0
+
+
+async def test_a_session_that_was_not_resumed_in_time_is_408(store: Store) -> None:
+    sessions = Sessions(SessionSettings())
+    sessions.watch(store)
+    await admit(sessions, store, named())
+    await store.do(suspension(resume_by=1.0e9))
+    assert code(await admit(sessions, store, named())) == (408, "session-expired")
+
+
+async def test_an_answer_of_the_store_that_is_outdated_is_not_remembered(store: Store) -> None:
+    sessions = Sessions(SessionSettings())
+    sessions.watch(store)
+    call = named()
+    asked = sessions.ask(call)
+    assert isinstance(asked, BindSession)
+    done = await store.do(asked)
+    await store.do(suspension())
+    assert not isinstance(done, Conflict)
+    assert sessions.judge(call, done[0]) is None  # it came before the suspension
+    assert code(await admit(sessions, store, named())) == (409, "session-suspended")
+
+
+async def test_memory_is_bounded_however_many_sessions_come(store: Store) -> None:
+    sessions = Sessions(SessionSettings(), most=3)
+    calls = [named(secrets.token_hex(16)) for _ in range(10)]
+    for call in calls:
+        assert await admit(sessions, store, call) is None
+    assert len(sessions) == 3
+    assert sessions.ask(calls[-1]) is None
+    assert isinstance(sessions.ask(calls[0]), BindSession)
