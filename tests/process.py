@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,9 +36,11 @@ class Served:
 def serving(
     target: str | Path = HOTEL, *options: str, env: Mapping[str, str] | None = None, cwd: Path = ROOT
 ) -> Iterator[Served]:
-    """Serve a target on a free port until the block ends."""
+    """Serve a target on a free port until the block ends; its state ends with it unless a test names a store."""
+    folder = None if "--store" in options else tempfile.TemporaryDirectory(prefix="bespeak-")
+    kept = [] if folder is None else ["--store", f"{folder.name}/bespeak.db"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "bespeak", "serve", str(target), "--agtp", "127.0.0.1:0", *options],
+        [sys.executable, "-m", "bespeak", "serve", str(target), "--agtp", "127.0.0.1:0", *kept, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -55,6 +58,8 @@ def serving(
         if process.poll() is None:
             process.kill()
         process.communicate()
+        if folder is not None:
+            folder.cleanup()
 
 
 def bespeak(

@@ -130,11 +130,13 @@ def _wait_for_two(children: Path, dead: int) -> list[int]:
     raise AssertionError("no second worker came")
 
 
-def test_an_address_in_use_is_a_clear_error() -> None:
+def test_an_address_in_use_is_a_clear_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         for options in ([], ["--workers", "2"]):
-            result = bespeak("serve", str(HOTEL), "--agtp", f"127.0.0.1:{port}", *options)
+            result = bespeak(
+                "serve", str(HOTEL), "--agtp", f"127.0.0.1:{port}", "--store", str(tmp_path / "s"), *options
+            )
             assert result.returncode == 2
             assert "annot listen on 127.0.0.1" in result.stderr
             assert "Traceback" not in result.stderr

@@ -22,7 +22,12 @@ from bespeak.transports.address import Address
 @click.option("--workers", type=int, help="Processes that share the port.  [default: 1]")
 @click.option("--cert", "certificate", type=click.Path(path_type=Path), help="Certificate chain (PEM), for TLS 1.3.")
 @click.option("--key", type=click.Path(path_type=Path), help="Private key of the certificate (PEM).")
-@click.option("--insecure", is_flag=True, help="Allow plain TCP beyond this machine.")
+@click.option(
+    "--store",
+    metavar="PLACE",
+    help="Where state is kept: a file, memory, or postgresql://...  [default: bespeak.db beside TARGET]",
+)
+@click.option("--insecure", is_flag=True, help="Allow plain TCP and unproven identities beyond this machine.")
 @click.option(
     "--log",
     "level",

@@ -73,8 +73,12 @@ class Idempotency:
         self._require = require
         self._held: dict[tuple[str, str], bytes] = {}
 
+    def guards(self, route: Route) -> bool:
+        """Whether every call of an endpoint is looked at: a key is demanded, or may stand in the body."""
+        return self.requires(route) or route.endpoint.method in _BODY_KEYS
+
     def requires(self, route: Route) -> bool:
-        """Whether the operator demands a key: the endpoint cannot be undone, and doing it twice is not doing it once."""
+        """Whether the operator demands a key: the endpoint cannot be undone, and twice is not once."""
         semantic = route.endpoint.semantic
         unsafe = semantic.impact == "irreversible" and not semantic.is_idempotent
         return self._require and unsafe and not route.endpoint.builtin

@@ -119,7 +119,7 @@ class Settlement:
 
     def _guards(self, route: Route) -> bool:
         asked = [one for one in (self._sessions, self._confirmations) if one is not None]
-        return self._idempotency.requires(route) or any(one.guards(route) for one in asked)
+        return self._idempotency.guards(route) or any(one.guards(route) for one in asked)
 
     def records(self, call: Call) -> bool:
         """Whether the refusal of a call is to be recorded."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from bespeak.server.assembly import Assembled
+from bespeak.server.keeper import Keeper
 from bespeak.server.settings import Settings
 from bespeak.transports.agtp_server import AgtpServer
 from bespeak.transports.timeouts import Timeouts
@@ -23,6 +24,7 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hasattr(sign
 async def serve(
     assembled: Assembled,
     settings: Settings,
+    keeper: Keeper,
     *,
     ready: Callable[[str, int], None],
     reuse_port: bool = False,
@@ -47,7 +49,12 @@ async def serve(
         timeouts=Timeouts(idle=settings.idle_timeout, read=settings.read_timeout, drain=settings.drain_timeout),
         max_connections=settings.max_connections,
     )
-    addresses = await server.start(settings.address.host, settings.address.port, ssl=context, reuse_port=reuse_port)
+    await keeper.start()
+    try:
+        addresses = await server.start(settings.address.host, settings.address.port, ssl=context, reuse_port=reuse_port)
+    except BaseException:
+        await keeper.stop()
+        raise
     # What exists now lives as long as the process: the collector need not look at it again.
     gc.freeze()
     ready(*addresses[0])
@@ -56,6 +63,7 @@ async def serve(
     finally:
         await server.drain()
         await assembled.registry.close()
+        await keeper.stop()
 
 
 def _stop_on_signals() -> asyncio.Event:

@@ -16,10 +16,12 @@ from bespeak.documents.text_file import read_text
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.runtime.threads import running_threads
 from bespeak.server.assembly import Assembled, assemble, now
+from bespeak.server.keeper import Keeper
 from bespeak.server.lifecycle import run, serve
 from bespeak.server.settings import Settings
 from bespeak.server.target import Target, load_target
 from bespeak.server.workers import Workers
+from bespeak.store.opening import Role, open_store
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
@@ -66,21 +68,38 @@ def serve_target(
     if settings.strict and has_errors(assembled.findings):
         raise ConfigError("not started: --strict was given, and there are errors")
     if settings.workers > 1:
-        return Workers(settings, updated, _work).run(lambda host, port: ready(assembled, host, port))
-    run(serve(assembled, settings, ready=lambda host, port: ready(assembled, host, port)))
+        workers = Workers(settings, updated, _work)
+        # Faults of the store are told once, here, before the first worker starts; its tables are up to date then.
+        run(_try_store(settings))
+        return workers.run(lambda host, port: ready(assembled, host, port))
+    keeper = _keeper(assembled, target, settings)
+    run(serve(assembled, settings, keeper, ready=lambda host, port: ready(assembled, host, port)))
     _leave_threads_behind()
     return 0
+
+
+def _keeper(assembled: Assembled, target: Target, settings: Settings) -> Keeper:
+    role: Role = "sole" if settings.workers == 1 else "shared"
+    return Keeper(assembled, open_store(settings.store, role=role, durability=settings.durability), target.document)
+
+
+async def _try_store(settings: Settings) -> None:
+    store = open_store(settings.store, role="shared", durability=settings.durability)
+    await store.start()
+    await store.close()
 
 
 def _work(settings: Settings, updated: str, ready: Connection) -> None:
     """The life of one worker process. The parent has reported the findings; here they would only repeat."""
     log_to_stderr(settings.log_level)
     try:
-        assembled = assemble_target(load_target(settings.target), updated)
+        target = load_target(settings.target)
+        assembled = assemble_target(target, updated)
+        keeper = _keeper(assembled, target, settings)
         parent = multiprocessing.parent_process()
         # A parent that is killed cannot say goodbye; its sentinel can be read as soon as it is gone.
         lifeline = parent.sentinel if parent else None
-        run(serve(assembled, settings, ready=lambda *_: ready.send(True), reuse_port=True, lifeline=lifeline))
+        run(serve(assembled, settings, keeper, ready=lambda *_: ready.send(True), reuse_port=True, lifeline=lifeline))
         _leave_threads_behind()
     except BespeakError as error:
         sys.exit(f"bespeak: {error}")

@@ -1,0 +1,206 @@
+"""The same key gets the same answer, and nothing is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.service import make_endpoint
+from tests.stateful import keeping
+
+from bespeak import Refusal
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.server_toml import ServerDocument
+from bespeak.documents.store_toml import IdempotencySettings
+from bespeak.exchange.messages import Connection
+from bespeak.runtime.idempotency import MARKER
+from bespeak.store.opening import open_store
+
+pytestmark = pytest.mark.anyio
+
+OTHER = "b" * 64
+
+
+def counting(method: str = "BOOK", path: str = "/room", *, impact: str = "irreversible", **fields: Any) -> Endpoint:
+    """An endpoint that answers with how often it was called."""
+    numbers: Iterator[int] = count(1)
+
+    def handle(input: dict[str, Any]) -> dict[str, int]:  # noqa: A002
+        return {"number": next(numbers)}
+
+    properties = {"guest": {"type": "string"}}
+    return make_endpoint(method, path, handle, properties=properties, impact=impact, **fields)
+
+
+async def test_a_repeated_request_gets_the_first_answer_byte_for_byte_and_is_marked() -> None:
+    async with keeping(counting()) as bench:
+        first = await bench.send("BOOK", "/room", {"guest": "g"}, idempotency_key="k-1")
+        again = await bench.send("BOOK", "/room", {"guest": "g"}, idempotency_key="k-1", task_id="t-2")
+        assert (first.status, first.json) == (200, {"number": 1})
+        assert (again.status, again.response.body) == (200, first.response.body)
+        assert first.header(MARKER[0]) is None
+        assert again.header(MARKER[0]) == "true"
+        assert again.header("Task-ID") == "t-2"
+        assert again.header("Content-Type") == first.header("Content-Type")
+        assert (await bench.send("BOOK", "/room", {"guest": "g"}, idempotency_key="k-2")).json == {"number": 2}
+        assert (await bench.send("BOOK", "/room", {"guest": "g"})).json == {"number": 3}
+
+
+async def test_the_same_key_with_another_body_is_422() -> None:
+    async with keeping(counting()) as bench:
+        await bench.send("BOOK", "/room", {"guest": "g"}, idempotency_key="k")
+        other = await bench.send("BOOK", "/room", {"guest": "h"}, idempotency_key="k")
+        assert (other.status, other.error["code"]) == (422, "idempotency-key-reused")
+        query = await bench.send("BOOK", "/room?guest=g", idempotency_key="k")
+        assert query.status == 422
+
+
+async def test_a_key_belongs_to_its_agent_and_its_endpoint() -> None:
+    async with keeping(counting(), counting("BOOK", "/table")) as bench:
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).json == {"number": 1}
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k", agent=OTHER)).json == {"number": 2}
+        assert (await bench.send("BOOK", "/table", {}, idempotency_key="k")).header(MARKER[0]) is None
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k", agent=None)).json == {"number": 3}
+        bench.connection = Connection(address="10.0.0.9")
+        elsewhere = await bench.send("BOOK", "/room", {}, idempotency_key="k", agent=None)
+        assert elsewhere.json == {"number": 4}, "an anonymous caller gets no answer of a caller from elsewhere"
+
+
+async def test_a_declared_error_is_an_answer_too() -> None:
+    calls = []
+
+    def handle() -> None:
+        calls.append(1)
+        raise Refusal("room_unavailable", "Taken.")
+
+    endpoint = make_endpoint("BOOK", "/room", handle, errors=("room_unavailable",), impact="irreversible")
+    async with keeping(endpoint) as bench:
+        first = await bench.send("BOOK", "/room", {}, idempotency_key="k")
+        again = await bench.send("BOOK", "/room", {}, idempotency_key="k")
+        assert (first.status, again.status) == (422, 422)
+        assert again.response.body == first.response.body
+        assert len(calls) == 1
+
+
+async def test_a_failure_of_the_server_is_no_answer_and_may_be_tried_again() -> None:
+    calls = []
+
+    def handle() -> dict[str, Any]:
+        calls.append(1)
+        if len(calls) == 1:
+            raise RuntimeError
+        return {}
+
+    async with keeping(make_endpoint("BOOK", "/room", handle, impact="irreversible")) as bench:
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 500
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 200
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_a_request_in_progress_is_409_with_the_time_to_wait(tmp_path: Path, *, shared: bool) -> None:
+    started, finish = asyncio.Event(), asyncio.Event()
+
+    async def handle() -> dict[str, Any]:
+        started.set()
+        await finish.wait()
+        return {"done": True}
+
+    endpoint = make_endpoint("BOOK", "/room", handle, impact="irreversible")
+    store = open_store(str(tmp_path / "s.db"), role="shared" if shared else "sole")
+    async with keeping(endpoint, store=store) as bench:
+        first = asyncio.create_task(bench.send("BOOK", "/room", {}, idempotency_key="k"))
+        await started.wait()
+        meanwhile = await bench.send("BOOK", "/room", {}, idempotency_key="k")
+        assert (meanwhile.status, meanwhile.error["code"]) == (409, "idempotency-key-in-progress")
+        assert int(meanwhile.header("Retry-After") or 0) >= 1
+        assert (await bench.send("BOOK", "/room", b'{"x":1}', idempotency_key="k")).status == 422
+        finish.set()
+        assert (await first).json == {"done": True}
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).header(MARKER[0]) == "true"
+
+
+async def test_answers_outlive_the_process(tmp_path: Path) -> None:
+    place = str(tmp_path / "s.db")
+    async with keeping(counting(), store=open_store(place, role="sole")) as bench:
+        first = await bench.send("BOOK", "/room", {}, idempotency_key="k")
+    async with keeping(counting(), store=open_store(place, role="sole")) as bench:
+        again = await bench.send("BOOK", "/room", {}, idempotency_key="k")
+        assert again.response.body == first.response.body
+        assert again.header(MARKER[0]) == "true"
+
+
+async def test_a_claim_whose_lease_has_ended_is_taken_over_and_the_first_answer_is_refused(tmp_path: Path) -> None:
+    started, finish = asyncio.Event(), asyncio.Event()
+    numbers = count(1)
+
+    async def handle() -> dict[str, Any]:
+        number = next(numbers)
+        if number == 1:
+            started.set()
+            await finish.wait()
+        return {"number": number}
+
+    endpoint = make_endpoint("BOOK", "/room", handle, impact="irreversible")
+    # A lease of nothing has ended at once, as that of a process that has died would after its seconds.
+    document = ServerDocument(idempotency=IdempotencySettings(lease=0.0))
+    async with keeping(endpoint, store=open_store(str(tmp_path / "s.db"), role="shared"), document=document) as bench:
+        slow = asyncio.create_task(bench.send("BOOK", "/room", {}, idempotency_key="k"))
+        await started.wait()
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).json == {"number": 2}
+        finish.set()
+        late = await slow
+        assert (late.status, late.error["code"]) == (409, "idempotency-lease-lost")
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).json == {"number": 2}
+
+
+async def test_a_key_is_forgotten_after_its_time() -> None:
+    document = ServerDocument(idempotency=IdempotencySettings(retention=0.0))
+    async with keeping(counting(), document=document) as bench:
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).json == {"number": 1}
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).json == {"number": 2}
+
+
+async def test_what_only_reads_is_answered_anew() -> None:
+    async with keeping(counting("FIND", "/room", impact="informational")) as bench:
+        await bench.send("FIND", "/room", {}, idempotency_key="k")
+        assert (await bench.send("FIND", "/room", {}, idempotency_key="k")).json == {"number": 2}
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", "ü", "x" * 256, "tab\t"])
+async def test_a_key_is_visible_ascii_of_bounded_length(key: str) -> None:
+    async with keeping(counting()) as bench:
+        refused = await bench.send("BOOK", "/room", {}, idempotency_key=key)
+        assert (refused.status, refused.error["code"]) == (400, "invalid-idempotency-key")
+
+
+async def test_execute_and_register_have_their_key_in_the_body() -> None:
+    properties = {"action": {"type": "string"}, "idempotency_key": {"type": "string"}}
+    numbers = count(1)
+
+    def handle(input: dict[str, Any]) -> dict[str, int]:  # noqa: A002
+        return {"number": next(numbers)}
+
+    endpoint = make_endpoint("EXECUTE", "/", handle, properties=properties, impact="irreversible")
+    async with keeping(endpoint) as bench:
+        body = {"action": "a", "idempotency_key": "k"}
+        assert (await bench.send("EXECUTE", "/", body)).json == {"number": 1}
+        again = await bench.send("EXECUTE", "/", body)
+        assert (again.json, again.header(MARKER[0])) == ({"number": 1}, "true")
+        both = await bench.send("EXECUTE", "/", body, idempotency_key="other")
+        assert (both.status, both.error["code"]) == (400, "idempotency-key-conflict")
+
+
+async def test_an_operator_may_demand_keys_where_doing_it_twice_matters() -> None:
+    document = ServerDocument(idempotency=IdempotencySettings(require=True))
+    unsafe = counting()
+    unsafe = replace(unsafe, semantic=replace(unsafe.semantic, is_idempotent=False))
+    async with keeping(unsafe, counting("BOOK", "/table"), document=document) as bench:
+        refused = await bench.send("BOOK", "/room", {})
+        assert (refused.status, refused.error["code"]) == (400, "idempotency-key-required")
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 200
+        assert (await bench.send("BOOK", "/table", {})).status == 200

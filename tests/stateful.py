@@ -1,0 +1,59 @@
+"""A small service with a store, in this process; for async tests."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from tests.service import AGENT, Bench, Reply, build
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.server_toml import ServerDocument
+from bespeak.exchange.messages import Connection, Request, Response
+from bespeak.server.keeper import Keeper
+from bespeak.store.opening import open_store
+from bespeak.store.store import Store
+
+
+class StatefulBench:
+    """Sends requests to a service whose answers wait for its store."""
+
+    def __init__(self, bench: Bench, store: Store) -> None:
+        self.bench = bench
+        self.store = store
+        self.connection = Connection(address="127.0.0.1")
+
+    async def send(
+        self, method: str, target: str = "/", body: Any = None, *, agent: str | None = AGENT, **headers: str
+    ) -> Reply:
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        if agent is not None:
+            given.setdefault("agent-id", agent)
+        path, _, query = target.partition("?")
+        raw = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
+        answer = self.bench.assembled.dispatcher(Request(method, path, query, given, raw, self.connection))
+        if inspect.iscoroutine(answer):
+            answer = await answer
+        assert isinstance(answer, Response)
+        return Reply(answer)
+
+
+@asynccontextmanager
+async def keeping(
+    *endpoints: Endpoint,
+    store: Store | None = None,
+    document: ServerDocument | None = None,
+    **fields: Any,
+) -> AsyncIterator[StatefulBench]:
+    """A service of these endpoints with a store; the one given stays open, another is made in memory."""
+    bench = build(*endpoints, **fields)
+    kept = store or open_store("memory", role="sole")
+    keeper = Keeper(bench.assembled, kept, document or ServerDocument())
+    await keeper.start()
+    try:
+        yield StatefulBench(bench, kept)
+    finally:
+        await keeper.stop()
