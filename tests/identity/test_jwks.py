@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.identity.certificates import Authority
 from tests.identity.issuer import Clock, jwks, new_key, public, write_keys
 
 from bespeak.errors import ConfigError
 from bespeak.identity import jwks as module
 from bespeak.identity.jwks import FETCH_GAP, FILE_PERIOD, FileKeys, UrlKeys
+from bespeak.transports.tls import server_context
 
 pytestmark = pytest.mark.anyio
 
@@ -209,6 +212,19 @@ async def test_a_failed_fetch_leaves_the_last_keys_and_is_logged(
     assert source.keys is before
     assert words in caplog.text
     assert source.due == clock.now + FETCH_GAP
+
+
+async def test_keys_come_by_tls_from_whom_the_system_trusts(tmp_path: Path, caplog) -> None:
+    ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
+    issuer = Issuer()
+    server = await asyncio.start_server(issuer.answer, "127.0.0.1", 0, ssl=server_context(*ours.server()))
+    url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    for authority, trusted in ((ours, True), (theirs, False)):
+        source = UrlKeys(url, clock=Clock(), tls=ssl.create_default_context(cafile=authority.ca))
+        await source.refresh()
+        assert source.keys.names("first") is trusted
+    assert "certificate verify failed" in caplog.text.lower()
+    server.close()
 
 
 async def test_nobody_listens(unused_tcp: int, caplog) -> None:

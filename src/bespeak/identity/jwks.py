@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import re
+import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -101,9 +102,10 @@ class FileKeys:
 class UrlKeys:
     """The keys an issuer publishes; fetched when they are due, or when a token names a key that is not among them."""
 
-    def __init__(self, url: str, *, clock: Clock = time.time) -> None:
+    def __init__(self, url: str, *, clock: Clock = time.time, tls: ssl.SSLContext | None = None) -> None:
         self._url = url
         self._clock = clock
+        self._tls = tls
         self._text = ""
         self._fetching: asyncio.Task[None] | None = None
         self._next = 0.0
@@ -145,7 +147,9 @@ class UrlKeys:
             self._fetching = loop.create_task(self._fetch())
 
     async def _fetch(self) -> None:
-        fetched = await _fetch_text(self._url)
+        # Reading the system's authorities takes the time of many requests: once, and beside the loop.
+        tls = self._tls = self._tls or await asyncio.to_thread(ssl.create_default_context)
+        fetched = await _fetch_text(self._url, tls)
         if isinstance(fetched, KeySetFault):
             self._keep(fetched)
             return
@@ -177,12 +181,12 @@ def _read(path: Path) -> KeySet | KeySetFault:
     return KeySetFault(text.message) if isinstance(text, Diagnostic) else parse_key_set(text)
 
 
-async def _fetch_text(url: str) -> tuple[str, float] | KeySetFault:
+async def _fetch_text(url: str, tls: ssl.SSLContext) -> tuple[str, float] | KeySetFault:
     """The text at an address and how many seconds it is good for."""
     import httpx  # noqa: PLC0415 - slow to load, and only for keys that are fetched
 
     # No redirects and no proxies from the environment: the keys come from where the operator said.
-    client = httpx.AsyncClient(follow_redirects=False, trust_env=False, timeout=FETCH_TIME)
+    client = httpx.AsyncClient(verify=tls, follow_redirects=False, trust_env=False, timeout=FETCH_TIME)
     headers = {"accept": "application/jwk-set+json, application/json", "accept-encoding": "identity"}
     try:
         async with asyncio.timeout(FETCH_TIME), client, client.stream("GET", url, headers=headers) as response:
