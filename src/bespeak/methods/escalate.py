@@ -1,0 +1,79 @@
+"""ESCALATE: a decision that an agent must not take alone becomes a case that nobody loses (core 4.9)."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bespeak import status
+from bespeak.exchange.context import Context
+from bespeak.exchange.instant import read_instant, write_instant
+from bespeak.exchange.refusal import Refused
+from bespeak.methods.needs import invalid, refuse_without_needs, too_large
+from bespeak.methods.publication import Publication
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.store.command import Conflict
+from bespeak.store.commands.cases import ESCALATION, Case, OpenCase
+from bespeak.store.commands.outbox import PutOutbox
+
+MOST_CONTENT: Final = 256 * 1024
+"""Bytes of an escalation."""
+
+_sorted = msgspec.json.Encoder(order="sorted").encode
+
+
+def escalate(publication: Publication) -> Callable[[Context], Effects | Refused]:
+    """ESCALATE / of a server. The same escalation, sent again while it is open, is the same case."""
+
+    def answer(context: Context) -> Effects | Refused:
+        registry = publication.registry
+        refused = refuse_without_needs(registry, context)
+        if refused is not None:
+            return refused
+        given = context.input
+        deadline = None
+        if "deadline" in given:
+            deadline = read_instant(given["deadline"])
+            if deadline is None:
+                fault = f"is {given['deadline'][:80]!r}, which is no time; write it like 2026-11-16T08:00:00Z."
+                return invalid("deadline", fault)
+        recipient = given.get("recipient", registry.cases.default_recipient)
+        if not recipient.isprintable():
+            return invalid("recipient", "holds characters that cannot be printed; name an agent, a person or a group.")
+        content = msgspec.json.encode(given)
+        if len(content) > MOST_CONTENT:
+            return too_large("context", MOST_CONTENT)
+        agent_id = context.agent_id or ""
+        case_id = f"esc-{secrets.token_hex(16)}"
+        announcement = {"escalation_id": case_id, "agent_id": agent_id, "content": msgspec.Raw(content)}
+        command = OpenCase(
+            case_id=case_id,
+            kind=ESCALATION,
+            agent_id=agent_id,
+            recipient=recipient,
+            digest=hashlib.sha256(_sorted([agent_id, given])).hexdigest(),
+            subject=content.decode(),
+            deadline=deadline,
+            announcement=PutOutbox(ESCALATION, recipient, msgspec.json.encode(announcement).decode()),
+        )
+        return Effects((command,), _respond)
+
+    return answer
+
+
+def _respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
+    assert not isinstance(outcome, Conflict)  # a question can always be asked
+    case: Case = outcome[0].case
+    result: dict[str, Any] = {
+        "escalation_id": case.case_id,
+        "routed_to": case.recipient,
+        "status": case.state,
+        "task_paused": True,
+    }
+    if case.deadline is not None:
+        result["estimated_review_by"] = write_instant(case.deadline)
+    return Envelope(result, status.ACCEPTED)
