@@ -147,9 +147,10 @@ class UrlKeys:
             self._fetching = loop.create_task(self._fetch())
 
     async def _fetch(self) -> None:
-        # Reading the system's authorities takes the time of many requests: once, and beside the loop.
-        tls = self._tls = self._tls or await asyncio.to_thread(ssl.create_default_context)
-        fetched = await _fetch_text(self._url, tls)
+        if self._tls is None:
+            # Reading the system's authorities takes the time of many requests: once, and beside the loop.
+            self._tls = await asyncio.to_thread(ssl.create_default_context)
+        fetched = await _fetch_text(self._url, self._tls)
         if isinstance(fetched, KeySetFault):
             self._keep(fetched)
             return
