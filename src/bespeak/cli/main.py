@@ -40,6 +40,7 @@ class Entry(NamedTuple):
 COMMANDS: Final[dict[str, Entry]] = {
     "serve": Entry("serve", "serve", "Write and run a service", "Serve a contract over AGTP."),
     "keys": Entry("keys", "keys", "Write and run a service", "Make and show the keys that sign manifests."),
+    "cases": Entry("cases", "cases", "Write and run a service", "See decisions that wait, and take them."),
     "format": Entry("format", "format_documents", "Write and run a service", "Put AGIS documents into canonical form."),
     "import": Entry("import_", "import_", "Write and run a service", "Make a deployment of an AGIS document."),
     "export": Entry("export", "export", "Write and run a service", "Write a service as an AGIS document."),
