@@ -14,9 +14,6 @@ VALID: dict[str, dict[str, Any]] = {
     "PLAN": {"goal": "rest"},
     "EXECUTE": {"action": "run"},
     "DELEGATE": {"target_agent_id": "x", "task": "t", "authority_scope": "a:b", "delegation_token": "t"},
-    "ESCALATE": {"task_id": "t", "reason": "scope_limit", "context": {}},
-    "CONFIRM": {"target_id": "t", "status": "accepted"},
-    "SUSPEND": {"session_id": "s"},
     "NOTIFY": {"recipient": "r", "content": "c"},
 }
 

@@ -8,12 +8,15 @@ from typing import Any, Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.semantic import Semantic
+from bespeak.methods.confirm import confirm
 from bespeak.methods.describe import describe
 from bespeak.methods.discover import discover, discover_methods
+from bespeak.methods.escalate import escalate
 from bespeak.methods.floor import FLOOR, FloorMethod
 from bespeak.methods.propose import propose
 from bespeak.methods.publication import Publication
 from bespeak.methods.query import query
+from bespeak.methods.suspend import suspend
 from bespeak.methods.unavailable import unavailable
 from bespeak.schema.compile import DIALECT
 
@@ -47,6 +50,9 @@ def builtin_endpoints(publication: Publication) -> list[Endpoint]:
         "DISCOVER": discover(publication),
         "DESCRIBE": describe(publication),
         "PROPOSE": propose(publication),
+        "ESCALATE": escalate(publication),
+        "CONFIRM": confirm(publication),
+        "SUSPEND": suspend(publication),
     }
     floor = [_endpoint(method, "/", handlers.get(method.name) or unavailable(method.name)) for method in FLOOR]
     return [*floor, _endpoint(_INVENTORY, "/methods", discover_methods(publication), _ARRAY_OUTPUT)]

@@ -14,9 +14,6 @@ MISSING: Final[Mapping[str, str]] = {
     "PLAN": "a planner",
     "EXECUTE": "registered actions",
     "DELEGATE": "a way to reach and verify other agents",
-    "ESCALATE": "somebody to take escalated decisions",
-    "CONFIRM": "pending decisions to confirm",
-    "SUSPEND": "sessions that outlive their connection",
     "NOTIFY": "a way to deliver notifications",
 }
 """What each method would need; an operator who has it binds the method to a handler at `/`."""
