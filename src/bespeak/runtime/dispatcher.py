@@ -24,7 +24,7 @@ from bespeak.exchange.refusal import Refused
 from bespeak.runtime.advisories import catalog_warning
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.call import Call
-from bespeak.runtime.gates import GATES
+from bespeak.runtime.gates import gates_in_force
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.route import Route
 from bespeak.runtime.settlement import Settlement
@@ -49,6 +49,7 @@ class Dispatcher:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
+        self._gates = gates_in_force(limited=registry.rates is not None)
         self.settlement: Settlement | None = None
         """What the answers of this server have to do with its store; None where there is none."""
         self._error_block = registry.block.plus(("Content-Type", MEDIA_AGTP))
@@ -60,13 +61,13 @@ class Dispatcher:
         """Answer a request; a coroutine only when the handler or the store is really waited for."""
         call = Call(request, self._registry)
         settlement = self.settlement
-        for gate in GATES:
+        for gate in self._gates:
             refused = gate(call)
             if refused is not None:
                 if call.outdated and not renewed:
                     return self._with_new_keys(call)
                 response = self.refuse(call, refused)
-                if settlement is not None and settlement.records(call):
+                if settlement is not None and settlement.records(call, refused):
                     return settlement.record(call, response)
                 return response
         if settlement is not None and settlement.concerns(call):

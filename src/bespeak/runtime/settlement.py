@@ -12,12 +12,15 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol
 
 from bespeak import status
+from bespeak.contract.policy import Policies
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.exchange.headers import CONFIRMATION_ID, IDEMPOTENCY_KEY, SESSION_ID
 from bespeak.exchange.messages import Response
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Effects, Envelope
+from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call
+from bespeak.runtime.confirmations import needs_confirmation
 from bespeak.runtime.idempotency import Claim, Idempotency, Kept, is_final, replay
 from bespeak.runtime.route import Route
 from bespeak.store.command import Command, Conflict, Sealed
@@ -33,28 +36,8 @@ _RETRY_AFTER: Final = ("Retry-After", "2")
 Invoke = Callable[[Call], "Response | Effects | Coroutine[Any, Any, Response | Effects]"]
 
 
-class Auditor(Protocol):
-    """Makes the records of what happened."""
-
-    def audits(self, call: Call) -> bool:
-        """Whether a call is to be recorded."""
-        ...
-
-    def entry(self, call: Call, response: Response, *, replayed: bool) -> Command:
-        """The command that records the answer of a call; it returns the Sealed record."""
-        ...
-
-    def headers(self, sealed: Sealed) -> tuple[tuple[str, str], ...]:
-        """What the response says of its record."""
-        ...
-
-
 class Admission(Protocol):
     """Something that a request must be admitted by, with the help of the store: a session, a confirmation."""
-
-    def guards(self, route: Route) -> bool:
-        """Whether it is asked at every call of an endpoint, not only where the request brings it up."""
-        ...
 
     def ask(self, call: Call) -> Command | Refused | None:
         """None: admitted, or no concern of this one. A command: its result decides."""
@@ -109,7 +92,7 @@ class Settlement:
         assert route is not None
         guarded = self._guarded.get(route)
         if guarded is None:
-            guarded = self._guarded[route] = self._guards(route)
+            guarded = self._guarded[route] = self._guards(route, call.registry.policies)
         return (
             guarded
             or call.nonce is not None
@@ -117,13 +100,12 @@ class Settlement:
             or (self._auditor is not None and self._auditor.audits(call))
         )
 
-    def _guards(self, route: Route) -> bool:
-        asked = [one for one in (self._sessions, self._confirmations) if one is not None]
-        return self._idempotency.guards(route) or any(one.guards(route) for one in asked)
+    def _guards(self, route: Route, policies: Policies) -> bool:
+        return self._idempotency.guards(route) or needs_confirmation(route.endpoint, policies)
 
-    def records(self, call: Call) -> bool:
-        """Whether the refusal of a call is to be recorded."""
-        return self._auditor is not None and self._auditor.audits(call)
+    def records(self, call: Call, refused: Refused) -> bool:
+        """Whether a refusal is to be recorded. That somebody calls too often must not make more work."""
+        return self._auditor is not None and refused.status != status.RATE_LIMITED and self._auditor.audits(call)
 
     async def record(self, call: Call, response: Response, *, replayed: bool = False) -> Response:
         """The response, once what happened is on record."""

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from bespeak.documents.auth_toml import AuthSettings
 from bespeak.documents.server_toml import ServerDocument
+from bespeak.runtime.confirmations import Confirmations
 from bespeak.runtime.idempotency import Idempotency
 from bespeak.runtime.rate_exchange import RateExchange
+from bespeak.runtime.registry import Registry
+from bespeak.runtime.sessions import Sessions
 from bespeak.runtime.settlement import Settlement
 from bespeak.server.assembly import Assembled
 from bespeak.store.store import Store
+
+if TYPE_CHECKING:
+    from bespeak.identity.authenticator import Authenticator
 
 
 class Keeper:
@@ -15,15 +24,20 @@ class Keeper:
 
     def __init__(self, assembled: Assembled, store: Store, document: ServerDocument) -> None:
         self._store = store
-        self._registry = assembled.registry
-        self._registry.store = store
+        self._registry = registry = assembled.registry
+        registry.store = store
+        self._authenticator = _authenticator(document.auth, registry)
+        sessions = Sessions(document.sessions)
+        sessions.watch(store)
         settings = document.idempotency
         assembled.dispatcher.settlement = Settlement(
             store,
             assembled.dispatcher,
             Idempotency(sole=store.sole, lease=settings.lease, retention=settings.retention, require=settings.require),
+            sessions=sessions,
+            confirmations=Confirmations(document.cases),
         )
-        rates = self._registry.rates
+        rates = registry.rates
         # A process that is alone with its store counts alone too.
         self._exchange = RateExchange(rates, store) if rates is not None and not store.sole else None
 
@@ -31,6 +45,8 @@ class Keeper:
         """Begin to work in the running loop."""
         await self._store.start()
         await self._registry.agents.follow(self._store)
+        if self._authenticator is not None:
+            await self._authenticator.refresh()
         if self._exchange is not None:
             self._exchange.start()
 
@@ -38,5 +54,19 @@ class Keeper:
         """Finish what is under way."""
         if self._exchange is not None:
             await self._exchange.close()
+        if self._authenticator is not None:
+            await self._authenticator.close()
         await self._registry.agents.close()
         await self._store.close()
+
+
+def _authenticator(settings: AuthSettings, registry: Registry) -> Authenticator | None:
+    """Who proves callers; nobody where their headers are believed."""
+    if settings.is_open:
+        return None
+    from bespeak.identity.authenticator import Authenticator  # noqa: PLC0415 - servers in open mode need no cryptography
+
+    authenticator = Authenticator(settings, registry.service.identity.server_id, registry.principals.key_of)
+    registry.principals.authenticator = authenticator
+    registry.renew_keys = authenticator.refresh
+    return authenticator

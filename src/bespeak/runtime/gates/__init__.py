@@ -36,3 +36,10 @@ GATES: Final[tuple[Gate, ...]] = (
     endpoint_rate_gate,  # 429
     input_gate,  # 400 · 422
 )
+
+_COUNTING: Final = frozenset({address_rate_gate, agent_rate_gate, endpoint_rate_gate})
+
+
+def gates_in_force(*, limited: bool) -> tuple[Gate, ...]:
+    """The gates of a server; those that count calls are left out where nothing is limited."""
+    return GATES if limited else tuple(gate for gate in GATES if gate not in _COUNTING)
