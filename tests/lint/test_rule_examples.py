@@ -38,6 +38,7 @@ WITHOUT: Final = {
     "D119": "about a comparison of deployments",
     "D182": "64 kilobytes are no example",
     "D193": "about a baseline",
+    **dict.fromkeys(("D196", "D197", "D198"), "about the identity document of an agent"),
     "D199": "about a hundred findings",
 }
 """Rules whose pages show no piece of a document, and why. Those of catalogs are told by what they say."""
