@@ -37,6 +37,7 @@ class Registry:
         self.store: Store | None = None
         """Where state is kept; None in a process that keeps none, where methods that need it are not available."""
         self.sessions = SessionSettings()
+        """How long sessions live."""
         self.cases = CaseSettings()
         """Who takes decisions, and how long they are waited for."""
         self.renew_keys: Callable[[], Awaitable[None]] | None = None

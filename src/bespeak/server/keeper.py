@@ -26,6 +26,7 @@ class Keeper:
         self._store = store
         self._registry = registry = assembled.registry
         registry.store = store
+        registry.sessions, registry.cases = document.sessions, document.cases
         self._authenticator = _authenticator(document.auth, registry)
         sessions = Sessions(document.sessions)
         sessions.watch(store)
