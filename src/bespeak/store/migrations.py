@@ -139,49 +139,6 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
 CURRENT: Final = len(MIGRATIONS)
 """The version of the tables this release works with."""
 
-TABLES: Final[dict[str, tuple[str, ...]]] = {
-    "idempotency": ("scope", "key", "request_hash", "fence", "lease", "answer", "expires"),
-    "nonces": ("kind", "value", "expires"),
-    "sessions": (
-        "session_id",
-        "agent_id",
-        "tls_identity",
-        "created",
-        "expires",
-        "state",
-        "suspension_id",
-        "nonce_hash",
-        "resume_by",
-        "reason",
-        "checkpoint",
-    ),
-    "agents": ("agent_id", "name", "status", "document", "revision", "updated"),
-    "lifecycle_events": ("position", "agent_id", "event", "previous_status", "status", "actor", "reason", "at"),
-    "cases": (
-        "case_id",
-        "kind",
-        "state",
-        "agent_id",
-        "recipient",
-        "digest",
-        "subject",
-        "created",
-        "deadline",
-        "expires",
-        "decided_by",
-        "decided_at",
-        "reason",
-        "attestation_id",
-        "attestation",
-    ),
-    "delegations": ("delegation_id", "delegator", "delegate", "scope", "parent", "task", "created", "expires"),
-    "outbox": ("position", "topic", "recipient", "payload", "created", "due", "fence", "attempts"),
-    "audit": ("position", "stream", "sequence", "agent_id", "audit_id", "jws"),
-    "checkpoints": ("position", "checkpoint_id", "jws"),
-    "buckets": ("name", "expires"),
-}
-"""Every table with its columns, in the order an export writes them."""
-
 
 def statements(version: int, words: dict[str, str]) -> list[str]:
     """What leads from a version of the tables to the current one, in the words of a database."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +29,7 @@ def open_store(place: str, *, role: Role = "visitor", durability: str = "full") 
     if "://" in place:
         scheme = place.partition("://")[0]
         raise ConfigError(f"No store is known by {scheme}://; give a path, `memory` or postgresql://...")
-    path = _resolved(place)
+    path = resolved(place)
     beside = path.with_name(path.name + ".lock")
     lock = None if role == "visitor" else FileLock(beside, exclusive=role == "sole")
     store = SqliteStore(str(path), durability=durability, lock=lock)
@@ -36,7 +38,7 @@ def open_store(place: str, *, role: Role = "visitor", durability: str = "full") 
     return store
 
 
-def _resolved(place: str) -> Path:
+def resolved(place: str) -> Path:
     """The file itself, so that two names of one file share one lock."""
     try:
         path = Path(place).resolve()
@@ -53,9 +55,16 @@ def _resolved(place: str) -> Path:
     return path
 
 
-def _open_postgres(place: str, durability: str) -> Store:
+@contextmanager
+def postgres_needed() -> Iterator[None]:
+    """Around imports of what is an extra: a ConfigError says how to get it."""
     try:
-        from bespeak.store.postgres import PostgresStore  # noqa: PLC0415 - an extra
+        yield
     except ImportError as error:
         raise ConfigError("PostgreSQL needs one more package: pip install 'bespeak[postgres]'") from error
+
+
+def _open_postgres(place: str, durability: str) -> Store:
+    with postgres_needed():
+        from bespeak.store.postgres import PostgresStore  # noqa: PLC0415 - an extra
     return PostgresStore(place, durability=durability)

@@ -130,7 +130,12 @@ def is_outage(error: BaseException) -> bool:
 
 def concerns_all(error: BaseException) -> bool:
     """Whether whatever else is asked of the file would meet the same fault; damage may be in one place only."""
-    return isinstance(error, sqlite3.Error) and is_outage(error) and _code(error) != sqlite3.SQLITE_CORRUPT
+    return isinstance(error, sqlite3.Error) and is_outage(error) and not is_damage(error)
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file is not what it should be."""
+    return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def explain(path: str, error: sqlite3.Error) -> str:
