@@ -31,6 +31,10 @@ _T = TypeVar("_T")
 class _OutputError(StoreError):
     """What is read cannot be written where it was to go."""
 
+    def __init__(self, fault: OSError) -> None:
+        self.fault = fault
+        super().__init__(str(fault))
+
 
 class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: str
@@ -60,13 +64,13 @@ async def export_store(store: Store, write: Callable[[bytes], object]) -> int:
                 write(encode(_Line(table, dict(zip(names, row, strict=True)))) + b"\n")
         except OSError as error:
             # Told apart from what a driver meets on its way to the database.
-            raise _OutputError from error
+            raise _OutputError(error) from error
 
     write(encode(_Head(FORMAT, CURRENT)) + b"\n")
     try:
         count: int = await store.read(ReadTables(take))
     except _OutputError as error:
-        raise error.__cause__ or error from None
+        raise error.fault from None
     write(encode(_End(count)) + b"\n")
     return count
 
