@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.service import AGENT, build, echo, make_endpoint
+from tests.stateful import keeping
 
 from bespeak.contract.policy import Policies
+from bespeak.documents.server_toml import ServerDocument
 from bespeak.documents.session_toml import CaseSettings
 from bespeak.exchange.messages import Connection, Request
 from bespeak.exchange.principal import Principal
@@ -194,3 +197,44 @@ def test_the_digest_does_not_depend_on_the_order_of_members_and_on_everything_el
     others = [(OTHER, "BOOK", "/room", given), (AGENT, "BUY", "/room", given), (AGENT, "BOOK", "/suite", given)]
     assert digest not in [call_digest(*other) for other in others]
     assert call_digest(AGENT, "BOOK", "/room", {**given, "more": 1}) != digest
+
+
+def test_without_a_store_nothing_that_must_be_confirmed_runs() -> None:
+    bench = build(BOOK, policies=POLICIES)
+    for headers in ({}, {"confirmation-id": "conf-1"}):
+        reply = bench.send("BOOK", "/room", {"guest": "g"}, **headers)
+        assert (reply.status, reply.error["code"]) == (501, "not-implemented")
+    assert build(BOOK).send("BOOK", "/room", {"guest": "g"}).status == 200
+
+
+async def test_a_call_is_confirmed_over_the_wire_and_runs_once_after_a_restart(tmp_path: Path) -> None:
+    place, guests = str(tmp_path / "store.db"), []
+    desk = "d" * 64
+    document = ServerDocument(cases=CaseSettings(default_recipient=desk))
+
+    def book(guest: str) -> dict[str, Any]:
+        guests.append(guest)
+        return {}
+
+    given: dict[str, Any] = {"properties": {"guest": {"type": "string"}}, "required": ("guest",)}
+    endpoint = make_endpoint("BOOK", "/room", book, impact="irreversible", **given)
+    served: dict[str, Any] = {"policies": POLICIES, "document": document}
+    async with keeping(endpoint, store=open_store(place, role="sole"), **served) as bench:
+        refused = await bench.send("BOOK", "/room", {"guest": "g"})
+        assert (refused.status, refused.error["code"]) == (262, "confirmation-required")
+        asked = refused.error["confirm_with"]
+        own = await bench.send(asked["method"], asked["path"], asked["input"], authority_scope="confirmation:decide")
+        assert own.error["code"] == "own-case"
+        decided = await bench.send(asked["method"], asked["path"], asked["input"], agent=desk)
+        assert decided.json["result"]["status"] == "accepted"
+    assert guests == []
+    confirmation_id = refused.error["retry_with"]["Confirmation-ID"]
+    async with keeping(endpoint, store=open_store(place, role="sole"), **served) as bench:
+        other = await bench.send("BOOK", "/room", {"guest": "h"}, confirmation_id=confirmation_id)
+        assert other.error["code"] == "confirmation-differs"
+        confirmed = {"confirmation_id": confirmation_id, "idempotency_key": "k-1"}
+        assert (await bench.send("BOOK", "/room", {"guest": "g"}, **confirmed)).status == 200
+        assert (await bench.send("BOOK", "/room", {"guest": "g"}, **confirmed)).status == 200  # the same answer again
+        again = await bench.send("BOOK", "/room", {"guest": "g"}, confirmation_id=confirmation_id)
+        assert again.error["code"] == "confirmation-used"
+    assert guests == ["g"]

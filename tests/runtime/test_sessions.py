@@ -5,19 +5,23 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.service import AGENT, build
+from tests.service import AGENT, build, echo, make_endpoint
+from tests.stateful import keeping
 
+from bespeak.documents.server_toml import ServerDocument
 from bespeak.documents.session_toml import SessionSettings
 from bespeak.exchange.messages import Connection, Request
 from bespeak.exchange.principal import Principal
 from bespeak.exchange.refusal import Refused
+from bespeak.methods.suspend import hash_nonce
 from bespeak.runtime.call import Call
 from bespeak.runtime.sessions import Sessions
 from bespeak.store.command import Conflict
-from bespeak.store.commands.sessions import BindSession, SuspendSession
+from bespeak.store.commands.sessions import BindSession, ResumeSession, SuspendSession
 from bespeak.store.opening import open_store
 from bespeak.store.store import Store
 
@@ -172,3 +176,23 @@ async def test_memory_is_bounded_however_many_sessions_come(store: Store) -> Non
     assert len(sessions) == 3
     assert sessions.ask(calls[-1]) is None
     assert isinstance(sessions.ask(calls[0]), BindSession)
+
+
+async def test_a_session_is_its_owners_and_paused_for_all_its_requests_over_the_wire(tmp_path: Path) -> None:
+    place = str(tmp_path / "store.db")
+    book = make_endpoint("BOOK", "/room", echo)
+    document = ServerDocument(sessions=SessionSettings(suspended=60))
+    async with keeping(book, store=open_store(place, role="sole"), document=document) as bench:
+        assert (await bench.send("BOOK", "/room", session_id=SESSION)).status == 200
+        assert (await bench.send("BOOK", "/room", session_id=SESSION, agent=OTHER)).error[
+            "code"
+        ] == "session-of-another"
+        assert (await bench.send("BOOK", "/room", session_id="1")).error["code"] == "session-id-weak"
+        reply = await bench.send("SUSPEND", "/", {"session_id": SESSION}, session_id=SESSION)
+        assert reply.status == 200
+        assert (await bench.send("BOOK", "/room", session_id=SESSION)).error["code"] == "session-suspended"
+    async with keeping(book, store=open_store(place, role="sole"), document=document) as bench:
+        assert (await bench.send("BOOK", "/room", session_id=SESSION)).error["code"] == "session-suspended"
+        nonce = hash_nonce(reply.json["result"]["resumption_nonce"])
+        await bench.store.do(ResumeSession(SESSION, AGENT, "", nonce, 60.0))
+        assert (await bench.send("BOOK", "/room", session_id=SESSION)).status == 200

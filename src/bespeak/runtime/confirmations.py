@@ -11,13 +11,16 @@ from typing import Any, Final
 import msgspec
 
 from bespeak import status
+from bespeak.authoring.calling import HandlerCall
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.documents.session_toml import CaseSettings
+from bespeak.exchange.context import Context
 from bespeak.exchange.headers import CONFIRMATION_ID, TASK_ID
 from bespeak.exchange.instant import write_instant
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.call import Call
+from bespeak.runtime.registry import Registry
 from bespeak.store.command import Conflict
 from bespeak.store.commands.cases import ACCEPTED, CONFIRMATION, Case, OpenCase, Opened, UseCase
 
@@ -39,6 +42,15 @@ def needs_confirmation(endpoint: Endpoint, policies: Policies) -> bool:
 def call_digest(agent_id: str | None, method: str, path: str, given: Mapping[str, Any]) -> str:
     """What exactly is called, by whom: SHA-256 over the canonical form of agent, method in force, path and input."""
     return hashlib.sha256(_encode([agent_id, method, path, given])).hexdigest()
+
+
+def held_back(call: HandlerCall, registry: Registry) -> HandlerCall:
+    """A handler that does not run in a process without a store: nobody could have confirmed anything there."""
+
+    def guarded(given: dict[str, Any], context: Context) -> Any:
+        return _UNCONFIRMABLE if registry.store is None else call(given, context)
+
+    return guarded
 
 
 class Confirmations:
@@ -141,6 +153,12 @@ def refusal(conflict: Conflict, case_id: str) -> Refused:
     return Refused(number, code, message, details)
 
 
+_UNCONFIRMABLE: Final = Refused(
+    status.NOT_IMPLEMENTED,
+    "not-implemented",
+    "This call has to be confirmed before it runs, and this server has no store to keep confirmations in.",
+    {"missing": "a store to keep state in"},
+)
 _UNKNOWN: Final = (
     status.NOT_FOUND,
     "confirmation-not-found",

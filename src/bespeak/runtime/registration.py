@@ -25,6 +25,7 @@ from bespeak.lint.rules.handler import NOT_RUNNABLE
 from bespeak.projections.agtp_manifest import API_VERSION
 from bespeak.runtime.advisories import endpoint_advisories
 from bespeak.runtime.bindings.function import bind_function
+from bespeak.runtime.confirmations import held_back, needs_confirmation
 from bespeak.runtime.rate import unused_limits
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.route import Route, plan_coercions
@@ -128,7 +129,7 @@ def _register(registry: Registry, endpoint: Endpoint, environment: Mapping[str, 
     advisories = endpoint_advisories(endpoint, registry.catalog)
     route = Route(
         endpoint=endpoint,
-        call=call,
+        call=held_back(call, registry) if needs_confirmation(endpoint, registry.policies) else call,
         input=validators[0],
         output=validators[1],
         block=registry.block.plus(("Content-Type", MEDIA_AGTP), *advisories, *_estimate(endpoint)),
