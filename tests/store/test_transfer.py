@@ -34,8 +34,9 @@ NONCE = {"table": "nonces", "row": {"kind": "k", "value": "v", "expires": 1.5}}
 async def contents(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     found: dict[str, list[tuple[Any, ...]]] = {}
 
-    def take(table: str, rows: Rows) -> None:
+    def take(table: str, rows: Rows) -> bool:
         found.setdefault(table, []).extend(tuple(row) for row in rows)
+        return True
 
     await store.read(ReadTables(take))
     return {table: sorted(rows, key=repr) for table, rows in found.items()}

@@ -15,7 +15,6 @@ from typing import IO, Any, Final, TypeVar
 
 import msgspec
 
-from bespeak.errors import StoreError
 from bespeak.store.command import Conflict, Rows
 from bespeak.store.commands.tables import FillTables, NumberedRow, ReadTables, WrongRowError
 from bespeak.store.migrations import CURRENT
@@ -26,14 +25,6 @@ FORMAT: Final = "bespeak-store"
 _LONGEST_LINE: Final = 64 * 1024 * 1024
 _INT64: Final = 1 << 63
 _T = TypeVar("_T")
-
-
-class _OutputError(StoreError):
-    """What is read cannot be written where it was to go."""
-
-    def __init__(self, fault: OSError) -> None:
-        self.fault = fault
-        super().__init__(str(fault))
 
 
 class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,21 +47,22 @@ async def export_store(store: Store, write: Callable[[bytes], object]) -> int:
     No more than a page of rows is in memory. On SQLite the log of the file cannot be shortened meanwhile.
     """
     encode = msgspec.json.encode
+    faults: list[OSError] = []
 
-    def take(table: str, rows: Rows) -> None:
+    def take(table: str, rows: Rows) -> bool:
         names = [column.name for column in shapes()[table].columns]
         try:
             for row in rows:
                 write(encode(_Line(table, dict(zip(names, row, strict=True)))) + b"\n")
         except OSError as error:
-            # Told apart from what a driver meets on its way to the database.
-            raise _OutputError(error) from error
+            # Raised here, it would pass for a fault of the store.
+            faults.append(error)
+        return not faults
 
     write(encode(_Head(FORMAT, CURRENT)) + b"\n")
-    try:
-        count: int = await store.read(ReadTables(take))
-    except _OutputError as error:
-        raise error.fault from None
+    count: int = await store.read(ReadTables(take))
+    if faults:
+        raise faults[0]
     write(encode(_End(count)) + b"\n")
     return count
 

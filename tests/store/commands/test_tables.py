@@ -33,7 +33,12 @@ async def test_rows_and_expired_rows_are_counted(store: Store) -> None:
 
 async def contents(store: Store) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
-    count = await store.read(ReadTables(lambda table, rows: found.setdefault(table, []).extend(map(tuple, rows))))
+
+    def take(table: str, rows: Rows) -> bool:
+        found.setdefault(table, []).extend(map(tuple, rows))
+        return True
+
+    count = await store.read(ReadTables(take))
     assert count == sum(map(len, found.values()))
     return found
 
@@ -50,18 +55,24 @@ async def test_what_changes_while_pages_are_read_is_not_seen(first: Store, secon
     loop, seen, wrote = asyncio.get_running_loop(), 0, False
 
     class Interruption:
-        def take(self, table: str, rows: Rows) -> None:
+        def take(self, _: str, rows: Rows) -> bool:
             nonlocal seen, wrote
             seen += len(rows)
             if not wrote:
                 wrote = True
                 # On PostgreSQL this runs in the loop, which must go on to let the other store write.
                 pending.append(asyncio.run_coroutine_threadsafe(second.do(UseNonce("k", "9999", 60)), loop))
+            return True
 
     pending: list[Any] = []
     assert await first.read(ReadTables(Interruption().take)) == 300
     assert await asyncio.wrap_future(pending[0]) == [True]
     assert await first.read(CountRows("nonces")) == 301
+
+
+async def test_reading_ends_when_no_more_is_wanted(store: Store) -> None:
+    await asyncio.gather(*(store.do(UseNonce("k", str(number), 60)) for number in range(300)))
+    assert await store.read(ReadTables(lambda _, __: False)) == 100
 
 
 def nonces(*values: str) -> Iterable[NumberedRow]:
