@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,21 @@ from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from tests.identity.certificates import ENDS, Authority, certificate
-from tests.identity.issuer import AGENT, NOW, OTHER, SERVER, Clock, claims, new_key, public, request, sign, write_keys
+from tests.identity.issuer import (
+    AGENT,
+    NOW,
+    OTHER,
+    SERVER,
+    Clock,
+    claims,
+    jwks,
+    new_key,
+    public,
+    request,
+    sign,
+    write_keys,
+)
+from tests.identity.key_server import publishing
 
 from bespeak.documents.auth_toml import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
 from bespeak.errors import ConfigError, RemoteProtocolError
@@ -21,7 +37,7 @@ from bespeak.exchange.refusal import Refused
 from bespeak.exchange.scope import Scopes
 from bespeak.identity.authentication import Authenticated, Outdated
 from bespeak.identity.authenticator import Authenticator
-from bespeak.identity.jwks import FILE_PERIOD
+from bespeak.identity.jwks import FETCH_GAP, FILE_PERIOD
 from bespeak.identity.signed_request import sign_request
 from bespeak.transports.agtp_client_connection import AgtpClientConnection
 from bespeak.transports.agtp_server import AgtpServer
@@ -94,6 +110,11 @@ def test_a_signature_gives_agent_and_the_nonce_to_remember(every: Bench) -> None
     assert (found.agent_id, found.modes, found.scopes) == (AGENT, ("signed",), None)
     assert found.nonce
     assert found.nonce_expires_at == NOW + 60
+
+
+@pytest.mark.parametrize("presented", [request(TOKEN, agent_id=AGENT), request(certificate=CERTIFICATE)])
+def test_what_is_known_of_a_credential_is_not_made_again(every: Bench, presented: Request) -> None:
+    assert every.agent(presented) is every.agent(presented)
 
 
 def test_credentials_add_up_when_they_agree(every: Bench) -> None:
@@ -187,6 +208,27 @@ async def test_keys_that_are_out_of_date_are_brought_up_to_date_once(tmp_path: P
     assert isinstance(stranger, Refused)
     assert stranger.code == "token-key-unknown"
     await bench.authenticator.close()
+
+
+async def test_keys_that_an_issuer_rotates_are_followed_and_the_old_ones_end() -> None:
+    clock = Clock()
+    old, new = request(TOKEN), new_key()
+    rotated = request(sign(new, kid="n"))
+    async with publishing(jwks(public(KEY, kid="k"))) as issuer:
+        settings = AuthSettings(modes=("token",), token=TokenSettings(jwks_url=issuer.url))
+        authenticator = Authenticator(settings, SERVER, clock=clock)
+        await authenticator.refresh()
+        assert isinstance(authenticator.authenticate(old), Authenticated)
+        issuer.body = jwks(public(new, kid="n")).encode()
+        unknown = authenticator.authenticate(rotated)
+        assert isinstance(unknown, Refused)
+        assert unknown.code == "token-key-unknown"
+        clock.now += FETCH_GAP
+        assert isinstance(authenticator.authenticate(rotated), Outdated)
+        assert isinstance(await authenticator.authenticate_anew(rotated), Authenticated)
+        assert isinstance(authenticator.authenticate(old), Refused)
+        await authenticator.close()
+    assert issuer.fetched == 2
 
 
 async def test_an_issuer_that_cannot_be_reached_is_told_apart_from_a_bad_token() -> None:
@@ -287,3 +329,20 @@ async def test_over_a_real_handshake_the_certificate_is_the_agent(tmp_path: Path
             assert await ask(agent, authorization=f"Bearer {other}") == "agent-id-mismatch"
     finally:
         await server.close()
+
+
+@pytest.mark.parametrize(
+    ("modes", "loaded"), [("open", []), ("mtls", ["cryptography"]), ("token", ["cryptography", "joserfc"])]
+)
+def test_a_mode_that_is_off_loads_nothing(tmp_path: Path, modes: str, loaded: list[str]) -> None:
+    path = write_keys(tmp_path / "keys.json", public(KEY))
+    script = f"""
+import sys
+from pathlib import Path
+from bespeak.documents.auth_toml import AuthSettings, TokenSettings
+from bespeak.identity.authenticator import Authenticator
+Authenticator(AuthSettings(modes=({modes!r},), token=TokenSettings(keys=Path({str(path)!r}))), "s")
+print([name for name in ("cryptography", "httpx", "joserfc") if name in sys.modules])
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert result.stdout.strip() == str(loaded)

@@ -29,8 +29,8 @@ from tests.identity.issuer import (
 from bespeak.documents.auth_toml import TokenSettings
 from bespeak.exchange.refusal import Refused
 from bespeak.exchange.scope import Scopes
-from bespeak.identity.authentication import Outdated
-from bespeak.identity.bearer import BearerToken, BearerVerifier
+from bespeak.identity.authentication import Authenticated, Outdated
+from bespeak.identity.bearer import BearerVerifier
 from bespeak.identity.jwks import FILE_PERIOD, FileKeys, UrlKeys
 
 KEY = new_key()
@@ -47,9 +47,9 @@ class Bench:
         self.source = FileKeys(self.path, clock=self.clock)
         self.verifier = BearerVerifier(TokenSettings(**settings), self.source, audience=SERVER, clock=self.clock)
 
-    def good(self, token: str) -> BearerToken:
+    def good(self, token: str) -> Authenticated:
         found = self.verifier.verify(token)
-        assert isinstance(found, BearerToken), found
+        assert isinstance(found, Authenticated), found
         return found
 
     def code(self, token: str) -> str:
@@ -71,7 +71,7 @@ def bench(tmp_path: Path) -> Bench:
 
 def test_a_good_token_says_who_calls_with_which_scopes_for_whom(bench: Bench) -> None:
     token = bench.good(sign(KEY, claims(principal_id="acme", scope="booking:room, rooms:*"), kid="k"))
-    assert token == BearerToken(AGENT, Scopes(["booking:room", "rooms:*"]), "acme", NOW + 600, NOW + 630)
+    assert token == Authenticated(AGENT, ("token",), Scopes(["booking:room", "rooms:*"]), "acme", expires_at=NOW + 600)
 
 
 @pytest.mark.parametrize(
@@ -354,5 +354,5 @@ value = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st
 def test_signed_claims_of_any_kind_are_believed_or_refused(shared: Bench, changes: dict[str, Any]) -> None:
     text = json.dumps({**claims(), **changes})
     found = shared.verifier.verify(sign(KEY, text.encode(), kid="k"))
-    assert isinstance(found, BearerToken | Refused)
+    assert isinstance(found, Authenticated | Refused)
     shared.verifier._good.clear()

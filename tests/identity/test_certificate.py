@@ -13,7 +13,8 @@ from tests.identity.certificates import ENDS, certificate
 from tests.identity.issuer import AGENT, NOW, OTHER, Clock
 
 from bespeak.exchange.refusal import Refused
-from bespeak.identity.certificate import CertificateReader, CertifiedAgent
+from bespeak.identity.authentication import Authenticated
+from bespeak.identity.certificate import CertificateReader
 
 READER = CertificateReader(clock=Clock())
 
@@ -39,7 +40,8 @@ def code(der: bytes) -> str:
 @pytest.mark.parametrize("key", [None, ec.generate_private_key(ec.SECP384R1())])
 def test_the_agent_stands_in_a_uri_or_else_in_the_common_name(names: dict[str, Any], key: Any) -> None:
     der = certificate(key, **names)
-    assert READER.identify(der) == CertifiedAgent(AGENT, hashlib.sha256(der).hexdigest(), ENDS.timestamp())
+    identity = hashlib.sha256(der).hexdigest()
+    assert READER.identify(der) == Authenticated(AGENT, ("mtls",), tls_identity=identity, expires_at=ENDS.timestamp())
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_a_certificate_that_ends_under_a_connection_is_refused() -> None:
     clock = Clock(ENDS.timestamp() - 1)
     reader = CertificateReader(clock=clock)
     der = certificate(None, uris=[f"agtp://{AGENT}"])
-    assert isinstance(reader.identify(der), CertifiedAgent)
+    assert isinstance(reader.identify(der), Authenticated)
     clock.now += 1
     refused = reader.identify(der)
     assert isinstance(refused, Refused)
@@ -98,4 +100,4 @@ GOOD = certificate(None, uris=[f"agtp://{AGENT}"])
     lambda change: GOOD[: change[0]] + bytes([change[1]]) + GOOD[change[0] + 1 :]
 ))  # fmt: skip
 def test_no_bytes_raise(der: bytes) -> None:
-    assert isinstance(READER.identify(der), CertifiedAgent | Refused)
+    assert isinstance(READER.identify(der), Authenticated | Refused)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import ssl
 from collections.abc import AsyncIterator
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.identity.certificates import Authority
 from tests.identity.issuer import Clock, jwks, new_key, public, write_keys
+from tests.identity.key_server import KeyServer, publishing
 
 from bespeak.errors import ConfigError
 from bespeak.identity import jwks as module
@@ -23,43 +23,10 @@ pytestmark = pytest.mark.anyio
 FIRST, SECOND = public(new_key(), kid="first"), public(new_key(), kid="second")
 
 
-class Issuer:
-    """An HTTP server that answers with what the test has put there."""
-
-    def __init__(self) -> None:
-        self.body = jwks(FIRST).encode()
-        self.status = "200 OK"
-        self.headers = ""
-        self.fetched = 0
-        self.released = asyncio.Event()
-        self.released.set()
-        self.port = 0
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/jwks.json"
-
-    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-            await reader.readuntil(b"\r\n\r\n")
-            self.fetched += 1
-            await self.released.wait()
-            head = (
-                f"HTTP/1.1 {self.status}\r\nContent-Length: {len(self.body)}\r\nConnection: close\r\n{self.headers}\r\n"
-            )
-            writer.write(head.encode() + self.body)
-            await writer.drain()
-        writer.close()
-
-
 @pytest.fixture
-async def issuer() -> AsyncIterator[Issuer]:
-    found = Issuer()
-    server = await asyncio.start_server(found.answer, "127.0.0.1", 0)
-    found.port = server.sockets[0].getsockname()[1]
-    yield found
-    found.released.set()
-    server.close()
+async def issuer() -> AsyncIterator[KeyServer]:
+    async with publishing(jwks(FIRST)) as server:
+        yield server
 
 
 async def fetched(keys: UrlKeys) -> None:
@@ -111,7 +78,7 @@ def test_a_server_does_not_start_without_the_keys_of_its_file(tmp_path: Path, te
         FileKeys(path)
 
 
-async def test_keys_are_fetched_once_for_all_who_wait(issuer: Issuer) -> None:
+async def test_keys_are_fetched_once_for_all_who_wait(issuer: KeyServer) -> None:
     source = UrlKeys(issuer.url, clock=Clock())
     assert not source.keys
     assert source.may_be_outdated()
@@ -120,7 +87,7 @@ async def test_keys_are_fetched_once_for_all_who_wait(issuer: Issuer) -> None:
     assert issuer.fetched == 1
 
 
-async def test_strange_keys_lead_to_a_fetch_only_now_and_then(issuer: Issuer) -> None:
+async def test_strange_keys_lead_to_a_fetch_only_now_and_then(issuer: KeyServer) -> None:
     clock = Clock()
     source = UrlKeys(issuer.url, clock=clock)
     await source.refresh()
@@ -137,7 +104,7 @@ async def test_strange_keys_lead_to_a_fetch_only_now_and_then(issuer: Issuer) ->
     assert source.keys.names("second")
 
 
-async def test_the_same_answer_leaves_the_same_keys(issuer: Issuer) -> None:
+async def test_the_same_answer_leaves_the_same_keys(issuer: KeyServer) -> None:
     clock = Clock()
     source = UrlKeys(issuer.url, clock=clock)
     await source.refresh()
@@ -148,7 +115,7 @@ async def test_the_same_answer_leaves_the_same_keys(issuer: Issuer) -> None:
     assert source.keys is before
 
 
-async def test_keys_that_are_due_are_fetched_beside_the_requests(issuer: Issuer) -> None:
+async def test_keys_that_are_due_are_fetched_beside_the_requests(issuer: KeyServer) -> None:
     clock = Clock()
     source = UrlKeys(issuer.url, clock=clock)
     await source.refresh()
@@ -179,7 +146,9 @@ async def test_keys_that_are_due_are_fetched_beside_the_requests(issuer: Issuer)
         ("Cache-Control: s-max-age=900\r\n", 300),
     ],
 )
-async def test_the_issuer_says_within_bounds_how_long_keys_are_good(issuer: Issuer, control: str, seconds: int) -> None:
+async def test_the_issuer_says_within_bounds_how_long_keys_are_good(
+    issuer: KeyServer, control: str, seconds: int
+) -> None:
     issuer.headers = control
     clock = Clock()
     source = UrlKeys(issuer.url, clock=clock)
@@ -199,7 +168,7 @@ async def test_the_issuer_says_within_bounds_how_long_keys_are_good(issuer: Issu
     ],
 )
 async def test_a_failed_fetch_leaves_the_last_keys_and_is_logged(
-    issuer: Issuer, caplog, answer: tuple[str, str, bytes], words: str
+    issuer: KeyServer, caplog, answer: tuple[str, str, bytes], words: str
 ) -> None:
     clock = Clock()
     source = UrlKeys(issuer.url, clock=clock)
@@ -216,7 +185,8 @@ async def test_a_failed_fetch_leaves_the_last_keys_and_is_logged(
 
 async def test_keys_come_by_tls_from_whom_the_system_trusts(tmp_path: Path, caplog) -> None:
     ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
-    issuer = Issuer()
+    issuer = KeyServer()
+    issuer.body = jwks(FIRST).encode()
     server = await asyncio.start_server(issuer.answer, "127.0.0.1", 0, ssl=server_context(*ours.server()))
     url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     for authority, trusted in ((ours, True), (theirs, False)):
@@ -234,7 +204,7 @@ async def test_nobody_listens(unused_tcp: int, caplog) -> None:
     assert "there are none" in caplog.text
 
 
-async def test_an_issuer_that_does_not_answer_is_given_up(issuer: Issuer, monkeypatch, caplog) -> None:
+async def test_an_issuer_that_does_not_answer_is_given_up(issuer: KeyServer, monkeypatch, caplog) -> None:
     monkeypatch.setattr(module, "FETCH_TIME", 0.05)
     issuer.released.clear()
     source = UrlKeys(issuer.url, clock=Clock())
@@ -243,7 +213,7 @@ async def test_an_issuer_that_does_not_answer_is_given_up(issuer: Issuer, monkey
     assert "no answer" in caplog.text or "Timeout" in caplog.text
 
 
-async def test_closing_ends_a_fetch(issuer: Issuer) -> None:
+async def test_closing_ends_a_fetch(issuer: KeyServer) -> None:
     issuer.released.clear()
     source = UrlKeys(issuer.url, clock=Clock())
     source.look()
@@ -253,7 +223,7 @@ async def test_closing_ends_a_fetch(issuer: Issuer) -> None:
     assert not source.keys
 
 
-async def test_who_stops_waiting_does_not_end_the_fetch_of_others(issuer: Issuer) -> None:
+async def test_who_stops_waiting_does_not_end_the_fetch_of_others(issuer: KeyServer) -> None:
     issuer.released.clear()
     source = UrlKeys(issuer.url, clock=Clock())
     impatient, patient = asyncio.create_task(source.refresh()), asyncio.create_task(source.refresh())

@@ -8,8 +8,8 @@ from bespeak.exchange.refusal import Refused
 from bespeak.exchange.scope import Scopes
 
 
-class Authenticated(msgspec.Struct, frozen=True):
-    """An agent that has proven who it is."""
+class Authenticated(msgspec.Struct, frozen=True, cache_hash=True):
+    """An agent that has proven who it is. A proof that is remembered is the same object again, and cheap to look up."""
 
     agent_id: str
     modes: tuple[str, ...]

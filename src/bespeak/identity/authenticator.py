@@ -15,8 +15,8 @@ from bespeak.exchange.refusal import Refused
 from bespeak.identity.authentication import Authenticated, Outdated
 
 if TYPE_CHECKING:
-    from bespeak.identity.bearer import BearerToken, BearerVerifier
-    from bespeak.identity.certificate import CertificateReader, CertifiedAgent
+    from bespeak.identity.bearer import BearerVerifier
+    from bespeak.identity.certificate import CertificateReader
     from bespeak.identity.jwks import KeySource
     from bespeak.identity.jws import PublicKey
     from bespeak.identity.signed_request import SignedRequest
@@ -25,7 +25,6 @@ KeyOf = Callable[[str], "PublicKey | None"]
 """The Ed25519 key of a registered agent."""
 
 _SCHEME: Final = "bearer "
-_BY_TOKEN: Final = ("token",)
 
 
 class Authenticator:
@@ -62,19 +61,17 @@ class Authenticator:
         if isinstance(certified, Refused):
             return certified
         token = self._token(headers.get(AUTHORIZATION))
-        if isinstance(token, Refused | Outdated):
+        if isinstance(token, Refused) or isinstance(token, Outdated):  # noqa: SIM101 - a union costs more than the check
             return token
         signed = self._signed(request)
         if isinstance(signed, Refused):
             return signed
-        if certified is None and signed is None:
-            if token is None:
-                return None if claimed is None else self._unproven(claimed)
-            # The way of most requests: a token and nothing else.
-            if claimed is None or claimed == token.agent_id:
-                return Authenticated(
-                    token.agent_id, _BY_TOKEN, token.scopes, token.principal_id, None, token.expires_at
-                )
+        # Most requests present one credential, and what is known of it is known already.
+        alone = token if certified is None else certified if token is None else None
+        if signed is None and alone is not None and claimed in (None, alone.agent_id):
+            return alone
+        if certified is None and token is None and signed is None:
+            return None if claimed is None else self._unproven(claimed)
         return _combined(claimed, certified, token, signed)
 
     async def refresh(self) -> None:
@@ -93,7 +90,7 @@ class Authenticator:
         if self._source is not None:
             await self._source.close()
 
-    def _token(self, credential: str | None) -> BearerToken | Refused | Outdated | None:
+    def _token(self, credential: str | None) -> Authenticated | Refused | Outdated | None:
         if credential is None:
             return None
         if self._bearer is None:
@@ -103,7 +100,7 @@ class Authenticator:
             return Refused(status.UNAUTHORIZED, "token-malformed", message)
         return self._bearer.verify(credential[len(_SCHEME) :].strip(" "))
 
-    def _certified(self, certificate: bytes | None) -> CertifiedAgent | Refused | None:
+    def _certified(self, certificate: bytes | None) -> Authenticated | Refused | None:
         if certificate is None or self._certificates is None:
             return None
         return self._certificates.identify(certificate)
@@ -136,8 +133,8 @@ class Authenticator:
 
 def _combined(
     claimed: str | None,
-    certified: CertifiedAgent | None,
-    token: BearerToken | None,
+    certified: Authenticated | None,
+    token: Authenticated | None,
     signed: SignedRequest | None,
 ) -> Authenticated | Refused:
     """One agent out of all proofs, or which of them disagree."""
@@ -148,7 +145,7 @@ def _combined(
         # Only the caller's own claim is repeated: whom a stolen credential belongs to is not for everybody to know.
         message = f"{' and '.join(sources)} name different agents; present credentials of the agent that calls."
         return Refused(status.UNAUTHORIZED, "agent-id-mismatch", message, {"disagreeing": list(sources)})
-    ends = [proof.expires_at for proof in (certified, token) if proof is not None]
+    ends = [proof.expires_at for proof in (certified, token) if proof is not None and proof.expires_at is not None]
     return Authenticated(
         agent_id=next(iter(agents.values())),
         modes=tuple(agents),

@@ -18,7 +18,7 @@ from bespeak.documents.auth_toml import TokenSettings
 from bespeak.exchange.principal import is_canonical_id
 from bespeak.exchange.refusal import Refused
 from bespeak.exchange.scope import Scopes, is_scope_token
-from bespeak.identity.authentication import Outdated
+from bespeak.identity.authentication import Authenticated, Outdated
 from bespeak.identity.jwks import FETCH_GAP, KeySource
 
 _LONGEST: Final = 8192
@@ -26,6 +26,7 @@ _REMEMBERED: Final = 4096
 _MOST_SCOPES: Final = 256
 _LONGEST_PRINCIPAL: Final = 256
 _LATEST: Final = 2**53
+_BY_TOKEN: Final = ("token",)
 _FORM: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 _TYPES: Final = frozenset({"jwt", "at+jwt", "application/jwt", "application/at+jwt"})
 _SYNONYMS: Final = frozenset({"EdDSA", "Ed25519"})
@@ -48,19 +49,6 @@ class _Registry(JWSRegistry):
 _REGISTRY: Final = _Registry(strict_check_header=False)
 
 
-class BearerToken(msgspec.Struct, frozen=True):
-    """What a token says that has been verified."""
-
-    agent_id: str
-    scopes: Scopes | None
-    """None when it says nothing about scopes."""
-    principal_id: str | None
-    expires_at: float
-    """Its `exp`."""
-    good_until: float
-    """The same with the leeway for clocks."""
-
-
 class BearerVerifier:
     """Verifies tokens, and remembers those that were good until they end or the keys change."""
 
@@ -74,11 +62,12 @@ class BearerVerifier:
         allowed = frozenset(settings.algorithms)
         self._algorithms = allowed | _SYNONYMS if allowed & _SYNONYMS else allowed
         self._keys = source.keys
-        self._good: dict[bytes, BearerToken] = {}
-        """By digest: tokens of any length take the same room, and none can be read from memory."""
+        self._good: dict[bytes, tuple[Authenticated, float]] = {}
+        """By digest: tokens of any length take the same room, and none can be read from memory. With each, when it
+        ends, the leeway included."""
 
-    def verify(self, token: str) -> BearerToken | Refused | Outdated:
-        """What the token says, or why it is not believed."""
+    def verify(self, token: str) -> Authenticated | Refused | Outdated:
+        """The agent the token is for, or why it is not believed. As long as a token is good, the same object."""
         now = self._clock()
         source = self._source
         if now >= source.due:
@@ -90,21 +79,21 @@ class BearerVerifier:
             return _refused("token-malformed", f"A token is a JWT of at most {_LONGEST} characters.")
         digest = sha256(token.encode()).digest()
         known = self._good.get(digest)
-        if known is not None and now < known.good_until:
-            return known
+        if known is not None and now < known[1]:
+            return known[0]
         found = self._examine(token, now)
-        if isinstance(found, BearerToken):
+        if isinstance(found, Authenticated):
             self._remember(digest, found)
         elif known is not None:
             del self._good[digest]
         return found
 
-    def _remember(self, digest: bytes, token: BearerToken) -> None:
+    def _remember(self, digest: bytes, agent: Authenticated) -> None:
         if len(self._good) >= _REMEMBERED:
             del self._good[next(iter(self._good))]
-        self._good[digest] = token
+        self._good[digest] = agent, (agent.expires_at or 0) + self._settings.leeway
 
-    def _examine(self, token: str, now: float) -> BearerToken | Refused | Outdated:
+    def _examine(self, token: str, now: float) -> Authenticated | Refused | Outdated:
         envelope = _open(token)
         if isinstance(envelope, Refused):
             return envelope
@@ -192,7 +181,7 @@ class BearerVerifier:
             return _refused("token-issuer-wrong", message, issuer=wanted)
         return None
 
-    def _read(self, claims: Mapping[str, Any]) -> BearerToken | Refused:
+    def _read(self, claims: Mapping[str, Any]) -> Authenticated | Refused:
         settings = self._settings
         agent_id = _agent(claims, settings.agent_claim)
         if agent_id is None:
@@ -208,8 +197,7 @@ class BearerVerifier:
                 f"`{settings.principal_claim}` of the token is no text of at most {_LONGEST_PRINCIPAL} characters."
             )
             return _refused("token-malformed", message)
-        expires = float(claims["exp"])
-        return BearerToken(agent_id, scopes, principal, expires, expires + settings.leeway)
+        return Authenticated(agent_id, _BY_TOKEN, scopes, principal, expires_at=float(claims["exp"]))
 
 
 def _open(token: str) -> CompactSignature | Refused:

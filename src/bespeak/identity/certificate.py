@@ -9,7 +9,6 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Final
 
-import msgspec
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -19,19 +18,11 @@ from cryptography.x509.oid import NameOID
 from bespeak import status
 from bespeak.exchange.principal import is_canonical_id
 from bespeak.exchange.refusal import Refused
+from bespeak.identity.authentication import Authenticated
 
 _REMEMBERED: Final = 1024
 _LONGEST: Final = 32 * 1024
 _URI: Final = re.compile(r"agtp://([0-9a-f]{64})(?:@[A-Za-z0-9.:\[\]_-]{1,255})?/?")
-
-
-class CertifiedAgent(msgspec.Struct, frozen=True):
-    """The agent a certificate was issued to."""
-
-    agent_id: str
-    tls_identity: str
-    """SHA-256 of the certificate, in hexadecimal digits."""
-    expires_at: float
 
 
 class CertificateReader:
@@ -41,18 +32,18 @@ class CertificateReader:
         self._clock = clock
         self._recent = lru_cache(_REMEMBERED)(_identify)
 
-    def identify(self, certificate: bytes) -> CertifiedAgent | Refused:
+    def identify(self, certificate: bytes) -> Authenticated | Refused:
         """The agent of a certificate in DER, or why there is none."""
         if len(certificate) > _LONGEST:
             return _refused("certificate-malformed", f"The client certificate has more than {_LONGEST} bytes.")
         found = self._recent(certificate)
         # A connection may outlive the certificate it began with.
-        if isinstance(found, CertifiedAgent) and self._clock() >= found.expires_at:
+        if isinstance(found, Authenticated) and self._clock() >= (found.expires_at or 0):
             return _refused("certificate-expired", "The client certificate has ended; connect again with a new one.")
         return found
 
 
-def _identify(certificate: bytes) -> CertifiedAgent | Refused:
+def _identify(certificate: bytes) -> Authenticated | Refused:
     try:
         parsed = x509.load_der_x509_certificate(certificate)
         key = parsed.public_key()
@@ -65,7 +56,8 @@ def _identify(certificate: bytes) -> CertifiedAgent | Refused:
     if not isinstance(key, Ed25519PublicKey | EllipticCurvePublicKey):
         return _key_refused()
     if len(names) == 1:
-        return CertifiedAgent(names.pop(), sha256(certificate).hexdigest(), expires)
+        identity = sha256(certificate).hexdigest()
+        return Authenticated(names.pop(), ("mtls",), tls_identity=identity, expires_at=expires)
     what = "names several agents" if names else "names no agent"
     return _refused(
         "certificate-without-agent",
