@@ -13,7 +13,6 @@ VALID: dict[str, dict[str, Any]] = {
     "SUMMARIZE": {"source": "text"},
     "PLAN": {"goal": "rest"},
     "EXECUTE": {"action": "run"},
-    "DELEGATE": {"target_agent_id": "x", "task": "t", "authority_scope": "a:b", "delegation_token": "t"},
     "NOTIFY": {"recipient": "r", "content": "c"},
 }
 

@@ -40,7 +40,7 @@ def new(out: Path | None, force: bool) -> None:
     if out is None:
         click.echo(private_text(key), nl=False)
     else:
-        _write(out, private_text(key), force=force)
+        write_secret(out, private_text(key), force=force)
         click.echo(f"private key  {out}")
     _print_public(key)
 
@@ -63,7 +63,7 @@ def _print_public(key: OKPKey) -> None:
     click.echo(f"public key   {msgspec.json.encode(public_jwk(key)).decode()}")
 
 
-def _write(path: Path, text: str, *, force: bool) -> None:
+def write_secret(path: Path, text: str, *, force: bool) -> None:
     """Write a secret, to a file that is at no time readable by others."""
     try:
         if force:

@@ -8,11 +8,14 @@ from typing import Any, Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.semantic import Semantic
+from bespeak.methods.agents import AGENT_METHODS, agents
 from bespeak.methods.confirm import confirm
+from bespeak.methods.delegate import delegate
 from bespeak.methods.describe import describe
 from bespeak.methods.discover import discover, discover_methods
 from bespeak.methods.escalate import escalate
 from bespeak.methods.floor import FLOOR, FloorMethod
+from bespeak.methods.lifecycle import CHANGES, lifecycle
 from bespeak.methods.propose import propose
 from bespeak.methods.publication import Publication
 from bespeak.methods.query import query
@@ -44,18 +47,24 @@ _ARRAY_OUTPUT: Final[Mapping[str, Any]] = {
 
 
 def builtin_endpoints(publication: Publication) -> list[Endpoint]:
-    """The floor at `/`, and DISCOVER /methods."""
+    """The floor and the lifecycle of agents at `/`, DISCOVER /methods, and /agents."""
     handlers: dict[str, Callable[..., Any]] = {
         "QUERY": query(publication),
         "DISCOVER": discover(publication),
         "DESCRIBE": describe(publication),
         "PROPOSE": propose(publication),
+        "DELEGATE": delegate(publication),
         "ESCALATE": escalate(publication),
         "CONFIRM": confirm(publication),
         "SUSPEND": suspend(publication),
     }
     floor = [_endpoint(method, "/", handlers.get(method.name) or unavailable(method.name)) for method in FLOOR]
-    return [*floor, _endpoint(_INVENTORY, "/methods", discover_methods(publication), _ARRAY_OUTPUT)]
+    return [
+        *floor,
+        *(_endpoint(change.method, "/", lifecycle(publication, change)) for change in CHANGES),
+        _endpoint(_INVENTORY, "/methods", discover_methods(publication), _ARRAY_OUTPUT),
+        *(_endpoint(method, path, agents(publication)) for path, method in AGENT_METHODS if path != "/agents"),
+    ]
 
 
 def _endpoint(

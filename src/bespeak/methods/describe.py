@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-import msgspec
-
 from bespeak import status
 from bespeak.exchange.budget import UNITS
 from bespeak.exchange.context import Context
-from bespeak.exchange.headers import MEDIA_IDENTITY
 from bespeak.exchange.refusal import Refused
+from bespeak.methods.agents import may_see, show_agent
 from bespeak.methods.publication import Publication
 from bespeak.projections.agtp_manifest import API_VERSION
 from bespeak.runtime.answer import Answer, Envelope
@@ -21,13 +19,18 @@ DOMAINS: Final = ("methods", "modalities", "tools", "version", "budget", "zones"
 
 
 def describe(publication: Publication) -> Callable[[Context], Answer | Envelope | Refused]:
-    """DESCRIBE / of a server: the identity document of a hosted agent that asks, else a capability document."""
+    """DESCRIBE / of a server: the identity document of a named agent or of the one that asks, else capabilities."""
 
     def answer(context: Context) -> Answer | Envelope | Refused:
         registry = publication.registry
-        agent = registry.agents.get(context.agent_id)
-        if agent is not None and not context.input and registry.service.agent_disclosure == "public":
-            return Answer(msgspec.json.encode(agent.document), content_type=MEDIA_IDENTITY)
+        caller = context.principal
+        wanted = context.input.get("agent_id")
+        if wanted is not None:
+            return show_agent(publication, caller, registry.agents.get(wanted), wanted)
+        agent = registry.agents.get(caller.agent_id)
+        asks = "capability_domains" in context.input or "version_min" in context.input
+        if agent is not None and not asks and may_see(publication, caller, agent):
+            return show_agent(publication, caller, agent, agent.agent_id)
         asked = _domains(context.input.get("capability_domains"))
         unknown = [domain for domain in asked if domain not in DOMAINS]
         if unknown:

@@ -8,6 +8,7 @@ from bespeak import status
 from bespeak.exchange.accept import prefers_agis
 from bespeak.exchange.context import Context
 from bespeak.exchange.refusal import Refused
+from bespeak.methods.agents import agents
 from bespeak.methods.publication import Publication
 from bespeak.methods.relevance import as_text
 from bespeak.runtime.answer import Answer, Envelope
@@ -21,14 +22,18 @@ def discover(publication: Publication) -> Callable[[Context], Answer | Envelope 
     AGIS 11 wants the AGIS document there; who says so in `Accept` gets it, for AGTP-API comes first otherwise.
     """
 
+    name_agents = agents(publication)
+
     def answer(context: Context) -> Answer | Envelope | Refused:
         if prefers_agis(context.request.headers):
             return publication.agis.answer(context.request)
         target = context.input.get("target")
         if target == "methods":
             return publication.inventory.answer(context.request)
+        if target == "agents":
+            return name_agents(context)
         if target == "manifest" or context.agent_id is None:
-            return publication.manifest.answer(context.request)
+            return publication.manifest_for(context.principal).answer(context.request)
         criteria = context.input.get("criteria")
         if criteria is None:
             return Refused(
@@ -39,7 +44,8 @@ def discover(publication: Publication) -> Callable[[Context], Answer | Envelope 
                 {"missing": ["criteria"]},
             )
         limit = context.input.get("max_results", _DEFAULT_RESULTS)
-        return Envelope({"candidates": publication.candidates.find(as_text(criteria), limit)})
+        disclosed = publication.discloses(context.principal)
+        return Envelope({"candidates": publication.candidates.find(as_text(criteria), limit, agents=disclosed)})
 
     return answer
 

@@ -62,10 +62,10 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
     ),
     FloorMethod(
         name="DESCRIBE",
-        description="Describes what this server can do, or the calling agent's own identity document.",
+        description="Describes what this server can do, or who an agent is: the one named, or the one that calls.",
         intent="Describe the capabilities of this server.",
         outcome="A capability document or an identity document is returned.",
-        parameters={"capability_domains": _TEXT_OR_LIST, "version_min": _TEXT},
+        parameters={"agent_id": _TEXT, "capability_domains": _TEXT_OR_LIST, "version_min": _TEXT},
     ),
     FloorMethod(
         name="SUMMARIZE",
@@ -125,7 +125,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
         name="DELEGATE",
         description="Hands a task to another agent with part of the caller's authority.",
         intent="Delegate a task to another agent within the caller's authority.",
-        outcome="The delegate has taken over the task.",
+        outcome="A signed token is returned, by which the delegate acts with the authority it was given.",
         impact="reversible",
         idempotent=False,
         parameters={
@@ -135,6 +135,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
             "delegation_token": _TEXT,
             "callback": _TEXT,
             "deadline": _TEXT,
+            "depth": {"type": "integer", "minimum": 0, "maximum": 7},
         },
         required=("target_agent_id", "task", "authority_scope", "delegation_token"),
     ),

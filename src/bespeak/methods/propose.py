@@ -21,8 +21,7 @@ def propose(publication: Publication) -> Callable[[Context], Refused]:
         explanation = "This server does not negotiate endpoints: its policy says synthesis_enabled is false."
         details: dict[str, Any] = {"reason": "synthesis-disabled", "explanation": explanation}
         # AGTP-API 10.2, step 5b: entries of the manifest that serve a similar purpose.
-        found = publication.candidates.find(as_text(context.input), _SIMILAR)
-        similar = [entry for entry in found if entry["kind"] == "endpoint"]
+        similar = publication.candidates.find(as_text(context.input), _SIMILAR, agents=False)
         if similar:
             details["similar_endpoints"] = similar
         return Refused(status.PROPOSAL_REJECTED, "proposal-rejected", explanation, details)

@@ -1,8 +1,10 @@
-"""The manifest in bytes: made once, signed once, answered from memory with its ETag (AGTP-API 8.10, 8.11)."""
+"""What a server publishes about itself, in bytes: made when it changes, answered from memory with its ETag."""
 
 from __future__ import annotations
 
 import hashlib
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +13,9 @@ import msgspec
 
 from bespeak import status
 from bespeak.exchange.headers import IF_NONE_MATCH, MEDIA_AGIS, MEDIA_JSON, MEDIA_MANIFEST
+from bespeak.exchange.instant import write_instant
 from bespeak.exchange.messages import Request
+from bespeak.exchange.principal import ANONYMOUS, Principal
 from bespeak.methods.candidates import Candidates
 from bespeak.projections.agis_document import project_agis
 from bespeak.projections.agtp_manifest import project_manifest
@@ -22,16 +26,21 @@ from bespeak.runtime.registry import Registry
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
 
-_CACHE_CONTROL: Final = ("Cache-Control", "max-age=60")
+    from bespeak.identity.jws import PrivateKey
+
+_FRESHNESS: Final = 60.0
+"""Seconds for which a document may be kept."""
+_PUBLIC: Final = ("Cache-Control", f"max-age={_FRESHNESS:g}")
+_PRIVATE: Final = ("Cache-Control", f"private, max-age={_FRESHNESS:g}")
 
 
 class Document:
     """Encoded content with the headers that let a client keep it."""
 
-    def __init__(self, content: Any, content_type: str) -> None:
+    def __init__(self, content: Any, content_type: str, *, private: bool = False) -> None:
         body = msgspec.json.encode(content)
         self.etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-        headers = (("ETag", self.etag), _CACHE_CONTROL)
+        headers = (("ETag", self.etag), _PRIVATE if private else _PUBLIC)
         self._full = Answer(body, status.OK, content_type, headers)
         self._unchanged = Answer(b"", status.NOT_MODIFIED, content_type, headers)
 
@@ -46,29 +55,57 @@ class Document:
 class Publication:
     """What a server publishes about itself. Attached to its registry once every endpoint is in."""
 
-    def __init__(self, *, updated: str, signing_key: OKPKey | None = None) -> None:
+    def __init__(
+        self, *, updated: str, signing_key: OKPKey | None = None, clock: Callable[[], float] = time.time
+    ) -> None:
         self._updated = updated
-        self._signing_key = signing_key
+        self.signing_key = signing_key
+        self._clock = clock
         self.registry: Registry
-        self.manifest: Document
         self.inventory: Document
+        self._revision = 0
+        self._manifests: dict[bool, Document] = {}
+        self._candidates: Candidates | None = None
 
     def attach(self, registry: Registry) -> None:
-        """Project and encode; nothing of it is done again for a request."""
+        """Project and encode; it is done again only when the agents have changed."""
         self.registry = registry
-        endpoints = registry.endpoints.values()
-        manifest = project_manifest(
-            registry.service, endpoints, registry.policies, registry.catalog.version, updated=self._updated
-        )
-        if self._signing_key is not None:
-            from bespeak.projections.manifest_signature import (  # noqa: PLC0415 - slow to load, for signers only
-                SIGNATURE_MEMBER,
-                sign_manifest,
-            )
+        if self.signing_key is not None:
+            registry.principals.server_key = self.private_key.public_key()
+        self.inventory = Document(project_inventory(registry.endpoints.values()), MEDIA_JSON)
+        self._revision = registry.agents.revision
+        self.manifest_for(ANONYMOUS)
 
-            manifest[SIGNATURE_MEMBER] = sign_manifest(manifest, self._signing_key)
-        self.manifest = Document(manifest, MEDIA_MANIFEST)
-        self.inventory = Document(project_inventory(endpoints), MEDIA_JSON)
+    @cached_property
+    def private_key(self) -> PrivateKey:
+        """The key this server signs with."""
+        from bespeak.identity.jws import PrivateKey  # noqa: PLC0415 - loads cryptography, for signers only
+
+        assert self.signing_key is not None
+        key = self.signing_key.private_key
+        assert isinstance(key, PrivateKey)
+        return key
+
+    def discloses(self, principal: Principal) -> bool:
+        """Whether the caller may learn which agents this server hosts (AGTP-API 8.5)."""
+        disclosure = self.registry.service.agent_disclosure
+        return disclosure == "public" or (disclosure == "authenticated" and principal.verified is not None)
+
+    def manifest_for(self, principal: Principal) -> Document:
+        """The manifest as a caller may see it; the one with the agents that others may not see is its own document."""
+        disclosed = self.discloses(principal)
+        self._notice_changes()
+        if disclosed not in self._manifests:
+            self._manifests[disclosed] = self._make_manifest(disclosed=disclosed)
+        return self._manifests[disclosed]
+
+    @property
+    def candidates(self) -> Candidates:
+        """What can be found here; indexed when somebody first looks for something."""
+        self._notice_changes()
+        if self._candidates is None:
+            self._candidates = Candidates(self.registry.endpoints.values(), self.registry.agents)
+        return self._candidates
 
     @cached_property
     def agis(self) -> Document:
@@ -77,7 +114,31 @@ class Publication:
         service = replace(registry.service, endpoints=tuple(registry.endpoints.values()))
         return Document(project_agis(service), MEDIA_AGIS)
 
-    @cached_property
-    def candidates(self) -> Candidates:
-        """What can be found here; indexed when somebody first looks for something."""
-        return Candidates(self.registry)
+    def _notice_changes(self) -> None:
+        if self._revision == self.registry.agents.revision:
+            return
+        self._revision = self.registry.agents.revision
+        self._candidates = None
+        if self.registry.service.agent_disclosure != "private":
+            self._manifests.clear()
+            self._updated = write_instant(self._clock())
+
+    def _make_manifest(self, *, disclosed: bool) -> Document:
+        registry = self.registry
+        manifest = project_manifest(
+            registry.service,
+            registry.endpoints.values(),
+            registry.policies,
+            registry.catalog.version,
+            updated=self._updated,
+            hosted=registry.agents if disclosed else (),
+        )
+        if self.signing_key is not None:
+            from bespeak.projections.manifest_signature import (  # noqa: PLC0415 - slow to load, for signers only
+                SIGNATURE_MEMBER,
+                sign_manifest,
+            )
+
+            manifest[SIGNATURE_MEMBER] = sign_manifest(manifest, self.signing_key)
+        private = disclosed and registry.service.agent_disclosure == "authenticated"
+        return Document(manifest, MEDIA_MANIFEST, private=private)

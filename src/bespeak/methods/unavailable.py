@@ -13,7 +13,6 @@ MISSING: Final[Mapping[str, str]] = {
     "SUMMARIZE": "a summarizer",
     "PLAN": "a planner",
     "EXECUTE": "registered actions",
-    "DELEGATE": "a way to reach and verify other agents",
     "NOTIFY": "a way to deliver notifications",
 }
 """What each method would need; an operator who has it binds the method to a handler at `/`."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import FLOOR_METHODS, Policies
 from bespeak.contract.service import Service
@@ -47,9 +48,15 @@ def project_manifest(
     catalog_version: str,
     *,
     updated: str,
+    hosted: Iterable[Agent] | None = None,
 ) -> dict[str, Any]:
-    """The manifest of a service as an unauthenticated caller may see it, unsigned."""
+    """The manifest of a service, unsigned; with `hosted` for the agents that are shown to the caller.
+
+    Without it, they are those of the service that everybody may see (AGTP-API 8.5).
+    """
     identity = service.identity
+    if hosted is None:
+        hosted = service.agents if service.agent_disclosure == "public" else ()
     manifest: dict[str, Any] = {
         "agtp_version": AGTP_VERSION,
         "agtp_api_version": API_VERSION,
@@ -67,7 +74,7 @@ def project_manifest(
         "custom_methods": list(policies.methods.custom),
         "endpoints": [project_endpoint(endpoint) for endpoint in endpoints],
         "agent_disclosure": service.agent_disclosure,
-        "hosted_agents": [agent.reference() for agent in service.agents if service.agent_disclosure == "public"],
+        "hosted_agents": [agent.reference() for agent in hosted if agent.is_discoverable],
         "agent_disclosure_notice": service.agent_disclosure_notice,
         "apis": [dict(api) for api in service.apis],
         "hosted_protocols": [dict(protocol) for protocol in service.hosted_protocols],

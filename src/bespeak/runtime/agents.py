@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from bespeak.contract.agent import Agent
+from bespeak.contract.agent import ACTIVE, UNREADABLE, Agent
 from bespeak.documents.agent_json import parse_agent
 from bespeak.errors import StoreError
 from bespeak.exchange.scope import Scopes
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from bespeak.store.store import Store
 
 _logger = logging.getLogger(__name__)
-
-ACTIVE: Final = "active"
-UNREADABLE: Final = "unreadable"
-"""The state of an agent whose document cannot be used: its id is refused, for it is no stranger's."""
 
 _ONE_BY_ONE: Final = 16
 """Up to so many changed agents are read by id; the start of a server reads all at once."""
@@ -39,6 +35,7 @@ class Agents:
         self._rows: dict[str, AgentRow] = {}
         self._stored: dict[str, Agent | None] = {}
         self._known: Mapping[str, Agent] = dict(self._filed)
+        self._named = _by_name(self._known.values())
         self._keys: dict[str, PublicKey | None] = {}
         self._watchers: list[Callable[[], None]] = []
         self._store: Store | None = None
@@ -57,9 +54,14 @@ class Agents:
         """The agent of an id."""
         return self._known.get(agent_id) if agent_id is not None else None
 
-    def is_filed(self, agent_id: str) -> bool:
-        """Whether a file of the deployment describes the agent."""
-        return agent_id in self._filed
+    def named(self, name: str) -> Agent | None:
+        """The agent of a local name (core 3). Who is gone makes room for another of that name."""
+        return self._named.get(name)
+
+    def changed_at(self, agent_id: str) -> float | None:
+        """When the store last changed the agent, in seconds since 1970; None for one that only a file describes."""
+        row = self._rows.get(agent_id)
+        return row.updated if row is not None else None
 
     def grant_of(self, agent_id: str) -> Scopes | None:
         """The authority of an agent in its own right; None for one that is not known and active."""
@@ -81,8 +83,9 @@ class Agents:
 
     async def follow(self, store: Store) -> None:
         """Take the agents of a store in, now and whenever they change. Raises StoreError if it cannot be read now."""
-        self._store = store
-        store.watch(TOPIC, self._catch_up)
+        if self._store is not store:
+            self._store = store
+            store.watch(TOPIC, self._catch_up)
         await self._refresh(store)
 
     async def refresh(self) -> None:
@@ -132,6 +135,7 @@ class Agents:
         self._rows = rows
         stored = {agent_id: agent for agent_id, agent in self._stored.items() if agent is not None}
         self._known = {**self._filed, **stored}
+        self._named = _by_name(self._known.values())
         self._keys = {}
         self.revision += 1
         for watcher in self._watchers:
@@ -158,11 +162,25 @@ class Agents:
         return replace(agent, status=row.status)
 
 
+def _by_name(agents: Iterable[Agent]) -> dict[str, Agent]:
+    """Agents by their local names; where several have one name, an active agent has it before others."""
+    named: dict[str, Agent] = {}
+    for agent in agents:
+        label = agent.name
+        if label not in named or (agent.is_active and not named[label].is_active):
+            named[label] = agent
+    return named
+
+
+def may_delegate(agent: Agent) -> bool:
+    """Whether an agent's document lets it pass its authority on (core 7.3)."""
+    return agent.delegation_permitted is not False and agent.max_delegation_depth != 0
+
+
 def _read_key(agent: Agent) -> PublicKey | None:
-    members: Mapping[str, str] | None = getattr(agent, "public_key", None)
-    if members is None:
+    if agent.public_key is None:
         return None
     from bespeak.identity.jws import PublicKey, decode64  # noqa: PLC0415 - loads cryptography, for agents with keys
 
-    raw = decode64(members["x"])
+    raw = decode64(agent.public_key["x"])
     return PublicKey.from_public_bytes(raw) if raw is not None and len(raw) == _KEY_LENGTH else None

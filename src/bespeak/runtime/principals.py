@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from functools import lru_cache
@@ -10,17 +11,19 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from bespeak import status
-from bespeak.contract.agent import Agent
+from bespeak.contract.agent import ACTIVE, Agent
 from bespeak.exchange.principal import Principal, is_canonical_id
 from bespeak.exchange.refusal import Refused
 from bespeak.exchange.scope import NO_SCOPES, Scopes, parse_scopes
-from bespeak.runtime.agents import ACTIVE, Agents
+from bespeak.runtime.agents import Agents, may_delegate
 
 if TYPE_CHECKING:
     from bespeak.identity.authentication import Authenticated
     from bespeak.identity.authenticator import Authenticator
     from bespeak.identity.delegation import Chain
     from bespeak.identity.jws import PublicKey
+
+_logger = logging.getLogger(__name__)
 
 _GONE: Final = frozenset({"revoked", "retired", "deprecated"})
 _REMEMBERED: Final = 4096
@@ -79,14 +82,29 @@ class Principals:
 
         if caller is None:
             return _missing("Delegation-Chain is for an agent that says who it is; send Agent-ID.")
-        return verify_chain(
+        chain = verify_chain(
             header,
             caller=caller,
             server_id=self._server_id,
             key_of=self.key_of,
-            grant_of=self._agents.grant_of,
+            grant_of=self._delegable,
             now=self._clock(),
         )
+        if isinstance(chain, Refused):
+            return chain
+        for number, hop in enumerate(chain.hops, 1):
+            delegator = self._agents.get(hop.delegator)
+            most = delegator.max_delegation_depth if delegator is not None else None
+            if most is not None and hop.depth >= most:
+                return _too_deep(number, most)
+            # Core 7.6: each hop is logged, so that a chain can be rebuilt.
+            _logger.info("delegation %s: %s to %s, %s", hop.token_id, hop.delegator, hop.delegate, hop.scopes)
+        return chain
+
+    def _delegable(self, agent_id: str) -> Scopes | None:
+        """What an agent could pass on: its grant, if it is active and its document lets it delegate."""
+        agent = self._agents.get(agent_id)
+        return self._agents.grant_of(agent_id) if agent is not None and may_delegate(agent) else None
 
     def key_of(self, name: str) -> PublicKey | None:
         """The Ed25519 key of a registered agent, or of this server by its id."""
@@ -166,13 +184,22 @@ def inactive(agent: Agent) -> Refused | None:
         return Refused(status.UNAVAILABLE, "agent-suspended", "The agent is suspended.", details)
     if state in _GONE:
         message = f"The agent is {state}; its id will not be used again."
+        if agent.successor is not None:
+            details["successor_agent"] = agent.successor
         return Refused(status.GONE, "agent-revoked", message, details)
     # Core 7.1: an id without an active record is rejected.
     return Refused(status.UNAUTHORIZED, "agent-not-active", f"The agent is {state[:40]!r}, not active.", details)
 
 
 def _principal_of(agent: Agent, scopes: Scopes) -> Principal:
-    return Principal(agent_id=agent.agent_id, scopes=scopes, wildcards=agent.wildcards, known=True)
+    return Principal(
+        agent_id=agent.agent_id,
+        scopes=scopes,
+        wildcards=agent.wildcards,
+        known=True,
+        principal_id=agent.principal_id,
+        trust_tier=agent.trust_tier,
+    )
 
 
 def _read_claim(scope: str | None) -> Scopes | Refused | None:
@@ -202,6 +229,15 @@ def _narrow(granted: Scopes, claimed: Scopes | None, who: str) -> Scopes | Refus
         "scope-claim-invalid",
         f"Authority-Scope claims {', '.join(wider)}, which {who} not grant.",
         {"type": "scope-required", "claimed": list(claimed), "invalid": wider, "declared": list(granted)},
+    )
+
+
+def _too_deep(hop: int, most: int) -> Refused:
+    return Refused(
+        status.AUTHORITY_CHAIN_BROKEN,
+        "authority-chain-broken",
+        f"Delegation-Chain breaks at hop {hop}: the document of its delegator permits no more than {most} hops.",
+        {"hop": hop, "reason": "depth-exceeded"},
     )
 
 

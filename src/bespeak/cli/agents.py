@@ -1,0 +1,362 @@
+"""`bespeak agents`: register agents with a deployment, look at them, suspend and revoke them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+from rich.text import Text
+
+from bespeak.cli.console import line, print_findings, print_json, print_lines
+from bespeak.cli.keys import write_secret
+from bespeak.cli.main import RefusedError
+from bespeak.contract.agent import UNREADABLE, Agent
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.agent_json import parse_agent
+from bespeak.documents.text_file import read_text
+from bespeak.errors import ConfigError
+from bespeak.exchange.instant import write_instant
+from bespeak.exchange.refusal import Refused
+from bespeak.exchange.scope import is_scope_token
+from bespeak.server.assembly import now
+from bespeak.server.enrolment import enrol, filed_agents, issuer_of, read_key
+from bespeak.server.state import open_target_store, store_place
+from bespeak.store.command import Command, Conflict
+from bespeak.store.commands.agents import AgentRow, ListAgents, PutAgent, ReadLifecycle, SetAgentStatus
+
+_ACTOR: Final = "operator"
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_SHORTEST_PREFIX: Final = 8
+_STYLES: Final = {"active": "green", "suspended": "yellow"}
+
+
+@click.group()
+def agents() -> None:
+    """Register agents with a deployment, look at them, suspend and revoke them.
+
+    TARGET is the deployment, whose configuration says where its store is; --store names the store itself. AGENT is a
+    name, an Agent-ID, or the first eight digits of one or more. Running servers notice changes within seconds.
+    """
+
+
+def _placed(command: Callable[..., Any]) -> Callable[..., Any]:
+    command = click.option("--store", "override", metavar="PLACE", help="A file, or postgresql://...")(command)
+    return click.argument("target")(command)
+
+
+@agents.command()
+@_placed
+@click.argument("document", required=False, type=click.Path(path_type=Path))
+@click.option("--name", help="Make a new agent of this name: letters, digits, - and _.")
+@click.option("--description", default="", help="What the new agent does.")
+@click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="What it may do; may be repeated.")
+@click.option("--key", type=click.Path(path_type=Path), help="Its Ed25519 key, PEM or JWK; the public half suffices.")
+@click.option("--new-key", type=click.Path(path_type=Path), help="Make it a key, and write the private half here.")
+@click.option("--issuer-key", type=click.Path(path_type=Path), help="Sign with this key, not with the server's.")
+def add(
+    *,
+    target: str,
+    override: str | None,
+    document: Path | None,
+    name: str | None,
+    description: str,
+    scopes: tuple[str, ...],
+    key: Path | None,
+    new_key: Path | None,
+    issuer_key: Path | None,
+) -> None:
+    """Register the agent of an identity DOCUMENT, or make a new one with --name. Prints its Agent-ID.
+
+    An agent that is there already gets the new document and keeps its state; one that was revoked stays revoked.
+
+    \b
+    Examples:
+    bespeak agents add examples/hotel concierge.json
+    bespeak agents add examples/hotel --name desk --scope booking:room --new-key desk.pem
+    """
+    if (document is None) == (name is None):
+        raise click.UsageError("Give either an identity document or --name.")
+    if document is not None:
+        text = read_text(document)
+        if isinstance(text, Diagnostic):
+            raise ConfigError(f"{document}: {text.message}")
+        agent = _read(text, str(document))
+        _put(target, override, agent, text)
+    else:
+        agent = _make(
+            target=target,
+            override=override,
+            name=name or "",
+            description=description,
+            scopes=scopes,
+            choice=_KeyChoice(key, new_key),
+            issuer_key=issuer_key,
+        )
+    click.echo(f"Agent-ID     {agent.agent_id}")
+    click.echo(f"name         {agent.name}")
+    if new_key is not None:
+        click.echo(f"private key  {new_key}")
+
+
+class _KeyChoice(msgspec.Struct, frozen=True):
+    """Which key a new agent gets."""
+
+    given: Path | None
+    made: Path | None
+
+
+def _make(
+    *,
+    target: str,
+    override: str | None,
+    name: str,
+    description: str,
+    scopes: tuple[str, ...],
+    choice: _KeyChoice,
+    issuer_key: Path | None,
+) -> Agent:
+    from bespeak.documents.key_text import generate_key, private_text, public_jwk  # noqa: PLC0415 - slow to load
+
+    if not _NAME.fullmatch(name):
+        raise click.UsageError("--name is 1 to 128 letters, digits, '-' and '_'.")
+    wrong = next((scope for scope in scopes if not is_scope_token(scope)), None)
+    if wrong is not None:
+        raise click.UsageError(f"--scope {wrong!r} is no scope; write domain:action in lower case.")
+    if choice.given is not None and choice.made is not None:
+        raise click.UsageError("Give either --key or --new-key.")
+    issuer = issuer_of(target, issuer_key)
+    key = generate_key() if choice.made is not None else read_key(choice.given) if choice.given is not None else None
+    made = enrol(
+        issuer,
+        name=name,
+        description=description,
+        scopes=scopes,
+        public_key=public_jwk(key) if key is not None else None,
+        issued_at=now(),
+    )
+    if isinstance(made, Refused):
+        raise RefusedError(made.message)
+    text = msgspec.json.encode(made).decode()
+    agent = _read(text, name)
+    if choice.made is not None and key is not None:
+        # Before the agent is registered: an agent whose key was not written could never prove itself.
+        write_secret(choice.made, private_text(key), force=False)
+    try:
+        _put(target, override, agent, text)
+    except BaseException:
+        if choice.made is not None:
+            choice.made.unlink(missing_ok=True)
+        raise
+    return agent
+
+
+def _read(text: str, file: str) -> Agent:
+    agent, findings = parse_agent(text, file)
+    print_findings(findings)
+    if agent is None or agent.status == UNREADABLE:
+        raise RefusedError(f"{file} describes no agent that could be registered; nothing was changed")
+    return agent
+
+
+def _put(target: str, override: str | None, agent: Agent, text: str) -> None:
+    done = _do(target, override, PutAgent(agent.agent_id, agent.name, agent.status, text, _ACTOR))
+    if not isinstance(done, Conflict):
+        return
+    if done.reason == "agent-retired":
+        raise RefusedError(f"the agent {agent.agent_id} was revoked, which is for ever; its id is not used again")
+    raise RefusedError(
+        f"the name {agent.name!r} belongs to the agent {done.details['agent_id']}; "
+        "that of a revoked agent can be given again after 90 days"
+    )
+
+
+@agents.command("list")
+@_placed
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+def list_(target: str, override: str | None, as_json: bool) -> None:
+    """List the agents of a deployment: those in its store and those in its files."""
+    found = _known(target, override)
+    if as_json:
+        print_json([_summary(one) for one in found])
+        return
+    print_lines(
+        line(
+            f"{one.name:<24} ", (f"{one.status:<11} ", _STYLES.get(one.status, "red")), f"{one.place:<6} ", one.agent_id
+        )
+        for one in found
+    )
+
+
+@agents.command()
+@_placed
+@click.argument("agent")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def show(target: str, override: str | None, agent: str, as_json: bool) -> None:
+    """Show an agent: its state, its authority, and what became of it so far."""
+    one = _find(target, override, agent)
+    events = _ask(target, override, ReadLifecycle(one.agent_id)) or []
+    if as_json:
+        history = [{**msgspec.to_builtins(event), "at": write_instant(event.at)} for event in events]
+        print_json({**_summary(one), "document": one.document, "lifecycle": history})
+        return
+    print_lines(_lines(one, events))
+
+
+@agents.command()
+@_placed
+@click.argument("agent")
+@click.option("--reason", default="", help="Why; kept with the change.")
+def suspend(target: str, override: str | None, agent: str, reason: str) -> None:
+    """Suspend an agent: its requests are refused until it is reinstated."""
+    _change(target, override, agent, "DEACTIVATE", reason)
+
+
+@agents.command()
+@_placed
+@click.argument("agent")
+@click.option("--reason", default="", help="Why; kept with the change.")
+def reinstate(target: str, override: str | None, agent: str, reason: str) -> None:
+    """Lift the suspension of an agent."""
+    _change(target, override, agent, "REINSTATE", reason)
+
+
+@agents.command()
+@_placed
+@click.argument("agent")
+@click.option("--reason", required=True, help="Why; kept with the change.")
+def revoke(target: str, override: str | None, agent: str, reason: str) -> None:
+    """Retire an agent for ever. Its id is never used again, and nothing brings it back."""
+    _change(target, override, agent, "REVOKE", reason)
+
+
+def _change(target: str, override: str | None, agent: str, event: str, reason: str) -> None:
+    from bespeak.methods.lifecycle import CHANGES  # noqa: PLC0415 - loads the server's side
+
+    change = next(change for change in CHANGES if change.method.name == event)
+    one = _find(target, override, agent)
+    done = _do(
+        target,
+        override,
+        SetAgentStatus(
+            agent_id=one.agent_id,
+            event=event,
+            allowed_from=change.allowed_from,
+            status=change.status,
+            actor=_ACTOR,
+            reason=reason,
+            name=one.name,
+            assumed=one.status,
+        ),
+    )
+    if isinstance(done, Conflict):
+        raise RefusedError(f"{one.name} is {done.details.get('status', 'unknown')}, so this is not possible")
+    click.echo(f"{one.name} is {done.status}" + (" already" if done.noop else f", and was {done.previous}"))
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """An agent as the command shows it."""
+
+    agent_id: str
+    name: str
+    status: str
+    place: str
+    """`store` or `file`."""
+    document: Any
+    agent: Agent | None = None
+
+
+def _known(target: str, override: str | None) -> list[_Known]:
+    """All agents, by name; the store has the last word."""
+    filed = {agent.agent_id: agent for agent in filed_agents(target)}
+    rows: list[AgentRow] = _ask(target, override, ListAgents()) or []
+    found = {
+        agent.agent_id: _Known(agent.agent_id, agent.name, agent.status, "file", dict(agent.document), agent)
+        for agent in filed.values()
+    }
+    for row in rows:
+        if row.document is None:
+            agent = filed.get(row.agent_id)
+            document, place = (dict(agent.document), "file") if agent is not None else (None, "store")
+        else:
+            agent, place = parse_agent(row.document, row.agent_id)[0], "store"
+            document = msgspec.json.decode(row.document)
+        found[row.agent_id] = _Known(row.agent_id, row.name, row.status, place, document, agent)
+    return sorted(found.values(), key=lambda one: (one.name, one.agent_id))
+
+
+def _find(target: str, override: str | None, wanted: str) -> _Known:
+    every = _known(target, override)
+    found = [one for one in every if wanted in (one.name, one.agent_id)]
+    if not found and len(wanted) >= _SHORTEST_PREFIX:
+        found = [one for one in every if one.agent_id.startswith(wanted)]
+    if len(found) > 1:
+        # A name may have had several bearers, of whom one is left.
+        found = [one for one in found if one.status != "retired"] or found
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise RefusedError(f"no agent {wanted!r} is registered here")
+    raise RefusedError(
+        f"{wanted!r} may be any of {', '.join(one.agent_id[:16] for one in found[:5])}; give the Agent-ID"
+    )
+
+
+def _style(one: _Known) -> str:
+    return _STYLES.get(one.status, "red")
+
+
+def _summary(one: _Known) -> dict[str, Any]:
+    scopes = list(one.agent.scopes) if one.agent is not None else []
+    return {"agent_id": one.agent_id, "name": one.name, "status": one.status, "place": one.place, "scopes": scopes}
+
+
+def _lines(one: _Known, events: Any) -> Iterator[Text]:
+    agent = one.agent
+    yield line((one.name, "bold"))
+    yield line(f"  Agent-ID   {one.agent_id}")
+    yield line("  status     ", (one.status, _style(one)))
+    if agent is not None:
+        yield line(f"  scopes     {', '.join(agent.scopes) or 'none'}")
+        yield line(f"  tier       {agent.trust_tier or 'not said'}")
+        yield line(f"  acts for   {agent.principal or agent.principal_id or 'not said'}")
+        yield line(f"  key        {agent.public_key['kid'] if agent.public_key else 'none: it cannot sign requests'}")
+    for event in events:
+        why = f": {event.reason}" if event.reason else ""
+        yield line(f"  {write_instant(event.at)}  {event.event} by {event.actor}{why}")
+
+
+def _ask(target: str, override: str | None, command: Command) -> Any:
+    """The answer of a store that is there; None where nothing has been kept yet."""
+    place = store_place(target, override)
+    if "://" not in place and not Path(place).is_file():
+        return None
+
+    async def ask() -> Any:
+        opened = open_target_store(target, override)
+        try:
+            await opened.start()
+            return await opened.read(command)
+        finally:
+            await opened.close()
+
+    return asyncio.run(ask())
+
+
+def _do(target: str, override: str | None, command: Command) -> Any:
+    """The result of a change, or its Conflict."""
+
+    async def do() -> Any:
+        opened = open_target_store(target, override)
+        try:
+            await opened.start()
+            return await opened.do(command)
+        finally:
+            await opened.close()
+
+    done = asyncio.run(do())
+    return done if isinstance(done, Conflict) else done[0]

@@ -1,0 +1,150 @@
+"""Who calls where headers are not believed: only what a credential proves."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from tests.identity.issuer import claims, new_key, public, sign, write_keys
+from tests.service import AGENT, Bench, build, echo, make_endpoint
+
+from bespeak.contract.agent import Agent
+from bespeak.contract.policy import Policies
+from bespeak.documents.auth_toml import AuthSettings, SignedSettings, TokenSettings
+from bespeak.exchange.messages import Connection, Request
+from bespeak.identity.authenticator import Authenticator
+from bespeak.identity.jws import encode64
+from bespeak.identity.signed_request import sign_request
+from bespeak.runtime.call import Call
+from bespeak.runtime.gates.identity import identity_gate
+
+SERVER = "test.example"
+STRANGER = "c" * 64
+ISSUER = new_key()
+AGENT_KEY = Ed25519PrivateKey.generate()
+PUBLIC = {"kty": "OKP", "crv": "Ed25519", "x": encode64(AGENT_KEY.public_key().public_bytes_raw()).decode()}
+DESK = Agent(agent_id=AGENT, name="desk", scopes=("booking:*",), public_key=PUBLIC, principal_id="acme", trust_tier=1)
+ENDPOINTS = (
+    make_endpoint("BOOK", "/room", echo, scopes=("booking:room",)),
+    make_endpoint("FETCH", "/menu", lambda context: {"agent": context.agent_id, "by": context.principal.verified}),
+)
+
+
+def served(folder: Path, *modes: str, **fields: Any) -> Bench:
+    bench = build(*ENDPOINTS, agents=(DESK,), **fields)
+    settings = AuthSettings(
+        modes=modes,
+        token=TokenSettings(keys=write_keys(folder / "keys.json", public(ISSUER, kid="k"))),
+        signed=SignedSettings(max_age=60),
+    )
+    principals = bench.assembled.registry.principals
+    principals.authenticator = Authenticator(settings, SERVER, principals.key_of)
+    return bench
+
+
+def token(**changes: Any) -> str:
+    now = int(time.time())
+    given = claims(agent_id=AGENT, aud=SERVER, iat=now, exp=now + 600, scope=None)
+    return "Bearer " + sign(ISSUER, {**given, **changes}, kid="k")
+
+
+def test_a_header_alone_is_not_believed(tmp_path: Path) -> None:
+    bench = served(tmp_path, "token")
+    reply = bench.send("BOOK", "/room", agent_id=AGENT)
+    assert (reply.status, reply.error["code"]) == (401, "agent-unauthenticated")
+    assert bench.send("BOOK", "/room", scopes="booking:room").status == 401
+
+
+def test_a_proven_agent_has_its_document_and_says_how_it_was_proven(tmp_path: Path) -> None:
+    bench = served(tmp_path, "token")
+    assert bench.send("BOOK", "/room", authorization=token()).status == 200
+    assert bench.send("FETCH", "/menu", authorization=token()).json == {"agent": AGENT, "by": "token"}
+    call = Call(Request("FETCH", "/menu", "", {"authorization": token()}, b"", Connection()), bench.assembled.registry)
+    assert identity_gate(call) is None
+    assert (call.principal.principal_id, call.principal.trust_tier, call.principal.known) == ("acme", 1, True)
+
+
+def test_a_token_narrows_and_never_widens(tmp_path: Path) -> None:
+    bench = served(tmp_path, "token")
+    assert bench.send("BOOK", "/room", authorization=token(scope="booking:room payments:buy")).status == 200
+    narrow = bench.send("BOOK", "/room", authorization=token(scope="booking:table"))
+    assert (narrow.status, narrow.error["missing_scopes"]) == (455, ["booking:room"])
+    beyond = bench.send("BOOK", "/room", authorization=token(scope="booking:table"), authority_scope="booking:room")
+    assert (beyond.status, beyond.error["code"]) == (262, "scope-claim-invalid")
+
+
+def test_a_stranger_with_a_token_has_what_the_token_says(tmp_path: Path) -> None:
+    bench = served(tmp_path, "token")
+    assert bench.send("BOOK", "/room", authorization=token(agent_id=STRANGER, scope="booking:room")).status == 200
+    assert bench.send("BOOK", "/room", authorization=token(agent_id=STRANGER)).status == 455
+    known = served(tmp_path, "token", require_known_agents=True)
+    assert known.send("BOOK", "/room", authorization=token(agent_id=STRANGER, scope="booking:room")).status == 401
+
+
+def test_who_presents_nothing_is_nobody_and_has_no_authority_to_claim(tmp_path: Path) -> None:
+    bench = served(tmp_path, "token")
+    assert bench.send("FETCH", "/menu").json["agent"] is None
+    assert bench.send("BOOK", "/room").error["type"] == "credentials-missing"
+    for headers in ({"authority_scope": "booking:room"}, {"delegation_chain": "a.b.c"}):
+        reply = bench.send("FETCH", "/menu", **headers)
+        assert (reply.status, reply.error["type"]) == (262, "credentials-missing")
+
+
+def test_a_chain_is_the_callers_own_or_nobodys(tmp_path: Path) -> None:
+    reply = served(tmp_path, "token").send("BOOK", "/room", authorization=token(), delegation_chain="a.b.c")
+    assert (reply.status, reply.error["hop"]) == (551, 1)
+
+
+def test_unknown_keys_ask_for_new_ones_and_are_refused_when_there_are_none(tmp_path: Path) -> None:
+    bench = served(tmp_path, "token")
+    other = new_key()
+    now = int(time.time())
+    given = claims(agent_id=AGENT, aud=SERVER, iat=now, exp=now + 600)
+    headers = {"authorization": "Bearer " + sign(other, given, kid="new")}
+    request = Request("FETCH", "/menu", "", headers, b"", Connection())
+    settled = Call(request, bench.assembled.registry)
+    refused = identity_gate(settled)
+    assert refused is not None
+    assert (refused.status, settled.outdated) == (401, False)
+    write_keys(tmp_path / "keys.json", public(ISSUER, kid="k"), public(other, kid="new"))
+    call = Call(request, bench.assembled.registry)
+    assert identity_gate(call) is not None
+    assert call.outdated
+
+
+def signed(bench: Bench, key: Ed25519PrivateKey = AGENT_KEY, **headers: str) -> Call:
+    given = {"agent-id": AGENT, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    given["agent-signature"] = sign_request("BOOK", "/room", given, b"{}", key=key, server_id=SERVER, now=time.time())
+    return Call(Request("BOOK", "/room", "", given, b"{}", Connection()), bench.assembled.registry)
+
+
+def test_a_signature_proves_a_registered_agent_and_leaves_its_nonce_to_be_used_once(tmp_path: Path) -> None:
+    bench = served(tmp_path, "signed")
+    call = signed(bench)
+    assert identity_gate(call) is None
+    assert (call.principal.agent_id, call.principal.verified) == (AGENT, "signed")
+    assert call.nonce is not None
+    value, seconds = call.nonce
+    assert value.startswith(f"{AGENT}:")
+    assert 1 <= seconds <= 61
+    forged = signed(bench, Ed25519PrivateKey.generate())
+    refused = identity_gate(forged)
+    assert refused is not None
+    assert (refused.status, refused.code, forged.nonce) == (401, "signature-invalid", None)
+
+
+@pytest.mark.parametrize("scope", ["booking:room\x1f", "booking:\x00room", "booking:room\r", "booking:room\x85"])
+def test_a_scope_with_a_control_character_is_a_400(tmp_path: Path, scope: str) -> None:
+    bench = served(tmp_path, "token")
+    reply = bench.send("BOOK", "/room", authorization=token(), authority_scope=scope)
+    assert (reply.status, reply.error["code"]) == (400, "invalid-authority-scope")
+    assert build(*ENDPOINTS).send("BOOK", "/room", agent_id=AGENT, authority_scope=scope).status == 400
+
+
+def test_discovery_that_is_not_for_everybody_wants_proof(tmp_path: Path) -> None:
+    bench = served(tmp_path, "token", policies=Policies(anonymous_discovery=False))
+    assert bench.send("DISCOVER", "/").error["type"] == "anonymous-discovery-disabled"
+    assert bench.send("DISCOVER", "/methods", authorization=token()).status == 200
