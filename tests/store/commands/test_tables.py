@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -62,8 +63,12 @@ async def test_what_changes_while_pages_are_read_is_not_seen(first: Store, secon
                 wrote = True
                 # On PostgreSQL this runs in the loop, which must go on to let the other store write.
                 pending.append(asyncio.run_coroutine_threadsafe(second.do(UseNonce("k", "9999", 60)), loop))
+                if threading.current_thread() is not reading:
+                    # SQLite reads in a thread: be sure that the change comes between two pages.
+                    assert pending[0].result(10) == [True]
             return True
 
+    reading = threading.current_thread()
     pending: list[Any] = []
     assert await first.read(ReadTables(Interruption().take)) == 300
     assert await asyncio.wrap_future(pending[0]) == [True]
