@@ -15,7 +15,13 @@ from joserfc.jws import detach_content, serialize_compact
 from joserfc.util import urlsafe_b64decode, urlsafe_b64encode
 
 from bespeak.documents.key_text import generate_key, key_id, parse_key, public_jwk
-from bespeak.projections.manifest_signature import canonical_manifest, sign_manifest, verify_manifest
+from bespeak.projections.manifest_signature import (
+    canonical_manifest,
+    sign_content,
+    sign_manifest,
+    verify_content,
+    verify_manifest,
+)
 
 MANIFEST: dict[str, Any] = {
     "server": {"server_id": "rooms.acme.example", "operator": "Zürich Rooms"},
@@ -171,3 +177,18 @@ def test_a_large_manifest_can_be_signed() -> None:
     key = generate_key()
     large = {"endpoints": [{"path": f"/room/{number}", "description": "x" * 200} for number in range(2000)]}
     assert verify_manifest(signed(key, large), key).trusted
+
+
+def test_a_manifest_without_a_canonical_form_is_a_verdict() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert verify_manifest({"endpoints": deep, "manifest_signature": "a..b"}).state == "invalid"
+
+
+def test_other_content_is_signed_and_judged_in_the_same_way() -> None:
+    key = generate_key()
+    envelope = sign_content(b"content", key)
+    assert verify_content(envelope, b"content", key).trusted
+    assert verify_content(envelope, b"other", key).state == "invalid"
+    assert verify_content(None, b"content", key).state == "absent"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,6 +16,9 @@ DISCLOSURES: Final = ("public", "authenticated", "private")
 ACTIVE: Final = "active"
 STATUSES: Final = (ACTIVE, "suspended", "retired", "deprecated", "pending")
 """Core 7.4, in the later spelling. The earlier drafts say Revoked for retired."""
+
+_NO_LABEL: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_LONGEST_LABEL: Final = 64
 
 UNREADABLE: Final = "unreadable"
 """The status of an agent whose document is broken: it is known, so that nobody can pass for it, and never admitted."""
@@ -54,6 +58,11 @@ class Agent:
     """The record it began with, if the document carries it; then the id is the one this record gives."""
     document: Mapping[str, Any] = field(default_factory=dict)
     """The whole identity document as it was read."""
+
+    @property
+    def label(self) -> str:
+        """The name in the form that URIs take, `agtp://host/agents/<label>`: letters, digits, `-` and `_` (core 3)."""
+        return _NO_LABEL.sub("-", self.name).strip("-")[:_LONGEST_LABEL] or self.agent_id
 
     @property
     def is_active(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ from bespeak.documents.json_text import json_table
 from bespeak.documents.private_key import private_keys
 from bespeak.documents.table import Table, is_integer
 from bespeak.documents.text_file import read_text
+from bespeak.exchange.instant import read_instant
 from bespeak.exchange.principal import is_canonical_id
 from bespeak.exchange.scope import is_scope_token
 
@@ -158,7 +158,7 @@ def _read_depth(root: Table) -> int | None:
 def _read_times(root: Table) -> tuple[str | None, str | None]:
     """When the document was issued and last changed, as it says."""
     said = {key: root.text(key) for key in ("issued_at", "updated_at")}
-    read = {key: _time(text) for key, text in said.items() if text is not None}
+    read = {key: read_instant(text) for key, text in said.items() if text is not None}
     for key, time in read.items():
         if time is None:
             message = f"`{key}` is {brief(said[key])}, which is no time"
@@ -167,14 +167,6 @@ def _read_times(root: Table) -> tuple[str | None, str | None]:
     if issued is not None and updated is not None and updated < issued:
         root.findings.warning("D104", "`updated_at` is before `issued_at` (core 7.3)", "/updated_at")
     return said["issued_at"], said["updated_at"]
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def _read_scopes(root: Table, requires: Table | None) -> tuple[str, ...]:

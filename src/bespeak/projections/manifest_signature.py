@@ -62,10 +62,15 @@ def canonical_manifest(manifest: Mapping[str, Any]) -> bytes:
     return _SORTED.encode({name: value for name, value in manifest.items() if name != SIGNATURE_MEMBER})
 
 
+def sign_content(content: bytes, key: OKPKey) -> str:
+    """The signature of canonical bytes, of a manifest or of another document that a server publishes."""
+    header = {"alg": _ALGORITHMS[0], "kid": key_id(key), "jwk": public_jwk(key)}
+    return detach_content(serialize_compact(header, content, key, registry=_REGISTRY))
+
+
 def sign_manifest(manifest: Mapping[str, Any], key: OKPKey) -> str:
     """The value of `manifest_signature`."""
-    header = {"alg": _ALGORITHMS[0], "kid": key_id(key), "jwk": public_jwk(key)}
-    return detach_content(serialize_compact(header, canonical_manifest(manifest), key, registry=_REGISTRY))
+    return sign_content(canonical_manifest(manifest), key)
 
 
 def verify_manifest(manifest: Mapping[str, Any], trusted: OKPKey | None = None) -> SignatureVerdict:
@@ -73,12 +78,23 @@ def verify_manifest(manifest: Mapping[str, Any], trusted: OKPKey | None = None) 
     envelope = manifest.get(SIGNATURE_MEMBER)
     if envelope is None:
         return SignatureVerdict("absent", "the manifest is not signed")
+    try:
+        content = canonical_manifest(manifest)
+    except (ValueError, TypeError, RecursionError) as error:
+        return SignatureVerdict("invalid", f"the manifest has no canonical form: {error}")
+    return verify_content(envelope, content, trusted)
+
+
+def verify_content(envelope: object, content: bytes, trusted: OKPKey | None = None) -> SignatureVerdict:
+    """Judge the signature of canonical bytes in the same way."""
+    if envelope is None:
+        return SignatureVerdict("absent", "there is no signature")
     if not isinstance(envelope, str) or envelope.count(".") != 2:
-        return SignatureVerdict("invalid", "manifest_signature is not a compact JWS, 'header..signature'")
+        return SignatureVerdict("invalid", "the signature is not a compact JWS, 'header..signature'")
     before, _, after = envelope.split(".")
     try:
-        # Whatever payload the envelope may carry, only the manifest at hand counts.
-        signature = extract_compact(f"{before}..{after}".encode(), canonical_manifest(manifest), _REGISTRY)
+        # Whatever payload the envelope may carry, only the content at hand counts.
+        signature = extract_compact(f"{before}..{after}".encode(), content, _REGISTRY)
         key = _choose_key(signature.protected, trusted)
         if isinstance(key, SignatureVerdict):
             return key
@@ -86,7 +102,7 @@ def verify_manifest(manifest: Mapping[str, Any], trusted: OKPKey | None = None) 
     except (JoseError, ValueError, TypeError, RecursionError) as error:
         return SignatureVerdict("invalid", f"the signature cannot be checked: {error}")
     if not intact:
-        return SignatureVerdict("invalid", "the signature does not fit the manifest: one of them was changed")
+        return SignatureVerdict("invalid", "the signature does not fit the content: one of them was changed")
     whose = "the trusted key" if trusted is not None else "the key it carries, which nobody has pinned"
     return SignatureVerdict("valid", f"signed by {whose}", key_id(key), trusted is not None)
 

@@ -1,0 +1,114 @@
+"""The identity document of an agent as others may see it: a superset of both forms in use (core 7.3)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.agent import Agent
+from bespeak.contract.policy import FLOOR_METHODS
+from bespeak.contract.service import Service
+from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED, UNVERIFIED
+
+AGTP_VERSION: Final = "1.0"
+DOCUMENT_TYPE: Final = "agtp-identity"
+SIGNATURE_MEMBER: Final = "manifest_signature"
+
+_PASSED_ON: Final = (
+    "role",
+    "org_domain",
+    "governance_zone",
+    "cert_fingerprint",
+    "cert_status",
+    "dns_anchor_record",
+    "log_inclusion_proof",
+    "package_format",
+    "package_integrity_hash",
+    "audit_log_uri",
+    "escalation_policy",
+    "trust_score_computed_at",
+)
+"""What an issuer may say beside the fields that are read here. Everything else stays in the operator's file: a
+document must hold no code, no keys, no tokens and no history, and what is not known may be any of them."""
+
+_UNVERIFIED: Final = "An organisation asserts this identity; no proof of it is at hand."
+_NO_SCORE: Final = "Nobody has worked out a trust score."
+
+_SORTED: Final = msgspec.json.Encoder(order="sorted")
+
+
+def project_identity(
+    agent: Agent, service: Service, *, updated: str, sign: Callable[[bytes], str] | None = None
+) -> dict[str, Any]:
+    """The published document of an agent; with `sign`, a function from canonical bytes to a detached JWS, signed.
+
+    `updated` is the time for a document that does not say when it was issued or changed. The signature is made as that
+    of the server's manifest, and can be verified in the same way.
+    """
+    said = agent.document
+    issued = agent.issued_at or updated
+    tier = agent.trust_tier or ORG_ASSERTED
+    document: dict[str, Any] = {
+        "agtp_version": AGTP_VERSION,
+        "document_type": DOCUMENT_TYPE,
+        "document_version": "",
+        "agent_id": agent.agent_id,
+        "name": agent.name,
+        "description": agent.description,
+        "principal": agent.principal,
+        "principal_id": agent.principal_id or agent.owner_id or "",
+        "owner_id": agent.owner_id or agent.principal_id or "",
+        "issuer": agent.issuer or f"agtp://{service.identity.server_id}",
+        "issued_at": issued,
+        "updated_at": agent.updated_at or issued,
+        "status": agent.status,
+        "methods": list(dict.fromkeys((*FLOOR_METHODS, *agent.methods))),
+        "capabilities": _list(said.get("capabilities")),
+        "skills": _list(said.get("skills")),
+        "scopes_accepted": list(agent.scopes),
+        "requires": {"methods": list(agent.methods), "scopes": list(agent.scopes), "wildcards": agent.wildcards},
+        "wildcards": agent.wildcards,
+        "trust_score": agent.trust_score or 0.0,
+        "trust_tier": tier,
+        "verification_path": agent.verification_path or SELF_SIGNED,
+        "delegation_permitted": agent.delegation_permitted,
+        "max_delegation_depth": agent.max_delegation_depth,
+        "successor_agent": agent.successor,
+        **{name: said.get(name) for name in _PASSED_ON},
+        **_warning(agent, tier),
+    }
+    document = {name: value for name, value in document.items() if value is not None}
+    version = said.get("document_version")
+    document["document_version"] = version if isinstance(version, str) and version else _version(document)
+    if sign is not None:
+        document["manifest_issuer"] = service.identity.server_id
+        document[SIGNATURE_MEMBER] = sign(_SORTED.encode(document))
+    return document
+
+
+def _warning(agent: Agent, tier: int) -> dict[str, str]:
+    """What to be careful about: an identity without proof, or without a score (core 7.3)."""
+    said = agent.document.get("trust_warning")
+    reasons = [_UNVERIFIED] if tier == ORG_ASSERTED else []
+    if agent.trust_score is None:
+        reasons.append(_NO_SCORE)
+    if not reasons and not isinstance(said, str):
+        return {}
+    warning = said if isinstance(said, str) else UNVERIFIED if tier == ORG_ASSERTED else "trust-score-degraded"
+    explained = agent.document.get("trust_explanation")
+    return {
+        "trust_warning": warning,
+        "trust_explanation": explained if isinstance(explained, str) else " ".join(reasons),
+    }
+
+
+def _list(value: object) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _version(document: Mapping[str, Any]) -> str:
+    """A revision that changes exactly when the document does."""
+    return "v-" + hashlib.sha256(_SORTED.encode(document)).hexdigest()[:12]

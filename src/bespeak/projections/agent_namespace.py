@@ -1,0 +1,115 @@
+"""The Agent Namespace Document of /agents, and the status document of one agent (core 7.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.agent import Agent
+from bespeak.contract.service import Service
+from bespeak.contract.trust import ORG_ASSERTED
+
+SCHEMA_VERSION: Final = "1.0"
+SIGNATURE_MEMBER: Final = "signature"
+
+_ALGORITHM: Final = "EdDSA"
+_NO_CERTIFICATE: Final = "none"
+_SORTED: Final = msgspec.json.Encoder(order="sorted")
+
+
+def project_namespace(
+    agents: Iterable[Agent],
+    service: Service,
+    *,
+    generated_at: str,
+    sign: Callable[[bytes], str] | None = None,
+    key_id: str | None = None,
+) -> dict[str, Any]:
+    """The agents a server hosts that are active and no experiments, by label.
+
+    `sign` makes a detached JWS of the canonical bytes: the document without `signature` as UTF-8 JSON, members sorted,
+    no white space; `key_id` is the thumbprint of the key. Whoever reads the document refuses one that is older than its
+    freshness, so that it has to be made anew before.
+    """
+    shown = sorted(
+        (agent for agent in agents if agent.is_discoverable), key=lambda agent: (agent.label, agent.agent_id)
+    )
+    document: dict[str, Any] = {
+        "document_type": "agtp-namespace",
+        "schema_version": SCHEMA_VERSION,
+        "org_domain": _domain(service),
+        "governance_zone": _common_zone(shown),
+        "generated_at": generated_at,
+        "agents": [_entry(agent, service) for agent in shown],
+        "total_active": len(shown),
+        "namespace_cert_fingerprint": None,
+    }
+    signature = None
+    if sign is not None:
+        signature = {"algorithm": _ALGORITHM, "key_id": key_id, "value": sign(canonical_namespace(document))}
+    return {**document, SIGNATURE_MEMBER: signature}
+
+
+def canonical_namespace(document: dict[str, Any]) -> bytes:
+    """The bytes that are signed."""
+    return _SORTED.encode({name: value for name, value in document.items() if name != SIGNATURE_MEMBER})
+
+
+def project_status(
+    agent: Agent,
+    service: Service,
+    *,
+    generated_at: str,
+    last_action: tuple[str, str] | None = None,
+    pending_escalations: int = 0,
+    active_sessions: int | None = None,
+) -> dict[str, Any]:
+    """The state of an agent; `last_action` is a method and its time, `active_sessions` for entitled callers only."""
+    method, time = last_action or (None, None)
+    document: dict[str, Any] = {
+        "document_type": "agtp-status",
+        "canonical_id": agent.agent_id,
+        "agent_label": agent.label,
+        "org_domain": _domain(service),
+        "lifecycle_state": agent.status,
+        "cert_status": agent.document.get("cert_status") or _NO_CERTIFICATE,
+        "last_action_method": method,
+        "last_action_timestamp": time,
+        "pending_escalations": pending_escalations,
+        "generated_at": generated_at,
+    }
+    return document if active_sessions is None else {**document, "active_session_count": active_sessions}
+
+
+def _entry(agent: Agent, service: Service) -> dict[str, Any]:
+    return {
+        "agent_label": agent.label,
+        "canonical_id": agent.agent_id,
+        "lifecycle_state": agent.status,
+        "trust_tier": agent.trust_tier or ORG_ASSERTED,
+        "cert_status": agent.document.get("cert_status") or _NO_CERTIFICATE,
+        "manifest_uri": f"agtp://{agent.agent_id}@{_host(service)}",
+        "activated_at": agent.issued_at,
+        "last_updated": agent.updated_at or agent.issued_at,
+    }
+
+
+def _domain(service: Service) -> str:
+    return service.identity.domain or _host(service)
+
+
+def _host(service: Service) -> str:
+    """Where the server is reached, as far as its names tell."""
+    name = (service.agtp or service.identity.server_id).removeprefix("agtp://").rstrip("/")
+    return f"[{name}]" if name.count(":") > 1 and not name.startswith("[") else name
+
+
+def _common_zone(agents: list[Agent]) -> str | None:
+    """The governance zone, where all that are shown have the same."""
+    zones = {
+        agent.document.get("governance_zone") or (agent.genesis and agent.genesis.governance_zone) for agent in agents
+    }
+    zone = zones.pop() if len(zones) == 1 else None
+    return zone if isinstance(zone, str) else None
