@@ -11,8 +11,10 @@ from click.testing import CliRunner, Result
 from joserfc.jwk import OKPKey
 
 from bespeak.cli.keys import keys
-from bespeak.documents.key_text import key_id, parse_key
+from bespeak.documents.key_history import read_history
+from bespeak.documents.key_text import key_id, parse_key, public_jwk
 from bespeak.errors import ConfigError
+from bespeak.projections.manifest_signature import sign_manifest, verify_manifest
 
 
 def run(*arguments: object) -> Result:
@@ -106,3 +108,105 @@ def test_force_leaves_nothing_but_the_key(tmp_path: Path) -> None:
     assert run("new", "--out", tmp_path / "key.pem", "--force").exit_code == 0
     assert run("new", "--out", tmp_path / "key.pem", "--force").exit_code == 0
     assert [file.name for file in tmp_path.iterdir()] == ["key.pem"]
+
+
+def made(folder: Path) -> tuple[Path, OKPKey]:
+    out = folder / "key.pem"
+    assert run("new", "--out", out).exit_code == 0
+    return out, read(out)
+
+
+def read(path: Path) -> OKPKey:
+    key = parse_key(path.read_text())
+    assert isinstance(key, OKPKey)
+    return key
+
+
+def listed(folder: Path) -> list[str]:
+    return [entry["kid"] for entry in json.loads((folder / "key.pem.keys.json").read_text())["keys"]]
+
+
+def test_rotate_makes_a_new_key_and_keeps_the_public_halves_of_the_old_ones(tmp_path: Path) -> None:
+    out, key = made(tmp_path)
+    ids = [key_id(key)]
+    for _ in range(3):
+        result = run("rotate", out)
+        assert result.exit_code == 0, result.output
+        assert read(out).is_private
+        ids.insert(0, key_id(read(out)))
+        assert ids[0] in result.output
+    assert len(set(ids)) == 4
+    assert listed(tmp_path) == ids
+    assert '"d"' not in (tmp_path / "key.pem.keys.json").read_text()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["key.pem", "key.pem.keys.json"]
+
+
+def test_what_the_old_key_signed_is_verified_by_the_set(tmp_path: Path) -> None:
+    out, key = made(tmp_path)
+    manifest = {"agtp_version": "1.0"}
+    signed = {**manifest, "manifest_signature": sign_manifest(manifest, key)}
+    run("rotate", out)
+    assert not verify_manifest(signed, read(out)).trusted
+    earlier = read_history(out)
+    assert isinstance(earlier, list)
+    assert [verify_manifest(signed, one).trusted for one in earlier] == [False, True]
+
+
+def test_rotate_keeps_the_permissions_of_the_file(tmp_path: Path) -> None:
+    out, _ = made(tmp_path)
+    out.chmod(0o640)
+    assert run("rotate", out).exit_code == 0
+    assert out.stat().st_mode & 0o777 == 0o640
+
+
+def test_show_prints_every_key_of_a_file_and_of_a_set(tmp_path: Path) -> None:
+    out, key = made(tmp_path)
+    run("rotate", out)
+    for path in (out, tmp_path / "key.pem.keys.json"):
+        shown = run("show", path).output
+        assert shown.index(key_id(read(out))) < shown.index(key_id(key))
+        assert shown.count("public key") == 2
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"keys": [7]}', '{"keys": [{"kty": "oct", "k": "x"}]}'])
+def test_a_set_that_cannot_be_read_is_not_overwritten(tmp_path: Path, text: str) -> None:
+    out, key = made(tmp_path)
+    (tmp_path / "key.pem.keys.json").write_text(text)
+    for command in ("rotate", "show"):
+        result = run(command, out)
+        assert isinstance(result.exception, ConfigError)
+        assert "key.pem.keys.json" in str(result.exception)
+    assert (tmp_path / "key.pem.keys.json").read_text() == text
+    assert key_id(read(out)) == key_id(key)
+
+
+def test_rotate_needs_a_private_key_in_an_ordinary_file(tmp_path: Path) -> None:
+    out, key = made(tmp_path)
+    (tmp_path / "public").write_text(json.dumps(public_jwk(key)))
+    (tmp_path / "text").write_text("no key")
+    (tmp_path / "link").symlink_to(out)
+    for name in ("public", "text", "link", "missing"):
+        result = run("rotate", tmp_path / name)
+        assert isinstance(result.exception, ConfigError)
+        assert name in str(result.exception)
+    assert key_id(read(out)) == key_id(key)
+
+
+def test_a_failure_between_the_two_files_loses_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, key = made(tmp_path)
+    replace = Path.replace
+
+    def fail_at_the_key(self: Path, target: Path) -> Path:
+        if target == out:
+            raise OSError("no space left")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", fail_at_the_key)
+    result = run("rotate", out)
+    assert isinstance(result.exception, ConfigError)
+    assert "old key still counts" in str(result.exception)
+    assert key_id(read(out)) == key_id(key)
+    monkeypatch.undo()
+    assert run("rotate", out).exit_code == 0
+    assert listed(tmp_path)[:2] == [key_id(read(out)), key_id(key)]
+    assert not [file.name for file in tmp_path.iterdir() if file.name.startswith(".")]
