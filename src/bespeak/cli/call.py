@@ -162,3 +162,7 @@ def _print(reply: Reply) -> None:
         aside.print(line("help: declare some authority with --scope DOMAIN:ACTION"))
     elif error.members.get("type") == "credentials-missing":
         aside.print(line("help: say who calls with --agent-id and what may be done with --scope"))
+    elif error.code == "agent-unauthenticated":
+        aside.print(line("help: prove who calls with --token-file, --client-cert or --agent-key"))
+    elif error.code == "confirmation-required" and isinstance(given := error.members.get("confirmation_id"), str):
+        aside.print(line(f"help: once it is confirmed, call again with -H 'Confirmation-ID: {given}'"))
