@@ -40,6 +40,8 @@ def test_promises_that_nothing_keeps_are_taken_back_with_a_warning() -> None:
     service = replace(SERVICE, policies=policies, vocabulary=vocabulary)
     assembled = assemble(replace(service, agents=(agent,), agent_disclosure="authenticated"))
     assert [finding.severity for finding in assembled.findings] == ["warning"] * 4
+    proven = assemble(replace(SERVICE, agents=(agent,), agent_disclosure="authenticated"), verifies=True)
+    assert proven.findings == []
     assert assembled.registry.service.vocabulary == Vocabulary(domain="hospitality")
     assert assembled.registry.policies.synthesis_enabled is False
     assert assembled.registry.policies.wildcards_accepted is False

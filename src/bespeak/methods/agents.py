@@ -11,7 +11,7 @@ from bespeak import status
 from bespeak.contract.agent import Agent
 from bespeak.contract.trust import is_discoverable
 from bespeak.exchange.context import Context
-from bespeak.exchange.headers import MEDIA_IDENTITY
+from bespeak.exchange.instant import write_instant
 from bespeak.exchange.principal import Principal
 from bespeak.exchange.refusal import Refused
 from bespeak.methods.floor import FloorMethod
@@ -59,9 +59,9 @@ def agents(publication: Publication) -> Callable[[Context], Answer | Refused]:
     def answer(context: Context) -> Answer | Refused:
         name = context.input.get("name")
         if name is not None:
-            return show_agent(publication, context.principal, publication.registry.agents.named(name), name)
+            return show_agent(publication, context, publication.registry.agents.named(name), name)
         if publication.discloses(context.principal):
-            return publication.inventory.answer(context.request)
+            return publication.namespace.answer(context.request)
         if publication.registry.service.agent_disclosure == "authenticated":
             return Refused(
                 status.AUTHORIZATION_REQUIRED,
@@ -74,17 +74,16 @@ def agents(publication: Publication) -> Callable[[Context], Answer | Refused]:
     return answer
 
 
-def show_agent(publication: Publication, caller: Principal, agent: Agent | None, wanted: str) -> Answer | Refused:
+def show_agent(publication: Publication, context: Context, agent: Agent | None, wanted: str) -> Answer | Refused:
     """The identity document of an agent, if there is one that the caller may see; who may not learns nothing of it."""
-    if agent is None or not may_see(publication, caller, agent) or agent.status in ("pending", "unreadable"):
+    if agent is None or not may_see(publication, context.principal, agent) or agent.status in ("pending", "unreadable"):
         return Refused(status.NOT_FOUND, "agent-not-found", f"This server hosts no agent {wanted[:80]!r}.")
     refused = inactive(agent)
     if refused is not None:
         since = publication.registry.agents.changed_at(agent.agent_id)
-        return (
-            refused if since is None else msgspec.structs.replace(refused, details={**refused.details, "since": since})
-        )
-    return Answer(msgspec.json.encode({**agent.document, "status": agent.status}), content_type=MEDIA_IDENTITY)
+        known = {} if since is None else {"since": write_instant(since)}
+        return msgspec.structs.replace(refused, details={**refused.details, **known})
+    return publication.identity_of(agent).answer(context.request)
 
 
 def may_see(publication: Publication, caller: Principal, agent: Agent) -> bool:

@@ -63,7 +63,7 @@ def builtin_endpoints(publication: Publication) -> list[Endpoint]:
         *floor,
         *(_endpoint(change.method, "/", lifecycle(publication, change)) for change in CHANGES),
         _endpoint(_INVENTORY, "/methods", discover_methods(publication), _ARRAY_OUTPUT),
-        *(_endpoint(method, path, agents(publication)) for path, method in AGENT_METHODS if path != "/agents"),
+        *(_endpoint(method, path, agents(publication)) for path, method in AGENT_METHODS),
     ]
 
 

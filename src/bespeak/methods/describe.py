@@ -26,11 +26,11 @@ def describe(publication: Publication) -> Callable[[Context], Answer | Envelope 
         caller = context.principal
         wanted = context.input.get("agent_id")
         if wanted is not None:
-            return show_agent(publication, caller, registry.agents.get(wanted), wanted)
+            return show_agent(publication, context, registry.agents.get(wanted), wanted)
         agent = registry.agents.get(caller.agent_id)
         asks = "capability_domains" in context.input or "version_min" in context.input
         if agent is not None and not asks and may_see(publication, caller, agent):
-            return show_agent(publication, caller, agent, agent.agent_id)
+            return show_agent(publication, context, agent, agent.agent_id)
         asked = _domains(context.input.get("capability_domains"))
         unknown = [domain for domain in asked if domain not in DOMAINS]
         if unknown:

@@ -57,7 +57,7 @@ FLOOR: Final[tuple[FloorMethod, ...]] = (
             "criteria": _TEXT_OR_OBJECT,
             "filter": _OBJECT,
             "max_results": {"type": "integer", "minimum": 1, "maximum": 1000},
-            "target": _one_of("manifest", "methods"),
+            "target": _one_of("manifest", "methods", "agents"),
         },
     ),
     FloorMethod(

@@ -12,11 +12,21 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from bespeak import status
-from bespeak.exchange.headers import IF_NONE_MATCH, MEDIA_AGIS, MEDIA_JSON, MEDIA_MANIFEST
+from bespeak.contract.agent import Agent
+from bespeak.exchange.headers import (
+    IF_NONE_MATCH,
+    MEDIA_AGIS,
+    MEDIA_AGTP,
+    MEDIA_IDENTITY,
+    MEDIA_JSON,
+    MEDIA_MANIFEST,
+)
 from bespeak.exchange.instant import write_instant
 from bespeak.exchange.messages import Request
 from bespeak.exchange.principal import ANONYMOUS, Principal
 from bespeak.methods.candidates import Candidates
+from bespeak.projections.agent_identity import project_identity
+from bespeak.projections.agent_namespace import project_namespace
 from bespeak.projections.agis_document import project_agis
 from bespeak.projections.agtp_manifest import project_manifest
 from bespeak.projections.method_inventory import project_inventory
@@ -29,7 +39,7 @@ if TYPE_CHECKING:
     from bespeak.identity.jws import PrivateKey
 
 _FRESHNESS: Final = 60.0
-"""Seconds for which a document may be kept."""
+"""Seconds for which a document may be kept; the Agent Namespace Document is made anew as often (core 7.3)."""
 _PUBLIC: Final = ("Cache-Control", f"max-age={_FRESHNESS:g}")
 _PRIVATE: Final = ("Cache-Control", f"private, max-age={_FRESHNESS:g}")
 
@@ -66,6 +76,8 @@ class Publication:
         self._revision = 0
         self._manifests: dict[bool, Document] = {}
         self._candidates: Candidates | None = None
+        self._identities: dict[str, Document] = {}
+        self._namespace: tuple[float, Document] | None = None
 
     def attach(self, registry: Registry) -> None:
         """Project and encode; it is done again only when the agents have changed."""
@@ -107,6 +119,30 @@ class Publication:
             self._candidates = Candidates(self.registry.endpoints.values(), self.registry.agents)
         return self._candidates
 
+    @property
+    def namespace(self) -> Document:
+        """The Agent Namespace Document: signed, if there is a key, and never older than its freshness."""
+        self._notice_changes()
+        now = self._clock()
+        if self._namespace is None or not 0 <= now - self._namespace[0] < _FRESHNESS:
+            content = project_namespace(
+                self.registry.agents,
+                self.registry.service,
+                generated_at=write_instant(now),
+                sign=self._sign,
+                key_id=self._key_id,
+            )
+            self._namespace = (now, Document(content, MEDIA_AGTP, private=self._is_selective))
+        return self._namespace[1]
+
+    def identity_of(self, agent: Agent) -> Document:
+        """The identity document of an agent, as the registry knows it now."""
+        self._notice_changes()
+        if agent.agent_id not in self._identities:
+            content = project_identity(agent, self.registry.service, updated=self._updated, sign=self._sign)
+            self._identities[agent.agent_id] = Document(content, MEDIA_IDENTITY, private=self._is_selective)
+        return self._identities[agent.agent_id]
+
     @cached_property
     def agis(self) -> Document:
         """The AGIS document of what is served (AGIS 11); made when somebody first asks for it."""
@@ -118,7 +154,8 @@ class Publication:
         if self._revision == self.registry.agents.revision:
             return
         self._revision = self.registry.agents.revision
-        self._candidates = None
+        self._candidates = self._namespace = None
+        self._identities.clear()
         if self.registry.service.agent_disclosure != "private":
             self._manifests.clear()
             self._updated = write_instant(self._clock())
@@ -133,12 +170,34 @@ class Publication:
             updated=self._updated,
             hosted=registry.agents if disclosed else (),
         )
-        if self.signing_key is not None:
+        if self._sign is not None:
             from bespeak.projections.manifest_signature import (  # noqa: PLC0415 - slow to load, for signers only
                 SIGNATURE_MEMBER,
-                sign_manifest,
+                canonical_manifest,
             )
 
-            manifest[SIGNATURE_MEMBER] = sign_manifest(manifest, self.signing_key)
-        private = disclosed and registry.service.agent_disclosure == "authenticated"
-        return Document(manifest, MEDIA_MANIFEST, private=private)
+            manifest[SIGNATURE_MEMBER] = self._sign(canonical_manifest(manifest))
+        return Document(manifest, MEDIA_MANIFEST, private=disclosed and self._is_selective)
+
+    @property
+    def _is_selective(self) -> bool:
+        """Whether what is said of agents is not for everybody."""
+        return self.registry.service.agent_disclosure != "public"
+
+    @cached_property
+    def _sign(self) -> Callable[[bytes], str] | None:
+        """Makes a detached JWS of canonical bytes; None without a key."""
+        key = self.signing_key
+        if key is None:
+            return None
+        from bespeak.projections.manifest_signature import sign_content  # noqa: PLC0415 - slow to load, for signers
+
+        return lambda content: sign_content(content, key)
+
+    @cached_property
+    def _key_id(self) -> str | None:
+        if self.signing_key is None:
+            return None
+        from bespeak.documents.key_text import key_id  # noqa: PLC0415 - slow to load, for signers only
+
+        return key_id(self.signing_key)

@@ -166,7 +166,7 @@ def _by_name(agents: Iterable[Agent]) -> dict[str, Agent]:
     """Agents by their local names; where several have one name, an active agent has it before others."""
     named: dict[str, Agent] = {}
     for agent in agents:
-        label = agent.name
+        label = agent.label
         if label not in named or (agent.is_active and not named[label].is_active):
             named[label] = agent
     return named

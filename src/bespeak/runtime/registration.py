@@ -53,14 +53,20 @@ def build_registry(
     findings += [finding for _, finding in clashes]
     left_out = {id(endpoint) for endpoint, finding in clashes if finding.severity == "error"}
     operator = [endpoint for endpoint in accepted if id(endpoint) not in left_out]
-    taken = {endpoint.key for endpoint in operator}
-    floor = [_inherit_capability(builtin, catalog) for builtin in builtins if builtin.key not in taken]
+    taken = {_pair(endpoint) for endpoint in operator}
+    floor = [_inherit_capability(builtin, catalog) for builtin in builtins if _pair(builtin) not in taken]
     for endpoint in (*floor, *operator):
         findings += _register(registry, endpoint, environment)
     findings += unused_limits(service.rate_limits, registry.endpoints.values())
     if service.wildcard_handler is not None and policies.wildcards_accepted:
         registry.wildcard = _wildcard_route(registry, service.wildcard_handler)
     return registry, findings
+
+
+def _pair(endpoint: Endpoint) -> tuple[str, tuple[str | None, ...] | str]:
+    """Method and path, whatever the parameters in it are called."""
+    template = parse_template(endpoint.path)
+    return endpoint.method, endpoint.path if isinstance(template, PathFault) else tuple(template.segments)
 
 
 def _with_vocabulary(service: Service, catalog: Catalog) -> Policies:

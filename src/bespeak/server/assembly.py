@@ -45,8 +45,12 @@ def assemble(
     base: Path | None = None,
     updated: str | None = None,
     signing_key: OKPKey | None = None,
+    verifies: bool = False,
 ) -> Assembled:
-    """Put a service together. Endpoints that are not valid are left out and reported; a missing catalog is fatal."""
+    """Put a service together. Endpoints that are not valid are left out and reported; a missing catalog is fatal.
+
+    `verifies` says whether callers will have to prove who they are.
+    """
     server_id = service.identity.server_id
     if not server_id.strip() or not is_header_value(server_id):
         raise ConfigError(f"server_id stands in a header of every response, so it cannot be {server_id!r}")
@@ -55,7 +59,7 @@ def assemble(
     if catalog is None:
         raise ConfigError("\n".join(str(finding) for finding in found))
     findings += found
-    service, found = _without_what_is_not_there(service)
+    service, found = _without_what_is_not_there(service, verifies=verifies)
     findings += found
     publication = Publication(updated=updated or now(), signing_key=signing_key)
     registry, found = build_registry(service, catalog, builtin_endpoints(publication), os.environ)
@@ -64,7 +68,7 @@ def assemble(
     return Assembled(Dispatcher(registry), registry, findings)
 
 
-def _without_what_is_not_there(service: Service) -> tuple[Service, list[Diagnostic]]:
+def _without_what_is_not_there(service: Service, *, verifies: bool) -> tuple[Service, list[Diagnostic]]:
     """The service with the promises taken back that nothing here can keep, and a warning for each."""
     policies = service.policies
     findings = []
@@ -81,9 +85,9 @@ def _without_what_is_not_there(service: Service) -> tuple[Service, list[Diagnost
         vocabulary = replace(vocabulary, negotiable=False)
         message = "vocabulary.negotiable is true, but this version of bespeak negotiates no endpoints"
         findings.append(_unkept(message, "The AGIS document at the root does not say negotiable."))
-    if service.agents and service.agent_disclosure == "authenticated":
-        message = "agents are disclosed to authenticated callers, but this version of bespeak verifies no caller"
-        findings.append(_unkept(message, "Nobody sees hosted_agents."))
+    if service.agents and service.agent_disclosure == "authenticated" and not verifies:
+        message = "agents are disclosed to authenticated callers, but in open mode nobody is"
+        findings.append(_unkept(message, "Nobody sees hosted_agents; choose [auth] modes to change that."))
     return replace(service, policies=policies, vocabulary=vocabulary), findings
 
 

@@ -41,7 +41,8 @@ def assemble_target(target: Target, updated: str) -> Assembled:
     """A loaded target, put together; its findings come before those of the assembly."""
     path = target.document.signing_key
     key = None if path is None else _signing_key(path)
-    assembled = assemble(target.service, base=target.base, updated=updated, signing_key=key)
+    verifies = not target.document.auth.is_open
+    assembled = assemble(target.service, base=target.base, updated=updated, signing_key=key, verifies=verifies)
     assembled.findings[:0] = target.findings
     return assembled
 
