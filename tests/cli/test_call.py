@@ -176,3 +176,16 @@ def test_a_signing_key_that_is_no_text_is_a_clear_error(tmp_path: Path) -> None:
     result = bespeak("discover", "agtp://127.0.0.1:1", "--signing-key", str(tmp_path / "key"))
     assert result.returncode == 2
     assert "not UTF-8" in result.stderr
+
+
+def test_headers_are_sent_as_given(hotel: Served) -> None:
+    result = bespeak("call", hotel.uri, "QUERY", "/rooms", "-H", "Task-ID: t-9", "-H", "Request-ID:r-1", "--json")
+    headers = json.loads(result.stdout)["headers"]
+    assert (headers["task-id"], headers["request-id"]) == ("t-9", "r-1")
+
+
+@pytest.mark.parametrize("header", ["Task-ID", "Task ID: t", ": t", "Task-ID: a\nb"])
+def test_what_is_no_header_is_wrong_usage(header: str) -> None:
+    result = bespeak("call", str(HOTEL), "QUERY", "/rooms", "-H", header)
+    assert result.returncode == 2
+    assert "is no header" in result.stderr

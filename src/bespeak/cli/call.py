@@ -17,6 +17,7 @@ from bespeak.client.reply import Reply
 from bespeak.client.service import ServiceClient
 from bespeak.diagnostics.brief import brief
 from bespeak.errors import BespeakError
+from bespeak.exchange.headers import is_header_name, is_header_value
 from bespeak.runtime.route import property_types
 
 
@@ -27,6 +28,7 @@ from bespeak.runtime.route import property_types
 @click.argument("fields", nargs=-1, metavar="[KEY=VALUE | KEY:=JSON]...")
 @click.option("-d", "--data", metavar="JSON", help="The input as a JSON object; @FILE reads a file, - standard input.")
 @click.option("--task-id", help="Task-ID header, echoed by the service.")
+@click.option("-H", "--header", "headers", multiple=True, metavar="NAME:VALUE", help="Another header; repeatable.")
 @service_options
 def call(
     *,
@@ -36,6 +38,7 @@ def call(
     fields: tuple[str, ...],
     data: str | None,
     task_id: str | None,
+    headers: tuple[str, ...],
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -49,14 +52,16 @@ def call(
     \b
     bespeak call agtp://127.0.0.1 QUERY /rooms beds=2 --scope rooms:read
     bespeak call agtp://127.0.0.1 BOOK /room -d @booking.json --agent-id ID --scope booking:room
+    bespeak call agtp://127.0.0.1 BOOK /room guest=ann -H "Idempotency-Key: 7f3a"
     """
-    _check_text(method, path, task_id or "", *fields)
+    _check_text(method, path, task_id or "", *fields, *headers)
     given = _read_data(data)
+    more = dict(_read_header(header) for header in headers)
 
     async def run() -> Reply:
         async with open_service(service, **options) as client:
             whole = await _with_fields(client, method.upper(), path, given, fields) if fields else given
-            return await client.request(method.upper(), path, whole, task_id=task_id)
+            return await client.request(method.upper(), path, whole, headers=more, task_id=task_id)
 
     reply = asyncio.run(run())
     if as_json:
@@ -73,6 +78,13 @@ async def _with_fields(
 ) -> dict[str, Any]:
     types = await _property_types(client, method, path)
     return {**(given or {}), **dict(_read_field(field, types) for field in fields)}
+
+
+def _read_header(header: str) -> tuple[str, str]:
+    name, mark, value = header.partition(":")
+    if not mark or not is_header_name(name.strip()) or not is_header_value(value.strip()):
+        raise click.BadParameter(f"{brief(header)} is no header; write it like 'Session-ID: 5e1f'", param_hint="-H")
+    return name.strip(), value.strip()
 
 
 def _read_data(data: str | None) -> dict[str, Any] | None:
