@@ -99,7 +99,9 @@ def serving(target: str, count: int = 0) -> Iterator[ServerProcess]:
     """`bespeak serve` of a folder, or of the App with that many endpoints."""
     os.environ["BESPEAK_BENCH_ENDPOINTS"] = str(count)
     port = free_port()
-    with running(["-m", "bespeak", "serve", target, "--agtp", f"127.0.0.1:{port}"], port) as server:
+    with running(
+        ["-m", "bespeak", "serve", target, "--agtp", f"127.0.0.1:{port}", "--store", "memory"], port
+    ) as server:
         reply = server.exchange(contract.request_of(0))
         if b" 200 " not in reply[:20]:
             raise RuntimeError(f"{target} did not book a room: {reply[:600]!r}")

@@ -203,7 +203,7 @@ static void receive(struct connection *c)
     send_owed(c);
 }
 
-static void open_connection(struct connection *c, int port, int index)
+static void open_connection(struct connection *c, int port, int index, int count)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -216,8 +216,8 @@ static void open_connection(struct connection *c, int port, int index)
     c->due = calloc((size_t)depth, sizeof *c->due);
     if (!c->inbox || !c->due)
         fail("out of memory");
-    /* connections start at different requests, so that a file of many is spread over all of them */
-    c->next = (int)((uint64_t)index * 7919u % (uint64_t)request_count);
+    /* each connection starts at its own part of the file, so that requests made to be sent once are sent once */
+    c->next = (int)((uint64_t)index * (uint64_t)request_count / (uint64_t)count);
     for (int i = 0; i < c->next; i++)
         c->offset += request_length[i];
     watch(c, EPOLL_CTL_ADD, 0);
@@ -251,7 +251,7 @@ int main(int argc, char **argv)
     if (!histogram || !all || (poller = epoll_create1(0)) < 0)
         fail("set-up");
     for (int i = 0; i < connections; i++)
-        open_connection(&all[i], port, i);
+        open_connection(&all[i], port, i, connections);
 
     uint64_t start = now_ns(), now = start;
     deadline = start + (uint64_t)(seconds * 1e9);

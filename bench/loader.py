@@ -113,7 +113,7 @@ async def load(port: int, requests: list[bytes], *, connections: int, depth: int
     tally = Tally(limit)
     opened: list[LoadConnection] = []
     for index in range(connections):
-        make = partial(LoadConnection, tally, requests, index * 7919 % len(requests), depth)
+        make = partial(LoadConnection, tally, requests, index * len(requests) // connections, depth)
         _, connection = await loop.create_connection(make, "127.0.0.1", port)
         opened.append(connection)
     start = time.perf_counter()

@@ -50,7 +50,9 @@ def measure(loader: Loader, *, requests: int) -> bool:
     verdicts, errors = [], 0
     for subject in SUBJECTS:
         port = free_port()
-        with running(["-m", "bespeak", "serve", subject.target, "--agtp", f"127.0.0.1:{port}"], port) as server:
+        with running(
+            ["-m", "bespeak", "serve", subject.target, "--agtp", f"127.0.0.1:{port}", "--store", "memory"], port
+        ) as server:
             idle = server.rss_mb()
             errors += loader.run(port, subject.request(), seconds=TIME_LIMIT, limit=WARM_UP).errors
             warm = server.rss_mb()

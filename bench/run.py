@@ -10,12 +10,13 @@ from pathlib import Path
 
 import endpoints
 import memory
+import state
 import throughput
 from load import find_loader
 
 import lint
 
-PARTS = ("throughput", "endpoints", "memory", "lint")
+PARTS = ("throughput", "state", "endpoints", "memory", "lint")
 
 
 def main() -> int:
@@ -45,6 +46,9 @@ def main() -> int:
                 f"{rounds} x {seconds:g} s, medians"
             )
             good &= throughput.measure(loader, throughput.Shape(rounds, seconds, options.connections, options.pipeline))
+        elif part == "state":
+            print(f"\nBOOK /room, every request with a key of its own and on record, {rounds} x {seconds:g} s, medians")
+            good &= state.measure(loader, rounds=rounds, seconds=seconds)
         elif part == "endpoints":
             print("\n10,000 endpoints")
             good &= endpoints.measure(loader, rounds=rounds, seconds=seconds)

@@ -34,7 +34,8 @@ def _script(name: str) -> Callable[[int], list[str]]:
 
 
 def _bespeak(port: int) -> list[str]:
-    return ["-m", "bespeak", "serve", f"{SERVERS / 'bespeak_app.py'}:app", "--agtp", f"127.0.0.1:{port}"]
+    app = f"{SERVERS / 'bespeak_app.py'}:app"
+    return ["-m", "bespeak", "serve", app, "--agtp", f"127.0.0.1:{port}", "--store", "memory"]
 
 
 BESPEAK, CEILING, FASTAPI, MCP = "bespeak", "realistic ceiling", "FastAPI on uvicorn", "MCP SDK on uvicorn"

@@ -1,4 +1,9 @@
-"""The one thread that writes to a SQLite file: units that wait together are committed together."""
+"""The one writer of a SQLite file: units that wait together are committed together, and a thread waits for the disk.
+
+The statements of a group run in the loop's own thread, where they take microseconds: handing each of them to another
+thread would cost several times as much in switches between the two. The commit waits for the disk, so the thread does
+that. Whatever is out of the ordinary - another process holds the file, a unit fails - is the thread's from the start.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,16 @@ import asyncio
 import logging
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
-from typing import Final
+from queue import SimpleQueue
+from typing import Final, NamedTuple
 
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.store.command import Conflict, Rows, Seal, Sealed, Sealer, Statement
 from bespeak.store.commands.audit import HEAD
 from bespeak.store.dialect import sqlite_sql
-from bespeak.store.sqlite_file import concerns_all, explain, is_outage
+from bespeak.store.sqlite_file import BUSY_SECONDS, concerns_all, explain, is_outage
 from bespeak.store.unit import Unit, run_unit
 
 _logger = logging.getLogger(__name__)
@@ -27,22 +33,35 @@ class _SpoiledError(Exception):
     """A unit has to be undone that cannot be undone without its group."""
 
 
+class _Work(NamedTuple):
+    """What the thread is given to do."""
+
+    group: list[Unit]
+    begun: bool
+    """Whether the statements have run, and only the commit is missing."""
+
+
 class Writer:
-    """Takes units from a queue, in order, and answers each after its commit."""
+    """Carries units out in order, and answers each after its commit. One thread at a time has the connection."""
 
     def __init__(self, path: str, connection: sqlite3.Connection, committed: Callable[[set[str]], None]) -> None:
         self._path = path
         self._connection = connection
         self._committed = committed
-        self._queue: SimpleQueue[Unit | None] = SimpleQueue()
-        self._ending = False
         self._gate = threading.Lock()
+        self._waiting: deque[Unit] = deque()
+        self._busy = False
+        """Whether a group is under way or about to be; what comes meanwhile waits for the next one."""
+        self._ending = False
+        self._queue: SimpleQueue[_Work | None] = SimpleQueue()
         self._fault = ""
         """Why nothing can be written now, so that the log says it once and not for each unit."""
         self._damage = ""
         """What is wrong with a part of the file; that does not pass."""
         self._sealed = False
         self.sealer: Sealer | None = None
+        # A loop must not wait for other processes; the thread does.
+        connection.execute("PRAGMA busy_timeout = 0")
         self._thread = threading.Thread(target=self._run, name="bespeak-store", daemon=True)
         self._thread.start()
 
@@ -51,14 +70,23 @@ class Writer:
         with self._gate:
             if self._ending:
                 raise StoreUnavailableError(f"The store {self._path} is closed.")
-            self._queue.put(unit)
+            self._waiting.append(unit)
+            if self._busy:
+                return
+            self._busy = True
+        # At the end of this turn of the loop, so that other requests of the same turn are in the same group.
+        unit.future.get_loop().call_soon(self._turn)
 
     def end(self) -> None:
-        """Take no more units. What is queued is still carried out."""
+        """Take no more units. What waits is still carried out, whether or not its loop is."""
         with self._gate:
-            if not self._ending:
-                self._ending = True
-                self._queue.put(None)
+            if self._ending:
+                return
+            self._ending = True
+            if self._waiting:
+                self._queue.put(_Work(list(self._waiting), begun=False))
+                self._waiting.clear()
+            self._queue.put(None)
 
     def finish(self) -> None:
         """Wait until what is queued has been carried out."""
@@ -70,23 +98,65 @@ class Writer:
         self.finish()
         self._connection.close()
 
+    def _turn(self) -> None:
+        """Run the statements of those who wait, and leave the commit to the thread."""
+        with self._gate:
+            group = self._next_group()
+            if not group:
+                return
+        begun = True
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._run_group(group)
+        except Exception:  # noqa: BLE001 - the thread does it again, and says what is wrong
+            begun = False
+            self._undo()
+        self._queue.put(_Work(group, begun))
+
+    def _next_group(self) -> list[Unit]:
+        """Those who wait, up to the bound; empty when nobody does, and then nothing is under way."""
+        group = [self._waiting.popleft() for _ in range(min(len(self._waiting), GROUP))]
+        self._busy = bool(group)
+        return group
+
     def _run(self) -> None:
-        ended = False
-        while not ended:
-            unit = self._queue.get()
-            if unit is None:
-                break
-            group = [unit]
-            while len(group) < GROUP:
-                try:
-                    unit = self._queue.get_nowait()
-                except Empty:
-                    break
-                if unit is None:
-                    ended = True
-                    break
-                group.append(unit)
-            self._carry_out(group)
+        while (work := self._queue.get()) is not None:
+            self._do(work)
+
+    def _do(self, work: _Work) -> None:
+        if not work.begun or not self._commit():
+            self._connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000:.0f}")
+            self._carry_out(work.group)
+            self._connection.execute("PRAGMA busy_timeout = 0")
+        else:
+            self._conclude(work.group)
+        self._go_on(work.group[0].future.get_loop())
+
+    def _commit(self) -> bool:
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.Error:
+            self._undo()
+            return False
+        if self.sealer is not None:
+            self.sealer.keep()
+        return True
+
+    def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have the next group run in the loop, or here if that loop has ended."""
+        with self._gate:
+            if not self._waiting:
+                self._busy = False
+                return
+            if self._ending:
+                return
+        try:
+            loop.call_soon_threadsafe(self._turn)
+        except RuntimeError:
+            with self._gate:
+                group = self._next_group()
+            if group:
+                self._queue.put(_Work(group, begun=False))
 
     def _carry_out(self, group: list[Unit]) -> None:
         try:
@@ -98,10 +168,15 @@ class Writer:
                     self._carry_out([unit])
                 return
             self._fail(group, error)
+            _settle(group)
         else:
-            if self._fault:
-                _logger.warning("The store %s works again.", self._path)
-                self._fault = ""
+            self._conclude(group)
+
+    def _conclude(self, group: list[Unit]) -> None:
+        """A group has been committed."""
+        if self._fault:
+            _logger.warning("The store %s works again.", self._path)
+            self._fault = ""
         topics: set[str] = set()
         for unit in group:
             if unit.topics and not isinstance(unit.outcome, Exception | Conflict):
@@ -112,20 +187,23 @@ class Writer:
 
     def _transact(self, group: list[Unit]) -> None:
         """Run the units in one transaction; it has committed or nothing has happened when this ends."""
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute("BEGIN IMMEDIATE")
         try:
-            for unit in group:
-                if unit.needs_savepoint:
-                    self._run_in_savepoint(unit, alone=len(group) == 1)
-                else:
-                    self._run_plainly(unit, alone=len(group) == 1)
-            connection.execute("COMMIT")
+            self._run_group(group)
+            self._connection.execute("COMMIT")
         except BaseException:
             self._undo()
             raise
         if self.sealer is not None:
             self.sealer.keep()
+
+    def _run_group(self, group: list[Unit]) -> None:
+        alone = len(group) == 1
+        for unit in group:
+            if unit.needs_savepoint:
+                self._run_in_savepoint(unit, alone=alone)
+            else:
+                self._run_plainly(unit, alone=alone)
 
     def _run_plainly(self, unit: Unit, *, alone: bool) -> None:
         """Without a savepoint: a conflict is expected before anything was written, if at all."""
