@@ -21,6 +21,7 @@ from tests.identity.issuer import (
     SERVER,
     Clock,
     claims,
+    encode,
     jwks,
     new_key,
     public,
@@ -162,6 +163,14 @@ def test_credentials_of_different_agents_are_refused(every: Bench, disagreeing: 
 )
 def test_one_bad_credential_spoils_the_good_ones(every: Bench, presented: Request, code: str) -> None:
     assert every.code(presented) == code
+
+
+def test_a_token_bound_to_a_certificate_is_good_with_that_one_only(every: Bench) -> None:
+    bound = sign(KEY, claims(cnf={"x5t#S256": encode(hashlib.sha256(CERTIFICATE).digest())}), kid="k")
+    assert every.agent(request(bound, certificate=CERTIFICATE)).verified == "mtls+token"
+    assert every.code(request(bound)) == "token-binding-wrong"
+    another = certificate(uris=[f"agtp://{AGENT}"])
+    assert every.code(request(bound, certificate=another)) == "token-binding-wrong"
 
 
 def test_nothing_presented_is_anonymous(every: Bench) -> None:

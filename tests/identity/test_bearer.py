@@ -110,91 +110,15 @@ def test_the_memory_is_bounded(bench: Bench, monkeypatch) -> None:
     assert bench.good(tokens[0]).agent_id == AGENT
 
 
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
-        ({"exp": NOW - 31}, "token-expired"),
-        ({"exp": NOW - 30}, "token-expired"),
-        ({"exp": -1e9}, "token-expired"),
-        ({"exp": None}, "token-malformed"),
-        ({"exp": "tomorrow"}, "token-malformed"),
-        ({"exp": True}, "token-malformed"),
-        ({"exp": 10**400}, "token-malformed"),
-        ({"exp": 1e308}, "token-malformed"),
-        ({"nbf": NOW + 31}, "token-not-yet-valid"),
-        ({"nbf": "now"}, "token-malformed"),
-        ({"iat": NOW + 31}, "token-not-yet-valid"),
-        ({"iat": []}, "token-malformed"),
-        ({"aud": "other"}, "token-audience-wrong"),
-        ({"aud": None}, "token-audience-wrong"),
-        ({"aud": []}, "token-audience-wrong"),
-        ({"aud": {SERVER: 1}}, "token-audience-wrong"),
-        ({"aud": f"{SERVER} "}, "token-audience-wrong"),
-        ({"agent_id": None}, "token-agent-missing"),
-        ({"agent_id": "short"}, "token-agent-missing"),
-        ({"agent_id": AGENT.upper()}, "token-agent-missing"),
-        ({"agent_id": f"{AGENT}\n"}, "token-agent-missing"),
-        ({"agent_id": [AGENT]}, "token-agent-missing"),
-        ({"agent_id": "short", "sub": AGENT}, "token-agent-missing"),
-        ({"agent_id": None, "sub": "alice"}, "token-agent-missing"),
-        ({"scope": "booking:room\nrooms:read"}, "token-malformed"),
-        ({"scope": "booking:room\x00"}, "token-malformed"),
-        ({"scope": "booking:r\x1bm"}, "token-malformed"),
-        ({"scope": ["booking:room", "rooms:read\r"]}, "token-malformed"),
-        ({"scope": ["booking:room rooms:read"]}, "token-malformed"),
-        ({"scope": ["booking:room", 7]}, "token-malformed"),
-        ({"scope": {"booking": "room"}}, "token-malformed"),
-        ({"scope": "a:b " * 300}, "token-malformed"),
-        ({"principal_id": "a\nb"}, "token-malformed"),
-        ({"principal_id": ""}, "token-malformed"),
-        ({"principal_id": 7}, "token-malformed"),
-        ({"principal_id": "x" * 257}, "token-malformed"),
-    ],
-)
-def test_a_claim_that_does_not_hold_is_refused(bench: Bench, changes: dict[str, Any], code: str) -> None:
-    assert bench.code(sign(KEY, claims(**changes), kid="k")) == code
+def test_a_signed_claim_that_does_not_hold_is_refused(bench: Bench) -> None:
+    assert bench.code(sign(KEY, claims(exp=NOW - 31), kid="k")) == "token-expired"
+    assert bench.code(sign(KEY, claims(aud="other"), kid="k")) == "token-audience-wrong"
     assert bench.remembered == 0
 
 
-@pytest.mark.parametrize("changes", [{"exp": NOW - 29}, {"nbf": NOW + 30}, {"iat": NOW + 29}])
-def test_clocks_may_differ_a_little(bench: Bench, changes: dict[str, Any]) -> None:
-    assert bench.good(sign(KEY, claims(**changes), kid="k"))
-
-
-def test_the_operator_says_by_how_much(tmp_path: Path) -> None:
-    assert Bench(tmp_path, leeway=0).code(sign(KEY, claims(exp=NOW), kid="k")) == "token-expired"
-
-
-@pytest.mark.parametrize(("scope", "expected"), [
-    (None, None),
-    ("", Scopes()),
-    ("openid profile booking:room", Scopes(["booking:room"])),
-    (["a:b", "c:d"], Scopes(["a:b", "c:d"])),
-    ("a:b,c:d", Scopes(["a:b", "c:d"])),
-    ("Booking:Room", Scopes()),
-])  # fmt: skip
-def test_scopes_come_as_a_text_or_a_list_and_other_words_give_nothing(bench: Bench, scope: Any, expected: Any) -> None:
-    assert bench.good(sign(KEY, claims(scope=scope), kid="k")).scopes == expected
-
-
-def test_a_subject_that_is_an_agent_is_the_agent(bench: Bench) -> None:
-    assert bench.good(sign(KEY, claims(agent_id=None, sub=OTHER), kid="k")).agent_id == OTHER
-    assert bench.good(sign(KEY, claims(sub="alice"), kid="k")).agent_id == AGENT
-
-
-def test_the_operator_names_claims_issuer_and_audience(tmp_path: Path) -> None:
-    bench = Bench(
-        tmp_path, agent_claim="who", scope_claim="scp", principal_claim="for", issuer="https://id", audience="us"
-    )
-    good = claims(who=OTHER, scp=["x:y"], iss="https://id", aud=["them", "us"]) | {"for": "acme"}
-    token = bench.good(sign(KEY, good, kid="k"))
-    assert (token.agent_id, token.scopes, token.principal_id) == (OTHER, Scopes(["x:y"]), "acme")
-    assert bench.code(sign(KEY, {**good, "iss": "https://other"}, kid="k")) == "token-issuer-wrong"
-    assert bench.code(sign(KEY, {**good, "iss": ["https://id"]}, kid="k")) == "token-issuer-wrong"
-    assert bench.code(sign(KEY, {**good, "aud": SERVER}, kid="k")) == "token-audience-wrong"
-    del good["iss"], good["who"]
-    assert bench.code(sign(KEY, good, kid="k")) == "token-issuer-wrong"
-    assert bench.code(sign(KEY, {**good, "iss": "https://id"}, kid="k")) == "token-agent-missing"
+def test_the_operator_names_the_audience_or_it_is_the_server(tmp_path: Path) -> None:
+    assert Bench(tmp_path, audience="us").code(sign(KEY, kid="k")) == "token-audience-wrong"
+    assert Bench(tmp_path, audience="us").good(sign(KEY, claims(aud="us"), kid="k"))
 
 
 def test_a_forged_signature_is_refused(bench: Bench) -> None:
@@ -341,18 +265,3 @@ part = st.text("abcABC012-_=+/") | st.binary().map(encode) | st.dictionaries(
 def test_no_text_is_believed_and_none_raises(shared: Bench, token: str) -> None:
     assert isinstance(shared.verifier.verify(token), Refused | Outdated)
     assert shared.remembered == 0
-
-
-value = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text() | st.integers())
-
-
-@given(
-    st.dictionaries(
-        st.sampled_from(["exp", "nbf", "iat", "aud", "iss", "agent_id", "sub", "scope", "principal_id"]), value
-    )
-)
-def test_signed_claims_of_any_kind_are_believed_or_refused(shared: Bench, changes: dict[str, Any]) -> None:
-    text = json.dumps({**claims(), **changes})
-    found = shared.verifier.verify(sign(KEY, text.encode(), kid="k"))
-    assert isinstance(found, Authenticated | Refused)
-    shared.verifier._good.clear()

@@ -63,6 +63,9 @@ class Authenticator:
         token = self._token(headers.get(AUTHORIZATION))
         if isinstance(token, Refused) or isinstance(token, Outdated):  # noqa: SIM101 - a union costs more than the check
             return token
+        if token is not None and token.tls_identity is not None and token.tls_identity != _identity(certified):
+            message = "The token is bound to a client certificate (`cnf`) that this connection does not present."
+            return Refused(status.UNAUTHORIZED, "token-binding-wrong", message)
         signed = self._signed(request)
         if isinstance(signed, Refused):
             return signed
@@ -129,6 +132,10 @@ class Authenticator:
     @property
     def _accepted(self) -> str:
         return ", ".join(self.modes)
+
+
+def _identity(certified: Authenticated | None) -> str | None:
+    return None if certified is None else certified.tls_identity
 
 
 def _combined(

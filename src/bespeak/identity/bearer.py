@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final
 
@@ -15,24 +15,17 @@ from joserfc.jws import CompactSignature, JWSRegistry, extract_compact, validate
 
 from bespeak import status
 from bespeak.documents.auth_toml import TokenSettings
-from bespeak.exchange.principal import is_canonical_id
 from bespeak.exchange.refusal import Refused
-from bespeak.exchange.scope import Scopes, is_scope_token
 from bespeak.identity.authentication import Authenticated, Outdated
 from bespeak.identity.jwks import FETCH_GAP, KeySource
+from bespeak.identity.token_claims import read_claims
 
 _LONGEST: Final = 8192
 _REMEMBERED: Final = 4096
-_MOST_SCOPES: Final = 256
-_LONGEST_PRINCIPAL: Final = 256
-_LATEST: Final = 2**53
-_BY_TOKEN: Final = ("token",)
 _FORM: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 _TYPES: Final = frozenset({"jwt", "at+jwt", "application/jwt", "application/at+jwt"})
 _SYNONYMS: Final = frozenset({"EdDSA", "Ed25519"})
 """Two names of one algorithm for the keys that are used here (RFC 8037, RFC 9864): either admits both."""
-_WORD: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
-"""RFC 6749 3.3: what a scope of OAuth is made of."""
 _BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError, UnsupportedAlgorithm)
 """What the library raises for tokens that are none."""
 
@@ -110,7 +103,7 @@ class BearerVerifier:
             claims = None
         if not isinstance(claims, dict):
             return _refused("token-malformed", "The payload of the token is no JSON object; get a JWT from its issuer.")
-        return self._untimely(claims, now) or self._misdirected(claims) or self._read(claims)
+        return read_claims(claims, self._settings, audience=self._audience, now=now)
 
     def _verify_signature(
         self, envelope: CompactSignature, kid: str | None, algorithm: str
@@ -151,54 +144,6 @@ class BearerVerifier:
         message = f"The token is signed with {named}; this server accepts {allowed}, with a key made for it."
         return _refused("token-algorithm-refused", message, allowed=sorted(self._algorithms))
 
-    def _untimely(self, claims: Mapping[str, Any], now: float) -> Refused | None:
-        leeway = self._settings.leeway
-        moments = {name: _moment(claims.get(name)) for name in ("exp", "nbf", "iat")}
-        for name, moment in moments.items():
-            if moment is None and (name in claims or name == "exp"):
-                what = "is not a number of seconds since 1970" if name in claims else "is missing"
-                return _refused("token-malformed", f"`{name}` of the token {what}; get a token that ends in time.")
-        expires, begins, issued = (moments[name] for name in ("exp", "nbf", "iat"))
-        if expires is not None and now >= expires + leeway:
-            late = min(now - expires, _LATEST)
-            return _refused("token-expired", f"The token ended {late:.0f} seconds ago; get a new one from its issuer.")
-        for name, moment in (("nbf", begins), ("iat", issued)):
-            if moment is not None and now < moment - leeway:
-                early = min(moment - now, _LATEST)
-                message = f"`{name}` of the token is {early:.0f} seconds from now; wait, or set the clocks right."
-                return _refused("token-not-yet-valid", message)
-        return None
-
-    def _misdirected(self, claims: Mapping[str, Any]) -> Refused | None:
-        audience, issuer = claims.get("aud"), claims.get("iss")
-        meant = audience if isinstance(audience, list) else [audience]
-        if self._audience not in meant:
-            message = f"The token is not for this server; get one whose `aud` is {self._audience!r}."
-            return _refused("token-audience-wrong", message, audience=self._audience)
-        wanted = self._settings.issuer
-        if wanted is not None and issuer != wanted:
-            message = f"The token is not by the issuer this server trusts; get one from {wanted}."
-            return _refused("token-issuer-wrong", message, issuer=wanted)
-        return None
-
-    def _read(self, claims: Mapping[str, Any]) -> Authenticated | Refused:
-        settings = self._settings
-        agent_id = _agent(claims, settings.agent_claim)
-        if agent_id is None:
-            where = f"`{settings.agent_claim}`" if settings.agent_claim else "`agent_id` or `sub`"
-            message = f"The token names no agent: {where} has to hold 64 lower-case hexadecimal digits."
-            return _refused("token-agent-missing", message)
-        scopes = _scopes(claims.get(settings.scope_claim))
-        if isinstance(scopes, str):
-            return _refused("token-malformed", f"`{settings.scope_claim}` of the token {scopes}.")
-        principal = claims.get(settings.principal_claim)
-        if principal is not None and not _is_name(principal):
-            message = (
-                f"`{settings.principal_claim}` of the token is no text of at most {_LONGEST_PRINCIPAL} characters."
-            )
-            return _refused("token-malformed", message)
-        return Authenticated(agent_id, _BY_TOKEN, scopes, principal, expires_at=float(claims["exp"]))
-
 
 def _open(token: str) -> CompactSignature | Refused:
     """The parts of a token, nothing believed yet."""
@@ -221,40 +166,6 @@ def _open(token: str) -> CompactSignature | Refused:
             "token-malformed", "`typ` of the token is not JWT or at+jwt: it was not made to be presented here."
         )
     return envelope
-
-
-def _moment(value: object) -> float | None:
-    """Seconds since 1970, if it is a number that can be that."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if -_LATEST < value < _LATEST else None
-
-
-def _agent(claims: Mapping[str, Any], claim: str | None) -> str | None:
-    for name in (claim,) if claim else ("agent_id", "sub"):
-        value = claims.get(name)
-        # An agent_id that is there decides, even if it is wrong: `sub` may be somebody else.
-        if value is not None:
-            return value if isinstance(value, str) and is_canonical_id(value) else None
-    return None
-
-
-def _scopes(value: object) -> Scopes | str | None:
-    """The scopes of a claim, or what is wrong with it. Words of OAuth that are no AGTP scopes give no authority."""
-    if value is None:
-        return None
-    words = re.split("[ ,]+", value) if isinstance(value, str) else value
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        return "is neither a text nor a list of texts"
-    if len(words) > _MOST_SCOPES:
-        return f"has more than {_MOST_SCOPES} scopes"
-    if not all(_WORD.fullmatch(word) for word in words if word):
-        return "holds characters that no scope has"
-    return Scopes(word for word in words if is_scope_token(word))
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= _LONGEST_PRINCIPAL and value.isprintable()
 
 
 def _refused(code: str, message: str, **details: Any) -> Refused:
