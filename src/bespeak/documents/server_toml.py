@@ -14,6 +14,7 @@ from bespeak.contract.rate import RateLimits
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.audit_toml import REFERENCE_KEYS, AuditSettings, read_audit
 from bespeak.documents.auth_toml import AuthSettings, read_auth
 from bespeak.documents.handlers_toml import HandlerEntry, read_handlers
 from bespeak.documents.policy_shape import read_policies
@@ -26,7 +27,7 @@ from bespeak.documents.vocabulary_toml import read_data_manifest, read_vocabular
 
 _SERVER_UNUSED: Final = ("amg_version",)
 _POLICIES_UNUSED: Final = ("negotiable", "rcns_enabled")
-_TABLES_UNUSED: Final = ("audit", "gateway", "mtls")
+_TABLES_UNUSED: Final = ("gateway", "mtls")
 _POLICY_TABLES_UNUSED: Final = ("rcns", "oauth")
 _SIGNING_UNUSED: Final = ("key_id",)
 _SYNTHESIS_UNUSED: Final = (
@@ -96,6 +97,7 @@ class ServerDocument:
     apis: tuple[Mapping[str, Any], ...] = ()
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()
     auth: AuthSettings = field(default_factory=AuthSettings)
+    audit: AuditSettings = field(default_factory=AuditSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
     idempotency: IdempotencySettings = field(default_factory=IdempotencySettings)
     sessions: SessionSettings = field(default_factory=SessionSettings)
@@ -154,6 +156,7 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
         apis=_plain_tables(root, "apis"),
         hosted_protocols=_plain_tables(root, root.either("hosted_protocols", "hosts_protocols")),
         auth=read_auth(root, base),
+        audit=read_audit(root, has_key=any(signing_keys)),
         store=read_store(root),
         idempotency=read_idempotency(root),
         sessions=read_sessions(root),
@@ -294,6 +297,7 @@ def _report_unused(root: Table, server: Table, policies: Table, signing: Table, 
         _report_keys(table, keys)
     for table in synthesis:
         _report_keys(table, _SYNTHESIS_UNUSED)
+    _report_keys(_part(root, "audit"), REFERENCE_KEYS)
     for outer, names in ((root, _TABLES_UNUSED), (policies, _POLICY_TABLES_UNUSED)):
         for name in names:
             inner = outer.table(name)

@@ -205,6 +205,37 @@ PAGES: Final[Mapping[str, Page]] = {
         f'[auth]\nmodes = ["token"]\n\n{_ISSUER}issuer = ""\n',
         f'[auth]\nmodes = ["token"]\n\n{_ISSUER}issuer = "https://id.example"\n',
     ),
+    "Y870": Page(
+        "Input is recorded for single endpoints only, so that nobody records more than was meant. Write the method and "
+        "the path as the endpoint has them.",
+        '[audit.fields]\nroom = ["guest_id"]\n',
+        '[audit.fields]\n"BOOK /room" = ["guest_id"]\n',
+    ),
+    "Y871": Page(
+        "A trail that is believed to be signed and is not proves nothing. Name the key of the server, or leave `sign` "
+        "out.",
+        '[audit]\nsign = "each"\n',
+        '[server]\nserver_id = "rooms.example"\noperator = "Acme"\ncontact = "ops@rooms.example"\n'
+        'signing_key = "server.pem"\n\n[audit]\nsign = "each"\n',
+    ),
+    "Y872": Page(
+        "What is cut off behind the last checkpoint is missed by nobody. Keep checkpoints near to each other; one "
+        "costs as much as the signature of one record.",
+        "[audit]\ncheckpoint_every = 100000000\n",
+        '[server]\nserver_id = "rooms.example"\noperator = "Acme"\ncontact = "ops@rooms.example"\n'
+        'signing_key = "server.pem"\n\n[audit]\ncheckpoint_every = 1000\n',
+    ),
+    "Y873": Page(
+        "Records are kept, exported and shown, and nothing can be taken out of them again. Record an id that means "
+        "nothing to strangers in its place.",
+        '[audit.fields]\n"PAY /invoice" = ["card_number"]\n',
+        '[audit.fields]\n"PAY /invoice" = ["invoice_id"]\n',
+    ),
+    "Y874": Page(
+        "Whoever wrote it may count on it. Switch on what it belongs to, or remove it.",
+        "[audit]\nenabled = false\ndiscovery = true\n",
+        "[audit]\nenabled = true\ndiscovery = true\n",
+    ),
     "Y875": Page(
         "A server that does not know where its state is would promise what it cannot keep. Name a file, a database of "
         "PostgreSQL, or memory for state that may be lost.",
