@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from bespeak.errors import ConfigError, StoreError, StoreUnavailableError
-from bespeak.store.command import Command, Conflict, Seal, Sealed, Sealer
+from bespeak.store.command import Command, Conflict, Sealer
 from bespeak.store.commands.audit import AppendAudit
-from bespeak.store.postgres_address import Address, Connection, is_collision, is_outage
+from bespeak.store.postgres_address import Address, is_collision, is_outage
 from bespeak.store.postgres_listener import Listener
 from bespeak.store.postgres_pool import Pool, close
 from bespeak.store.postgres_schema import migrate
 from bespeak.store.postgres_sealing import Sealing
-from bespeak.store.postgres_unit import run_command, transact
+from bespeak.store.postgres_unit import read, transact
 from bespeak.store.postgres_writer import QUEUE, Lane, rows_of
 from bespeak.store.store import Store, Then, Watcher
 from bespeak.store.unit import Unit
@@ -63,7 +63,7 @@ class PostgresStore(Store):
         try:
             connection = await self._pool.take()
             try:
-                return await run_command(connection, command, set(), _sealing_is_writing)
+                return await read(connection, command)
             except Exception as error:
                 if is_outage(error):
                     connection.terminate()
@@ -171,7 +171,3 @@ class PostgresStore(Store):
 
 def _seals(unit: Unit) -> bool:
     return any(isinstance(command, AppendAudit) for command in unit.commands)
-
-
-async def _sealing_is_writing(_: Connection, __: Seal) -> Sealed:
-    raise StoreError("nothing is sealed while reading")

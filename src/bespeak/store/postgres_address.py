@@ -123,14 +123,13 @@ def is_outage(error: BaseException) -> bool:
         | asyncpg.PostgresConnectionError
         | asyncpg.OperatorInterventionError
         | asyncpg.InsufficientResourcesError
-        | asyncpg.SystemError
+        | asyncpg.PostgresSystemError
         | asyncpg.InternalServerError
         | asyncpg.InvalidAuthorizationSpecificationError
         | asyncpg.InvalidCatalogNameError
         | asyncpg.InsufficientPrivilegeError
         | asyncpg.LockNotAvailableError
-        | asyncpg.ReadOnlySQLTransactionError
-        | asyncpg.UndefinedTableError,
+        | asyncpg.ReadOnlySQLTransactionError,
     )
 
 

@@ -10,6 +10,8 @@ from bespeak.store.postgres_address import COMMAND_SECONDS, Address, Connection
 
 SIZE: Final = 10
 """Connections at most; a PostgreSQL has 100 in all unless told otherwise."""
+_READING: Final = {"default_transaction_read_only": "on"}
+"""What only reads cannot write by mistake; a transaction that writes says so."""
 
 
 class Pool:
@@ -32,7 +34,7 @@ class Pool:
                 connection = self._free.pop()
                 if not connection.is_closed():
                     return connection
-            return await self._address.connect()
+            return await self._address.connect(**_READING)
         except BaseException:
             self._places.release()
             raise

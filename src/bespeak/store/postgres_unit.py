@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-from bespeak.store.command import Command, Conflict, Seal, Sealed, Statement
+from bespeak.errors import StoreError
+from bespeak.store.command import Command, Conflict, Rows, Seal, Sealed, Statement
 from bespeak.store.dialect import postgres_sql
 from bespeak.store.postgres_address import Connection, is_outage
 from bespeak.store.unit import Unit
@@ -20,7 +21,7 @@ Sealing = Callable[[Connection, Seal], Awaitable[Sealed]]
 async def transact(connection: Connection, unit: Unit, seal: Sealing) -> Sequence[Any] | Conflict:
     """Carry out a unit; it has committed, or nothing has happened, when this ends without an exception."""
     unit.topics.clear()  # an earlier attempt may have left some
-    await connection.execute("BEGIN")
+    await connection.execute("BEGIN READ WRITE")
     try:
         outcome = await _run(connection, unit, seal)
         if isinstance(outcome, Conflict):
@@ -61,6 +62,28 @@ async def _run(connection: Connection, unit: Unit, seal: Sealing) -> Sequence[An
     return results
 
 
+async def read(connection: Connection, command: Command) -> Any:
+    """The result of a command that only reads. All its statements see one state of the database."""
+    program = command.steps()
+    try:
+        step = next(program)
+        if not isinstance(step, Statement):
+            raise StoreError("nothing but statements is carried out while reading")
+        program.send(await _execute(connection, step))
+    except StopIteration as end:
+        return end.value
+    # Most ask once, and need no transaction for that. This one asks more: it begins again, in one.
+    program.close()
+    await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    try:
+        result = await run_command(connection, command, set(), _sealing_is_writing)
+        await connection.execute("COMMIT")
+    except Exception as error:
+        await undo(connection, error)
+        raise
+    return result
+
+
 async def run_command(connection: Connection, command: Command, topics: set[str], seal: Sealing) -> Any:
     """Drive one command."""
     program = command.steps()
@@ -69,7 +92,7 @@ async def run_command(connection: Connection, command: Command, topics: set[str]
         while True:
             step = program.send(given)
             if isinstance(step, Statement):
-                given = await connection.fetch(postgres_sql(step.sql), *step.parameters)
+                given = await _execute(connection, step)
             elif isinstance(step, Seal):
                 given = await seal(connection, step)
             else:
@@ -77,3 +100,11 @@ async def run_command(connection: Connection, command: Command, topics: set[str]
                 given = None
     except StopIteration as end:
         return end.value
+
+
+async def _execute(connection: Connection, step: Statement) -> Rows:
+    return await connection.fetch(postgres_sql(step.sql), *step.parameters)
+
+
+async def _sealing_is_writing(_: Connection, __: Seal) -> Sealed:
+    raise StoreError("nothing is sealed while reading")

@@ -92,7 +92,7 @@ class Lane:
 
     async def close(self) -> None:
         """Finish what is queued and let go of the connection."""
-        while self._work is not None:
+        if self._work is not None:
             await asyncio.wait([self._work])
         if self._connection is not None:
             await close(self._connection)
