@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -274,3 +275,29 @@ def _is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def test_a_signature_made_by_hand_as_the_guide_says_is_accepted() -> None:
+    header = encode64(b'{"alg":"EdDSA","created":1800000000,"nonce":"AAAAAAAAAAAAAAAAAAAAAA"}')
+    content = (
+        "agtp-signed-request/1\n"
+        "audience: rooms.acme.example\n"
+        f"agent-id: {AGENT}\n"
+        "method: BOOK\n"
+        "target: /room?beds=2\n"
+        f"body: {hashlib.sha256(b'{}').hexdigest()}\n"
+        "created: 1800000000\n"
+        "nonce: AAAAAAAAAAAAAAAAAAAAAA\n"
+        "authority-scope: booking:room, rooms:read\n"
+        "task-id: t-1"
+    )
+    signature = encode64(KEY.sign(header + b"." + encode64(content.encode())))
+    arrived = request(
+        {
+            "authority-scope": "booking:room, rooms:read",
+            "task-id": "t-1",
+            "agent-signature": f"{header.decode()}..{signature.decode()}",
+        },
+        body=b"{}",
+    )
+    assert judge(arrived) == SignedRequest(AGENT, "A" * 22, 1_800_000_000, 1_800_000_300.0)
