@@ -99,9 +99,8 @@ class PostgresServer:
 
     @property
     def pid(self) -> int:
-        """The first of its processes."""
-        assert self._process is not None
-        return self._process.pid
+        """The first of its processes, the parent of the others."""
+        return int((self.folder / "data" / "postmaster.pid").read_text().split("\n")[0])
 
     def dsn(self, database: str = "postgres", user: str = "postgres") -> str:
         """How clients reach a database."""
@@ -142,10 +141,14 @@ class PostgresServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def new_database(self) -> str:
-        """The address of an empty database."""
+        """The address of an empty database; not while a loop runs."""
+        return asyncio.run(self.create_database())
+
+    async def create_database(self) -> str:
+        """The same in a loop."""
         self._databases += 1
         name = f"test{self._databases}"
-        asyncio.run(self._execute(f"CREATE DATABASE {name}"))
+        await self._execute(f"CREATE DATABASE {name}")
         return self.dsn(name)
 
     async def _execute(self, sql: str) -> None:
