@@ -4,8 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BENCH  := $(VENV)/.ready-bench
+# Quiet, without questions, and without starting the server that comes with the package: the tests start their own.
+APT    := DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 timeout 300 apt-get -qq
 
-.PHONY: help setup demo test check fix bench docs lock clean
+.PHONY: help setup demo test postgres check fix bench docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the commands
@@ -31,8 +33,15 @@ $(BENCH): $(READY)
 demo: $(READY) ## start the example hotel and say what to try
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) ## run the whole test suite
+test: $(READY) postgres ## run the whole test suite
 	$(BIN)/python -m pytest
+
+postgres:
+	@command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && echo "Installing PostgreSQL for the tests, once" && \
+	  { $(APT) install --no-install-recommends postgresql >/dev/null 2>&1 || \
+	    { $(APT) update >/dev/null 2>&1; $(APT) install --no-install-recommends postgresql >/dev/null; }; }; } || \
+	  echo "No PostgreSQL here, and none could be installed: the tests that need one are skipped"
 
 check: $(READY) ## lint, types, import directions
 	$(BIN)/ruff check .
