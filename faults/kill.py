@@ -1,0 +1,105 @@
+"""Kill a server under load, again and again, and show that it keeps what it acknowledged.
+
+python -m faults.kill --store sqlite --rounds 20 --clients 32
+python -m faults.kill --store postgres --workers 2 --seed 7
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from faults.deployment import write_deployment
+from faults.ledger import Ledger
+from faults.load import load
+from faults.proof import Subject, prove, tell
+from tests.postgres import PostgresServer, why_not
+
+_FEWEST, _MOST = 20, 400
+"""Requests between a start and a kill."""
+
+
+async def kill_again_and_again(
+    ledger: Ledger, subject: Subject, source: random.Random, rounds: int, clients: int
+) -> None:
+    """Start, load, kill; `rounds` times. With several workers, one of them goes first every other time."""
+    for number in range(rounds):
+        if ledger.faults:
+            return
+        server = await asyncio.to_thread(subject.serve)
+        try:
+            async with load(ledger, server.port, clients):
+                if subject.workers > 1 and number % 2 and await _moment(ledger, source):
+                    ledger.counts["workers killed"] += server.kill_worker(source)
+                await _moment(ledger, source)
+                if not server.alive:
+                    ledger.faults.append(f"the server ended by itself: {server.said()[-600:]}")
+                server.kill()
+                ledger.counts["kills"] += 1
+        finally:
+            server.kill()
+        if "Traceback" in server.said():
+            ledger.faults.append(f"the server wrote a stack trace: {server.said()[-2000:]}")
+
+
+async def _moment(ledger: Ledger, source: random.Random) -> bool:
+    """Some moment under load: after so many requests, and then anywhere in what they do."""
+    await ledger.wait_for(source.randint(_FEWEST, _MOST))
+    await asyncio.sleep(source.random() * 0.02)
+    return True
+
+
+@contextmanager
+def place_for(store: str, folder: Path) -> Iterator[str]:
+    """A new store: a file, or a database of a server that is started for it."""
+    if store == "sqlite":
+        yield str(folder / "store.db")
+        return
+    server = PostgresServer()
+    try:
+        yield server.new_database()
+    finally:
+        server.remove()
+
+
+def run(store: str, *, rounds: int, clients: int, workers: int, seed: int) -> int:
+    """One run, told on standard output. The exit code."""
+    source = random.Random(seed)
+    ledger = Ledger(source)
+    with tempfile.TemporaryDirectory(prefix="bespeak-faults-") as name, place_for(store, Path(name)) as place:
+        subject = Subject(write_deployment(Path(name) / "deployment"), place, workers)
+
+        async def kill_and_prove() -> None:
+            await kill_again_and_again(ledger, subject, source, rounds, clients)
+            await prove(ledger, subject)
+
+        asyncio.run(kill_and_prove())
+    kills = f"{ledger.counts['kills']} kills of the server, {ledger.counts['workers killed']} of single workers"
+    return tell(ledger, f"{store}, {workers} worker(s), {clients} clients, seed {seed}: {kills}")
+
+
+def main() -> int:
+    """Read the options and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
+    parser.add_argument("--rounds", type=int, default=10, help="how often it is killed")
+    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--workers", type=int, choices=[1, 2], default=1)
+    parser.add_argument("--seed", type=int, default=None, help="the same choices again; the timing is the machine's")
+    options = parser.parse_args()
+    reason = why_not() if options.store == "postgres" else None
+    if reason is not None:
+        print(reason, file=sys.stderr)
+        return 2
+    seed = random.randrange(2**32) if options.seed is None else options.seed
+    return run(options.store, rounds=options.rounds, clients=options.clients, workers=options.workers, seed=seed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

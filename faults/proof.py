@@ -1,0 +1,170 @@
+"""The verdict at the end of a run: everything acknowledged is there, once, and the store and its trail are whole."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faults.ledger import Ledger, Order
+from faults.load import LONGEST, ask_until_answered
+from faults.server import Server, bespeak
+
+from bespeak.transports.agtp_client import Pool
+
+_AT_ONCE = 16
+_PATIENCE = 120.0
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is put through faults: a deployment and the place of its store."""
+
+    target: Path
+    place: str
+    workers: int = 1
+    audited: bool = False
+    """Whether every answer must be on record."""
+
+    def serve(self) -> Server:
+        """Start it."""
+        return Server(self.target, "--store", self.place, "--workers", str(self.workers))
+
+
+async def prove(ledger: Ledger, subject: Subject) -> None:
+    """Ask for every answer once more, then look into the store. What is wrong is added to the faults of the ledger."""
+    acknowledged = len(ledger.answered)
+    ledger.counts["acknowledged under load"] = acknowledged
+    server = await asyncio.to_thread(subject.serve)
+    try:
+        await _ask_for_all(ledger, server.port)
+        code = await asyncio.to_thread(server.stop)
+    finally:
+        server.kill()
+    if code:
+        ledger.faults.append(f"the server ended with {code}: {server.said()[-600:]}")
+    await asyncio.to_thread(_inspect, ledger, subject)
+
+
+async def _ask_for_all(ledger: Ledger, port: int) -> None:
+    pool = Pool("127.0.0.1", port, size=_AT_ONCE, read_timeout=LONGEST)
+    orders = iter(list(ledger.orders))
+    deadline = time.monotonic() + _PATIENCE
+
+    async def work() -> None:
+        for order in orders:
+            await ask_until_answered(ledger, pool, order, deadline)
+
+    await asyncio.gather(*(work() for _ in range(_AT_ONCE)))
+    await pool.close()
+
+
+def _inspect(ledger: Ledger, subject: Subject) -> None:
+    place = ("--store", subject.place)
+    checked = bespeak("store", "check", str(subject.target), *place)
+    if checked.returncode:
+        ledger.faults.append(f"store check: {checked.stdout}{checked.stderr}")
+    with tempfile.TemporaryDirectory(prefix="bespeak-") as folder:
+        file = Path(folder) / "rows.jsonl"
+        exported = bespeak("store", "export", str(subject.target), *place, "-o", str(file))
+        if exported.returncode:
+            ledger.faults.append(f"store export: {exported.stdout}{exported.stderr}")
+            return
+        tables = _rows(file)
+    _inspect_answers(ledger, tables.get("idempotency", []))
+    _inspect_cases(ledger, tables.get("cases", []), tables.get("outbox", []))
+    if subject.audited:
+        _inspect_records(ledger, tables.get("audit", []))
+        verified = bespeak("audit", "verify", str(subject.target), *place)
+        if verified.returncode:
+            ledger.faults.append(f"audit verify: {verified.stdout}{verified.stderr}")
+
+
+def _rows(file: Path) -> dict[str, list[dict[str, Any]]]:
+    tables: dict[str, list[dict[str, Any]]] = {}
+    with file.open("rb") as lines:
+        for line in lines:
+            row = json.loads(line)
+            if "table" in row:
+                tables.setdefault(row["table"], []).append(row["row"])
+    return tables
+
+
+def _inspect_answers(ledger: Ledger, rows: list[dict[str, Any]]) -> None:
+    kept = Counter(row["key"] for row in rows if row["answer"] is not None)
+    _compare(ledger, "kept answers", kept, (order.key for order in ledger.orders))
+
+
+def _inspect_cases(ledger: Ledger, cases: list[dict[str, Any]], outbox: list[dict[str, Any]]) -> None:
+    escalations = [order for order in ledger.orders if order.method == "ESCALATE" and order.answer is not None]
+    promised = [_escalation_id(order) for order in escalations]
+    _compare(ledger, "cases", Counter(row["case_id"] for row in cases), promised)
+    announced = Counter(json.loads(row["payload"])["escalation_id"] for row in outbox)
+    _compare(ledger, "announcements of cases", announced, promised)
+    ledger.counts["cases"] = len(promised)
+
+
+def _escalation_id(order: Order) -> str:
+    assert order.answer is not None
+    return str(json.loads(order.answer[1])["result"]["escalation_id"])
+
+
+def _inspect_records(ledger: Ledger, rows: list[dict[str, Any]]) -> None:
+    """Each answer that arrived is on record, and the records tell of one run for each key."""
+    payloads = [_payload(row["jws"]) for row in rows]
+    good = [payload for payload in payloads if payload["status"] in (200, 202) and "request_id" in payload]
+    told = Counter(payload["request_id"] for payload in good)
+    for order in ledger.orders:
+        ledger.faults += [
+            f"{request_id} was answered, and is on record {told[request_id]} times"
+            for request_id in order.acknowledged
+            if told[request_id] != 1
+        ]
+    runs = Counter(payload["request_id"].rpartition(".")[0] for payload in good if not payload.get("replayed"))
+    _compare(ledger, "records of runs", runs, (order.key for order in ledger.orders))
+    ledger.counts["records"] = len(rows)
+
+
+def _payload(jws: str) -> dict[str, Any]:
+    part = jws.split(".")[1]
+    found: dict[str, Any] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    return found
+
+
+def _compare(ledger: Ledger, what: str, found: Counter[str], wanted: Iterator[str] | list[str]) -> None:
+    """Each of the wanted once, and nothing else."""
+    expected = set(wanted)
+    for name, wrong in (
+        ("lost", [key for key in expected if key not in found]),
+        ("doubled", [key for key in expected if found[key] > 1]),
+        ("unexpected", [key for key in found if key not in expected]),
+    ):
+        if wrong:
+            ledger.faults.append(f"{what}: {len(wrong)} {name}, such as {wrong[0]}")
+
+
+def tell(ledger: Ledger, title: str) -> int:
+    """Print what was done and what was found. The exit code."""
+    counts = ledger.counts
+    acknowledged = counts["acknowledged under load"]
+    print(title)
+    print(f"  {len(ledger.orders)} keys, {ledger.sent} requests, {acknowledged} acknowledged under load")
+    others = ", ".join(f"{counts[name]} {name}" for name in ("replays", "broken off", "409", "503") if counts[name])
+    print(f"  {others or 'nothing was refused'}; the slowest answer took {ledger.slowest:.2f} s")
+    found = ", ".join(f"{counts[name]} {name}" for name in ("cases", "records") if name in counts)
+    if found:
+        print(f"  {found}")
+    for fault in ledger.faults[:20]:
+        print(f"  FAULT {fault}")
+    if ledger.faults:
+        print(f"  {len(ledger.faults)} faults")
+        return 1
+    print("  acknowledged = present: none lost, none doubled, the store is whole")
+    return 0

@@ -1,0 +1,129 @@
+"""A server that can be killed: `bespeak serve` with all its processes in a group of their own."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+_PATIENCE = 60.0
+
+
+class NotStartedError(Exception):
+    """A server that ended before it accepted connections; the text is what it said."""
+
+
+class Server:
+    """A running server; it accepts connections when this is made."""
+
+    def __init__(self, target: Path, *options: str) -> None:
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as this object
+        self._said = ""
+        self._gone = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "bespeak", "serve", str(target), "--agtp", "127.0.0.1:0", "--strict", *options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            cwd=ROOT,
+            start_new_session=True,  # so that one signal reaches every worker
+        )
+        line = self._first_line()
+        found = re.search(rb"agtp://\S+:(\d+)", line)
+        if found is None:
+            self.kill()
+            raise NotStartedError(self.said())
+        self.port = int(found[1])
+
+    @property
+    def pid(self) -> int:
+        """Its first process."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether its first process runs."""
+        return self._process.poll() is None
+
+    def said(self) -> str:
+        """What it has written to standard error."""
+        if not self._log.closed:
+            at = self._log.fileno()
+            self._said = os.pread(at, os.fstat(at).st_size, 0).decode("utf-8", "replace")
+        return self._said
+
+    def kill(self) -> None:
+        """End all its processes at once, wherever they are."""
+        if self._gone:  # and its number may be that of another one by now
+            return
+        self._gone = True
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(_PATIENCE)
+        assert self._process.stdout is not None
+        # Every process of the group holds the other end: it closes when the last of them is gone.
+        self._process.stdout.read()
+        self._process.stdout.close()
+        self.said()
+        self._log.close()
+
+    def kill_worker(self, source: random.Random) -> bool:
+        """End one worker; its parent starts another one. False where workers cannot be told apart."""
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
+        if not children.exists():
+            return False
+        workers = [pid for pid in map(int, children.read_text().split()) if _is_worker(pid)]
+        if not workers:
+            return False
+        os.kill(source.choice(workers), signal.SIGKILL)
+        return True
+
+    def stop(self) -> int:
+        """End it in order. The exit code."""
+        self._process.send_signal(signal.SIGTERM)
+        code = self._process.wait(_PATIENCE)
+        self.kill()
+        return code
+
+    def _first_line(self) -> bytes:
+        """What it announces, or nothing if it ends or takes too long before."""
+        assert self._process.stdout is not None
+        descriptor = self._process.stdout.fileno()
+        line, end = b"", time.monotonic() + _PATIENCE
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_READ)
+            while b"\n" not in line and selector.select(max(0.0, end - time.monotonic())):
+                piece = os.read(descriptor, 4096)
+                if not piece:
+                    break
+                line += piece
+        return line
+
+
+def _is_worker(pid: int) -> bool:
+    try:
+        return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has just ended
+        return False
+
+
+def bespeak(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run one command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "bespeak", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=ROOT,
+        check=False,
+        env={**os.environ, "NO_COLOR": "1"},
+    )

@@ -1,0 +1,21 @@
+"""A server that is killed under load keeps what it acknowledged, once."""
+
+from __future__ import annotations
+
+import pytest
+from faults.kill import run
+from tests.postgres import why_not
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_what_was_acknowledged_survives_kills_and_is_there_once(
+    store: str, workers: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reason = why_not() if store == "postgres" else None
+    if reason is not None:
+        pytest.skip(reason)
+    code = run(store, rounds=2, clients=8, workers=workers, seed=workers)
+    told = capsys.readouterr().out
+    assert code == 0, told
+    assert "2 kills of the server" in told
