@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+from joserfc.jwk import OKPKey
 from tests.service import AGENT, Bench, Reply, build
 
 from bespeak.contract.endpoint import Endpoint
@@ -46,12 +47,13 @@ async def keeping(
     *endpoints: Endpoint,
     store: Store | None = None,
     document: ServerDocument | None = None,
+    keys: tuple[OKPKey, ...] = (),
     **fields: Any,
 ) -> AsyncIterator[StatefulBench]:
     """A service of these endpoints with a store; the one given stays open, another is made in memory."""
     bench = build(*endpoints, **fields)
     kept = store or open_store("memory", role="sole")
-    keeper = Keeper(bench.assembled, kept, document or ServerDocument())
+    keeper = Keeper(bench.assembled, kept, document or ServerDocument(), keys)
     await keeper.start()
     try:
         yield StatefulBench(bench, kept)

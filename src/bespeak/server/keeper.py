@@ -13,16 +13,23 @@ from bespeak.runtime.registry import Registry
 from bespeak.runtime.sessions import Sessions
 from bespeak.runtime.settlement import Settlement
 from bespeak.server.assembly import Assembled
+from bespeak.server.trail import Trail
 from bespeak.store.store import Store
+from bespeak.store.sweeper import Sweeper
 
 if TYPE_CHECKING:
+    from joserfc.jwk import OKPKey
+
     from bespeak.identity.authenticator import Authenticator
 
 
 class Keeper:
     """Gives a service its state. Made before the loop runs; the store works from `start` on."""
 
-    def __init__(self, assembled: Assembled, store: Store, document: ServerDocument) -> None:
+    def __init__(
+        self, assembled: Assembled, store: Store, document: ServerDocument, keys: tuple[OKPKey, ...] = ()
+    ) -> None:
+        """`keys`: the one that signs, and behind it those it has replaced."""
         self._store = store
         self._registry = registry = assembled.registry
         registry.store = store
@@ -30,6 +37,9 @@ class Keeper:
         self._authenticator = _authenticator(document.auth, registry)
         sessions = Sessions(document.sessions)
         sessions.watch(store)
+        server_id = registry.service.identity.server_id
+        self._trail = Trail(document.audit, server_id, store, keys) if document.audit.enabled else None
+        self._sweeper = Sweeper(store)
         settings = document.idempotency
         assembled.dispatcher.settlement = Settlement(
             store,
@@ -37,6 +47,7 @@ class Keeper:
             Idempotency(sole=store.sole, lease=settings.lease, retention=settings.retention, require=settings.require),
             sessions=sessions,
             confirmations=Confirmations(document.cases),
+            auditor=self._trail.auditor if self._trail is not None else None,
         )
         rates = registry.rates
         # A process that is alone with its store counts alone too.
@@ -48,16 +59,22 @@ class Keeper:
         await self._registry.agents.follow(self._store)
         if self._authenticator is not None:
             await self._authenticator.refresh()
+        if self._trail is not None:
+            await self._trail.start()
         if self._exchange is not None:
             self._exchange.start()
+        self._sweeper.start()
 
     async def stop(self) -> None:
         """Finish what is under way."""
+        await self._sweeper.stop()
         if self._exchange is not None:
             await self._exchange.close()
         if self._authenticator is not None:
             await self._authenticator.close()
         await self._registry.agents.close()
+        if self._trail is not None:
+            await self._trail.stop()
         await self._store.close()
 
 

@@ -47,6 +47,19 @@ def assemble_target(target: Target, updated: str) -> Assembled:
     return assembled
 
 
+def _signing_keys(path: Path | None) -> tuple[OKPKey, ...]:
+    """The key that signs, and those it has replaced."""
+    if path is None:
+        return ()
+    from bespeak.documents.key_history import read_history  # noqa: PLC0415 - slow to load, for signers
+    from bespeak.documents.key_text import KeyFault  # noqa: PLC0415
+
+    before = read_history(path)
+    if isinstance(before, KeyFault):
+        raise ConfigError(f"signing_key {path}: {before.message}")
+    return (_signing_key(path), *before)
+
+
 def _signing_key(path: Path) -> OKPKey:
     from bespeak.documents.key_text import KeyFault, parse_key  # noqa: PLC0415 - slow to load, for signers
 
@@ -81,7 +94,8 @@ def serve_target(
 
 def _keeper(assembled: Assembled, target: Target, settings: Settings) -> Keeper:
     role: Role = "sole" if settings.workers == 1 else "shared"
-    return Keeper(assembled, open_store(settings.store, role=role, durability=settings.durability), target.document)
+    store = open_store(settings.store, role=role, durability=settings.durability)
+    return Keeper(assembled, store, target.document, _signing_keys(target.document.signing_key))
 
 
 async def _try_store(settings: Settings) -> None:

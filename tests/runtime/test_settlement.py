@@ -1,0 +1,158 @@
+"""Admit, invoke, commit: nothing is acknowledged that is not kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.service import make_endpoint
+from tests.stateful import keeping
+
+from bespeak import status
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.server_toml import ServerDocument
+from bespeak.documents.store_toml import IdempotencySettings
+from bespeak.errors import StoreUnavailableError
+from bespeak.exchange.refusal import Refused
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.idempotency import MARKER
+from bespeak.store.command import Command, Conflict
+from bespeak.store.commands.nonces import UseNonce
+from bespeak.store.opening import open_store
+from bespeak.store.sqlite import SqliteStore
+from bespeak.store.store import Then
+
+pytestmark = pytest.mark.anyio
+
+
+def changing(value: str = "v") -> Endpoint:
+    """An endpoint that uses up a value in the store."""
+
+    def answer(results: Sequence[Any] | Conflict) -> Envelope | Refused:
+        if isinstance(results, Conflict):
+            return Refused(status.CONFLICT, "used-up", "It was used before.")
+        return Envelope({"used": value})
+
+    def handle() -> Effects:
+        return Effects((UseNonce("test", value, 1000.0),), answer)
+
+    return make_endpoint("EXECUTE", "/value", handle, impact="irreversible")
+
+
+class Absent(SqliteStore):
+    """A store that can be made to fail as one does whose disk is full."""
+
+    away = False
+
+    async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
+        if self.away:
+            raise StoreUnavailableError("There is no room.")
+        return await super().do(*commands, then=then)
+
+
+def absent() -> Absent:
+    store = Absent.in_memory()
+    assert isinstance(store, Absent)
+    return store
+
+
+async def test_a_change_of_state_and_the_answer_that_tells_of_it_are_one_transaction() -> None:
+    async with keeping(changing()) as bench:
+        first = await bench.send("EXECUTE", "/value", {}, idempotency_key="k")
+        assert first.json["result"] == {"used": "v"}
+        again = await bench.send("EXECUTE", "/value", {}, idempotency_key="k")
+        assert (again.response.body, again.header(MARKER[0])) == (first.response.body, "true")
+
+
+async def test_a_change_that_cannot_be_made_is_refused_as_the_method_says() -> None:
+    async with keeping(changing()) as bench:
+        assert (await bench.send("EXECUTE", "/value", {})).status == 200
+        refused = await bench.send("EXECUTE", "/value", {}, idempotency_key="other")
+        assert (refused.status, refused.error["code"]) == (409, "used-up")
+
+
+async def test_a_handler_that_waits_may_change_state_too() -> None:
+    inner = changing().handler
+    assert hasattr(inner, "target")
+
+    async def handle() -> Any:
+        await asyncio.sleep(0)
+        return inner.target()
+
+    async with keeping(make_endpoint("EXECUTE", "/value", handle, impact="irreversible")) as bench:
+        assert (await bench.send("EXECUTE", "/value", {})).json["result"] == {"used": "v"}
+
+
+async def test_without_the_store_nothing_is_acknowledged_and_what_needs_none_goes_on() -> None:
+    calls = []
+
+    def handle() -> dict[str, Any]:
+        calls.append(1)
+        return {}
+
+    store = absent()
+    booking = make_endpoint("BOOK", "/room", handle, impact="irreversible")
+    async with keeping(booking, changing(), store=store) as bench:
+        store.away = True
+        refused = await bench.send("BOOK", "/room", {}, idempotency_key="k")
+        assert (refused.status, refused.error["code"]) == (503, "store-unavailable")
+        assert refused.header("Retry-After") == "2"
+        assert (await bench.send("EXECUTE", "/value", {})).status == 503
+        assert (await bench.send("BOOK", "/room", {})).status == 200
+        store.away = False
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 200
+        assert (await bench.send("EXECUTE", "/value", {})).status == 200
+
+
+async def test_a_claim_in_the_store_is_prolonged_while_its_handler_runs(tmp_path: Path) -> None:
+    finish, renewed = asyncio.Event(), asyncio.Event()
+
+    class Watched(SqliteStore):
+        async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
+            done = await super().do(*commands, then=then)
+            if type(commands[0]).__name__ == "RenewKey":
+                renewed.set()
+            return done
+
+    async def handle() -> dict[str, Any]:
+        await finish.wait()
+        return {}
+
+    store = Watched(str(tmp_path / "s.db"))
+    store.sole = False
+    document = ServerDocument(idempotency=IdempotencySettings(lease=0.02))
+    async with keeping(
+        make_endpoint("BOOK", "/room", handle, impact="irreversible"), store=store, document=document
+    ) as bench:
+        running = asyncio.create_task(bench.send("BOOK", "/room", {}, idempotency_key="k"))
+        await renewed.wait()
+        finish.set()
+        assert (await running).status == 200
+
+
+async def test_a_request_that_is_given_up_lets_go_of_its_key() -> None:
+    started = asyncio.Event()
+    calls = []
+
+    async def handle() -> dict[str, Any]:
+        calls.append(1)
+        if len(calls) == 1:
+            started.set()
+            await asyncio.Event().wait()
+        return {}
+
+    async with keeping(make_endpoint("BOOK", "/room", handle, impact="irreversible")) as bench:
+        given_up = asyncio.create_task(bench.send("BOOK", "/room", {}, idempotency_key="k"))
+        await started.wait()
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 200
+
+
+async def test_requests_that_need_no_state_are_answered_without_waiting() -> None:
+    store = open_store("memory", role="sole")
+    async with keeping(make_endpoint("FIND", "/room", dict), store=store) as bench:
+        assert bench.bench.send("FIND", "/room").status == 200
