@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from joserfc.jwk import ECKey
 
 from bespeak.audit.trusted_keys import parse_keys, trusted
 from bespeak.documents.key_text import KeyFault, generate_key, key_id, private_text, public_jwk
@@ -29,9 +28,8 @@ def test_one_key_is_read_in_every_form(text: str) -> None:
     assert list(found) == [key_id(NEW)]
 
 
-def test_a_set_has_the_keys_before_a_rotation_too_and_other_kinds_are_passed_over() -> None:
-    members = [public_jwk(OLD), public_jwk(NEW), ECKey.generate_key("P-256").as_dict(private=False), 7]
-    found = parse_keys(json.dumps({"keys": members}))
+def test_a_set_has_the_keys_before_a_rotation_too() -> None:
+    found = parse_keys(json.dumps({"keys": [public_jwk(OLD), public_jwk(NEW)]}))
     assert not isinstance(found, KeyFault)
     assert set(found) == {key_id(OLD), key_id(NEW)}
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
-import msgspec
-
-from bespeak.documents.key_text import KeyFault, key_id, parse_jwk, parse_key
+from bespeak.documents.key_history import parse_history
+from bespeak.documents.key_text import KeyFault, key_id, parse_key
 from bespeak.identity.jws import PublicKey
 
 if TYPE_CHECKING:
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
 TrustedKeys: TypeAlias = Mapping[str, PublicKey]
 """Public keys by their ids."""
-
-_MOST: Final = 1000
 
 
 def trusted(keys: Iterable[OKPKey]) -> dict[str, PublicKey]:
@@ -31,30 +28,8 @@ def trusted(keys: Iterable[OKPKey]) -> dict[str, PublicKey]:
 
 def parse_keys(text: str) -> dict[str, PublicKey] | KeyFault:
     """The Ed25519 keys in a text: a JWK set, one JWK, PEM, or the bytes of a public key in base64url."""
-    document = _set(text)
-    if document is None:
-        key = parse_key(text)
-        return key if isinstance(key, KeyFault) else trusted([key])
-    found = list(_of_set(document))
-    faults = [entry for entry in found if isinstance(entry, KeyFault)]
-    usable = [entry for entry in found if not isinstance(entry, KeyFault)]
-    if not usable:
-        return faults[0] if faults else KeyFault("the key set is empty")
-    return trusted(usable)
-
-
-def _set(text: str) -> list[Any] | None:
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        document = msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return None
-    members = document.get("keys")
-    return members[:_MOST] if isinstance(members, list) else None
-
-
-def _of_set(members: list[Any]) -> Iterator[OKPKey | KeyFault]:
-    for entry in members:
-        # A set may hold keys for other purposes, of other kinds.
-        yield parse_jwk(entry) if isinstance(entry, dict) else KeyFault("a key that is no object")
+    if '"keys"' in text:
+        keys = parse_history(text)
+        return keys if isinstance(keys, KeyFault) else trusted(keys) if keys else KeyFault("the key set is empty")
+    key = parse_key(text)
+    return key if isinstance(key, KeyFault) else trusted([key])

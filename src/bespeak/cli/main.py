@@ -43,6 +43,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "store": Entry("store", "store", "Write and run a service", "Look at, copy out and fill what is kept."),
     "cases": Entry("cases", "cases", "Write and run a service", "See decisions that wait, and take them."),
     "agents": Entry("agents", "agents", "Write and run a service", "Register agents, suspend and revoke them."),
+    "audit": Entry("audit", "audit", "Write and run a service", "Check, read and copy out what was recorded."),
     "format": Entry("format", "format_documents", "Write and run a service", "Put AGIS documents into canonical form."),
     "import": Entry("import_", "import_", "Write and run a service", "Make a deployment of an AGIS document."),
     "export": Entry("export", "export", "Write and run a service", "Write a service as an AGIS document."),

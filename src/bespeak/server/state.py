@@ -38,6 +38,12 @@ def store_settings(target: str) -> StoreSettings:
     return _settings(target)[1]
 
 
+def signing_key_file(target: str) -> Path | None:
+    """The key that the configuration of a target says it signs with."""
+    _, configuration = _configuration(target)
+    return read_server(configuration)[0].signing_key if configuration is not None else None
+
+
 def open_target_store(target: str, override: str | None = None, *, role: Role = "visitor") -> Store:
     """The store of a target, not yet started."""
     place = store_place(target, override)

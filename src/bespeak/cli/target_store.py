@@ -1,0 +1,65 @@
+"""The store that a command works on, and files that it writes whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from bespeak.errors import ConfigError, StoreError
+from bespeak.store.opening import Role, open_store
+from bespeak.store.store import Store
+
+Result = TypeVar("Result")
+
+
+def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The arguments of a command that works on a store: a TARGET, or the store itself."""
+    command = click.option("--store", "override", metavar="PLACE", help="A file, or postgresql://...")(command)
+    return click.argument("target", default=".")(command)
+
+
+async def use_store(place: str, use: Callable[[Store], Awaitable[Result]], *, role: Role = "visitor") -> Result:
+    """Open the store, do something with it, and let go of it."""
+    opened = open_store(place, role=role)
+    try:
+        await opened.start()
+        return await use(opened)
+    except StoreError as error:
+        raise ConfigError(str(error)) from error
+    finally:
+        await opened.close()
+
+
+def existing_place(place: str) -> str:
+    """A place where a store is: one that is only made to be read is a slip of the pen."""
+    if "://" not in place and not Path(place).is_file():
+        raise ConfigError(f"there is no store at {place}")
+    return place
+
+
+@contextmanager
+def written_in_one_step(path: Path) -> Iterator[Callable[[bytes], object]]:
+    """Write beside a file and put the whole in its place, for its owner only; a failure leaves what was there."""
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=".bespeak-", dir=path.parent)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+    beside = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file.write
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
