@@ -13,7 +13,14 @@ _LOCK: Final = 0x62657370656B
 """The advisory lock that processes hold while they change tables: "bespek" in ASCII."""
 _PATIENCE: Final = 60.0
 """Seconds that a process waits for another one that changes tables, or for its own changes."""
-_THERE: Final = "SELECT to_regnamespace($1) IS NOT NULL, to_regclass($2) IS NOT NULL"
+# Asked of the tables of the catalog: `to_regclass` may answer from memory within a transaction, and miss what another
+# process has made while we waited for it.
+_THERE: Final = """
+SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1),
+       EXISTS (SELECT FROM pg_class JOIN pg_namespace AS s ON s.oid = relnamespace WHERE nspname = $1),
+       EXISTS (SELECT FROM pg_class JOIN pg_namespace AS s ON s.oid = relnamespace
+               WHERE nspname = $1 AND relname = 'version')
+"""
 
 
 async def migrate(name: str, connection: Connection) -> int:
@@ -35,17 +42,14 @@ async def migrate(name: str, connection: Connection) -> int:
 
 async def version_of(name: str, connection: Connection) -> int:
     """The version of the tables; 0 if there are none."""
-    schema, table = (await connection.fetch(_THERE, SCHEMA, f"{SCHEMA}.version"))[0]
-    if not schema:
+    _, used, versioned = (await connection.fetch(_THERE, SCHEMA))[0]
+    if not used:
         return 0
-    if not table:
-        used = await connection.fetch("SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace($1) LIMIT 1", SCHEMA)
-        if used:
-            raise ConfigError(
-                f"{name} has a schema {SCHEMA} that belongs to something else. Rename it, or name another database "
-                "with --store."
-            )
-        return 0
+    if not versioned:
+        raise ConfigError(
+            f"{name} has a schema {SCHEMA} that belongs to something else. Rename it, or name another database "
+            "with --store."
+        )
     rows = await connection.fetch(f"SELECT version FROM {SCHEMA}.version")  # noqa: S608 - the name is ours
     version: int = rows[0][0]
     return version
@@ -59,7 +63,7 @@ async def _change(name: str, connection: Connection) -> int:
         version = await version_of(name, connection)
         if version < CURRENT:
             # CREATE SCHEMA IF NOT EXISTS wants the right to create one even where it exists.
-            if not (await connection.fetch(_THERE, SCHEMA, f"{SCHEMA}.version"))[0][0]:
+            if not (await connection.fetch(_THERE, SCHEMA))[0][0]:
                 await connection.execute(f"CREATE SCHEMA {SCHEMA}")
             if version == 0:
                 await connection.execute(f"CREATE TABLE {SCHEMA}.version (version INTEGER NOT NULL)")

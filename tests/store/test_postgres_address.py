@@ -1,0 +1,103 @@
+"""Addresses of databases, what their faults are called, and the pauses between attempts."""
+
+from __future__ import annotations
+
+import asyncio
+
+import asyncpg
+import pytest
+from tests.postgres import PostgresServer
+
+from bespeak.errors import ConfigError, StoreUnavailableError
+from bespeak.store.postgres_address import Address, is_collision, is_outage
+
+
+@pytest.mark.parametrize(
+    ("dsn", "name"),
+    [
+        ("postgresql://u:s3cret@db.example:6000/shop", "The PostgreSQL database shop at db.example:6000"),
+        ("postgres://db.example", "The PostgreSQL at db.example:5432"),
+        ("postgresql:///shop", "The PostgreSQL database shop at localhost:5432"),
+        ("postgresql://u:s3%40cret@[::1]/shop?sslmode=require", "The PostgreSQL database shop at ::1:5432"),
+    ],
+)
+def test_a_database_is_named_without_user_and_password(dsn: str, name: str) -> None:
+    assert Address(dsn, "full").name == name
+
+
+@pytest.mark.parametrize("dsn", ["postgresql://u:s3cret@db:port/x", "postgresql://u:s3cret@[::1/x"])
+def test_an_address_that_cannot_be_read_is_refused_without_repeating_it(dsn: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
+        Address(dsn, "full")
+    assert "s3cret" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("error", "outage", "collision"),
+    [
+        (ConnectionRefusedError(), True, False),
+        (TimeoutError(), True, False),
+        (asyncpg.InterfaceError("connection is closed"), True, False),
+        (asyncpg.ConnectionDoesNotExistError(), True, False),
+        (asyncpg.AdminShutdownError(), True, False),
+        (asyncpg.CannotConnectNowError(), True, False),
+        (asyncpg.DiskFullError(), True, False),
+        (asyncpg.TooManyConnectionsError(), True, False),
+        (asyncpg.ReadOnlySQLTransactionError(), True, False),
+        (asyncpg.DeadlockDetectedError(), False, True),
+        (asyncpg.SerializationError(), False, True),
+        (asyncpg.UniqueViolationError(), False, False),
+        (asyncpg.DataError(), False, False),
+        (asyncpg.exceptions._base.DataError("invalid input for query argument"), False, False),
+        (KeyError("x"), False, False),
+    ],
+)
+def test_faults_of_the_server_are_told_from_those_of_a_statement(
+    error: Exception, outage: bool, collision: bool
+) -> None:
+    assert (is_outage(error), is_collision(error)) == (outage, collision)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (asyncpg.InvalidPasswordError("password authentication failed"), "does not let us in"),
+        (asyncpg.InvalidCatalogNameError("no database"), "is not there"),
+        (asyncpg.InsufficientPrivilegeError("denied"), "Grant the user"),
+        (asyncpg.TooManyConnectionsError("too many"), "max_connections"),
+        (TimeoutError(), "does not answer in time"),
+        (ConnectionRefusedError(111, "Connection refused"), r"cannot be reached \(Connection refused\)"),
+        (asyncpg.DiskFullError("no space left"), "cannot be used: no space left"),
+    ],
+)
+def test_each_fault_says_what_to_do(error: Exception, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        raise ConfigError(Address("postgresql://u:s3cret@db/shop", "full").explain(error))
+
+
+@pytest.mark.anyio
+async def test_after_a_failure_nobody_tries_again_before_the_pause_is_over(postgres_server: PostgresServer) -> None:
+    address = Address(postgres_server.dsn("missing"), "full")
+    loop = asyncio.get_running_loop()
+    pauses = []
+    for _ in range(4):
+        with pytest.raises(StoreUnavailableError, match="is not there"):
+            await address.connect()
+        # Nothing is tried now, or the pause would have grown.
+        for _ in range(10):
+            with pytest.raises(StoreUnavailableError, match="is not there"):
+                await address.connect()
+        began = loop.time()
+        await address.pause()
+        pauses.append(loop.time() - began)
+    assert pauses == sorted(pauses)
+    assert 0.5 < pauses[-1] < 2.5
+
+
+@pytest.mark.anyio
+async def test_a_connection_that_works_ends_the_pauses(postgres_dsn: str) -> None:
+    connection = await Address(postgres_dsn, "process").connect(enable_seqscan="off")
+    rows = await connection.fetch("SELECT current_setting('enable_seqscan'), current_setting('synchronous_commit')")
+    assert tuple(rows[0]) == ("off", "off")
+    await connection.close()
