@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -79,41 +78,26 @@ async def store(tmp_path: Path) -> Any:
     await opened.close()
 
 
-class Held:
-    """Holds the writer in a unit, so that what is asked for meanwhile becomes one group."""
-
-    def __init__(self, store: SqliteStore) -> None:
-        self._store = store
-        self._held, self._go = threading.Event(), threading.Event()
+class Together:
+    """What is asked for in one turn of the loop becomes one group."""
 
     async def __aenter__(self) -> list[Any]:
-        self._first = asyncio.ensure_future(self._store.do(Ask("SELECT 1"), then=self._wait))
-        await asyncio.to_thread(self._held.wait, 10)
         self.waiting: list[Any] = []
         return self.waiting
 
-    def _wait(self, _: Sequence[Any]) -> Sequence[Command]:
-        self._held.set()
-        assert self._go.wait(10)
-        return ()
-
     async def __aexit__(self, *_: object) -> None:
-        tasks = [asyncio.ensure_future(unit) for unit in self.waiting]
-        await asyncio.sleep(0)  # each has put its unit into the queue
-        self._go.set()
-        await self._first
-        self.waiting[:] = await asyncio.gather(*tasks, return_exceptions=True)
+        self.waiting[:] = await asyncio.gather(*self.waiting, return_exceptions=True)
 
 
 async def test_units_that_wait_together_share_one_transaction_and_keep_their_order(store: SqliteStore) -> None:
-    async with Held(store) as group:
+    async with Together() as group:
         group += [store.do(UseNonce("same", "v", 60)) for _ in range(3)]
         group += [store.do(Ask("SELECT count(*) FROM nonces")) for _ in range(2)]
     assert group == [[True], Conflict("nonce-used"), Conflict("nonce-used"), [[(1,)]], [[(1,)]]]
 
 
 async def test_a_unit_the_database_refuses_does_not_harm_its_neighbours(store: SqliteStore) -> None:
-    async with Held(store) as group:
+    async with Together() as group:
         group += [store.do(Put("a")), store.do(Put("b"), Put("a")), store.do(Put("c"))]
     assert group[0] == ["a"]
     assert isinstance(group[1], StoreError)
@@ -125,7 +109,7 @@ async def test_a_unit_the_database_refuses_does_not_harm_its_neighbours(store: S
 
 @pytest.mark.parametrize("sql", ["SELECT nothing FROM nowhere", "no SQL at all", "SELECT zeroblob(-1) + ?"])
 async def test_a_statement_that_makes_no_sense_fails_alone(store: SqliteStore, sql: str) -> None:
-    async with Held(store) as group:
+    async with Together() as group:
         group += [store.do(Put("a")), store.do(Put("b"), Ask(sql)), store.do(Put("c"))]
     assert group[0] == ["a"]
     assert type(group[1]) is StoreError
@@ -140,7 +124,7 @@ async def test_values_that_no_column_takes_fail_alone(store: SqliteStore) -> Non
         def steps(self) -> Steps:
             yield Statement(PUT, ("k", self.value))
 
-    async with Held(store) as group:
+    async with Together() as group:
         group += [store.do(Put("a")), store.do(PutAny(1 << 80)), store.do(PutAny(object())), store.do(PutAny("\ud800"))]
     assert group[0] == ["a"]
     assert [type(outcome) for outcome in group[1:]] == [StoreError] * 3
@@ -148,7 +132,7 @@ async def test_values_that_no_column_takes_fail_alone(store: SqliteStore) -> Non
 
 @pytest.mark.parametrize("late", [(Put("x"), Refuse()), (PutThenRefuse("x"),), (Put("x"), PutThenRefuse("y"))])
 async def test_a_conflict_undoes_its_unit_and_only_that(store: SqliteStore, late: tuple[Command, ...]) -> None:
-    async with Held(store) as group:
+    async with Together() as group:
         group += [store.do(Put("a")), store.do(*late), store.do(Put("c"))]
     assert group[0] == ["a"]
     assert isinstance(group[1], Conflict)
@@ -184,7 +168,7 @@ async def test_a_record_of_a_unit_that_is_undone_leaves_no_gap_in_the_chain(
     store: SqliteStore, unit: tuple[Command, ...]
 ) -> None:
     await store.do(Put("a"))
-    async with Held(store) as group:
+    async with Together() as group:
         group += [
             store.do(AppendAudit("agent", {"n": 1})),
             store.do(*unit),
@@ -213,14 +197,14 @@ async def test_watchers_hear_of_what_was_committed_and_of_nothing_else(store: Sq
     told = asyncio.Event()
     store.watch("refused", lambda: heard.append("refused"))
     store.watch("told", lambda: (heard.append("told"), told.set()))  # type: ignore[func-returns-value]
-    async with Held(store) as group:
+    async with Together() as group:
         group += [store.do(Tell()), store.do(PutThenRefuse("x")), store.do(Tell(), Put("a"), Put("a"))]
     await told.wait()
     assert heard == ["told"]
 
 
 async def test_a_long_queue_is_committed_in_groups_of_a_bounded_size(store: SqliteStore) -> None:
-    async with Held(store) as group:
+    async with Together() as group:
         group += [store.do(Put(str(number))) for number in range(3 * GROUP)]
     assert group == [[str(number)] for number in range(3 * GROUP)]
 
@@ -236,7 +220,7 @@ async def test_closing_finishes_what_is_queued_and_refuses_what_comes_later(stor
 
 
 async def test_whoever_has_gone_is_not_waited_for(store: SqliteStore) -> None:
-    async with Held(store) as group:
+    async with Together() as group:
         gone = asyncio.ensure_future(store.do(Put("a")))
         await asyncio.sleep(0)
         gone.cancel()
@@ -246,29 +230,45 @@ async def test_whoever_has_gone_is_not_waited_for(store: SqliteStore) -> None:
     assert await store.read(Names()) == {"a", "b"}
 
 
-def test_a_loop_that_has_ended_does_not_end_the_writer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("turns", [0, 1, 2])
+def test_a_loop_that_has_ended_does_not_end_the_writer(tmp_path: Path, turns: int) -> None:
     path = str(tmp_path / "s.db")
     writer = Writer(path, open_writer(path, "process"), lambda _: None)
-    go = threading.Event()
+    gone = asyncio.new_event_loop()
 
-    def wait(_: Sequence[Any]) -> Sequence[Command]:
-        assert go.wait(10)
-        return ()
+    def leave() -> None:
+        writer.put(Unit((Put("a"),), None, gone.create_future()))
 
-    async def leave() -> None:
-        writer.put(Unit((Put("a"),), wait, asyncio.get_running_loop().create_future()))
+    # The loop stops before it runs the statements, after that, or after it was told.
+    gone.call_soon(leave)
+    for _ in range(turns + 1):
+        gone.call_soon(gone.stop)
+        gone.run_forever()
+    gone.close()
 
     async def use() -> Any:
         future = asyncio.get_running_loop().create_future()
         writer.put(Unit((Put("b"),), None, future))
-        go.set()
-        return await future
+        return await asyncio.wait_for(future, 10)
 
-    asyncio.run(leave())
     try:
         assert asyncio.run(use()) == ["b"]
     finally:
         writer.close()
+
+
+def test_what_waits_when_the_end_comes_is_carried_out_without_its_loop(tmp_path: Path) -> None:
+    path = str(tmp_path / "s.db")
+    writer = Writer(path, open_writer(path, "process"), lambda _: None)
+    gone = asyncio.new_event_loop()
+    gone.call_soon(lambda: writer.put(Unit((Put("a"),), None, gone.create_future())))
+    gone.call_soon(gone.stop)
+    gone.run_forever()
+    gone.close()
+    writer.close()
+    connection = open_writer(path, "process")
+    assert connection.execute("SELECT value FROM nonces").fetchall() == [("a",)]
+    connection.close()
 
 
 class Limit(Command, frozen=True):
@@ -307,7 +307,7 @@ async def test_a_full_disk_is_told_logged_once_and_over_when_there_is_room(
 
 async def test_a_fault_of_the_file_is_told_to_a_whole_group_by_exceptions_of_their_own(store: SqliteStore) -> None:
     await store.do(Limit(1))
-    async with Held(store) as group:
+    async with Together() as group:
         group += [store.do(Put(f"{number}" + "x" * 4000)) for number in range(100)]
     assert {type(outcome) for outcome in group} == {StoreUnavailableError}
     assert len({id(outcome) for outcome in group}) == 100

@@ -8,6 +8,7 @@ SQLITE_WORDS: Final = {
     "blob": "BLOB",
     "serial": "INTEGER PRIMARY KEY AUTOINCREMENT",
     "real": "REAL",
+    # Only where rows are small: there a row beyond a quarter of a page takes a page of its own.
     "keyed": "WITHOUT ROWID",
 }
 POSTGRES_WORDS: Final = {
@@ -28,7 +29,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             answer {blob},
             expires {real} NOT NULL,
             PRIMARY KEY (scope, key)
-        ) {keyed}""",
+        )""",
         "CREATE INDEX idempotency_expires ON idempotency (expires)",
         """CREATE TABLE nonces (
             kind TEXT NOT NULL,
@@ -49,7 +50,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             resume_by {real},
             reason TEXT,
             checkpoint TEXT
-        ) {keyed}""",
+        )""",
         "CREATE INDEX sessions_expires ON sessions (expires)",
         """CREATE TABLE agents (
             agent_id TEXT NOT NULL PRIMARY KEY,
@@ -58,7 +59,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             document TEXT,
             revision BIGINT NOT NULL,
             updated {real} NOT NULL
-        ) {keyed}""",
+        )""",
         "CREATE INDEX agents_name ON agents (name)",
         """CREATE TABLE lifecycle_events (
             position {serial},
@@ -87,7 +88,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             reason TEXT,
             attestation_id TEXT,
             attestation TEXT
-        ) {keyed}""",
+        )""",
         "CREATE INDEX cases_state ON cases (state, created)",
         "CREATE INDEX cases_expires ON cases (expires)",
         # One open case for a question, however many processes are asked it at the same moment.
@@ -101,7 +102,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             task TEXT,
             created {real} NOT NULL,
             expires {real} NOT NULL
-        ) {keyed}""",
+        )""",
         """CREATE TABLE outbox (
             position {serial},
             topic TEXT NOT NULL,

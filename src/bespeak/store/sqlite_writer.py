@@ -20,7 +20,7 @@ from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.store.command import Conflict, Rows, Seal, Sealed, Sealer, Statement
 from bespeak.store.commands.audit import HEAD
 from bespeak.store.dialect import sqlite_sql
-from bespeak.store.sqlite_file import BUSY_SECONDS, concerns_all, explain, is_outage
+from bespeak.store.sqlite_file import concerns_all, explain, is_outage
 from bespeak.store.unit import Unit, run_unit
 
 _logger = logging.getLogger(__name__)
@@ -52,6 +52,8 @@ class Writer:
         self._waiting: deque[Unit] = deque()
         self._busy = False
         """Whether a group is under way or about to be; what comes meanwhile waits for the next one."""
+        self._chosen: asyncio.AbstractEventLoop | None = None
+        """The loop that is to run the next group."""
         self._ending = False
         self._queue: SimpleQueue[_Work | None] = SimpleQueue()
         self._fault = ""
@@ -61,6 +63,7 @@ class Writer:
         self._sealed = False
         self.sealer: Sealer | None = None
         # A loop must not wait for other processes; the thread does.
+        self._patience: int = connection.execute("PRAGMA busy_timeout").fetchone()[0]
         connection.execute("PRAGMA busy_timeout = 0")
         self._thread = threading.Thread(target=self._run, name="bespeak-store", daemon=True)
         self._thread.start()
@@ -71,11 +74,12 @@ class Writer:
             if self._ending:
                 raise StoreUnavailableError(f"The store {self._path} is closed.")
             self._waiting.append(unit)
-            if self._busy:
+            if self._busy and not (self._chosen is not None and self._chosen.is_closed()):
                 return
             self._busy = True
+            self._chosen = unit.future.get_loop()
         # At the end of this turn of the loop, so that other requests of the same turn are in the same group.
-        unit.future.get_loop().call_soon(self._turn)
+        self._chosen.call_soon(self._turn)
 
     def end(self) -> None:
         """Take no more units. What waits is still carried out, whether or not its loop is."""
@@ -101,6 +105,7 @@ class Writer:
     def _turn(self) -> None:
         """Run the statements of those who wait, and leave the commit to the thread."""
         with self._gate:
+            self._chosen = None
             group = self._next_group()
             if not group:
                 return
@@ -125,7 +130,7 @@ class Writer:
 
     def _do(self, work: _Work) -> None:
         if not work.begun or not self._commit():
-            self._connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000:.0f}")
+            self._connection.execute(f"PRAGMA busy_timeout = {self._patience}")
             self._carry_out(work.group)
             self._connection.execute("PRAGMA busy_timeout = 0")
         else:
@@ -150,10 +155,12 @@ class Writer:
                 return
             if self._ending:
                 return
+            self._chosen = loop
         try:
             loop.call_soon_threadsafe(self._turn)
         except RuntimeError:
             with self._gate:
+                self._chosen = None
                 group = self._next_group()
             if group:
                 self._queue.put(_Work(group, begun=False))
