@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.service import AGENT, echo, make_endpoint
+from tests.stateful import keeping
 
 from bespeak.cli.agents import agents
 from bespeak.cli.main import RefusedError
+from bespeak.contract.agent import Agent
 from bespeak.documents.key_text import generate_key, parse_key, private_text, public_jwk
 from bespeak.errors import ConfigError
+from bespeak.store.opening import open_store
 
 FILED = "f" * 64
 
@@ -178,3 +183,20 @@ def test_without_a_key_to_sign_with_it_is_said_which(tmp_path: Path) -> None:
     good("add", tmp_path, "--name", "desk", "--issuer-key", issuer)
     issuer.write_text(json.dumps(public_jwk(generate_key())))
     assert "private" in str(run("add", tmp_path, "--name", "other", "--issuer-key", issuer).exception)
+
+
+@pytest.mark.anyio
+async def test_a_running_server_notices(tmp_path: Path) -> None:
+    place = tmp_path / "state.db"
+    desk = Agent(agent_id=AGENT, name="desk")
+    async with keeping(
+        make_endpoint("FETCH", "/room", echo), agents=(desk,), store=open_store(str(place), role="sole")
+    ) as bench:
+        assert (await bench.send("FETCH", "/room")).status == 200
+        noticed = asyncio.Event()
+        bench.bench.assembled.registry.agents.watch(noticed.set)
+        (tmp_path / "agents").mkdir()
+        (tmp_path / "agents" / "desk.json").write_text(json.dumps({"agent_id": AGENT, "name": "desk"}))
+        await asyncio.to_thread(good, "suspend", tmp_path, "desk", "--store", place)
+        await asyncio.wait_for(noticed.wait(), 20)
+        assert (await bench.send("FETCH", "/room")).status == 503

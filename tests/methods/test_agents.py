@@ -15,6 +15,7 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.auth_toml import AuthSettings
 from bespeak.documents.key_text import generate_key, key_id
+from bespeak.documents.manifest_json import parse_manifest
 from bespeak.exchange.messages import Request
 from bespeak.identity.authentication import Authenticated
 from bespeak.identity.authenticator import Authenticator
@@ -225,3 +226,10 @@ async def test_what_is_published_follows_the_store() -> None:
         gone = await bench.send("DESCRIBE", "/agents/Front-Desk", agent=None)
         assert (gone.status, gone.error["agent_status"]) == (410, "retired")
         assert gone.error["since"].startswith("20")
+
+
+def test_none_of_it_passes_for_an_endpoint_of_the_service() -> None:
+    bench = build(make_endpoint("BOOK", "/room", echo), make_endpoint("FETCH", "/agents", echo))
+    manifest, _ = parse_manifest(bench.send("DISCOVER", "/").response.body)
+    assert manifest is not None
+    assert [str(endpoint) for endpoint in manifest.own_endpoints] == ["BOOK /room", "FETCH /agents"]

@@ -26,6 +26,11 @@ from bespeak.documents.policy_shape import read_policies
 from bespeak.documents.table import Table
 from bespeak.source.span import Location
 
+_SERVERS: Final = ("/", "/methods")
+_AGENTS: Final = ("/agents", "/agents/{name}")
+_AGENT_METHODS: Final = ("DISCOVER", "DESCRIBE")
+"""Core 13, 10: under /agents only these two methods belong to the server."""
+
 _FILE: Final = "manifest"
 _MOST_ENTRIES: Final = 100_000
 """Of one array. Each entry becomes objects many times its size: a reply of empty ones would fill the memory."""
@@ -60,8 +65,12 @@ class ManifestDocument:
 
     @property
     def own_endpoints(self) -> tuple[Endpoint, ...]:
-        """The endpoints of the service itself, without the floor methods that every server has."""
-        return tuple(endpoint for endpoint in self.endpoints if endpoint.path not in ("/", "/methods"))
+        """The endpoints of the service itself, without the methods and documents that every server has."""
+        return tuple(
+            endpoint
+            for endpoint in self.endpoints
+            if endpoint.path not in _SERVERS and not (endpoint.method in _AGENT_METHODS and endpoint.path in _AGENTS)
+        )
 
     def endpoint(self, method: str, path: str) -> Endpoint | None:
         """The endpoint with exactly this method and this path or template."""
@@ -155,6 +164,7 @@ def _read_endpoint(entry: Table) -> Endpoint | None:
         required_scopes=entry.texts("required_scopes"),
         deprecated=read_deprecation(entry.table("deprecated")),
         cost=read_cost_block(entry.table("cost")),
+        confirm=entry.boolean("confirm"),
     )
 
 

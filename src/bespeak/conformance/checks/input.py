@@ -32,7 +32,9 @@ def _first(subject: Subject, fits: Callable[[Mapping[str, Any]], bool]) -> Mappi
 
 
 def _is_builtin(endpoint: Mapping[str, Any]) -> bool:
-    return endpoint["path"] == "/" or (endpoint["method"], endpoint["path"]) == ("DISCOVER", "/methods")
+    if endpoint["path"] == "/" or (endpoint["method"], endpoint["path"]) == ("DISCOVER", "/methods"):
+        return True
+    return endpoint["method"] in ("DISCOVER", "DESCRIBE") and endpoint["path"] in ("/agents", "/agents/{name}")
 
 
 def _valid_input(endpoint: Mapping[str, Any]) -> dict[str, Any] | None:
