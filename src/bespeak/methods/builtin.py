@@ -15,6 +15,7 @@ from bespeak.methods.describe import describe
 from bespeak.methods.discover import discover, discover_methods
 from bespeak.methods.escalate import escalate
 from bespeak.methods.floor import FLOOR, FloorMethod
+from bespeak.methods.inspect import INSPECT, inspect
 from bespeak.methods.lifecycle import CHANGES, lifecycle
 from bespeak.methods.propose import propose
 from bespeak.methods.publication import Publication
@@ -47,7 +48,7 @@ _ARRAY_OUTPUT: Final[Mapping[str, Any]] = {
 
 
 def builtin_endpoints(publication: Publication) -> list[Endpoint]:
-    """The floor and the lifecycle of agents at `/`, DISCOVER /methods, and /agents."""
+    """The floor, the lifecycle of agents and INSPECT at `/`, DISCOVER /methods, and /agents."""
     handlers: dict[str, Callable[..., Any]] = {
         "QUERY": query(publication),
         "DISCOVER": discover(publication),
@@ -62,6 +63,7 @@ def builtin_endpoints(publication: Publication) -> list[Endpoint]:
     return [
         *floor,
         *(_endpoint(change.method, "/", lifecycle(publication, change)) for change in CHANGES),
+        _endpoint(INSPECT, "/", inspect(publication)),
         _endpoint(_INVENTORY, "/methods", discover_methods(publication), _ARRAY_OUTPUT),
         *(_endpoint(method, path, agents(publication)) for path, method in AGENT_METHODS),
     ]
