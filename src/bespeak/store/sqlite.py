@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 import sqlite3
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from bespeak.store.sqlite_file import connect, explain, is_outage, open_writer
 from bespeak.store.sqlite_writer import Writer
 from bespeak.store.store import Store, Then, Watcher
 from bespeak.store.unit import Unit, run_command
+
+_logger = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 1.0
 """How often a process looks whether another one has changed the file."""
@@ -39,6 +42,8 @@ class SqliteStore(Store):
         self._lock = lock
         self.sole = lock is None or lock.exclusive
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
+        self._told = ""
+        """Why something could not be read, so that the log says it once and not for each request."""
         self._watchers: dict[str, list[Watcher]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._poller: asyncio.Task[None] | None = None
@@ -122,9 +127,13 @@ class SqliteStore(Store):
                 self._readers.put(connection)
 
     def _fault(self, error: sqlite3.Error) -> StoreError:
-        if is_outage(error):
-            return StoreUnavailableError(explain(self._path, error))
-        return StoreError(f"the store failed: {error}")
+        if not is_outage(error):
+            return StoreError(f"the store failed: {error}")
+        message = explain(self._path, error)
+        if message != self._told:
+            self._told = message
+            _logger.error("%s", message)
+        return StoreUnavailableError(message)
 
     def _committed(self, topics: set[str]) -> None:
         """Called by the writer's thread."""

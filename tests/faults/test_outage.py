@@ -1,0 +1,20 @@
+"""A server whose database goes away says so at once, and goes on when it is back."""
+
+from __future__ import annotations
+
+import pytest
+from faults.outage import run
+from tests.postgres import why_not
+
+
+@pytest.mark.parametrize(("harm", "workers"), [("crashes", 1), ("orderly stops", 1), ("freezes", 1), ("crashes", 2)])
+def test_a_database_that_goes_away_is_told_and_waited_for(
+    harm: str, workers: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    code = run(rounds=1, clients=8, workers=workers, seed=1, only=harm)
+    told = capsys.readouterr().out
+    assert code == 0, told
+    assert f"1 {harm}" in told
