@@ -41,6 +41,7 @@ def test_every_field_arrives_in_the_model() -> None:
         "deprecated": {"deprecated_in": "1.1", "removed_in": "2", "successor": {"method": "RESERVE", "path": "/room"}},
         "errors": ["room_unavailable", {"name": "too_late", "description": "Tomorrow."}],
         "cost": {"tokens": 500, "USD": "0.02"},
+        "confirm": False,
         "proposed": True,
     }
     data["endpoints"][0]["semantic"] |= {
@@ -68,6 +69,7 @@ def test_every_field_arrives_in_the_model() -> None:
     assert (endpoint.description, endpoint.namespace) == ("Book a room.", "rooms")
     assert endpoint.required_scopes == ("booking:room",)
     assert str(endpoint.cost) == "tokens=500, USD=0.02"
+    assert endpoint.confirm is False
     assert (semantic.impact, semantic.is_idempotent, semantic.confidence) == ("reversible", True, 0.9)
     assert (semantic.confidence_guidance, semantic.mcp_tool_name) == (0.85, "make_booking")
     assert semantic.state_transition == {"room.status": "FREE -> TAKEN"}

@@ -60,6 +60,15 @@ def test_our_own_manifest_comes_back_as_it_was() -> None:
         assert received.handler == OpaqueHandler(type=declared.handler.type)
 
 
+@pytest.mark.parametrize("confirm", [True, False])
+def test_whether_calls_are_confirmed_comes_back(confirm: bool) -> None:
+    (endpoint, *_) = read_deployment(FOLDER)[0].service().endpoints
+    assert "confirm" not in project_endpoint(endpoint)
+    sent = project_endpoint(replace(endpoint, confirm=confirm))
+    manifest, _ = parse(endpoints=[sent])
+    assert [one.confirm for one in manifest.endpoints] == [confirm]
+
+
 def test_a_cost_comes_back_and_a_strange_one_is_left_out() -> None:
     service = read_deployment(FOLDER)[0].service()
     cost, _ = read_cost({"tokens": 500, "USD": "0.02"})

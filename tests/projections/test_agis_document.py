@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from tests.documents.agis_documents import booking, documents
 from tests.process import HOTEL
@@ -116,3 +117,13 @@ def test_a_cost_survives_the_way_through_a_document() -> None:
     data["endpoints"][0]["cost"] = {"tokens": 500, "USD": "0.02"}
     service = service_of(tree_of(data))
     assert project_agis(service)["endpoints"][0]["cost"] == {"tokens": 500, "USD": "0.02"}
+
+
+@pytest.mark.parametrize("confirm", [True, False])
+def test_whether_calls_are_confirmed_survives_too(confirm: bool) -> None:
+    data = booking()
+    assert "confirm" not in project_agis(service_of(tree_of(data)))["endpoints"][0]
+    data["endpoints"][0]["confirm"] = confirm
+    document = project_agis(service_of(tree_of(data)))
+    assert document["endpoints"][0]["confirm"] is confirm
+    assert check_structure(tree_of(document)) == []

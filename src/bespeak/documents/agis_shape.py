@@ -61,6 +61,7 @@ def read_endpoint(declared: Mapping[str, Any], shared: SharedSchemas, location: 
         required_scopes=_texts(declared.get("required_scopes")),
         deprecated=_read_deprecation(_mapping(declared, "deprecated")),
         cost=read_cost(_mapping(declared, "cost"))[0],
+        confirm=confirm if isinstance(confirm := declared.get("confirm"), bool) else None,
         location=location,
     )
 

@@ -73,6 +73,7 @@ def _endpoint(endpoint: Endpoint, shared: Mapping[str, Any]) -> dict[str, Any]:
             "required_scopes": list(endpoint.required_scopes) or None,
             "deprecated": endpoint.deprecated.to_json() if endpoint.deprecated else None,
             "cost": endpoint.cost.to_json() if endpoint.cost else None,
+            "confirm": endpoint.confirm,
         }
     )
 

@@ -38,6 +38,8 @@ def project_endpoint(endpoint: Endpoint) -> dict[str, Any]:
         projected["deprecated"] = endpoint.deprecated.to_json()
     if endpoint.cost is not None:
         projected["cost"] = endpoint.cost.to_json()
+    if endpoint.confirm is not None:
+        projected["confirm"] = endpoint.confirm
     return projected
 
 
