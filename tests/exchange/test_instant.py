@@ -21,7 +21,10 @@ def test_a_moment_is_read_in_every_form_of_iso_8601(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "tomorrow", "2026-13-01T10:00:00Z", "1796119200", "+" * 1000, "PT2H"],
+    [
+        *("", "tomorrow", "2026-13-01T10:00:00Z", "1796119200", "+" * 1000, "PT2H"),
+        *("9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+14:00", "1969-12-31T23:59:59Z"),
+    ],
 )
 def test_what_is_no_moment_is_none(text: str) -> None:
     assert read_instant(text) is None

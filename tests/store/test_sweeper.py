@@ -10,6 +10,7 @@ import pytest
 
 from bespeak.errors import StoreUnavailableError
 from bespeak.store.command import Command, Conflict
+from bespeak.store.commands.cases import ListCases, OpenCase
 from bespeak.store.commands.nonces import UseNonce
 from bespeak.store.commands.tables import CountRows
 from bespeak.store.sqlite import SqliteStore
@@ -29,6 +30,13 @@ async def test_a_turn_removes_all_that_has_expired_and_nothing_else(store: Store
     assert await Sweeper(store).sweep() == 1200
     assert await store.read(CountRows("nonces")) == 3
     assert await Sweeper(store).sweep() == 0
+
+
+async def test_a_confirmation_is_kept_for_a_month_after_its_end(store: Store) -> None:
+    for name, days in (("old", 31), ("new", 29)):
+        await store.do(OpenCase(name, "confirmation", "a", "desk", name, "{}", lifetime=-days * 86400.0))
+    assert await Sweeper(store).sweep() == 1
+    assert [case.case_id for case in await store.read(ListCases())] == ["new"]
 
 
 async def test_one_turn_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

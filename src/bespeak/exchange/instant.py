@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Final
 
-_LONGEST = 64
+_LONGEST: Final = 64
+_LATEST: Final = 253_402_300_799
+"""The last second of the year 9999; what is later cannot be written."""
 
 
 def read_instant(text: str) -> float | None:
-    """The seconds since 1970 that a text means; None for what is no moment."""
+    """The seconds since 1970 that a text means; None for what is no moment since then."""
     if len(text) > _LONGEST:
         return None
     try:
         moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+        seconds = (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
+    return seconds if 0 <= seconds <= _LATEST else None
 
 
 def write_instant(seconds: float) -> str:

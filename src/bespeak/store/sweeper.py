@@ -8,6 +8,7 @@ from typing import Final
 
 from bespeak.errors import StoreError
 from bespeak.store.command import Conflict
+from bespeak.store.commands.cases import PurgeCases
 from bespeak.store.commands.expiry import PurgeExpired
 from bespeak.store.store import Store
 
@@ -16,6 +17,8 @@ _logger = logging.getLogger(__name__)
 EVERY_SECONDS: Final = 60.0
 _ROUNDS: Final = 20
 """Transactions of one turn at most; what is left waits for the next turn."""
+_CASES_KEPT: Final = 30 * 86400.0
+"""Seconds for which the operator can still see what became of a confirmation."""
 _PAUSE_SECONDS: Final = 0.05
 """Between two of them, so that requests are not behind a queue of removals."""
 
@@ -46,10 +49,10 @@ class Sweeper:
         for turn in range(_ROUNDS):
             if turn:
                 await asyncio.sleep(_PAUSE_SECONDS)
-            outcome = await self._store.do(PurgeExpired())
-            if isinstance(outcome, Conflict) or not outcome[0]:
+            outcome = await self._store.do(PurgeExpired(), PurgeCases(_CASES_KEPT))
+            if isinstance(outcome, Conflict) or not any(outcome):
                 break
-            removed += outcome[0]
+            removed += sum(outcome)
         return removed
 
     async def _run(self) -> None:
