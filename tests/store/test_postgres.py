@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 from tests.postgres import PostgresServer, running_postgres
+from tests.store.relay import relayed
 from tests.store.sealing import PlainSealer
 
 from bespeak.errors import ConfigError, StoreUnavailableError
+from bespeak.store import postgres_address, postgres_pool, postgres_sealing
 from bespeak.store.command import Command, Conflict, Statement, Steps
 from bespeak.store.commands.audit import AppendAudit, ScanAudit
 from bespeak.store.commands.idempotency import FindKey, Recorded, RecordKey
@@ -151,6 +153,34 @@ async def test_nothing_acknowledged_is_lost_nothing_is_doubled_and_no_chain_is_t
         assert previous == heads.get(row[3], "")
         heads[row[3]] = own
     await store.close()
+
+
+async def test_a_server_that_does_not_answer_keeps_nobody_waiting(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (postgres_address, postgres_pool, postgres_sealing):
+        monkeypatch.setattr(module, "COMMAND_SECONDS", 0.3)
+    monkeypatch.setattr(postgres_address, "CONNECT_SECONDS", 0.3)
+    async with relayed(postgres_dsn) as (relay, dsn):
+        store = await opened(dsn)
+        back = asyncio.Event()
+        await store.do(UseNonce("k", "before", 60.0), AppendAudit("agent", {}))
+        relay.swallow()
+        began = time.monotonic()
+        units = [store.do(UseNonce("k", f"{number}", 60.0)) for number in range(2000)]
+        units += [store.do(UseNonce("a", f"{number}", 60.0), AppendAudit("agent", {})) for number in range(2000)]
+        units += [store.do(Settings(), then=lambda _: [AppendAudit("agent", {})]) for _ in range(100)]
+        outcomes = await asyncio.gather(*units, *(store.read(Settings()) for _ in range(100)), return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} == {StoreUnavailableError}
+        assert time.monotonic() - began < QUICKLY
+        store.watch("anything", back.set)
+        relay.pass_on()
+        relay.cut()
+        await asyncio.wait_for(back.wait(), 30)
+        assert not isinstance(await store.do(UseNonce("k", "after", 60.0), AppendAudit("agent", {})), Conflict)
+        rows = await store.read(ScanAudit(limit=5000))
+        assert [row[2] for row in rows] == list(range(1, len(rows) + 1))
+        await store.close()
 
 
 async def test_a_server_that_is_away_at_the_start_is_named_without_the_password(own_server: PostgresServer) -> None:

@@ -134,8 +134,10 @@ def is_outage(error: BaseException) -> bool:
 
 
 def is_collision(error: BaseException) -> bool:
-    """Whether two transactions got in each other's way, so that one of them can simply be tried again."""
-    return isinstance(error, asyncpg.DeadlockDetectedError | asyncpg.SerializationError)
+    """Whether others got in the way of a transaction, by their rows or by their migrations: it can be tried again."""
+    return isinstance(
+        error, asyncpg.DeadlockDetectedError | asyncpg.SerializationError | asyncpg.InvalidCachedStatementError
+    )
 
 
 def _name(dsn: str) -> str:
