@@ -44,8 +44,8 @@ async def test_one_turn_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     store = SqliteStore.in_memory()
     try:
         await fill(store, 1200, 0)
-        assert await Sweeper(store).sweep() == 1000
-        assert await Sweeper(store).sweep() == 200
+        assert await Sweeper(store).sweep() == 400
+        assert await Sweeper(store).sweep() == 400
     finally:
         await store.close()
 

@@ -47,6 +47,7 @@ class SqliteStore(Store):
         self._watchers: dict[str, list[Watcher]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._poller: asyncio.Task[None] | None = None
+        self._closed = False
         try:
             connection = open_writer(path, durability)
             try:
@@ -93,6 +94,7 @@ class SqliteStore(Store):
             self._poller = self._loop.create_task(self._poll())
 
     async def close(self) -> None:
+        self._closed = True
         self._writer.end()
         if self._poller is not None:
             self._poller.cancel()
@@ -107,6 +109,8 @@ class SqliteStore(Store):
             self._lock.release()
 
     def _read(self, command: Command) -> Any:
+        if self._closed:
+            raise StoreUnavailableError(f"The store {self._path} is closed.")
         connection = None
         try:
             try:
@@ -123,7 +127,9 @@ class SqliteStore(Store):
         except sqlite3.Error as error:
             raise self._fault(error) from error
         finally:
-            if connection is not None:
+            if connection is not None and self._closed:
+                connection.close()
+            elif connection is not None:
                 self._readers.put(connection)
 
     def _fault(self, error: sqlite3.Error) -> StoreError:
