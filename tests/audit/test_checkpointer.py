@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +17,13 @@ from bespeak.audit.record import FIRST
 from bespeak.documents.key_text import generate_key
 from bespeak.errors import StoreError
 from bespeak.store.command import Command, Statement, Steps
-from bespeak.store.commands.audit import CHECKPOINTS, AppendAudit, AppendCheckpoint, ScanCheckpoints
+from bespeak.store.commands.audit import CHECKPOINTS, AppendAudit, AppendCheckpoint, ScanAudit, ScanCheckpoints
+from bespeak.store.opening import open_store
 from bespeak.store.store import Store
 
 pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 async def bound(store: Store) -> list[dict[str, int]]:
@@ -206,3 +212,49 @@ async def test_a_store_that_cannot_write_does_not_end_it(memory: Store) -> None:
 class Drop(Command, frozen=True):
     def steps(self) -> Steps:
         yield Statement("DROP TABLE checkpoints")
+
+
+WRITER = """
+import asyncio, sys
+from tests.audit.trails import ANN, BOB, append, make_sealer
+from bespeak.store.opening import open_store
+
+async def main():
+    store = open_store(sys.argv[1])
+    await store.start()
+    store.attach(make_sealer(signing=None, prefix=sys.argv[2]))
+    while True:
+        for record in await append(store, [ANN, BOB, ANN, ""]):
+            print(record.audit_id, flush=True)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_killed_process_loses_nothing_it_told_and_the_next_one_binds_it(tmp_path: Path) -> None:
+    place = str(tmp_path / "bespeak.db")
+    told: list[str] = []
+    for prefix in ("one", "two"):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", WRITER, place, prefix, stdout=asyncio.subprocess.PIPE, cwd=ROOT
+        )
+        assert process.stdout is not None
+        told += [(await process.stdout.readline()).decode().strip() for _ in range(10)]
+        process.kill()
+        told += [line.decode().strip() async for line in process.stdout if line.endswith(b"\n")]
+        await process.wait()
+    store = open_store(place)
+    await store.start()
+    try:
+        sealer = make_sealer(prefix="three")
+        store.attach(sealer)
+        checkpointer = make_checkpointer(store, sealer)
+        await checkpointer.start()
+        await checkpointer.stop()
+        assert await faults_in(store) == []
+        rows = await store.read(ScanAudit(limit=100_000))
+        assert {row[4] for row in rows} >= set(told)
+        counts = Counter(row[1] for row in rows)
+        assert await bound(store) == [dict(counts)]
+    finally:
+        await store.close()

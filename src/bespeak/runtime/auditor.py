@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from bespeak.audit.record import make_payload
@@ -56,7 +55,7 @@ class Auditor:
             method=call.method,
             path=path,
             server_id=self._server_id,
-            issued_at=datetime.fromtimestamp(self._clock(), UTC),
+            issued_at=self._clock(),
             replayed=replayed,
             recorded=self._recorded(call),
         )
