@@ -43,6 +43,9 @@ postgres:
 	    { $(APT) update >/dev/null 2>&1; $(APT) install --no-install-recommends postgresql >/dev/null; }; }; } || \
 	  echo "No PostgreSQL here, and none could be installed: the tests that need one are skipped"
 
+soak: $(READY) ## kill servers and take their disks and databases away for ten minutes; nothing may get lost
+	$(BIN)/python -m faults.soak
+
 check: $(READY) ## lint, types, import directions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -1,9 +1,11 @@
-"""The deployment that is put through faults: one endpoint that cannot be undone, one that needs no state."""
+"""The deployment that is put through faults: an endpoint that cannot be undone, and an audit trail."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
+
+from bespeak.documents.key_text import generate_key, private_text
 
 AGENT: Final = "a" * 64
 
@@ -12,13 +14,20 @@ _CONFIGURATION = """
 server_id = "faults.example"
 operator = "Fault Air"
 contact = "desk@faults.example"
-
+{server}
 [policies]
 scope_required_for_invocation = false
 
 [idempotency]
 # As short as can be: a request whose process was killed is soon taken over by another one.
 lease = 1
+"""
+
+_SIGNING = 'signing_key = "server.pem"'
+_AUDIT = """
+[audit]
+enabled = true
+checkpoint_every = 50
 """
 
 _BOOK = """
@@ -55,33 +64,6 @@ type = "registered_function"
 function = "desk.book_seat"
 """
 
-_FIND = """
-[endpoint]
-method = "FIND"
-path = "/seats"
-description = "Find seats that are free."
-namespace = "seats"
-errors = []
-input = {}
-
-[endpoint.semantic]
-intent = "Find seats that are free."
-actor = "agent"
-outcome = "The number of free seats is returned."
-capability = "retrieval"
-confidence = 0.9
-impact = "informational"
-is_idempotent = true
-
-[[endpoint.output]]
-name = "free"
-type = "integer"
-
-[endpoint.handler]
-type = "registered_function"
-function = "desk.find_seats"
-"""
-
 # Every run of the handler makes another ticket, so that an answer tells which run it comes from.
 _DESK = """
 import asyncio
@@ -91,18 +73,17 @@ import uuid
 async def book_seat(passenger: str) -> dict[str, str]:
     await asyncio.sleep(0)
     return {"ticket_id": str(uuid.uuid4()), "passenger": passenger}
-
-
-def find_seats() -> dict[str, int]:
-    return {"free": 7}
 """
 
 
-def write_deployment(folder: Path, configuration: str = "") -> Path:
-    """Write the deployment into a folder that is made, with more configuration behind its own."""
+def write_deployment(folder: Path, *, audited: bool = True) -> Path:
+    """Write the deployment into a folder that is made; `audited`: every answer is put on record, signed."""
     (folder / "endpoints").mkdir(parents=True)
-    (folder / "bespeak.toml").write_text(_CONFIGURATION + configuration, "utf-8")
+    configuration = _CONFIGURATION.format(server=_SIGNING if audited else "")
+    if audited:
+        (folder / "server.pem").write_text(private_text(generate_key()), "utf-8")
+        configuration += _AUDIT
+    (folder / "bespeak.toml").write_text(configuration, "utf-8")
     (folder / "endpoints" / "book-seat.toml").write_text(_BOOK, "utf-8")
-    (folder / "endpoints" / "find-seats.toml").write_text(_FIND, "utf-8")
     (folder / "desk.py").write_text(_DESK, "utf-8")
     return folder

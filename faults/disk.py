@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from faults.deployment import write_deployment
 from faults.ledger import Ledger
 from faults.load import load
 from faults.probe import Probe
@@ -114,7 +113,7 @@ def _mount(place: Path) -> bool:
     if os.geteuid() != 0:
         return False
     options = f"size={_SIZE},mode=700"
-    command = ["mount", "-t", "tmpfs", "-o", options, "bespeak-faults", place]
+    command = ["mount", "-t", "tmpfs", "-o", options, "bespeak-faults", str(place)]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
@@ -146,12 +145,12 @@ async def fill_again_and_again(
         ledger.faults.append(f"the server ended with {code} and said: {server.said()[-2000:]}")
 
 
-def run(*, rounds: int, clients: int, seed: int, mounted: bool | None = None) -> int:
+def run(*, rounds: int, clients: int, seed: int, audited: bool = True, mounted: bool | None = None) -> int:
     """One run, told on standard output. The exit code."""
     source = random.Random(seed)
     ledger = Ledger(source)
     with tempfile.TemporaryDirectory(prefix="bespeak-faults-") as name, disk_in(Path(name), mounted=mounted) as disk:
-        subject = Subject(write_deployment(Path(name) / "deployment"), str(disk.place))
+        subject = Subject.new(Path(name) / "deployment", str(disk.place), audited=audited)
 
         async def fill_and_prove() -> None:
             await fill_again_and_again(ledger, subject, disk, source, rounds=rounds, clients=clients)
@@ -168,9 +167,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="how often the disk runs full")
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--seed", type=int, default=None, help="the same choices again; the timing is the machine's")
+    parser.add_argument("--no-audit", dest="audited", action="store_false", help="put nothing on record")
     options = parser.parse_args()
     seed = random.randrange(2**32) if options.seed is None else options.seed
-    return run(rounds=options.rounds, clients=options.clients, seed=seed)
+    return run(rounds=options.rounds, clients=options.clients, seed=seed, audited=options.audited)
 
 
 if __name__ == "__main__":

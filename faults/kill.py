@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from faults.deployment import write_deployment
 from faults.ledger import Ledger
 from faults.load import load
 from faults.proof import Subject, prove, tell
@@ -68,12 +67,12 @@ def place_for(store: str, folder: Path) -> Iterator[str]:
         server.remove()
 
 
-def run(store: str, *, rounds: int, clients: int, workers: int, seed: int) -> int:
+def run(store: str, *, rounds: int, clients: int, workers: int, seed: int, audited: bool = True) -> int:
     """One run, told on standard output. The exit code."""
     source = random.Random(seed)
     ledger = Ledger(source)
     with tempfile.TemporaryDirectory(prefix="bespeak-faults-") as name, place_for(store, Path(name)) as place:
-        subject = Subject(write_deployment(Path(name) / "deployment"), place, workers)
+        subject = Subject.new(Path(name) / "deployment", place, workers, audited=audited)
 
         async def kill_and_prove() -> None:
             await kill_again_and_again(ledger, subject, source, rounds, clients)
@@ -92,13 +91,21 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--workers", type=int, choices=[1, 2], default=1)
     parser.add_argument("--seed", type=int, default=None, help="the same choices again; the timing is the machine's")
+    parser.add_argument("--no-audit", dest="audited", action="store_false", help="put nothing on record")
     options = parser.parse_args()
     reason = why_not() if options.store == "postgres" else None
     if reason is not None:
         print(reason, file=sys.stderr)
         return 2
     seed = random.randrange(2**32) if options.seed is None else options.seed
-    return run(options.store, rounds=options.rounds, clients=options.clients, workers=options.workers, seed=seed)
+    return run(
+        options.store,
+        rounds=options.rounds,
+        clients=options.clients,
+        workers=options.workers,
+        seed=seed,
+        audited=options.audited,
+    )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from faults.deployment import write_deployment
 from faults.ledger import Ledger
 from faults.load import load
 from faults.probe import Probe
@@ -102,7 +101,7 @@ async def harm_again_and_again(
         ledger.faults.append(f"the server ended with {code} and said: {server.said()[-2000:]}")
 
 
-def run(*, rounds: int, clients: int, workers: int, seed: int, only: str | None = None) -> int:
+def run(*, rounds: int, clients: int, workers: int, seed: int, audited: bool = True, only: str | None = None) -> int:
     """One run, told on standard output. The exit code."""
     source = random.Random(seed)
     ledger = Ledger(source)
@@ -110,7 +109,7 @@ def run(*, rounds: int, clients: int, workers: int, seed: int, only: str | None 
     harms = [harm for harm in harms_to(database) if only in (None, harm.name)]
     try:
         with tempfile.TemporaryDirectory(prefix="bespeak-faults-") as name:
-            subject = Subject(write_deployment(Path(name) / "deployment"), database.new_database(), workers)
+            subject = Subject.new(Path(name) / "deployment", database.new_database(), workers, audited=audited)
 
             async def harm_and_prove() -> None:
                 await harm_again_and_again(ledger, subject, harms, source, rounds=rounds, clients=clients)
@@ -130,13 +129,16 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--workers", type=int, choices=[1, 2], default=1)
     parser.add_argument("--seed", type=int, default=None, help="the same choices again; the timing is the machine's")
+    parser.add_argument("--no-audit", dest="audited", action="store_false", help="put nothing on record")
     options = parser.parse_args()
     reason = why_not()
     if reason is not None:
         print(reason, file=sys.stderr)
         return 2
     seed = random.randrange(2**32) if options.seed is None else options.seed
-    return run(rounds=options.rounds, clients=options.clients, workers=options.workers, seed=seed)
+    return run(
+        rounds=options.rounds, clients=options.clients, workers=options.workers, seed=seed, audited=options.audited
+    )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import time
 from types import TracebackType
 from typing import Self
 
-from faults.deployment import AGENT
 from faults.ledger import Ledger
 from faults.load import LONGEST, send
 
@@ -60,7 +59,7 @@ class Probe:
         """What needs no store is served."""
         begun = time.monotonic()
         try:
-            response = await self._pool.request("FIND", "/seats", (("Agent-ID", AGENT),))
+            response = await self._pool.request("DISCOVER", "/methods")
             found = f"answered {response.status}"
         except OSError as error:
             found = f"not answered: {error}"

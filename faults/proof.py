@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from faults.deployment import write_deployment
 from faults.ledger import Ledger, Order
 from faults.load import LONGEST, ask_until_answered
 from faults.server import Server, bespeak
@@ -30,8 +31,13 @@ class Subject:
     target: Path
     place: str
     workers: int = 1
-    audited: bool = False
+    audited: bool = True
     """Whether every answer must be on record."""
+
+    @classmethod
+    def new(cls, folder: Path, place: str, workers: int = 1, *, audited: bool = True) -> Subject:
+        """A new deployment in a folder that is made."""
+        return cls(write_deployment(folder, audited=audited), place, workers, audited)
 
     def serve(self) -> Server:
         """Start it."""

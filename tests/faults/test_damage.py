@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from faults.deployment import write_deployment
 from faults.ledger import Ledger
 from faults.load import LONGEST, send
 from faults.proof import Subject
@@ -26,7 +25,7 @@ PATIENCE = 400
 
 @pytest.fixture
 def subject(tmp_path: Path) -> Subject:
-    return Subject(write_deployment(tmp_path / "deployment"), str(tmp_path / "state" / "store.db"))
+    return Subject.new(tmp_path / "deployment", str(tmp_path / "state" / "store.db"))
 
 
 @pytest.fixture
@@ -55,7 +54,7 @@ async def test_a_store_that_becomes_read_only_is_refused_and_not_silent(
         pytest.skip("files that are open can be made read-only by root alone, where the file system allows it")
     try:
         assert await send(pool, ledger, ledger.new()) == 503
-        assert (await pool.request("FIND", "/seats")).status == 200
+        assert (await pool.request("DISCOVER", "/methods")).status == 200
         assert "could not be read or written" in served.said()
         served.kill()
         with pytest.raises(NotStartedError) as refused:
@@ -94,7 +93,7 @@ async def test_a_store_that_is_damaged_never_makes_up_an_answer(subject: Subject
             statuses.append(await send(pool, ledger, order))
         assert 503 in statuses
         assert set(statuses) <= {200, 202, 503}
-        assert (await pool.request("FIND", "/seats")).status == 200
+        assert (await pool.request("DISCOVER", "/methods")).status == 200
         await pool.close()
         assert "is damaged" in server.said()
         assert "Traceback" not in server.said()

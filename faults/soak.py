@@ -1,0 +1,63 @@
+"""Every fault in turn, with other seeds each time, until the time is over or something is wrong.
+
+python -m faults.soak --minutes 10
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import random
+import sys
+import time
+from collections.abc import Callable
+
+from tests.postgres import why_not
+
+from faults import disk, kill, outage
+
+Run = Callable[[int], int]
+"""A run with a seed; its exit code."""
+
+
+def runs(*, postgres: bool) -> list[Run]:
+    """What is done in turn; each takes half a minute or so."""
+    found: list[Run] = [
+        lambda seed: kill.run("sqlite", rounds=15, clients=32, workers=1, seed=seed),
+        lambda seed: kill.run("sqlite", rounds=6, clients=32, workers=2, seed=seed),
+        lambda seed: kill.run("sqlite", rounds=6, clients=16, workers=1, seed=seed, audited=False),
+        lambda seed: disk.run(rounds=10, clients=16, seed=seed),
+        lambda seed: disk.run(rounds=10, clients=16, seed=seed, mounted=False),
+    ]
+    if postgres:
+        found += [
+            lambda seed: kill.run("postgres", rounds=10, clients=32, workers=1, seed=seed),
+            lambda seed: kill.run("postgres", rounds=6, clients=32, workers=2, seed=seed),
+            lambda seed: kill.run("postgres", rounds=6, clients=16, workers=2, seed=seed, audited=False),
+            lambda seed: outage.run(rounds=6, clients=16, workers=1, seed=seed),
+            lambda seed: outage.run(rounds=3, clients=16, workers=2, seed=seed),
+        ]
+    return found
+
+
+def main() -> int:
+    """Read the options and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=8.0, help="when to begin nothing more")
+    options = parser.parse_args()
+    reason = why_not()
+    if reason is not None:
+        print(f"without PostgreSQL: {reason}")
+    end, done = time.monotonic() + 60 * options.minutes, 0
+    for run in itertools.cycle(runs(postgres=reason is None)):
+        if time.monotonic() > end:
+            break
+        if run(random.randrange(2**32)):
+            return 1
+        done += 1
+    print(f"{done} runs, and every promise was kept")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""The proof is worth something: whatever is taken from a store or added to it is found."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from faults.ledger import Ledger
+from faults.load import load
+from faults.proof import Subject, prove, tell
+
+SOME_KEY = "(SELECT min(key) FROM idempotency WHERE scope LIKE '%BOOK%')"
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[Subject, Ledger]]:
+    """A store with answers, cases and records, and what its clients know of them."""
+    ledger = Ledger(random.Random(1))
+    with TemporaryDirectory(prefix="bespeak-") as folder:
+        subject = Subject.new(Path(folder) / "deployment", str(Path(folder) / "store.db"))
+
+        async def fill() -> None:
+            server = subject.serve()
+            try:
+                async with load(ledger, server.port, 4):
+                    await ledger.wait_for(120)
+                assert server.stop() == 0
+            finally:
+                server.kill()
+
+        asyncio.run(fill())
+        yield subject, ledger
+
+
+def judged(served: tuple[Subject, Ledger], tmp_path: Path, harm: str) -> list[str]:
+    """The faults that are found in a copy of the store to which something was done."""
+    subject, ledger = served
+    copy = Subject(subject.target, str(tmp_path / "copy.db"))
+    source, target = sqlite3.connect(subject.place), sqlite3.connect(copy.place)
+    source.backup(target)
+    target.executescript(harm)
+    for connection in (source, target):
+        connection.close()
+    again = Ledger(random.Random(2))
+    again.orders = [
+        type(order)(order.key, order.method, order.path, order.body, order.attempts, order.answer, order.firsts)
+        for order in ledger.answered
+    ]
+    for order, before in zip(again.orders, ledger.answered, strict=True):
+        order.acknowledged = list(before.acknowledged)
+    asyncio.run(prove(again, copy))
+    return again.faults
+
+
+def test_a_store_that_nobody_touched_has_no_fault(served: tuple[Subject, Ledger], tmp_path: Path) -> None:
+    assert judged(served, tmp_path, "") == []
+
+
+@pytest.mark.parametrize(
+    ("harm", "found"),
+    [
+        (f"DELETE FROM idempotency WHERE key = {SOME_KEY}", "was answered"),
+        ("DELETE FROM idempotency WHERE scope LIKE '%ESCALATE%'", "was carried out again"),
+        ("DELETE FROM cases WHERE case_id = (SELECT min(case_id) FROM cases)", "cases: 1 lost"),
+        ("DELETE FROM outbox WHERE position = (SELECT min(position) FROM outbox)", "announcements of cases: 1 lost"),
+        (
+            "INSERT INTO outbox (topic, recipient, payload, created, due, fence, attempts) "
+            "SELECT topic, recipient, payload, created, due, fence, attempts FROM outbox LIMIT 1",
+            "announcements of cases: 1 doubled",
+        ),
+        ("DELETE FROM audit WHERE position = (SELECT max(position) - 60 FROM audit)", "audit verify"),
+        ("DELETE FROM audit WHERE position = (SELECT max(position) FROM audit)", "is on record 0 times"),
+    ],
+)
+def test_what_is_missing_or_doubled_is_found(
+    served: tuple[Subject, Ledger], tmp_path: Path, harm: str, found: str
+) -> None:
+    faults = judged(served, tmp_path, harm)
+    assert [fault for fault in faults if found in fault], faults
+
+
+def test_faults_are_told_and_make_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = Ledger(random.Random(1))
+    assert tell(ledger, "nothing") == 0
+    ledger.faults.append("order-1 was lost")
+    assert tell(ledger, "something") == 1
+    assert "FAULT order-1 was lost" in capsys.readouterr().out
