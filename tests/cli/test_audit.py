@@ -117,6 +117,8 @@ def test_another_key_finds_forgery_and_no_key_is_said(deployment: Deployment, tm
     assert "no trusted key" in run("verify", deployment.folder, "--key", other, code=1).output
     output = run("verify", "--store", deployment.folder / "bespeak.db").output
     assert "4 not checked, as no key is known: name it with --key" in output
+    output = run("verify", deployment.folder, "--store", deployment.folder / "bespeak.db").output
+    assert "4 good" in output
 
 
 def test_records_signed_before_a_rotation_still_verify(deployment: Deployment) -> None:

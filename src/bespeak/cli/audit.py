@@ -94,7 +94,7 @@ def verify(
     bespeak audit verify examples/hotel
     bespeak audit verify --file trail.jsonl --key server.jwk
     """
-    keys = _keys(key_files, None if file is not None or override else target)
+    keys = _keys(key_files, None if file is not None else _configured(target, override))
     faults: list[Fault] = []
 
     def tell(fault: Fault) -> None:
@@ -156,7 +156,7 @@ def show(
     if agent is not None and agent != "anonymous" and not is_canonical_id(agent):
         raise click.UsageError(f"--agent takes the 64 hexadecimal digits of an Agent-ID, or anonymous, not {agent!r}.")
     target = targets[0] if targets else "."
-    keys = _keys(key_files, None if override else target)
+    keys = _keys(key_files, _configured(target, override))
 
     async def read(store: Store) -> list[KeptRecord]:
         if ids:
@@ -201,6 +201,11 @@ async def _write(store: Store, write: Callable[[bytes], object]) -> int:
         write(text)
         lines += 1
     return lines
+
+
+def _configured(target: str, override: str | None) -> str | None:
+    """The target whose key is meant; the store of another place does not belong to the folder one happens to be in."""
+    return None if override is not None and target == "." else target
 
 
 def _keys(files: tuple[Path, ...], target: str | None) -> TrustedKeys:
