@@ -144,10 +144,10 @@ class PostgresServer:
         """The address of an empty database; not while a loop runs."""
         return asyncio.run(self.create_database())
 
-    async def create_database(self) -> str:
+    async def create_database(self, name: str | None = None) -> str:
         """The same in a loop."""
         self._databases += 1
-        name = f"test{self._databases}"
+        name = name or f"test{self._databases}"
         await self._execute(f"CREATE DATABASE {name}")
         return self.dsn(name)
 

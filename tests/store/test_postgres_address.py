@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import asyncpg
 import pytest
 from tests.postgres import PostgresServer
@@ -77,22 +75,28 @@ def test_each_fault_says_what_to_do(error: Exception, words: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_after_a_failure_nobody_tries_again_before_the_pause_is_over(postgres_server: PostgresServer) -> None:
-    address = Address(postgres_server.dsn("missing"), "full")
-    loop = asyncio.get_running_loop()
+async def test_after_a_failure_nobody_tries_again_before_an_ever_longer_pause_is_over(
+    postgres_server: PostgresServer,
+) -> None:
+    now = 0.0
+    address = Address(postgres_server.dsn("later"), "full", clock=lambda: now)
     pauses = []
-    for _ in range(4):
+    for _ in range(7):
         with pytest.raises(StoreUnavailableError, match="is not there"):
             await address.connect()
-        # Nothing is tried now, or the pause would have grown.
-        for _ in range(10):
-            with pytest.raises(StoreUnavailableError, match="is not there"):
-                await address.connect()
-        began = loop.time()
-        await address.pause()
-        pauses.append(loop.time() - began)
-    assert pauses == sorted(pauses)
-    assert 0.5 < pauses[-1] < 2.5
+        pauses.append(address.wait)
+        now += address.wait
+    assert pauses == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0])
+    with pytest.raises(StoreUnavailableError):
+        await address.connect()
+    created = await postgres_server.create_database("later")
+    with pytest.raises(StoreUnavailableError, match="is not there"):
+        await address.connect()
+    assert address.wait == pytest.approx(2.0)
+    now += 2.0
+    connection = await address.connect()
+    assert (address.wait, created) == (0.0, postgres_server.dsn("later"))
+    await connection.close()
 
 
 @pytest.mark.anyio

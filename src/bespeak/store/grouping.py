@@ -6,8 +6,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bespeak.store.command import Seal
-
 AGAIN: Final = object()
 """A result that says: the statement could not tell, so run this command by itself."""
 
@@ -30,8 +28,8 @@ class Grouping:
     """A SELECT with the number of a command in its first column, `n`; None where there is nothing to tell."""
     row: Callable[[Any], Hashable] | None = None
     """The row that a command changes: two commands that change the same one are not run in one statement."""
-    seal: Callable[[Any], Seal] | None = None
-    """What has to be sealed for a command; its `Sealed` then takes the place of the command in all of the above."""
+    seal: Callable[[Any], tuple[str, Mapping[str, Any]]] | None = None
+    """The agent and the payload to seal for a command, whose `Sealed` then takes its place in all of the above."""
     single: bool = False
     """Whether a command is grouped only if it is its whole unit: its result may be `AGAIN`."""
     topic: str | None = None

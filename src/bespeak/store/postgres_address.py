@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
@@ -41,8 +42,9 @@ class Connection(Protocol):
 class Address:
     """Makes connections; while the database cannot be reached, it is tried again after ever longer pauses only."""
 
-    def __init__(self, dsn: str, durability: str) -> None:
+    def __init__(self, dsn: str, durability: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._dsn = dsn
+        self._clock = clock
         self.name = _name(dsn)
         self.settings = {
             "application_name": "bespeak",
@@ -58,8 +60,7 @@ class Address:
 
     async def connect(self, **settings: str) -> Connection:
         """A new connection, or StoreUnavailableError; at once while the pause after a failure lasts."""
-        loop = asyncio.get_running_loop()
-        if loop.time() < self._next:
+        if self.wait > 0:
             raise StoreUnavailableError(self._why)
         try:
             connection = await self.open(**settings)
@@ -67,7 +68,7 @@ class Address:
             if not is_outage(error):
                 raise
             self._pause = min(max(_SHORTEST_PAUSE, 2 * self._pause), _LONGEST_PAUSE)
-            self._next = loop.time() + self._pause
+            self._next = self._clock() + self._pause
             self._why = self.explain(error)
             raise StoreUnavailableError(self._why) from error
         self._pause = self._next = 0.0
@@ -83,9 +84,14 @@ class Address:
         )
         return connection
 
+    @property
+    def wait(self) -> float:
+        """Seconds until the next attempt."""
+        return max(0.0, self._next - self._clock())
+
     async def pause(self) -> None:
         """Wait until the next attempt makes sense."""
-        await asyncio.sleep(max(0.0, self._next - asyncio.get_running_loop().time()))
+        await asyncio.sleep(max(_SHORTEST_PAUSE, self.wait))
 
     def explain(self, error: BaseException) -> str:
         """What an error means for the operator; never with the password."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -10,6 +11,8 @@ from bespeak.errors import StoreUnavailableError
 from bespeak.store.postgres_address import Address, Connection
 from bespeak.store.postgres_pool import close
 from bespeak.store.postgres_unit import CHANNEL
+
+_logger = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 5.0
 """How often everybody is told even if no news came: some of what stands between us and the database drops it."""
@@ -46,14 +49,20 @@ class Listener:
                     connection = await self._connect()
                     self._tell_all()
                 await self._listen(connection)
-            except StoreUnavailableError:
+            except Exception as error:  # noqa: BLE001 - whatever it is, giving up would leave everybody deaf
+                if not isinstance(error, StoreUnavailableError):
+                    _logger.error("%s", self._address.explain(error))
                 await self._address.pause()
 
     async def _connect(self) -> Connection:
         connection = await self._address.connect()
         self._lost.clear()
         connection.add_termination_listener(lambda _: self._lost.set())
-        await connection.add_listener(CHANNEL, lambda _, __, ___, topic: self._tell(topic))
+        try:
+            await connection.add_listener(CHANNEL, lambda _, __, ___, topic: self._tell(topic))
+        except BaseException:
+            connection.terminate()
+            raise
         self._connection = connection
         return connection
 

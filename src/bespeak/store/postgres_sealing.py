@@ -41,13 +41,15 @@ class Sealing:
         try:
             yield
         except BaseException as error:
-            if self._last is not None and (is_outage(error) or not isinstance(error, Exception)):
-                self._doubt, self._last = self._last, None
+            if is_outage(error) or not isinstance(error, Exception):
+                self._doubt, self._last = self._last or self._doubt, None
             else:
                 self.discard()
             raise
         else:
-            self._keep()
+            if self._last is not None:
+                self._attached().keep()
+                self._last = None
         finally:
             self._turn.release()
 
@@ -59,9 +61,9 @@ class Sealing:
             found = await connection.fetch("SELECT 1 FROM audit WHERE audit_id = $1 LIMIT 1", self._doubt)
             self._doubt = None
             if found:
-                self._keep()
+                sealer.keep()
             else:
-                self.discard()
+                sealer.discard()
         unknown = list({agent for agent in agents if not sealer.knows(agent)})
         if unknown:
             for agent_id, audit_id in await connection.fetch(_HEADS, unknown):
@@ -85,13 +87,8 @@ class Sealing:
             raise StoreError("no sealer is attached to the store, so nothing can be sealed")
         return self.sealer
 
-    def _keep(self) -> None:
-        if self.sealer is not None:
-            self.sealer.keep()
-        self._last = None
-
     def discard(self) -> None:
         """Take back what was sealed in this turn."""
-        if self.sealer is not None:
-            self.sealer.discard()
-        self._last = None
+        if self._last is not None:
+            self._attached().discard()
+            self._last = None

@@ -10,7 +10,7 @@ from typing import Any, Final
 import asyncpg  # type: ignore[import-untyped]
 
 from bespeak.errors import StoreUnavailableError
-from bespeak.store.command import Conflict
+from bespeak.store.command import Conflict, Seal
 from bespeak.store.grouping import AGAIN
 from bespeak.store.postgres_address import Address, Connection, is_collision, is_outage
 from bespeak.store.postgres_batch import Batch, Entry, grouping_of
@@ -183,7 +183,9 @@ class Lane:
             raise
 
     async def _send(self, connection: Connection, entries: list[Entry]) -> None:
-        seals = [(entry, seal(entry.command)) for entry in entries if (seal := grouping_of(type(entry.command)).seal)]
+        seals = [
+            (entry, Seal(*seal(entry.command))) for entry in entries if (seal := grouping_of(type(entry.command)).seal)
+        ]
         try:
             if seals:
                 await self._sealing.learn(connection, (step.agent_id for _, step in seals))

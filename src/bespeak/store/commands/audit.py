@@ -26,7 +26,7 @@ class AppendAudit(Command, frozen=True):
             SELECT stream, sequence, agent_id, audit_id, jws FROM {input} ORDER BY n
         """,
         result=lambda sealed, _: sealed,
-        seal=lambda command: Seal(command.agent_id, command.payload),
+        seal=lambda command: (command.agent_id, command.payload),
     )
     agent_id: str
     payload: Mapping[str, Any]
@@ -45,7 +45,9 @@ class ReadAudit(Command, frozen=True):
 
     def steps(self) -> Steps:
         """A row or None."""
-        rows = yield Statement(f"SELECT {_COLUMNS} FROM audit WHERE audit_id = ?", (self.audit_id,))  # noqa: S608
+        # SQLite indexes the beginning alone: a quarter of the pages that every record would have to change otherwise.
+        sql = f"SELECT {_COLUMNS} FROM audit WHERE substr(audit_id, 1, 16) = ? AND audit_id = ?"  # noqa: S608
+        rows = yield Statement(sql, (self.audit_id[:16], self.audit_id))
         return rows[0] if rows else None
 
 
