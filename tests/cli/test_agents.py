@@ -108,6 +108,7 @@ def test_agents_of_files_are_listed_and_can_be_suspended(deployment: Path) -> No
     assert good("suspend", deployment, "lobby", "--reason", "odd") == "lobby is suspended, and was active\n"
     assert listed(deployment)["lobby"]["status"] == "suspended"
     assert "DEACTIVATE by operator: odd" in good("show", deployment, FILED[:8])
+    assert good("show", deployment, "lobby", "--id") == FILED + "\n"
     assert good("suspend", deployment, "lobby") == "lobby is suspended already\n"
     assert good("reinstate", deployment, "lobby") == "lobby is active, and was suspended\n"
 

@@ -196,9 +196,13 @@ def list_(target: str, override: str | None, as_json: bool) -> None:
 @_placed
 @click.argument("agent")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def show(target: str, override: str | None, agent: str, as_json: bool) -> None:
+@click.option("--id", "only_id", is_flag=True, help="Print the Agent-ID and nothing else.")
+def show(target: str, override: str | None, agent: str, as_json: bool, only_id: bool) -> None:
     """Show an agent: its state, its authority, and what became of it so far."""
     one = _find(target, override, agent)
+    if only_id:
+        click.echo(one.agent_id)
+        return
     events = _ask(target, override, ReadLifecycle(one.agent_id)) or []
     if as_json:
         history = [{**msgspec.to_builtins(event), "at": write_instant(event.at)} for event in events]

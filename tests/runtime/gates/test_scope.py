@@ -23,7 +23,10 @@ def test_a_grant_counts_as_declared_and_an_empty_claim_gives_it_up() -> None:
     assert bench.send("FETCH", "/menu", agent_id=AGENT).status == 200
     narrowed = bench.send("FETCH", "/menu", agent_id=AGENT, authority_scope="")
     assert (narrowed.status, narrowed.error["type"]) == (262, "scope-required")
-    assert bench.send("BOOK", "/room", agent_id=AGENT, authority_scope="").status == 455
+    given_up = bench.send("BOOK", "/room", agent_id=AGENT, authority_scope="")
+    assert given_up.status == 455
+    assert "not granted" in given_up.error["message"]
+    assert "in Authority-Scope" in strict().send("BOOK", "/room", agent_id=AGENT).error["message"]
 
 
 @pytest.mark.parametrize("method", ["DISCOVER", "DESCRIBE"])

@@ -34,10 +34,12 @@ def scope_gate(call: Call) -> Refused | None:
             )
         missing = principal.scopes.missing(endpoint.required_scopes)
         if missing:
+            claimable = not principal.known and principal.verified is None and not principal.delegators
+            where = "in Authority-Scope" if claimable else "and the caller was not granted them, or gave them up"
             return Refused(
                 status.SCOPE_VIOLATION,
                 "scope-violation",
-                f"{endpoint} needs the scopes {', '.join(missing)} in Authority-Scope.",
+                f"{endpoint} needs the scopes {', '.join(missing)} {where}.",
                 {
                     "missing_scopes": missing,
                     "required_scopes": list(endpoint.required_scopes),
