@@ -154,5 +154,5 @@ async def test_a_request_that_is_given_up_lets_go_of_its_key() -> None:
 
 async def test_requests_that_need_no_state_are_answered_without_waiting() -> None:
     store = open_store("memory", role="sole")
-    async with keeping(make_endpoint("FIND", "/room", dict), store=store) as bench:
+    async with keeping(make_endpoint("FIND", "/room", lambda: {"free": True}), store=store) as bench:
         assert bench.bench.send("FIND", "/room").status == 200

@@ -66,8 +66,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 class Idempotency:
     """The keys of one server. A process that is alone with its store holds its claims in memory and saves a commit."""
 
-    def __init__(self, *, sole: bool, lease: float = 30.0, retention: float = 86400.0, require: bool = False) -> None:
-        self._sole = sole
+    def __init__(self, *, lease: float = 30.0, retention: float = 86400.0, require: bool = False) -> None:
         self.lease = lease
         self._retention = retention
         self._require = require
@@ -111,10 +110,12 @@ class Idempotency:
         principal = call.principal.agent_id or f"anonymous {call.request.connection.address}"
         return Claim(f"{principal} {route.endpoint}", key, _hash(call))
 
-    def hold(self, claim: Claim) -> Command | Refused | None:
-        """Take a claim in memory, or say why not; where that is not enough, the command that takes it in the store."""
-        if not self._sole:
-            return ClaimKey(claim.scope, claim.key, claim.request_hash, self.lease, self._retention)
+    def take(self, claim: Claim) -> ClaimKey:
+        """How to take a claim in the store, where every process sees it."""
+        return ClaimKey(claim.scope, claim.key, claim.request_hash, self.lease, self._retention)
+
+    def hold(self, claim: Claim) -> Refused | None:
+        """Take a claim in memory, or say why not."""
         held = self._held.setdefault((claim.scope, claim.key), claim.request_hash)
         if held is claim.request_hash:
             return None
@@ -148,8 +149,9 @@ class Idempotency:
 
     def forget(self, claim: Claim) -> None:
         """The claim is no longer held in memory."""
-        if self._sole and self._held.get((claim.scope, claim.key)) is claim.request_hash:
-            del self._held[claim.scope, claim.key]
+        place = (claim.scope, claim.key)
+        if self._held.get(place) is claim.request_hash:
+            del self._held[place]
 
 
 def is_final(response: Response) -> bool:

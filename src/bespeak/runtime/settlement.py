@@ -31,6 +31,8 @@ from bespeak.store.store import Store
 _logger = logging.getLogger(__name__)
 
 _STATEFUL: Final = frozenset({IDEMPOTENCY_KEY, SESSION_ID, CONFIRMATION_ID})
+_ADMITTED: Final = _STATEFUL - {IDEMPOTENCY_KEY}
+_SETTLED: Final = (Response, Effects)
 _RETRY_AFTER: Final = ("Retry-After", "2")
 
 Invoke = Callable[[Call], "Response | Effects | Coroutine[Any, Any, Response | Effects]"]
@@ -84,7 +86,7 @@ class Settlement:
         self._confirmations = confirmations
         self._auditor = auditor
         self._guarded: dict[Route, bool] = {}
-        self._look = getattr(store, "look", None) if store.sole else None
+        self._look = store.look if store.sole else None
 
     def concerns(self, call: Call) -> bool:
         """Whether a call needs the store; most do not, and are then not slowed down."""
@@ -121,7 +123,8 @@ class Settlement:
     async def carry_out(self, call: Call, invoke: Invoke) -> Response:
         """Admit, invoke, commit."""
         try:
-            admitted = await self._admit(call)
+            # Most calls need not wait to be admitted, and each step that could wait costs about a microsecond.
+            admitted = self._claim_here(call) if self._is_plain(call) else await self._admit(call)
         except StoreError as error:
             return self._unavailable(call, error)
         if isinstance(admitted, Refused):
@@ -133,10 +136,12 @@ class Settlement:
         renewal = None
         try:
             outcome = invoke(call)
-            if not isinstance(outcome, Response | Effects):
+            if not isinstance(outcome, _SETTLED):
                 if admitted is not None and admitted.fence is not None:
                     renewal = Renewal(self._store, admitted, self._idempotency.lease)
                 outcome = await outcome
+            if isinstance(outcome, Effects):
+                return await self._commit_effects(call, admitted, outcome)
             return await self._commit(call, admitted, outcome)
         except StoreError as error:
             return self._unavailable(call, error)
@@ -149,9 +154,19 @@ class Settlement:
     async def commit(self, call: Call, effects: Effects) -> Response:
         """The answer of a method that changes state, for a call that had nothing else to do with the store."""
         try:
-            return await self._commit(call, None, effects)
+            return await self._commit_effects(call, None, effects)
         except StoreError as error:
             return self._unavailable(call, error)
+
+    def _is_plain(self, call: Call) -> bool:
+        """Whether nothing but an idempotency key is to be looked at, which is known in this process."""
+        assert call.route is not None
+        return (
+            self._look is not None
+            and call.nonce is None
+            and _ADMITTED.isdisjoint(call.request.headers)
+            and not self._guarded.get(call.route)
+        )
 
     async def _admit(self, call: Call) -> Claim | Kept | Refused | None:
         """A claim on the idempotency key, the answer it already has, a refusal, or None for a call without key."""
@@ -166,8 +181,8 @@ class Settlement:
         refused = await self._ask(call, self._sessions)
         if refused is not None:
             return refused
-        claim = await self._claim(call)
-        if isinstance(claim, Refused | Kept):
+        claim = self._claim_here(call) if self._look is not None else await self._claim_there(call)
+        if isinstance(claim, (Refused, Kept)):
             return claim
         # An answer that was kept needs no confirmation again, so this comes behind the claim.
         refused = await self._ask(call, self._confirmations)
@@ -184,39 +199,41 @@ class Settlement:
         done = await self._store.do(asked)
         return admission.judge(call, done if isinstance(done, Conflict) else done[0])
 
-    async def _claim(self, call: Call) -> Claim | Kept | Refused | None:
+    def _claim_here(self, call: Call) -> Claim | Kept | Refused | None:
+        """Claim in memory, after a look at what is kept: no other process has claims."""
         idempotency = self._idempotency
         claim = idempotency.wanted(call)
         if not isinstance(claim, Claim):
             return claim
-        held = idempotency.hold(claim)
-        if isinstance(held, Refused):
-            return held
-        if held is None:
-            try:
-                find = idempotency.find(claim)
-                found = self._look(find) if self._look is not None else await self._store.read(find)
-                judged = idempotency.judge(claim, found)
-            except BaseException:
-                idempotency.forget(claim)
-                raise
+        refused = idempotency.hold(claim)
+        if refused is not None:
+            return refused
+        assert self._look is not None
+        judged: Claim | Kept | Refused | None = None
+        try:
+            judged = idempotency.judge(claim, self._look(idempotency.find(claim)))
+        finally:
             if judged is not claim:
                 idempotency.forget(claim)
-            return judged
-        done = await self._store.do(held)
-        assert not isinstance(done, Conflict)
-        return idempotency.judge(claim, done[0])
+        return judged
 
-    async def _commit(self, call: Call, claim: Claim | None, outcome: Response | Effects) -> Response:
-        if isinstance(outcome, Effects):
-            return await self._commit_effects(call, claim, outcome)
+    async def _claim_there(self, call: Call) -> Claim | Kept | Refused | None:
+        """Claim in the store, where every process sees it."""
+        claim = self._idempotency.wanted(call)
+        if not isinstance(claim, Claim):
+            return claim
+        done = await self._store.do(self._idempotency.take(claim))
+        assert not isinstance(done, Conflict)
+        return self._idempotency.judge(claim, done[0])
+
+    async def _commit(self, call: Call, claim: Claim | None, outcome: Response) -> Response:
         commands = self._closing(call, claim, outcome)
         if not commands:
             await self._release(claim)
             return outcome
         done = await self._store.do(*commands)
         if isinstance(done, Conflict):
-            return await self._lost(call, done)
+            return await self._lost(call)
         if claim is not None and not is_final(outcome):
             await self._release(claim)
         return self._with_record(outcome, done[-1])
@@ -233,7 +250,7 @@ class Settlement:
         if not isinstance(done, Conflict):
             return self._with_record(made[0], done[-1])
         if made:  # the answer was made, and its own bookkeeping then failed
-            return await self._lost(call, done)
+            return await self._lost(call)
         await self._release(claim)
         return await self.record(call, self._answers.answer(call, effects.answer(done)))
 
@@ -252,11 +269,10 @@ class Settlement:
         if command is not None:
             await self._store.do(command)
 
-    async def _lost(self, call: Call, conflict: Conflict) -> Response:
+    async def _lost(self, call: Call) -> Response:
         """Somebody else took the key over while the handler ran: theirs is the answer that counts."""
-        _logger.warning(
-            "%s: the idempotency key was taken over while the handler ran (%s)", call.route, conflict.reason
-        )
+        assert call.route is not None
+        _logger.warning("%s took longer than the lease of its idempotency key, and was taken over", call.route.endpoint)
         refused = Refused(
             status.CONFLICT,
             "idempotency-lease-lost",
@@ -273,7 +289,7 @@ class Settlement:
 
     def _unavailable(self, call: Call, error: StoreError) -> Response:
         if not isinstance(error, StoreUnavailableError):
-            _logger.error("%s failed in the store", call.route, exc_info=error)
+            _logger.error("%s failed in the store", call.method, exc_info=error)
         return self._answers.refuse(
             call,
             Refused(

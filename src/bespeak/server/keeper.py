@@ -44,7 +44,7 @@ class Keeper:
         assembled.dispatcher.settlement = Settlement(
             store,
             assembled.dispatcher,
-            Idempotency(sole=store.sole, lease=settings.lease, retention=settings.retention, require=settings.require),
+            Idempotency(lease=settings.lease, retention=settings.retention, require=settings.require),
             sessions=sessions,
             confirmations=Confirmations(document.cases),
             auditor=self._trail.auditor if self._trail is not None else None,

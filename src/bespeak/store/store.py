@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bespeak.errors import StoreError
 from bespeak.store.command import Command, Conflict, Sealer
 
 Then = Callable[[Sequence[Any]], Sequence[Command]]
@@ -31,6 +32,10 @@ class Store(ABC):
     @abstractmethod
     async def read(self, command: Command) -> Any:
         """The result of a command that only reads."""
+
+    def look(self, command: Command) -> Any:
+        """The result of a command that reads one row by its key, at once; only a store that is `sole` can do that."""
+        raise StoreError("this store is shared, so nothing of it can be read without waiting")
 
     @abstractmethod
     def attach(self, sealer: Sealer) -> None:
