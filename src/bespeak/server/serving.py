@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bespeak.audit.recorded_fields import unknown_fields
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.documents.text_file import read_text
 from bespeak.errors import BespeakError, ConfigError
@@ -44,6 +45,7 @@ def assemble_target(target: Target, updated: str) -> Assembled:
     verifies = not target.document.auth.is_open
     assembled = assemble(target.service, base=target.base, updated=updated, signing_key=key, verifies=verifies)
     assembled.findings[:0] = target.findings
+    assembled.findings += unknown_fields(target.document.audit.fields, assembled.registry.endpoints.values())
     return assembled
 
 
