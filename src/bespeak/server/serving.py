@@ -45,7 +45,7 @@ def assemble_target(target: Target, updated: str) -> Assembled:
     verifies = not target.document.auth.is_open
     assembled = assemble(target.service, base=target.base, updated=updated, signing_key=key, verifies=verifies)
     assembled.findings[:0] = target.findings
-    assembled.findings += unknown_fields(target.document.audit.fields, assembled.registry.endpoints.values())
+    assembled.findings.extend(unknown_fields(target.document.audit.fields, assembled.registry.endpoints.values()))
     return assembled
 
 
