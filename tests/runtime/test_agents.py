@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -123,9 +124,11 @@ async def test_many_agents_are_read_at_once(store: Store) -> None:
 async def test_a_document_that_cannot_be_read_leaves_an_agent_that_may_do_nothing(store: Store) -> None:
     await store.do(PutAgent(STORED, "desk", "active", '{"agent_id": 7}', "operator"))
     await store.do(PutAgent(FILED, "lobby", "active", put(STORED).document, "operator"))
+    broken = json.dumps({"agent_id": "3" * 64, "name": "bar", "trust_tier": 9})
+    await store.do(PutAgent("3" * 64, "bar", "active", broken, "operator"))
     agents = Agents()
     await agents.follow(store)
-    for agent_id in (STORED, FILED):
+    for agent_id in (STORED, FILED, "3" * 64):
         agent = agents.get(agent_id)
         assert agent is not None
         assert (agent.status, agents.grant_of(agent_id)) == ("unreadable", None)

@@ -153,7 +153,7 @@ class Agents:
                 return None if row.status == ACTIVE else Agent(agent_id=row.agent_id, name=row.name, status=row.status)
             return replace(filed, status=row.status)
         agent, findings = parse_agent(row.document, f"agent {row.agent_id}")
-        if agent is None or agent.agent_id != row.agent_id:
+        if agent is None or agent.status == UNREADABLE or agent.agent_id != row.agent_id:
             _logger.error(
                 "the document of the agent %s cannot be used: %s", row.agent_id, "; ".join(map(str, findings))
             )

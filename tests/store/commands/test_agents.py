@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
 from typing import Any
 
 import pytest
@@ -19,21 +19,12 @@ from bespeak.store.commands.agents import (
     SetAgentStatus,
     Transition,
 )
-from bespeak.store.sqlite import SqliteStore
 from bespeak.store.store import Store
 
 pytestmark = pytest.mark.anyio
 
 ID = "1" * 64
 OTHER = "2" * 64
-
-
-@pytest.fixture
-async def store(anyio_backend: Any) -> AsyncIterator[Store]:
-    opened = SqliteStore.in_memory()
-    await opened.start()
-    yield opened
-    await opened.close()
 
 
 def put(agent_id: str = ID, name: str = "desk", document: str = "{}", status: str = "active") -> PutAgent:
@@ -110,12 +101,31 @@ async def test_the_state_of_an_agent_in_a_file_is_kept_without_its_document(stor
     assert (row.name, row.status, row.document) == ("desk", "suspended", None)
 
 
-async def test_who_watches_agents_is_told_of_changes_only(store: Store) -> None:
-    told: list[int] = []
-    store.watch(TOPIC, lambda: told.append(1))
-    await store.do(put())
-    await store.read(ListAgents())
-    await store.do(change("ACTIVATE", "active", "pending"))
-    await store.do(change("REVOKE", "retired", "active"))
-    await store.read(ListAgents())
-    assert len(told) == 2
+async def test_who_watches_agents_is_told_of_changes(store: Store) -> None:
+    told = asyncio.Event()
+    store.watch(TOPIC, told.set)
+    for command in (put(), change("REVOKE", "retired", "active")):
+        await store.do(command)
+        await asyncio.wait_for(told.wait(), 20)
+        told.clear()
+
+
+async def test_of_two_who_change_a_state_at_once_one_comes_first(first: Store, second: Store) -> None:
+    await first.do(put())
+    down = change("DEACTIVATE", "suspended", "active")
+    gone = change("REVOKE", "retired", "active", "suspended")
+    done = await asyncio.gather(first.do(down), second.do(gone), first.do(down), second.do(gone))
+    assert (await first.read(ReadAgent(ID))).status == "retired"
+    changes = [one[0] for one in done if not isinstance(one, Conflict)]
+    events = await second.read(ReadLifecycle(ID))
+    assert len(events) == 1 + sum(not one.noop for one in changes)
+    assert [one.previous_status for one in events[1:]] == [one.status for one in events[:-1]]
+
+
+async def test_of_two_who_change_an_agent_of_a_file_at_once_one_comes_first(first: Store, second: Store) -> None:
+    down = change("DEACTIVATE", "suspended", "active", name="desk", assumed="active")
+    done = await asyncio.gather(first.do(down), second.do(down), first.do(down), second.do(down))
+    assert (await first.read(ReadAgent(ID))).status == "suspended"
+    assert not any(isinstance(one, Conflict) for one in done)
+    made = [one for one in done if not isinstance(one, Conflict) and not one[0].noop]
+    assert len(made) == len(await first.read(ReadLifecycle(ID))) == 1

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any
-
 import pytest
 
 from bespeak.store.command import Conflict
 from bespeak.store.commands.delegations import ReadDelegation, ReadDelegationChain, RecordDelegation
-from bespeak.store.sqlite import SqliteStore
 from bespeak.store.store import Store
 
 pytestmark = pytest.mark.anyio
 
 A, B, C = ("a" * 64, "b" * 64, "c" * 64)
-
-
-@pytest.fixture
-async def store(anyio_backend: Any) -> AsyncIterator[Store]:
-    opened = SqliteStore.in_memory()
-    await opened.start()
-    yield opened
-    await opened.close()
 
 
 FIRST = RecordDelegation("d1", A, B, "booking:room, calendar:read", None, "book", 2e9)

@@ -132,6 +132,10 @@ class SetAgentStatus(Command, frozen=True):
             (self.agent_id, self.name or "", self.status, previous),
         )
         if not changed:  # somebody else put the first row there meanwhile
+            rows = yield Statement("SELECT status FROM agents WHERE agent_id = ?", (self.agent_id,))
+            previous = rows[0][0]
+            if previous == self.status:
+                return Transition(previous, self.status, noop=True)
             return Conflict("transition-impossible", {"status": previous})
         yield Statement(_EVENT, (self.agent_id, self.event, previous, self.status, self.actor, self.reason))
         yield Notify(TOPIC)
