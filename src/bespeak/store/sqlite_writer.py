@@ -58,6 +58,8 @@ class Writer:
         self._queue: SimpleQueue[_Work | None] = SimpleQueue()
         self._fault = ""
         """Why nothing can be written now, so that the log says it once and not for each unit."""
+        self._changes = 0
+        """What had been tried to change by then: a unit that changes nothing proves nothing."""
         self._damage = ""
         """What is wrong with a part of the file; that does not pass."""
         self._sealed = False
@@ -181,7 +183,7 @@ class Writer:
 
     def _conclude(self, group: list[Unit]) -> None:
         """A group has been committed."""
-        if self._fault:
+        if self._fault and self._connection.total_changes != self._changes:
             _logger.warning("The store %s works again.", self._path)
             self._fault = ""
         topics: set[str] = set()
@@ -268,7 +270,7 @@ class Writer:
             if message not in (self._fault, self._damage):
                 _logger.error("%s", message)
             if concerns_all(error):
-                self._fault = message
+                self._fault, self._changes = message, self._connection.total_changes
             else:
                 self._damage = message
             for unit in group:
