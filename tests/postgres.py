@@ -80,6 +80,7 @@ class PostgresServer:
             self._rights = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
         self._process: subprocess.Popen[bytes] | None = None
         self._databases = 0
+        self.empty_databases: list[str] = []
         self.port = _free_port()
         try:
             made = subprocess.run(
@@ -151,10 +152,21 @@ class PostgresServer:
         await self._execute(f"CREATE DATABASE {name}")
         return self.dsn(name)
 
-    async def _execute(self, sql: str) -> None:
+    async def clear_database(self, dsn: str) -> None:
+        """Empty a database for the next test, which is several times faster than to create another."""
+        name = dsn.rpartition("/")[2]
+        await self._execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            f"WHERE datname = current_database() AND pid <> pg_backend_pid(); ALTER DATABASE {name} RESET ALL; "
+            "SET client_min_messages = error; DROP SCHEMA IF EXISTS bespeak CASCADE",
+            name,
+        )
+        self.empty_databases.append(dsn)
+
+    async def _execute(self, sql: str, database: str = "postgres") -> None:
         import asyncpg
 
-        connection = await asyncpg.connect(self.dsn())
+        connection = await asyncpg.connect(self.dsn(database))
         try:
             await connection.execute(sql)
         finally:
@@ -189,9 +201,11 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def postgres_dsn(postgres_server: PostgresServer) -> str:
+def postgres_dsn(postgres_server: PostgresServer) -> Iterator[str]:
     """The address of an empty database for one test."""
-    return postgres_server.new_database()
+    dsn = postgres_server.empty_databases.pop() if postgres_server.empty_databases else postgres_server.new_database()
+    yield dsn
+    asyncio.run(postgres_server.clear_database(dsn))
 
 
 def _account() -> pwd.struct_passwd | None:
