@@ -6,6 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.service import AGENT, build, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
@@ -131,3 +133,35 @@ async def test_a_server_notices_by_itself() -> None:
 def test_without_a_store_the_methods_say_what_is_missing() -> None:
     reply = build(agents=(OPERATOR,)).send("DEACTIVATE", "/", {"agent_id": AGENT}, agent_id=MANAGER)
     assert (reply.status, reply.error["missing"]) == (501, "a store to keep state in")
+
+
+MODEL = {
+    "ACTIVATE": {"pending": "active"},
+    "DEACTIVATE": {"active": "suspended", "pending": "suspended"},
+    "REINSTATE": {"suspended": "active"},
+    "REVOKE": dict.fromkeys(("active", "pending", "suspended", "deprecated"), "retired"),
+    "DEPRECATE": {"active": "deprecated", "suspended": "deprecated"},
+}
+"""What core 7.4 lets become of an agent."""
+REACHED = {"ACTIVATE": "active", "DEACTIVATE": "suspended", "REINSTATE": "active", "REVOKE": "retired"}
+
+
+@given(st.sampled_from(["active", "pending"]), st.lists(st.sampled_from(sorted(MODEL)), max_size=12))
+@settings(max_examples=40)
+def test_whatever_is_asked_for_the_states_follow_the_rules(begin: str, methods: list[str]) -> None:
+    async def live() -> None:
+        async with served(begin) as bench:
+            state = begin
+            for method in methods:
+                reply = await change(bench, method, reason="because")
+                wanted = REACHED.get(method, "deprecated")
+                if state == wanted or state in MODEL[method]:
+                    assert (reply.status, reply.json["result"]["noop"]) == (200, state == wanted)
+                    state = wanted
+                else:
+                    assert (reply.status, reply.error["agent_status"]) == (409, state)
+                agent = bench.bench.assembled.registry.agents.get(AGENT)
+                assert agent is not None
+                assert agent.status == state
+
+    asyncio.run(live())

@@ -28,7 +28,7 @@ def test_a_document_carries_the_genesis_that_gives_its_id() -> None:
     assert agent is not None
     assert agent.genesis is not None
     assert (agent.agent_id, agent.scopes) == (agent.genesis.agent_id, ("a:b", "b:c"))
-    assert (agent.public_key, agent.issuer, agent.principal) == (key, "hotel.example", "Hotel")
+    assert (agent.public_key, agent.issuer, agent.principal) == (key, "agtp://hotel.example", "Hotel")
 
 
 def test_the_issuer_is_the_operator_with_the_servers_key(tmp_path: Path) -> None:

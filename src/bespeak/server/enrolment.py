@@ -102,7 +102,7 @@ def enrol(
         "principal": issuer.operator,
         "principal_id": genesis.principal_id,
         "owner_id": genesis.owner_id,
-        "issuer": issuer.server_id,
+        "issuer": f"agtp://{issuer.server_id}",
         "issued_at": issued_at,
         "updated_at": issued_at,
         "scopes_accepted": sorted(set(scopes)),
