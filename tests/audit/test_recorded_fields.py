@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.service import echo, make_endpoint
 
 from bespeak.audit.recorded_fields import unknown_fields
+from bespeak.server.serving import assemble_target
+from bespeak.server.target import load_target
 
 BOOK = make_endpoint("BOOK", "/room/{number}", echo, properties={"number": {}, "guest_id": {}})
 
@@ -20,3 +24,12 @@ def test_an_endpoint_or_a_field_that_is_not_there_is_warned_of() -> None:
     assert "'guest' of BOOK /room/{number}" in findings[0].message
     assert findings[0].help == "It takes number, guest_id."
     assert "BOOK /room/{id}" in findings[1].message
+
+
+def test_whoever_starts_the_server_is_told(tmp_path: Path) -> None:
+    (tmp_path / "bespeak.toml").write_text(
+        '[server]\nserver_id = "rooms"\noperator = "Acme"\ncontact = "ops@acme.example"\n'
+        '[audit.fields]\n"BOOK /rom" = ["guest_id"]\n'
+    )
+    findings = assemble_target(load_target(str(tmp_path)), "2026-05-01T00:00:00Z").findings
+    assert "audit.fields names BOOK /rom" in "".join(finding.message for finding in findings if finding.rule == "Y874")

@@ -28,7 +28,7 @@ from tests.audit.trails import (
 from bespeak.audit.checkpoint import make_checkpoint
 from bespeak.audit.compact import jws_id, parse_compact
 from bespeak.audit.fault import Fault
-from bespeak.audit.record import FIRST
+from bespeak.audit.record import FIRST, roll
 from bespeak.audit.sealer import Signing, StreamHead
 from bespeak.audit.signing_key import SigningKey, encoded_header
 from bespeak.audit.trail import StoreTrail
@@ -314,3 +314,38 @@ async def test_two_processes_at_once_leave_a_trail_without_a_fault(first: Store,
     second.attach(make_sealer(prefix="b"))
     await asyncio.gather(append(first, AGENTS * 5), append(second, AGENTS * 5))
     assert await faults_in(first) == []
+
+
+def rewritten_to_the_end(lines: list[bytes], stream: str, start: int) -> list[bytes]:
+    """A stream written anew from a record on, every hash fitting: all that can be done without the key."""
+    made, renamed, digest = list(lines), dict[str, str](), b""
+    for index in rows(lines, "record"):
+        row = line(lines, index)
+        compact = parse_compact(row["jws"])
+        assert compact is not None
+        payload = msgspec.json.decode(compact.payload)
+        before = payload["previous_audit_id"]
+        payload["previous_audit_id"] = renamed.get(before, before)
+        if row["stream"] != stream or row["sequence"] < start:
+            continue
+        if row["sequence"] == start:
+            payload["method"] = "FORGED"
+            digest = bytes.fromhex(payload["stream_digest"])
+        payload["stream_digest"] = digest.hex()
+        jws = f"{compact.protected}.{encode64(msgspec.json.encode(payload)).decode()}.{compact.signature}"
+        renamed[row["audit_id"]] = jws_id(jws)
+        digest = roll(digest, bytes.fromhex(jws_id(jws)))
+        made = replaced(made, index, jws=jws, audit_id=jws_id(jws))
+    return made
+
+
+@pytest.mark.parametrize("start", [2, 5, 7, 12])
+def test_a_stream_written_anew_to_its_end_is_found_by_its_checkpoints(start: int) -> None:
+    lines = TRAILS["checkpoints"]
+    faults = check(rewritten_to_the_end(lines, "b1", start))
+    assert any(fault.kind == "changed" and fault.checkpoint_id and fault.stream == "b1" for fault in faults)
+
+
+def test_where_nothing_is_signed_a_stream_written_anew_can_only_be_found_by_other_streams() -> None:
+    lines = TRAILS[None]
+    assert check(rewritten_to_the_end(lines, "b1", 8)) == []  # the limit that the guide tells of
