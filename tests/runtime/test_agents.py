@@ -36,8 +36,8 @@ def put(agent_id: str = STORED, name: str = "desk", **members: Any) -> PutAgent:
     return PutAgent(agent_id, name, "active", msgspec.json.encode(document).decode(), "operator")
 
 
-def suspend(agent_id: str, **fields: Any) -> SetAgentStatus:
-    return SetAgentStatus(agent_id, "DEACTIVATE", frozenset({"active"}), "suspended", "operator", "", **fields)
+def suspend(agent_id: str, allowed_from: frozenset[str] = frozenset({"active"}), **fields: Any) -> SetAgentStatus:
+    return SetAgentStatus(agent_id, "DEACTIVATE", allowed_from, "suspended", "operator", "", **fields)
 
 
 def filed(**fields: Any) -> Agents:
@@ -132,3 +132,14 @@ async def test_a_document_that_cannot_be_read_leaves_an_agent_that_may_do_nothin
         agent = agents.get(agent_id)
         assert agent is not None
         assert (agent.status, agents.grant_of(agent_id)) == ("unreadable", None)
+
+
+async def test_a_broken_file_stays_refused_whatever_the_store_says(store: Store) -> None:
+    await store.do(suspend(FILED, name="lobby", assumed="unreadable", allowed_from=frozenset({"unreadable"})))
+    lift = SetAgentStatus(FILED, "REINSTATE", frozenset({"suspended"}), "active", "operator", "")
+    await store.do(lift)
+    agents = Agents([Agent(agent_id=FILED, name="lobby", status="unreadable")])
+    await agents.follow(store)
+    agent = agents.get(FILED)
+    assert agent is not None
+    assert agent.status == "unreadable"

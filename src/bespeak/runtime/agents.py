@@ -41,6 +41,7 @@ class Agents:
         self._store: Store | None = None
         self._catching_up: asyncio.Task[None] | None = None
         self._behind = False
+        self._refreshing = asyncio.Lock()
         self.revision = 0
         """Grows with every change, so that whoever made something of the agents knows when to make it anew."""
 
@@ -117,6 +118,10 @@ class Agents:
                 await asyncio.sleep(_PAUSE)
 
     async def _refresh(self, store: Store) -> None:
+        async with self._refreshing:  # one at a time, so that nobody puts what was read before over what was read after
+            await self._take_in(store)
+
+    async def _take_in(self, store: Store) -> None:
         marks: list[AgentMark] = await store.read(MarkAgents())
         changed = [mark.agent_id for mark in marks if not self._holds(mark)]
         if not changed and len(marks) == len(self._rows):
@@ -151,7 +156,7 @@ class Agents:
             filed = self._filed.get(row.agent_id)
             if filed is None:
                 return None if row.status == ACTIVE else Agent(agent_id=row.agent_id, name=row.name, status=row.status)
-            return replace(filed, status=row.status)
+            return filed if filed.status == UNREADABLE and row.status == ACTIVE else replace(filed, status=row.status)
         agent, findings = parse_agent(row.document, f"agent {row.agent_id}")
         if agent is None or agent.status == UNREADABLE or agent.agent_id != row.agent_id:
             _logger.error(
