@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -107,8 +108,8 @@ class Idempotency:
                 "invalid-idempotency-key",
                 f"An Idempotency-Key is 1 to 255 visible ASCII characters; {len(key)} characters came.",
             )
-        principal = call.principal.agent_id or f"anonymous {call.request.connection.address}"
-        return Claim(f"{principal} {route.endpoint}", key, _hash(call))
+        caller = call.principal.agent_id or f"anonymous {call.request.connection.address}"
+        return Claim(_scope(caller, route.endpoint.method, route.endpoint.path), key, _hash(call))
 
     def take(self, claim: Claim) -> ClaimKey:
         """How to take a claim in the store, where every process sees it."""
@@ -172,6 +173,12 @@ def _keep(response: Response, block: HeaderBlock) -> Kept:
     headers = tuple(pair for pair in response.headers if pair[0] not in _OF_THE_REQUEST)
     content_type = None if response.block is block else response.header(_CONTENT_TYPE)
     return Kept(response.status, response.body, headers, content_type)
+
+
+@lru_cache(4096)
+def _scope(caller: str, method: str, path: str) -> str:
+    """Whose key it is, and for what: short, for it stands in every row of an index."""
+    return hashlib.blake2b(f"{caller} {method} {path}".encode(errors="surrogatepass"), digest_size=12).hexdigest()
 
 
 def _hash(call: Call) -> bytes:

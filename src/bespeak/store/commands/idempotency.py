@@ -93,7 +93,7 @@ class ClaimKey(Command, frozen=True):
         single=True,
     )
     scope: str
-    """The agent and the endpoint."""
+    """Whose key it is, and for which endpoint."""
     key: str
     request_hash: bytes
     lease: float
