@@ -207,6 +207,34 @@ def test_refusals_are_logged_for_whoever_wants_to_know(caplog: pytest.LogCapture
     assert "459 method-violation: FROB /" in caplog.text
 
 
+@pytest.mark.parametrize("number", [408, 551])
+def test_what_the_draft_wants_logged_is_told_where_only_warnings_are(
+    caplog: pytest.LogCaptureFixture, number: int
+) -> None:
+    endpoint = make_endpoint("QUERY", "/a", lambda context: Refused(number, "over", "It is over."))
+    with caplog.at_level(logging.WARNING):
+        build(endpoint).send("QUERY", "/a")
+        build().assembled.dispatcher.malformed(Malformed(number, "late", "Too late."), Connection())
+        build().send("FROB", "/")
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{number} over: QUERY /a by nobody",
+        f"{number} late: no request",
+    ]
+
+
+def test_a_failure_is_logged_under_the_id_that_the_agent_was_given(caplog: pytest.LogCaptureFixture) -> None:
+    broken = make_endpoint("FETCH", "/a", lambda context: {"n": "four"}, output={"properties": {"n": {"type": "null"}}})
+    failing = make_endpoint("FETCH", "/b", lambda context: 1 // 0)
+    bench = build(broken, failing)
+    with caplog.at_level(logging.ERROR):
+        given = [bench.send("FETCH", path, request_id="r-1").header("response-id") for path in ("/a", "/b")]
+    told = [vars(record)["particulars"] for record in caplog.records]
+    assert [entry["response_id"] for entry in told] == given
+    assert [entry["request_id"] for entry in told] == ["r-1", "r-1"]
+    assert "breaks its schema at /properties/n/type" in caplog.text
+    assert "four" not in caplog.text
+
+
 @pytest.mark.parametrize("error", [SystemExit(0), KeyboardInterrupt(), asyncio.CancelledError(), StopIteration()])
 def test_nothing_a_handler_raises_reaches_the_server(error: BaseException) -> None:
     def sync(context: Any) -> None:

@@ -10,7 +10,8 @@ import click
 
 from bespeak.cli.console import print_findings
 from bespeak.server.assembly import Assembled
-from bespeak.server.serving import log_to_stderr, serve_target
+from bespeak.server.log import FORMATS, LEVELS, log_findings, log_to_stderr
+from bespeak.server.serving import serve_target
 from bespeak.server.settings import Settings, plan_settings
 from bespeak.server.target import load_target
 from bespeak.transports.address import Address
@@ -31,32 +32,40 @@ from bespeak.transports.address import Address
 @click.option(
     "--log",
     "level",
-    type=click.Choice(["error", "warning", "info"]),
+    type=click.Choice(LEVELS),
     default="warning",
     show_default=True,
-    help="What goes to standard error; info has every refusal.",
+    help="What goes to standard error; info has every refusal, debug every answer.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Lines for people, or one JSON object a line.",
 )
 @click.option("--strict", is_flag=True, help="Do not start when an endpoint is not valid.")
-def serve(target: str, level: str, **options: Any) -> int:
+def serve(target: str, level: str, log_format: str, **options: Any) -> int:
     """Serve TARGET over AGTP until SIGTERM or Ctrl-C.
 
     TARGET is a folder (bespeak.toml, endpoints/*.toml), an .agis, .toml or .py file, or module:app.
     An AGIS document is bound to its handlers by a bespeak.toml beside it, or by a module of its name.
     Endpoints that are not valid, or that nothing answers for, are left out and reported; --strict refuses to
-    start then.
+    start then. Beyond this machine, TLS and the [auth] of a bespeak.toml are needed.
 
     Examples:
 
     \b
     bespeak serve examples/hotel
     bespeak serve examples/restaurant/menu.agis
-    bespeak serve rooms.py --agtp 0.0.0.0:4480 --cert cert.pem --key key.pem --workers 2
+    bespeak serve rooms --agtp 0.0.0.0:4480 --cert cert.pem --key key.pem --workers 2
     """
-    log_to_stderr(level)
+    log_to_stderr(level, log_format)
     loaded = load_target(target)
-    settings = plan_settings(target, loaded.document, log_level=level, **options)
+    settings = plan_settings(target, loaded.document, log_level=level, log_format=log_format, **options)
+    report = log_findings if log_format == "json" else print_findings
     return serve_target(
-        loaded, settings, report=print_findings, ready=lambda assembled, *at: _announce(assembled, settings, *at)
+        loaded, settings, report=report, ready=lambda assembled, *at: _announce(assembled, settings, *at)
     )
 
 

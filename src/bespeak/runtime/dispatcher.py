@@ -25,6 +25,7 @@ from bespeak.runtime.advisories import catalog_warning
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.call import Call
 from bespeak.runtime.gates import gates_in_force
+from bespeak.runtime.particulars import particulars, particulars_of_fault
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.route import Route
 from bespeak.runtime.settlement import Settlement
@@ -39,6 +40,9 @@ _encode = msgspec.json.Encoder().encode
 
 _FAILURES: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
 """Whatever a handler raises, the agent gets an answer: `sys.exit` in a library must not be a switch for the server."""
+
+_ALWAYS_LOGGED: Final = frozenset({status.TIMEOUT, status.AUTHORITY_CHAIN_BROKEN})
+"""Core 6.1 asks for these by name, so they are told where only warnings are."""
 
 # AGTP-API 11 and 10.2 put these fields into "the response body", clients look for them inside `error`: both hold.
 _MIRRORED: Final = frozenset({status.METHOD_NOT_ALLOWED, status.PROPOSAL_REJECTED})
@@ -57,9 +61,15 @@ class Dispatcher:
         # Unique without a random number for each response: 48 bits, counted from a random start.
         self._ids = count(secrets.randbits(47))
 
-    def __call__(self, request: Request, *, renewed: bool = False) -> Response | Coroutine[Any, Any, Response]:
-        """Answer a request; a coroutine only when the handler or the store is really waited for."""
-        call = Call(request, self._registry)
+    def __call__(
+        self, request: Request, *, renewed: bool = False, call: Call | None = None
+    ) -> Response | Coroutine[Any, Any, Response]:
+        """Answer a request; a coroutine only when the handler or the store is really waited for.
+
+        Who gives a new `call` can read from it afterwards what was found out.
+        """
+        if call is None:
+            call = Call(request, self._registry)
         settlement = self.settlement
         for gate in self._gates:
             refused = gate(call)
@@ -89,7 +99,9 @@ class Dispatcher:
         """Fetch the keys that credentials are checked with, and answer the request by what they say."""
         if self._registry.renew_keys is not None:
             await self._registry.renew_keys()
-        answer = self(call.request, renewed=True)
+        again = Call(call.request, self._registry)
+        answer = self(call.request, renewed=True, call=again)
+        call.principal, call.route = again.principal, again.route
         return answer if isinstance(answer, Response) else await answer
 
     def _invoke(self, call: Call) -> Response | Effects | Coroutine[Any, Any, Response | Effects]:
@@ -121,10 +133,22 @@ class Dispatcher:
     def _fail(self, call: Call, route: Route, error: BaseException) -> Response:
         """Answer for a handler that raised. What it raised may itself be impossible to tell."""
         try:
-            return self.refuse(call, self._explain(call, route, error))
-        except Exception:
-            _logger.exception("%s failed, and what it raised cannot be told", route.endpoint)
-            return self.refuse(call, _failed(route))
+            refused = _explain(call, route, error)
+            if refused is not None:
+                return self.refuse(call, refused)
+        except Exception as worse:  # noqa: BLE001 - it is reported, and the agent gets an answer whatever it was
+            return self._report(call, route, "failed, and what it raised cannot be told", worse)
+        if isinstance(error, Refusal):
+            return self._report(call, route, f"raised Refusal({error.name!r}), which it does not declare")
+        return self._report(call, route, "failed", error)
+
+    def _report(self, call: Call, route: Route, what: str, error: BaseException | None = None) -> Response:
+        """A 500 that tells the agent nothing but the id by which the operator finds the reason in the log."""
+        message = f"The handler of {route.endpoint} failed; the operator's log has the reason."
+        response = self.refuse(call, Refused(status.SERVER_ERROR, "server-error", message))
+        told = particulars(call, response.status, response.headers)
+        _logger.error("%s %s", route.endpoint, what, exc_info=error, extra={"particulars": told})
+        return response
 
     def answer(self, call: Call, result: Answer | Envelope | Refused) -> Response:
         """The result of a built-in method as a response."""
@@ -145,19 +169,26 @@ class Dispatcher:
             return result
         output = {} if result is None else msgspec.to_builtins(result, str_keys=True, enc_hook=dump_foreign)
         if not route.output.is_valid(output):
-            return self.refuse(call, _broken_output(route, route.output.violations(output)))
+            return self._break(call, route, route.output.violations(output))
         body = _encode(output)
         if b"null" in body and (places := non_finite(output)):
             # JSON has no infinity and no NaN; `null` in their place would be another answer than the handler gave.
-            return self.refuse(call, _broken_output(route, places))
+            return self._break(call, route, places)
         return Response(status.OK, body, route.block, self.headers_of(call))
+
+    def _break(self, call: Call, route: Route, violations: list[Violation]) -> Response:
+        """A 500 for an output that breaks the contract. The log says which part of it; values stay out of both."""
+        response = self.refuse(call, _broken_output(route, violations))
+        told = particulars(call, response.status, response.headers)
+        for violation in violations:
+            place = violation.schema_pointer or f"/{violation.keyword}"
+            _logger.error(
+                "the output of %s breaks its schema at %s", route.endpoint, place, extra={"particulars": told}
+            )
+        return response
 
     def refuse(self, call: Call, refused: Refused) -> Response:
         """A refusal as a response."""
-        # Core 6.1: AGTP's own codes are logged; they are normal operation, no fault.
-        _logger.info(
-            "%d %s: %s %.200s by %s", refused.status, refused.code, call.method, call.path, call.principal.agent_id
-        )
         error = {"code": refused.code, "message": refused.message, **refused.details}
         body: dict[str, Any] = {"status": refused.status, "error": error}
         if refused.status in _MIRRORED:
@@ -166,7 +197,15 @@ class Dispatcher:
         if task_id is not None:
             body["task_id"] = task_id
         block = self._error_block if call.route is None else call.route.block
-        return Response(refused.status, _encode(body), block, self.headers_of(call) + refused.headers)
+        headers = self.headers_of(call) + refused.headers
+        # Core 6.1: AGTP's own codes are logged; they are normal operation, no fault.
+        level = logging.WARNING if refused.status in _ALWAYS_LOGGED else logging.INFO
+        if _logger.isEnabledFor(level):
+            told = particulars(call, refused.status, headers)
+            message = "%d %s: %s %s by %s"
+            args = (refused.status, refused.code, told["method"], told["path"], told["agent_id"] or "nobody")
+            _logger.log(level, message, *args, extra={"particulars": told})
+        return Response(refused.status, _encode(body), block, headers)
 
     def headers_of(self, call: Call) -> tuple[tuple[str, str], ...]:
         """The headers that belong to the request at hand, whatever the answer."""
@@ -184,33 +223,30 @@ class Dispatcher:
     def malformed(self, fault: Malformed, connection: Connection) -> Response:
         """Answer bytes that were no request."""
         body = {"status": fault.status, "error": {"code": fault.code, "message": fault.message}}
-        return Response(fault.status, _encode(body), self._error_block, self._opening(connection))
+        headers = self._opening(connection)
+        level = logging.WARNING if fault.status in _ALWAYS_LOGGED else logging.INFO
+        if _logger.isEnabledFor(level):
+            told = particulars_of_fault(connection, fault.status, headers)
+            _logger.log(level, "%d %s: no request", fault.status, fault.code, extra={"particulars": told})
+        return Response(fault.status, _encode(body), self._error_block, headers)
 
     def _opening(self, connection: Connection) -> tuple[tuple[str, str], ...]:
         """The headers of every response, and on the first of a connection what this server is able to do."""
         named = ("Response-ID", f"resp-{next(self._ids):012x}")
         return (named,) if connection.answered else (named, self._introduction)
 
-    def _explain(self, call: Call, route: Route, error: BaseException) -> Refused:
-        """What the agent learns of an exception: a declared error by its name, anything else by nothing."""
-        if isinstance(error, Refusal) and error.name in route.error_descriptions:
-            details: dict[str, Any] = {"method": call.method, "path": call.path}
-            if error.details:
-                details["details"] = msgspec.to_builtins(error.details, str_keys=True, enc_hook=str)
-            message = error.message or route.error_descriptions.get(error.name) or error.name
-            return Refused(status.UNPROCESSABLE, error.name, message, details)
-        if isinstance(error, ConversionError):
-            return refuse_input(call.method, call.path, error.violations)
-        if isinstance(error, Refusal):
-            _logger.error("%s raised Refusal(%r), which it does not declare", route.endpoint, error.name)
-        else:
-            _logger.error("%s failed", route.endpoint, exc_info=error)
-        return _failed(route)
 
-
-def _failed(route: Route) -> Refused:
-    message = f"The handler of {route.endpoint} failed; the operator's log has the reason."
-    return Refused(status.SERVER_ERROR, "server-error", message)
+def _explain(call: Call, route: Route, error: BaseException) -> Refused | None:
+    """What the agent learns of an exception: a declared error by its name, anything else by nothing."""
+    if isinstance(error, Refusal) and error.name in route.error_descriptions:
+        details: dict[str, Any] = {"method": call.method, "path": call.path}
+        if error.details:
+            details["details"] = msgspec.to_builtins(error.details, str_keys=True, enc_hook=str)
+        message = error.message or route.error_descriptions.get(error.name) or error.name
+        return Refused(status.UNPROCESSABLE, error.name, message, details)
+    if isinstance(error, ConversionError):
+        return refuse_input(call.method, call.path, error.violations)
+    return None
 
 
 def _envelope(call: Call, envelope: Envelope) -> bytes:
@@ -223,10 +259,6 @@ def _envelope(call: Call, envelope: Envelope) -> bytes:
 
 
 def _broken_output(route: Route, violations: list[Violation]) -> Refused:
-    for violation in violations:
-        _logger.error(
-            "the output of %s breaks its schema at %r: %s", route.endpoint, violation.pointer, violation.message
-        )
     return Refused(
         status.SERVER_ERROR,
         "output-validation-failed",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 
 from bespeak import status
 from bespeak.catalog.catalog import Catalog
@@ -58,6 +59,11 @@ class Registry:
     def supported_methods(self) -> list[str]:
         """The methods some endpoint has and the policy admits, sorted."""
         return sorted({method for method, _ in self.endpoints} & self.allowed)
+
+    @cached_property
+    def path_words(self) -> frozenset[str]:
+        """The parts of paths that stand in contracts, so that they are nobody's secret."""
+        return frozenset({part for _, path in self.endpoints for part in path.split("/") if "{" not in part} | {""})
 
     async def close(self) -> None:
         """Let go of what the bindings hold."""

@@ -16,6 +16,7 @@ from bespeak.exchange.instant import write_instant
 from bespeak.exchange.refusal import Refused
 from bespeak.exchange.session_id import WANTED_BITS, estimated_bits, is_session_id
 from bespeak.runtime.call import Call
+from bespeak.runtime.particulars import particulars
 from bespeak.store.command import Conflict
 from bespeak.store.commands.sessions import ACTIVE, TOPIC, BindSession
 from bespeak.store.store import Store
@@ -114,9 +115,11 @@ class Sessions:
             self._known.popitem(last=False)
 
     def _of_another(self, call: Call) -> Refused:
+        told = particulars(call, _OF_ANOTHER.status)
         _logger.warning(
-            "the session of somebody else was named: %s %.200s by %s from %s",
-            *(call.method, call.path, call.principal.agent_id, call.request.connection.peer),
+            "the session of somebody else was named: %s %s by %s from %s",
+            *(told["method"], told["path"], told["agent_id"], told["peer"]),
+            extra={"particulars": told},
         )
         return _OF_ANOTHER
 

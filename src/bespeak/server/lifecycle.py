@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from bespeak.runtime.access_log import AccessLog
 from bespeak.server.assembly import Assembled
 from bespeak.server.keeper import Keeper
 from bespeak.server.settings import Settings
@@ -43,8 +44,9 @@ async def serve(
             client_ca=auth.mtls.ca if "mtls" in auth.modes else None,
             required=auth.modes == ("mtls",),
         )
+    dispatcher = assembled.dispatcher
     server = AgtpServer(
-        assembled.dispatcher,
+        AccessLog(dispatcher, assembled.registry) if AccessLog.wanted() else dispatcher,
         limits=Limits(body=settings.max_body),
         timeouts=Timeouts(idle=settings.idle_timeout, read=settings.read_timeout, drain=settings.drain_timeout),
         max_connections=settings.max_connections,

@@ -19,6 +19,7 @@ from bespeak.runtime.threads import running_threads
 from bespeak.server.assembly import Assembled, assemble, now
 from bespeak.server.keeper import Keeper
 from bespeak.server.lifecycle import run, serve
+from bespeak.server.log import log_to_stderr
 from bespeak.server.settings import Settings
 from bespeak.server.target import Target, load_target
 from bespeak.server.workers import Workers
@@ -31,11 +32,6 @@ _logger = logging.getLogger(__name__)
 
 Ready = Callable[[Assembled, str, int], None]
 """Called once connections are accepted, with the address they are accepted on."""
-
-
-def log_to_stderr(level: str) -> None:
-    """Send what is logged to standard error, from a level on."""
-    logging.basicConfig(level=level.upper(), format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
 
 
 def assemble_target(target: Target, updated: str) -> Assembled:
@@ -108,7 +104,7 @@ async def _try_store(settings: Settings) -> None:
 
 def _work(settings: Settings, updated: str, ready: Connection) -> None:
     """The life of one worker process. The parent has reported the findings; here they would only repeat."""
-    log_to_stderr(settings.log_level)
+    log_to_stderr(settings.log_level, settings.log_format)
     try:
         target = load_target(settings.target)
         assembled = assemble_target(target, updated)

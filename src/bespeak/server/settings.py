@@ -33,6 +33,7 @@ class Settings:
     strict: bool = False
     """Refuse to start when any endpoint is left out."""
     log_level: str = "warning"
+    log_format: str = "text"
     max_connections: int = 10_000
     idle_timeout: float = DEFAULT_TIMEOUTS.idle
     read_timeout: float = DEFAULT_TIMEOUTS.read
@@ -83,6 +84,7 @@ def plan_settings(
     store: str | None = None,
     strict: bool = False,
     log_level: str = "warning",
+    log_format: str = "text",
 ) -> Settings:
     """The settings for a target: what the command line says, else the configuration, else the default."""
     listen = document.listen
@@ -101,6 +103,7 @@ def plan_settings(
         durability=document.store.durability,
         strict=strict,
         log_level=log_level,
+        log_format=log_format,
         **limits,
     )
     settings.check()

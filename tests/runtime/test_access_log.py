@@ -1,0 +1,77 @@
+"""One line for each answer, where somebody wants it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from typing import Any
+
+import pytest
+from tests.service import build, echo, make_endpoint
+from tests.stateful import keeping
+
+from bespeak.documents.audit_toml import AuditSettings
+from bespeak.documents.server_toml import ServerDocument
+from bespeak.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.runtime.access_log import LOGGER, AccessLog
+
+pytestmark = pytest.mark.anyio
+
+
+def request(method: str, path: str) -> Request:
+    return Request(method, path, "", {"request-id": "r-1"}, b"", Connection(peer="192.0.2.1:99"))
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[tuple[str, Any]]:
+    return [(record.getMessage(), vars(record)["particulars"]) for record in caplog.records if record.name == LOGGER]
+
+
+async def later(context: Any) -> dict[str, Any]:
+    await asyncio.sleep(0)
+    return {}
+
+
+@pytest.mark.parametrize("handler", [echo, later])
+async def test_an_answer_is_told_once_it_is_there(caplog: pytest.LogCaptureFixture, handler: Any) -> None:
+    assembled = build(make_endpoint("QUERY", "/rooms/{room}", handler, properties={"room": {}})).assembled
+    log = AccessLog(assembled.dispatcher, assembled.registry)
+    with caplog.at_level(logging.DEBUG):
+        assert log.wanted()
+        answer = log(request("QUERY", "/rooms/12"))
+        if inspect.iscoroutine(answer):
+            assert told(caplog) == []
+            answer = await answer
+    assert isinstance(answer, Response)
+    [(message, members)] = told(caplog)
+    assert message == "200 QUERY /rooms/{room}"
+    assert (members["request_id"], members["response_id"]) == ("r-1", answer.header("response-id"))
+
+
+async def test_the_record_of_an_answer_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    document = ServerDocument(audit=AuditSettings(enabled=True))
+    async with keeping(make_endpoint("QUERY", "/rooms", echo), document=document) as bench:
+        assembled = bench.bench.assembled
+        with caplog.at_level(logging.DEBUG):
+            answer = AccessLog(assembled.dispatcher, assembled.registry)(request("QUERY", "/rooms"))
+            assert inspect.iscoroutine(answer)
+            response = await answer
+    [(_, members)] = told(caplog)
+    assert members["audit_id"] == response.header("audit-id") is not None
+
+
+def test_nobody_who_wants_no_lines_pays_for_them(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        assert not AccessLog.wanted()
+
+
+def test_what_is_no_request_is_told_by_the_dispatcher(caplog: pytest.LogCaptureFixture) -> None:
+    assembled = build().assembled
+    with caplog.at_level(logging.DEBUG):
+        response = AccessLog(assembled.dispatcher, assembled.registry).malformed(
+            Malformed(400, "invalid-request-line", "hush"), Connection()
+        )
+    assert response.status == 400
+    assert told(caplog) == []
+    assert "400 invalid-request-line" in caplog.text
+    assert "hush" not in caplog.text

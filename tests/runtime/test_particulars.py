@@ -1,0 +1,62 @@
+"""What the log may say of a request."""
+
+from __future__ import annotations
+
+import pytest
+from tests.service import AGENT, Bench, build, echo, make_endpoint
+
+from bespeak.exchange.messages import Connection, Request
+from bespeak.exchange.principal import Principal
+from bespeak.runtime.call import Call
+from bespeak.runtime.particulars import particulars, particulars_of_fault
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return build(
+        make_endpoint("QUERY", "/rooms/{room}/keys", echo, properties={"room": {}}), make_endpoint("QUERY", "/x", echo)
+    )
+
+
+def call(bench: Bench, path: str, method: str = "QUERY") -> Call:
+    request = Request(method, path, "token=1", {"authorization": "Bearer x"}, b"{}", Connection(peer="192.0.2.1:99"))
+    return Call(request, bench.assembled.registry)
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/", "/"),
+        ("/rooms/12/keys", "/rooms/*/keys"),
+        ("/rooms/keys/12", "/rooms/keys/*"),
+        ("/{room}", "/*"),
+        ("/nowhere", "/*"),
+        ("/" + "a" * 5000, "/*"),
+        ("/x" * 5000, "/x" * 19),
+    ],
+)
+def test_a_path_that_leads_nowhere_shows_the_words_of_contracts_alone(bench: Bench, path: str, shown: str) -> None:
+    assert particulars(call(bench, path), 404)["path"] == shown
+
+
+def test_an_endpoint_is_named_by_its_template(bench: Bench) -> None:
+    found = call(bench, "/rooms/12/keys")
+    router = bench.assembled.registry.router
+    found.route = router.find("QUERY", "/rooms/12/keys")[0]  # type: ignore[index]
+    found.principal = Principal(agent_id=AGENT)
+    headers = (("Response-ID", "p"), ("Task-ID", "t" * 500), ("Audit-ID", "a"), ("Set-Secret", "s"))
+    assert particulars(found, 200, headers) == {
+        "response_id": "p",
+        "task_id": "t" * 128,
+        "audit_id": "a",
+        "agent_id": AGENT,
+        "method": "QUERY",
+        "path": "/rooms/{room}/keys",
+        "status": 200,
+        "peer": "192.0.2.1:99",
+    }
+
+
+def test_bytes_that_are_no_request_have_an_answer_and_a_peer() -> None:
+    told = particulars_of_fault(Connection(peer="192.0.2.1:99"), 400, [("Response-ID", "p")])
+    assert told == {"response_id": "p", "status": 400, "peer": "192.0.2.1:99"}
