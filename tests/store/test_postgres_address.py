@@ -14,21 +14,34 @@ from bespeak.store.postgres_address import Address, is_collision, is_outage
     ("dsn", "name"),
     [
         ("postgresql://u:s3cret@db.example:6000/shop", "The PostgreSQL database shop at db.example:6000"),
-        ("postgres://db.example", "The PostgreSQL at db.example:5432"),
-        ("postgresql:///shop", "The PostgreSQL database shop at localhost:5432"),
-        ("postgresql://u:s3%40cret@[::1]/shop?sslmode=require", "The PostgreSQL database shop at ::1:5432"),
+        ("postgres://db.example", "The PostgreSQL at db.example"),
+        ("postgresql:///shop", "The PostgreSQL database shop at localhost"),
+        ("postgresql:///shop?host=/run/postgresql", "The PostgreSQL database shop at localhost"),
+        ("postgresql://u:s3%40cret@[::1]/shop?sslmode=require", "The PostgreSQL database shop at [::1]"),
+        ("postgresql://u:s3cret@one:1,two:2/shop", "The PostgreSQL database shop at one:1,two:2"),
+        ("postgresql://u:s3cret@1234@one/shop", "The PostgreSQL database shop at one"),
     ],
 )
 def test_a_database_is_named_without_user_and_password(dsn: str, name: str) -> None:
     assert Address(dsn, "full").name == name
 
 
-@pytest.mark.parametrize("dsn", ["postgresql://u:s3cret@db:port/x", "postgresql://u:s3cret@[::1/x"])
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "postgresql://u:x@db:s3cret/x",
+        "postgresql://u:s3cret/9@db/x",
+        "postgresql://u:1/s3cret@db/x",
+        "postgresql://u:1?s3cret@db/x",
+        "postgresql://u:1#s3cret@db/x",
+        "postgresql://u:x@d b;s3cret/x",
+        "postgresql://u:s3cret@[::1/x",
+    ],
+)
 def test_an_address_that_cannot_be_read_is_refused_without_repeating_it(dsn: str) -> None:
     with pytest.raises(ConfigError, match="cannot be read") as caught:
         Address(dsn, "full")
     assert "s3cret" not in str(caught.value)
-    assert caught.value.__suppress_context__
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
@@ -22,6 +23,7 @@ _SHORTEST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
 
 _FORM: Final = "postgresql://user:password@host:port/database"
+_HOST: Final = re.compile(r"([\w.%-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?")
 
 
 class Connection(Protocol):
@@ -148,14 +150,24 @@ def is_collision(error: BaseException) -> bool:
 
 def _name(dsn: str) -> str:
     """The database as it may be shown to anybody."""
+    shown = _shown(dsn)
+    if shown is None:
+        raise ConfigError(
+            f"The address of the database cannot be read. It has the form {_FORM}; in the password write %40 for @, "
+            "%3A for :, %2F for /, %3F for ? and %23 for #."
+        )
+    hosts, database = shown
+    return f"The PostgreSQL database {database} at {hosts}" if database else f"The PostgreSQL at {hosts}"
+
+
+def _shown(dsn: str) -> tuple[str, str] | None:
+    """Hosts and database; None where what looks like them may be a part of the password."""
     try:
         parts = urlsplit(dsn)
-        host, port, database = parts.hostname, parts.port, parts.path.strip("/")
     except ValueError:
-        # What the parser says could contain a part of the password.
-        raise ConfigError(
-            f"The address of the database cannot be read. It has the form {_FORM}; write %40 for @, %3A for : and "
-            "%2F for / in the password."
-        ) from None
-    place = f"{host or 'localhost'}:{port or 5432}"
-    return f"The PostgreSQL database {database} at {place}" if database else f"The PostgreSQL at {place}"
+        return None
+    hosts = parts.netloc.rpartition("@")[2] or "localhost"
+    astray = "@" not in parts.netloc and "@" in f"{parts.path}{parts.query}{parts.fragment}"
+    if astray or not all(_HOST.fullmatch(host) for host in hosts.split(",")):
+        return None
+    return hosts, parts.path.strip("/")
