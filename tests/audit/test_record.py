@@ -97,6 +97,14 @@ def test_what_the_operator_asked_for_is_recorded() -> None:
     assert payload(recorded={"guest_id": "g-1"})["extra"] == {"input": {"guest_id": "g-1"}}
 
 
+def test_input_that_is_too_long_for_a_header_is_told_by_its_hash() -> None:
+    made = payload(recorded={"note": "n" * 5000, "guest_id": "g-1"})["extra"]["input"]
+    told = sha256(b'"' + b"n" * 5000 + b'"').hexdigest()
+    assert made == {"note": {"sha256": told, "bytes": 5002}, "guest_id": "g-1"}
+    many = payload(recorded={f"field{number}": "v" * 500 for number in range(50)})
+    assert len(msgspec.json.encode(many)) < 8000
+
+
 def test_a_method_that_was_redirected_is_recorded_with_the_one_asked_for() -> None:
     made = payload(a_request("GET"), method="QUERY")
     assert (made["method"], made["requested_method"]) == ("QUERY", "GET")

@@ -23,6 +23,9 @@ DIGEST_SIZE: Final = 32
 _LONGEST: Final = 256
 """Of ids that callers choose, so much is kept: a record is also a header of the response."""
 
+_MOST_INPUT: Final = 2048
+"""Bytes of input in one record, as JSON."""
+
 _FROM_HEADERS: Final = (
     ("request_id", REQUEST_ID),
     ("session_id", SESSION_ID),
@@ -82,7 +85,7 @@ def make_payload(
         "server_id": server_id,
         "issued_at": _instant(issued_at),
         "status": response.status,
-        "method": method,
+        "method": method[:_LONGEST],
         "request_hash": request_hash(request),
         "result_hash": sha256(response.body).hexdigest(),
     }
@@ -102,7 +105,7 @@ def make_payload(
     if replayed:
         payload["replayed"] = True
     if recorded:
-        payload["extra"] = {"input": recorded}
+        payload["extra"] = {"input": _bounded(recorded)}
     return payload
 
 
@@ -116,6 +119,20 @@ def _instant(seconds: float) -> str:
 def _whole_second(seconds: int) -> str:
     """Thousands of records share it, and it takes longer than the rest of a record."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _bounded(recorded: Mapping[str, Any]) -> dict[str, Any]:
+    """The input to record; a value that would make the record too long for a header is told by its hash."""
+    found: dict[str, Any] = {}
+    left = _MOST_INPUT
+    for name, value in recorded.items():
+        encoded = msgspec.json.encode(value)
+        if len(encoded) <= left:
+            left -= len(encoded)
+            found[name] = value
+        else:
+            found[name] = {"sha256": sha256(encoded).hexdigest(), "bytes": len(encoded)}
+    return found
 
 
 def _add_identity(payload: dict[str, Any], principal: Principal) -> None:

@@ -1,0 +1,62 @@
+"""Which answers are put on record, and what is asked of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.service import AGENT, build, echo, make_endpoint
+
+from bespeak.exchange.messages import Connection, Request, Response
+from bespeak.exchange.principal import Principal
+from bespeak.runtime.auditor import Auditor
+from bespeak.runtime.call import Call
+from bespeak.store.command import Sealed
+
+BOOK = make_endpoint("BOOK", "/room/{number}", echo, properties={"number": {"type": "string"}, "guest": {}})
+SEALED = Sealed("e" * 64, "s", 1, AGENT, "a.b.c")
+
+
+def call(method: str = "BOOK", path: str = "/room/12", *, agent: str | None = AGENT, **given: Any) -> Call:
+    registry = build(BOOK).assembled.registry
+    made = Call(Request(method, path, "", {}, b"", Connection()), registry)
+    made.principal = Principal(agent)
+    found = registry.router.find(method, path)
+    made.route = found[0] if found is not None else None
+    made.input = given
+    return made
+
+
+def auditor(**settings: Any) -> Auditor:
+    return Auditor("rooms", **({"attributes": True, "clock": lambda: 1_777_000_000.5} | settings))
+
+
+def test_what_endpoints_do_is_recorded_and_what_only_tells_is_not() -> None:
+    assert auditor().audits(call(agent=None))
+    assert auditor().audits(call("SUSPEND", "/"))
+    assert not auditor().audits(call("DISCOVER", "/"))
+    assert auditor(discovery=True).audits(call("DISCOVER", "/"))
+
+
+@pytest.mark.parametrize(("agent", "recorded"), [(AGENT, True), (None, False)])
+def test_strangers_who_reach_nothing_do_not_fill_the_trail(agent: str | None, recorded: bool) -> None:
+    assert auditor().audits(call("BOOK", "/nowhere", agent=agent)) is recorded
+
+
+def test_a_record_has_the_template_of_the_path_and_no_input() -> None:
+    entry = auditor().entry(call(number="12", guest="Ann"), Response(200, b"{}"), replayed=True)
+    assert entry.agent_id == AGENT
+    assert (entry.payload["path"], entry.payload["replayed"]) == ("/room/{number}", True)
+    assert entry.payload["issued_at"] == "2026-04-24T03:06:40.500Z"
+    assert "extra" not in entry.payload
+
+
+def test_input_is_recorded_where_it_was_named_and_sent() -> None:
+    fields = {("BOOK", "/room/{number}"): ("guest", "number")}
+    entry = auditor(fields=fields).entry(call(guest="Ann", other="x"), Response(200, b"{}"), replayed=False)
+    assert entry.payload["extra"] == {"input": {"guest": "Ann"}}
+
+
+def test_the_response_names_its_record_and_carries_it_if_it_is_signed() -> None:
+    assert auditor().headers(SEALED) == (("Audit-ID", "e" * 64), ("Attribution-Record", "a.b.c"))
+    assert auditor(attributes=False).headers(SEALED) == (("Audit-ID", "e" * 64),)
