@@ -216,18 +216,20 @@ async def test_nothing_that_callers_send_is_logged_where_headers_are_believed(lo
     assert SECRET not in logged.getvalue()
 
 
+def strict(folder: Path) -> ServerDocument:
+    """A configuration under which callers prove who they are, and everything is on record."""
+    keys = folder / "keys.json"
+    keys.write_text(json.dumps({"keys": [OKPKey.generate_key("Ed25519", private=False, auto_kid=True).as_dict()]}))
+    token = TokenSettings(issuer="https://issuer.example", audience="test.example", keys=keys)
+    auth = AuthSettings(modes=("token", "signed"), token=token, signed=SignedSettings())
+    return ServerDocument(auth=auth, audit=AuditSettings(enabled=True))
+
+
 async def test_nothing_that_callers_send_is_logged_where_they_must_prove_who_they_are(
     logged: io.StringIO, tmp_path: Path
 ) -> None:
-    keys = tmp_path / "keys.json"
-    key = OKPKey.generate_key("Ed25519", private=False, auto_kid=True)
-    keys.write_text(json.dumps({"keys": [key.as_dict()]}))
-    token = TokenSettings(issuer="https://issuer.example", audience="test.example", keys=keys)
-    document = ServerDocument(
-        auth=AuthSettings(modes=("token", "signed"), token=token, signed=SignedSettings()),
-        audit=AuditSettings(enabled=True),
-    )
-    agents = (Agent(agent_id=AGENT, name="desk", public_key=key.as_dict()),)
+    document = strict(tmp_path)
+    agents = (Agent(agent_id=AGENT, name="desk", public_key=OKPKey.generate_key("Ed25519", private=False).as_dict()),)
     signing = OKPKey.generate_key("Ed25519")
     async with keeping(*ENDPOINTS, document=document, agents=agents, keys=(signing,)) as bench:
         statuses = await send_all(bench, noisy_headers(), agent=AGENT)
@@ -255,3 +257,29 @@ def test_a_server_logs_findings_and_answers_as_json(tmp_path: Path) -> None:
     ]
     assert [line.get("request_id") for line in told] == ["r-1", "r-1", None]
     assert all(line["response_id"].encode() in received for line in told)
+
+
+CREDENTIALS = (
+    "authorization",
+    "agent-signature",
+    "idempotency-key",
+    "confirmation-id",
+    "session-id",
+    "delegation-chain",
+)
+"""Headers whose value is worth something to whoever else reads it."""
+
+MALFORMED = ("{}", "Basic {}", "Bearer {}", "agtp1;{}", "{}\x01", "{}é", "a" * 9000 + "{}", "{},{}", '"{}"', "{}=")
+
+
+@pytest.mark.parametrize("proven", [False, True], ids=["open", "token and signed"])
+async def test_no_answer_repeats_a_credential(logged: io.StringIO, tmp_path: Path, proven: bool) -> None:
+    document = strict(tmp_path) if proven else ServerDocument()
+    async with keeping(*ENDPOINTS, document=document, keys=(OKPKey.generate_key("Ed25519"),)) as bench:
+        for name in CREDENTIALS:
+            for form in (noisy_headers()[name].replace(SECRET, "{}"), *MALFORMED):
+                for method, target in (("QUERY", "/rooms/1"), ("BOOK", "/rooms/1"), ("SUSPEND", "/"), ("FROB", "/")):
+                    reply = await bench.send(method, target, {}, **{name: form.replace("{}", SECRET)})
+                    told = f"{reply.response.body!r} {reply.response.headers}"
+                    assert SECRET not in told, (name, form)
+    assert SECRET not in logged.getvalue()
