@@ -5,12 +5,14 @@ from __future__ import annotations
 import msgspec
 from tests.evolution.contracts import BOOK
 
-from bespeak.contract.policy import FLOOR_METHODS, Policies
+from bespeak.contract.policy import SERVER_ENDPOINTS, Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.evolution.contract import Contract, manifest_contract, service_contract
 from bespeak.evolution.contract_diff import diff_contracts
+from bespeak.methods.builtin import builtin_endpoints
+from bespeak.methods.publication import Publication
 from bespeak.projections.agtp_manifest import project_manifest
 
 IDENTITY = ServerIdentity(server_id="rooms.example", operator="Rooms", contact="ops@rooms.example")
@@ -26,9 +28,9 @@ def test_a_service_and_its_manifest_are_one_contract() -> None:
     assert manifest_contract(manifest).version == "1.2.0"
 
 
-def test_the_floor_of_a_manifest_is_marked() -> None:
-    listed = [{"method": method, "path": "/"} for method in FLOOR_METHODS]
-    entries = [*listed, {"method": "DISCOVER", "path": "/methods"}, {"method": "BOOK", "path": "/"}]
+def test_what_every_server_has_is_marked_in_a_manifest() -> None:
+    listed = [{"method": method, "path": path} for method, path in SERVER_ENDPOINTS]
+    entries = [*listed, {"method": "BOOK", "path": "/"}]
     manifest, _ = parse_manifest(msgspec.json.encode({"endpoints": entries}))
     assert manifest is not None
     assert [endpoint.method for endpoint in manifest_contract(manifest).endpoints if not endpoint.builtin] == ["BOOK"]
@@ -37,3 +39,8 @@ def test_the_floor_of_a_manifest_is_marked() -> None:
 def test_a_document_without_policies_gives_none() -> None:
     service = Service(identity=IDENTITY, vocabulary=Vocabulary(version="1.0.0"))
     assert service_contract(service) == Contract(vocabulary=Vocabulary(version="1.0.0"), version="1.0.0")
+
+
+def test_a_server_has_no_endpoint_of_its_own_beyond_those() -> None:
+    own = builtin_endpoints(Publication(updated="2026-01-01T00:00:00Z", signing_key=None))
+    assert {endpoint.key for endpoint in own} == SERVER_ENDPOINTS

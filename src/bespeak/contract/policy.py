@@ -23,6 +23,16 @@ FLOOR_METHODS: Final = (
 )
 """AGTP-API 3.1: the twelve every server supports, whatever its policy allows."""
 
+LIFECYCLE_METHODS: Final = ("ACTIVATE", "DEACTIVATE", "REINSTATE", "REVOKE", "DEPRECATE")
+"""Core 7.4: what becomes of agents."""
+
+SERVER_ENDPOINTS: Final = frozenset(
+    [(method, "/") for method in (*FLOOR_METHODS, *LIFECYCLE_METHODS, "INSPECT")]
+    + [("DISCOVER", "/methods")]
+    + [(method, path) for method in ("DISCOVER", "DESCRIBE") for path in ("/agents", "/agents/{name}")]
+)
+"""The endpoints that a server has without being told; they are no part of the contract its operator wrote."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirect:

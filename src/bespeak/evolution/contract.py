@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
 
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.policy import FLOOR_METHODS, Policies
+from bespeak.contract.policy import SERVER_ENDPOINTS, Policies
 from bespeak.contract.service import Service
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.manifest_json import ManifestDocument
-
-_INVENTORY: Final = ("DISCOVER", "/methods")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +43,10 @@ def manifest_contract(manifest: ManifestDocument) -> Contract:
     methods = replace(manifest.policies.methods, custom=manifest.custom_methods or manifest.policies.methods.custom)
     return Contract(
         endpoints=tuple(
-            replace(endpoint, builtin=True) if _is_floor(endpoint) else endpoint for endpoint in manifest.endpoints
+            replace(endpoint, builtin=True) if endpoint.key in SERVER_ENDPOINTS else endpoint
+            for endpoint in manifest.endpoints
         ),
         policies=replace(manifest.policies, methods=methods),
         catalog_version=manifest.catalog_version or None,
         version=manifest.document_version or None,
     )
-
-
-def _is_floor(endpoint: Endpoint) -> bool:
-    return endpoint.key == _INVENTORY or (endpoint.path == "/" and endpoint.method in FLOOR_METHODS)
