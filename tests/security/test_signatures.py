@@ -1,0 +1,111 @@
+"""Signed requests over real sockets: each signature is good once, whichever process sees it and whenever."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from tests.postgres import PostgresServer
+from tests.process import bespeak
+from tests.security.guarded import Agent, Answer, Guarded, ask
+
+PATIENCE = 30.0
+LOOKS = 24
+"""Connections among which two workers have both got some."""
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Guarded:
+    return Guarded(tmp_path / "seats", "signed")
+
+
+def code_of(answer: Answer) -> tuple[int, str]:
+    return answer.status, answer.code
+
+
+def test_a_signature_proves_who_calls_once_and_after_a_restart_still_once(guarded: Guarded) -> None:
+    agent = guarded.new_agent("desk")
+    headers = agent.signed()
+    with guarded.serving() as served:
+        answer = ask(served, headers)
+        assert (answer.status, answer.json["agent"], answer.json["verified"]) == (200, agent.agent_id, "signed")
+        assert code_of(ask(served, headers)) == (401, "signature-replayed")
+        assert ask(served, agent.signed()).status == 200
+        served.process.kill()
+        served.process.wait(20)
+    with guarded.serving() as served:
+        assert code_of(ask(served, headers)) == (401, "signature-replayed")
+        assert ask(served, agent.signed()).status == 200
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_a_signature_that_one_worker_has_seen_is_refused_by_all(
+    guarded: Guarded, store: str, request: pytest.FixtureRequest
+) -> None:
+    if store == "postgres":
+        server: PostgresServer = request.getfixturevalue("postgres_server")
+        guarded.store = server.new_database()
+    agent = guarded.new_agent("desk")
+    headers = agent.signed()
+    with guarded.serving("--workers", "2") as served:
+        found = [code_of(ask(served, headers)) for _ in range(LOOKS)]
+    assert found.count((401, "signature-replayed")) == LOOKS - 1
+    assert found[0][0] == 200
+
+
+@pytest.mark.parametrize("method", ["DISCOVER", "DESCRIBE"])
+def test_a_signature_is_used_up_by_a_request_that_changes_nothing(guarded: Guarded, method: str) -> None:
+    agent = guarded.new_agent("desk")
+    headers = agent.signed(method, "/")
+    with guarded.serving() as served:
+        first = ask(served, headers, method=method, target="/")
+        assert first.code != "signature-replayed"
+        assert code_of(ask(served, headers, method=method, target="/")) == (401, "signature-replayed")
+
+
+def test_what_was_not_signed_just_so_is_refused(guarded: Guarded) -> None:
+    desk, other = guarded.new_agent("desk"), guarded.new_agent("other")
+    stranger = Agent("e" * 64, desk.file)
+    body = b'{"a": 1}'
+    forged = {
+        "by the key of another": {**Agent(other.agent_id, desk.file).signed()},
+        "in the name of another": {**desk.signed(), "agent-id": other.agent_id},
+        "for another server": desk.signed(audience="other.example"),
+        "for another method": desk.signed("FETCH"),
+        "for another target": desk.signed(target="/seat?x=1"),
+        "for another body": desk.signed(body=b'{"a": 2}'),
+        "without the scope that is sent": {**desk.signed(), "authority-scope": "booking:seat"},
+        "with a scope that is not sent": {
+            name: value
+            for name, value in desk.signed(authority_scope="booking:seat").items()
+            if name != "authority-scope"
+        },
+        "with another key of idempotency": {**desk.signed(idempotency_key="a"), "idempotency-key": "b"},
+        "long ago": desk.signed(age=3600),
+        "in the future": desk.signed(age=-3600),
+        "by a stranger": stranger.signed(),
+        "cut off": {**desk.signed(), "agent-signature": desk.signed()["agent-signature"][:-4]},
+        "empty": {**desk.signed(), "agent-signature": ""},
+        "nothing": {"agent-id": desk.agent_id},
+    }
+    with guarded.serving() as served:
+        for name, headers in forged.items():
+            given = body if name == "for another body" else b""
+            answer = ask(served, headers, given)
+            assert answer.status == 401, (name, answer)
+            assert answer.code.startswith(("signature-", "agent-")), (name, answer)
+        assert ask(served, desk.signed()).status == 200
+
+
+def test_an_agent_that_is_revoked_while_the_server_runs_proves_nothing_any_more(guarded: Guarded) -> None:
+    agent = guarded.new_agent("desk")
+    with guarded.serving() as served:
+        assert ask(served, agent.signed()).status == 200
+        options = ("--store", guarded.store, "--reason", "its key was stolen")
+        revoked = bespeak("agents", "revoke", str(guarded.folder), agent.agent_id, *options)
+        assert revoked.returncode == 0, revoked.stderr
+        end = time.monotonic() + PATIENCE
+        while (answer := ask(served, agent.signed())).status == 200 and time.monotonic() < end:
+            pass
+        assert answer.status in (401, 410)

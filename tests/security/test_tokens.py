@@ -1,0 +1,122 @@
+"""Tokens over real sockets: only what the issuer signed, for this server and this time, proves anything."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterator
+
+import pytest
+from joserfc.jwk import OctKey
+from tests.identity.issuer import OTHER, claims, new_key, public, sign, unsigned
+from tests.process import Served
+from tests.security.guarded import AGENT, Guarded, Line, ask, bearer
+
+NOW = int(time.time())
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Guarded:
+    return Guarded(tmp_path_factory.mktemp("tokens"), "token")
+
+
+@pytest.fixture(scope="module")
+def served(guarded: Guarded) -> Iterator[Served]:
+    with guarded.serving() as served:
+        yield served
+
+
+def test_a_good_token_proves_who_calls(guarded: Guarded, served: Served) -> None:
+    answer = ask(served, bearer(guarded.token()))
+    assert (answer.status, answer.json["agent"], answer.json["verified"]) == (200, AGENT, "token")
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"exp": NOW - 3600, "iat": NOW - 7200}, "token-expired"),
+        ({"nbf": NOW + 3600}, "token-not-yet-valid"),
+        ({"aud": "other.example"}, "token-audience-wrong"),
+        ({"aud": None}, "token-audience-wrong"),
+        ({"iss": "https://forger.example"}, "token-issuer-wrong"),
+        ({"exp": None}, ""),
+        ({"agent_id": "nobody"}, ""),
+    ],
+)
+def test_a_token_for_another_time_place_or_nobody_is_refused(
+    guarded: Guarded, served: Served, changes: dict[str, object], code: str
+) -> None:
+    answer = ask(served, bearer(guarded.token(**changes)))
+    assert answer.status == 401
+    assert code in answer.code
+
+
+def forgeries(guarded: Guarded) -> dict[str, str]:
+    good = guarded.token()
+    head, payload, signature = good.split(".")
+    forger = new_key()
+    known = public(guarded.issuer)
+    content = claims(exp=NOW + 600, iss="https://issuer.example", scope="booking:seat")
+    shared = OctKey.import_key(base64.urlsafe_b64decode(known["x"] + "=="))
+    changed = unsigned({}, {**content, "agent_id": OTHER}).split(".")[1]
+    return {
+        "by another key": guarded.token(forger),
+        "by another key without a name": guarded.token(forger, kid=None),
+        "with the key of the forger in it": sign(forger, content, kid="k", jwk=public(forger)),
+        "with an address of keys in it": sign(forger, content, kid="k", jku="https://forger.example/jwks"),
+        "none": unsigned({"alg": "none"}, content),
+        "None with a signature": unsigned({"alg": "None", "kid": "k"}, content, signature),
+        "signed with the public key as a secret": sign(shared, content, alg="HS256", kid="k"),
+        "with another payload": f"{head}.{changed}.{signature}",
+        "with half a signature": good[:-40],
+        "without a signature": f"{head}.{payload}.",
+        "no token": "x",
+        "only dots": "..",
+        "very long": "a." * 20_000 + "a",
+    }
+
+
+def test_forged_tokens_are_refused(guarded: Guarded, served: Served) -> None:
+    for name, token in forgeries(guarded).items():
+        with Line(served.port) as line:
+            answer = line.ask(headers=bearer(token))
+        assert answer.status in (401, 431), (name, answer)
+        assert token.encode() not in answer.body, name
+    assert ask(served, bearer(guarded.token())).status == 200
+
+
+def test_an_id_that_the_token_does_not_prove_is_refused(guarded: Guarded, served: Served) -> None:
+    assert ask(served, bearer(guarded.token(), Agent_ID=OTHER)).code == "agent-id-mismatch"
+    assert ask(served, {"Agent-ID": AGENT}).code == "agent-unauthenticated"
+    assert ask(served, {"Agent-ID": AGENT, "Authorization": "Basic YTpi"}).status == 401
+
+
+def test_a_token_gives_no_more_than_its_scopes(guarded: Guarded, served: Served) -> None:
+    wider = ask(served, bearer(guarded.token(), Authority_Scope="booking:*"))
+    assert (wider.status, wider.code) == (262, "scope-claim-invalid")
+    poorer = ask(served, bearer(guarded.token(scope="booking:room")))
+    assert poorer.status == 455
+    assert "booking:seat" in poorer.body.decode()
+
+
+@pytest.mark.parametrize("character", ["\x00", "\x01", "\x07", "\x0b", "\x1b", "\x7f", "\x85", "\xa0", "\r"])
+@pytest.mark.parametrize("place", ["booking{}:seat", "booking:{}seat", "booking:seat{}", "{},booking:seat"])
+def test_a_scope_with_a_control_character_is_refused(
+    guarded: Guarded, served: Served, character: str, place: str
+) -> None:
+    scope = place.format(character)
+    with Line(served.port) as line:
+        try:
+            answer = line.ask(headers=bearer(guarded.token(), Authority_Scope=scope))
+        except ConnectionError:
+            return  # bytes that are no request at all need no answer
+        assert answer.status == 400, answer
+        assert character.encode() not in answer.body
+
+
+@pytest.mark.parametrize("scope", ["booking:seat\x00", "booking:seat\n", "\x1b[31m", ["booking:seat\x07"]])
+def test_a_token_whose_scopes_hold_control_characters_grants_none_of_them(
+    guarded: Guarded, served: Served, scope: object
+) -> None:
+    answer = ask(served, bearer(guarded.token(scope=scope)))
+    assert answer.status in (262, 401, 455), answer
