@@ -124,6 +124,21 @@ def test_revoked_is_for_ever(deployment: Path, tmp_path: Path) -> None:
     assert listed(deployment)["a"]["status"] == "retired"
 
 
+def test_an_agent_that_a_file_has_retired_is_not_added_again(deployment: Path, tmp_path: Path) -> None:
+    document = {"agent_id": FILED, "name": "lobby"}
+    (deployment / "agents" / "lobby.json").write_text(json.dumps({**document, "status": "Revoked"}))
+    again = tmp_path / "again.json"
+    again.write_text(json.dumps(document))
+    assert "for ever" in refused("add", deployment, again)
+
+
+def test_the_memory_of_a_server_is_out_of_reach(deployment: Path) -> None:
+    for command in (("list", deployment), ("suspend", deployment, "lobby"), ("add", deployment, "--name", "desk")):
+        result = run(*command, "--store", "memory")
+        assert isinstance(result.exception, ConfigError)
+        assert "memory" in str(result.exception)
+
+
 def test_who_is_not_there_is_named(deployment: Path) -> None:
     for command in (("show",), ("suspend",), ("revoke", "--reason", "r")):
         assert "'nobody'" in refused(command[0], deployment, "nobody", *command[1:])

@@ -14,8 +14,9 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.auth_toml import AuthSettings
-from bespeak.documents.key_text import generate_key, key_id
+from bespeak.documents.key_text import KeyFault, generate_key, key_id, parse_jwk, public_jwk
 from bespeak.documents.manifest_json import parse_manifest
+from bespeak.errors import ConfigError
 from bespeak.exchange.messages import Request
 from bespeak.identity.authentication import Authenticated
 from bespeak.identity.authenticator import Authenticator
@@ -59,6 +60,7 @@ def test_the_namespace_document_lists_the_agents(method: str) -> None:
     assert served().send("DISCOVER", "/", {"target": "agents"}).json["agents"] == reply.json["agents"]
 
 
+@pytest.mark.requirement("CORE-7.3-9")
 @pytest.mark.parametrize("fields", [{"status": "suspended"}, {"status": "deprecated"}, {"trust_tier": 3}])
 def test_who_may_not_act_and_experiments_are_on_no_list(fields: dict[str, Any]) -> None:
     bench = served(replace(CONCIERGE, **fields))
@@ -87,6 +89,7 @@ def test_an_agent_is_found_by_its_id() -> None:
     assert bench.send("DESCRIBE", "/", {"agent_id": "agtp://x"}).status == 404
 
 
+@pytest.mark.requirement("CORE-7.3-7", "CORE-7.4-5")
 @pytest.mark.parametrize(
     ("status", "expected"),
     [("suspended", 503), ("retired", 410), ("deprecated", 410), ("pending", 404), ("unreadable", 404)],
@@ -101,6 +104,7 @@ def test_who_is_not_active_is_told_apart_from_who_never_was(status: str, expecte
         assert reply.error["successor_agent"] == OTHER
 
 
+@pytest.mark.requirement("CORE-7.4-2")
 def test_an_experiment_is_shown_to_nobody_but_itself() -> None:
     experiment = replace(CONCIERGE, trust_tier=3)
     assert served(experiment).send("DESCRIBE", "/", {"agent_id": AGENT}).status == 404
@@ -109,6 +113,7 @@ def test_an_experiment_is_shown_to_nobody_but_itself() -> None:
     assert bench.send("DESCRIBE", "/", {"agent_id": AGENT}, agent_id=AGENT).status == 200
 
 
+@pytest.mark.requirement("API-8.5-2")
 def test_agents_disclosed_to_authenticated_callers_make_two_manifests() -> None:
     bench = served(disclosure="authenticated", proof=True)
     everybody = bench.send("DISCOVER", "/")
@@ -142,6 +147,7 @@ def test_in_open_mode_nobody_is_authenticated() -> None:
     assert bench.send("DISCOVER", "/", {"criteria": "guests"}, agent_id=OTHER).json["result"]["candidates"] == []
 
 
+@pytest.mark.requirement("API-8.5-3")
 def test_private_agents_are_nobodys_business_but_their_own() -> None:
     bench = served(disclosure="private", proof=True)
     reply = bench.send("DISCOVER", "/agents", agent_id=OTHER)
@@ -178,6 +184,7 @@ SERVICE = Service(
 )
 
 
+@pytest.mark.requirement("CORE-7.3-6")
 def test_documents_are_signed_where_there_is_a_key() -> None:
     key = generate_key()
     bench = Bench(assemble(SERVICE, signing_key=key))
@@ -189,6 +196,14 @@ def test_documents_are_signed_where_there_is_a_key() -> None:
     assert served().send("DISCOVER", "/agents").json["signature"] is None
 
 
+def test_half_a_key_signs_nothing() -> None:
+    half = parse_jwk(public_jwk(generate_key()))
+    assert not isinstance(half, KeyFault)
+    with pytest.raises(ConfigError, match="private"):
+        assemble(SERVICE, signing_key=half)
+
+
+@pytest.mark.requirement("CORE-7.3-11")
 def test_the_namespace_document_is_made_anew_before_it_is_stale() -> None:
     bench = Bench(assemble(SERVICE))
     seconds = [1_800_000_000.0]
@@ -205,6 +220,7 @@ def test_the_namespace_document_is_made_anew_before_it_is_stale() -> None:
     assert publication.namespace is not second
 
 
+@pytest.mark.requirement("CORE-7.3-11", "CORE-7.4-6")
 @pytest.mark.anyio
 async def test_what_is_published_follows_the_store() -> None:
     async with keeping(agents=(CONCIERGE,)) as bench:

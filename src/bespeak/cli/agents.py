@@ -18,6 +18,7 @@ from bespeak.cli.main import RefusedError
 from bespeak.contract.agent import UNREADABLE, Agent
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.agent_json import parse_agent
+from bespeak.documents.store_toml import MEMORY
 from bespeak.documents.text_file import read_text
 from bespeak.errors import ConfigError
 from bespeak.exchange.instant import write_instant
@@ -27,7 +28,7 @@ from bespeak.server.assembly import now
 from bespeak.server.enrolment import enrol, filed_agents, issuer_of, read_key
 from bespeak.server.state import open_target_store, store_place
 from bespeak.store.command import Command, Conflict
-from bespeak.store.commands.agents import AgentRow, ListAgents, PutAgent, ReadLifecycle, SetAgentStatus
+from bespeak.store.commands.agents import RETIRED, AgentRow, ListAgents, PutAgent, ReadLifecycle, SetAgentStatus
 
 _ACTOR: Final = "operator"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -164,7 +165,11 @@ def _read(text: str, file: str) -> Agent:
 
 
 def _put(target: str, override: str | None, agent: Agent, text: str) -> None:
-    done = _do(target, override, PutAgent(agent.agent_id, agent.name, agent.status, text, _ACTOR))
+    filed = next((one for one in filed_agents(target) if one.agent_id == agent.agent_id), None)
+    if filed is not None and filed.status == RETIRED:
+        done: Any = Conflict("agent-retired")
+    else:
+        done = _do(target, override, PutAgent(agent.agent_id, agent.name, agent.status, text, _ACTOR))
     if not isinstance(done, Conflict):
         return
     if done.reason == "agent-retired":
@@ -334,9 +339,18 @@ def _lines(one: _Known, events: Any) -> Iterator[Text]:
         yield line(f"  {write_instant(event.at)}  {event.event} by {event.actor}{why}")
 
 
+def _place(target: str, override: str | None) -> str:
+    place = store_place(target, override)
+    if place == MEMORY:
+        raise ConfigError(
+            "the store `memory` is the server's own and ends with it; agents are kept in a file or database"
+        )
+    return place
+
+
 def _ask(target: str, override: str | None, command: Command) -> Any:
     """The answer of a store that is there; None where nothing has been kept yet."""
-    place = store_place(target, override)
+    place = _place(target, override)
     if "://" not in place and not Path(place).is_file():
         return None
 
@@ -353,6 +367,7 @@ def _ask(target: str, override: str | None, command: Command) -> Any:
 
 def _do(target: str, override: str | None, command: Command) -> Any:
     """The result of a change, or its Conflict."""
+    _place(target, override)
 
     async def do() -> Any:
         opened = open_target_store(target, override)

@@ -13,6 +13,7 @@ import msgspec
 
 from bespeak import status
 from bespeak.contract.agent import Agent
+from bespeak.errors import ConfigError
 from bespeak.exchange.headers import (
     IF_NONE_MATCH,
     MEDIA_AGIS,
@@ -95,7 +96,8 @@ class Publication:
 
         assert self.signing_key is not None
         key = self.signing_key.private_key
-        assert isinstance(key, PrivateKey)
+        if not isinstance(key, PrivateKey):
+            raise ConfigError("The signing key is the public half of a key, and signing takes the private one.")
         return key
 
     def discloses(self, principal: Principal) -> bool:
