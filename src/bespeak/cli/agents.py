@@ -41,7 +41,7 @@ def agents() -> None:
     """Register agents with a deployment, look at them, suspend and revoke them.
 
     TARGET is the deployment, whose configuration says where its store is; --store names the store itself. AGENT is a
-    name, an Agent-ID, or the first eight digits of one or more. Running servers notice changes within seconds.
+    name, an Agent-ID, or the first eight or more digits of one. Running servers notice changes within seconds.
     """
 
 
