@@ -314,3 +314,23 @@ async def test_a_fault_of_the_file_is_told_to_a_whole_group_by_exceptions_of_the
     assert {type(outcome) for outcome in group} == {StoreUnavailableError}
     assert len({id(outcome) for outcome in group}) == 100
     assert await store.read(Names()) == set()
+
+
+async def test_nobody_waits_for_a_thread_that_has_failed(tmp_path: Path) -> None:
+    """Whatever goes wrong behind a commit, those of the group are told and the next group is carried out."""
+
+    class Forgetful(PlainSealer):
+        kept = 0
+
+        def keep(self) -> None:
+            self.kept += 1
+            if self.kept == 1:
+                raise RuntimeError("no room for the head")
+
+    store = SqliteStore(str(tmp_path / "s.db"))
+    store.attach(Forgetful())
+    await store.start()
+    with pytest.raises(StoreError):
+        await store.do(UseNonce("n", "first", 10.0))
+    assert await store.do(UseNonce("n", "second", 10.0)) == [True]
+    await store.close()

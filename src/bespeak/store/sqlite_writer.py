@@ -128,7 +128,12 @@ class Writer:
 
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:
-            self._do(work)
+            try:
+                self._do(work)
+            except Exception as error:  # noqa: BLE001 - nobody may wait for a thread that has ended
+                self._fail(work.group, error)
+                _settle(work.group)
+            self._go_on(work.group[0].future.get_loop())
 
     def _do(self, work: _Work) -> None:
         if not work.begun or not self._commit():
@@ -137,7 +142,6 @@ class Writer:
             self._connection.execute("PRAGMA busy_timeout = 0")
         else:
             self._conclude(work.group)
-        self._go_on(work.group[0].future.get_loop())
 
     def _commit(self) -> bool:
         try:
@@ -246,6 +250,9 @@ class Writer:
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            # What led here is what those who wait are told; the next BEGIN says whether the connection is of use.
+            _logger.error("The store %s could not take a transaction back: %s", self._path, error)
         finally:
             if self.sealer is not None:
                 self.sealer.discard()
