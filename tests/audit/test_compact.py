@@ -26,6 +26,7 @@ def verdict(token: str, keys: object = None) -> str:
     return judge(compact, KEYS if keys is None else keys)  # type: ignore[arg-type]
 
 
+@pytest.mark.requirement("CORE-10.3-3")
 def test_a_signature_is_judged_by_the_trusted_keys() -> None:
     assert verdict(GOOD) == "good"
     assert verdict(GOOD, trusted([generate_key()])) == "unknown-key"
@@ -60,5 +61,6 @@ def test_any_text_is_taken_apart_or_refused(text: str) -> None:
     assert compact is None or judge(compact, KEYS) in ("bad", "unsigned", "unknown-key")
 
 
+@pytest.mark.requirement("CORE-12-4")
 def test_the_id_is_the_hash_of_the_text() -> None:
     assert jws_id("a.b.c") == sha256(b"a.b.c").hexdigest()

@@ -38,6 +38,7 @@ def payload(request: Request | None = None, response: Response | None = None, **
     return make_payload(**(defaults | given))
 
 
+@pytest.mark.requirement("CORE-10.3-1")
 def test_a_record_tells_what_was_asked_and_what_came_of_it() -> None:
     made = payload(
         a_request(request_id="r-1", session_id="s-1", task_id="t-1", confirmation_id="c-1"),

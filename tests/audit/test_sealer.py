@@ -28,6 +28,7 @@ def sealed(sealer: ChainSealer, agent: str, **payload: Any) -> tuple[Sealed, dic
     return record, content
 
 
+@pytest.mark.requirement("CORE-12-5")
 def test_a_record_follows_the_one_before_it_of_its_agent_and_of_its_stream() -> None:
     sealer = make_sealer()
     one, first = sealed(sealer, ANN, method="BOOK")
@@ -42,6 +43,7 @@ def test_a_record_follows_the_one_before_it_of_its_agent_and_of_its_stream() -> 
     assert first["method"] == "BOOK"
 
 
+@pytest.mark.requirement("CORE-10.3-2", "CORE-12-4")
 def test_the_audit_id_is_the_hash_of_the_signed_text() -> None:
     record, _ = sealed(make_sealer(), ANN)
     compact = parse_compact(record.jws)
@@ -51,6 +53,7 @@ def test_the_audit_id_is_the_hash_of_the_signed_text() -> None:
     assert compact.header.typ == "JWT"
 
 
+@pytest.mark.requirement("CORE-12-6")
 def test_without_a_key_records_say_that_they_are_not_signed() -> None:
     record, content = sealed(make_sealer(signing=None), ANN)
     compact = parse_compact(record.jws)

@@ -260,6 +260,7 @@ def test_a_stream_that_somebody_else_began_is_named(signing: Signing, added: byt
     assert [(fault.kind, fault.stream) for fault in faults] == [(kind, "forged1")]
 
 
+@pytest.mark.requirement("CORE-12-7")
 def test_a_record_whose_signature_was_taken_off_is_named() -> None:
     index = rows(SIGNED, "record")[3]
     _, payload, _ = line(SIGNED, index)["jws"].split(".")

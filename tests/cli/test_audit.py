@@ -111,6 +111,7 @@ def test_an_export_is_checked_without_the_store(deployment: Deployment, tmp_path
     assert "truncated" in run("verify", "--file", out, "--key", key, code=1).output
 
 
+@pytest.mark.requirement("CORE-10.3-3")
 def test_another_key_finds_forgery_and_no_key_is_said(deployment: Deployment, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_text(json.dumps(public_jwk(generate_key())))

@@ -62,6 +62,7 @@ async def test_concurrent_calls_share_at_most_the_pool() -> None:
     assert server.most <= 3
 
 
+@pytest.mark.requirement("CORE-10.2-1")
 async def test_an_agent_at_a_host_is_checked_before_anything_else() -> None:
     async with (
         serving(always(200, {"agent_id": AGENT, "name": "reserver"})) as server,
@@ -72,6 +73,7 @@ async def test_an_agent_at_a_host_is_checked_before_anything_else() -> None:
     assert [seen.headers["agent-id"] for seen in server.seen] == [AGENT, AGENT]
 
 
+@pytest.mark.requirement("CORE-10.2-1")
 @pytest.mark.parametrize("document", [{"agent_id": "cd" * 32}, {"methods": []}, []])
 async def test_a_host_that_does_not_vouch_for_the_agent_is_rejected(document: Any) -> None:
     async with serving(always(200, document)) as server:

@@ -17,6 +17,7 @@ def error_of(status: int, code: str = "x", **members: Any) -> errors.ServiceErro
     return errors.error_of(Reply(status, "", {}, json.dumps({"error": {"code": code, **members}}).encode()))
 
 
+@pytest.mark.requirement("CORE-2.1-5")
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
@@ -81,6 +82,7 @@ def test_422_for_a_declared_error_carries_its_name_and_details() -> None:
     assert (error.name, error.message, error.details) == ("room_unavailable", "Taken.", {"next_free": "2026-12-03"})
 
 
+@pytest.mark.requirement("CORE-10.2-4")
 def test_structural_refusals_tell_what_to_fix() -> None:
     verb = error_of(459, suggestions=["QUERY"], catalog_version="1.1.0")
     assert isinstance(verb, errors.MethodViolationError)

@@ -52,6 +52,7 @@ async def test_a_request_that_acts_is_never_sent_twice(script: Script) -> None:
     assert len(server.seen) == 1
 
 
+@pytest.mark.requirement("CORE-6.1-15", "CORE-10.2-3")
 @pytest.mark.parametrize("status", [410, 429, 455, 456, 457, 458, 500])
 async def test_no_other_refusal_is_retried(status: int) -> None:
     async with service_of(always(status)) as (service, server):

@@ -30,6 +30,7 @@ from bespeak.projections.manifest_signature import sign_manifest
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.requirement("CORE-2.3-9", "CORE-2.3-15", "CORE-7.5-4")
 @pytest.mark.requirement("API-16.4-1")
 async def test_a_request_carries_the_agent_its_scopes_and_the_input() -> None:
     async with service_of(always(200, {"ok": True}), agent_id=AGENT, scopes=["booking:room", "a:b"]) as (
@@ -142,6 +143,7 @@ async def test_a_refresh_is_conditional_and_304_keeps_the_manifest() -> None:
     assert [seen.headers.get("if-none-match") for seen in server.seen] == [None, '"one"', '"one"', '"two"']
 
 
+@pytest.mark.requirement("CORE-2.4-9")
 async def test_a_new_api_version_makes_the_client_read_the_manifest_before_the_next_call() -> None:
     script = in_turn(
         always(200, manifest(), AGTP_API_Version="1.0"),
@@ -197,6 +199,7 @@ async def test_a_forged_manifest_is_used_with_a_warning(caplog: pytest.LogCaptur
     assert "invalid" in caplog.text
 
 
+@pytest.mark.requirement("CORE-10.2-2")
 async def test_a_signed_manifest_is_checked_against_the_pinned_key(caplog: pytest.LogCaptureFixture) -> None:
     key = generate_key()
     signed = {**manifest(), "manifest_signature": sign_manifest(manifest(), key)}

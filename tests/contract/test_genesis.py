@@ -4,6 +4,7 @@ import hashlib
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from bespeak.contract.genesis import canonical_genesis, genesis_id
 VALUES = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8)
 
 
+@pytest.mark.requirement("CORE-7.1-1")
 def test_the_canonical_form_is_sorted_and_has_no_white_space_no_signature_and_no_id() -> None:
     record = {"owner": "Zürich", "b": {"d": 1, "c": [True, None]}, "signature": "s", "agent_id": "i"}
     assert canonical_genesis(record) == '{"b":{"c":[true,null],"d":1},"owner":"Zürich"}'.encode()

@@ -5,6 +5,7 @@ import pytest
 from bespeak.contract.trust import ANCHORED, TIERS, VERIFICATION_PATHS, is_discoverable, trust_fault
 
 
+@pytest.mark.requirement("CORE-7.4-1")
 @pytest.mark.parametrize("path", [*VERIFICATION_PATHS, None])
 @pytest.mark.parametrize("tier", TIERS)
 def test_only_the_first_tier_needs_a_proof(tier: int, path: str | None) -> None:

@@ -228,6 +228,7 @@ def test_the_fields_of_both_forms_are_read() -> None:
     assert (read.successor, read.delegation_permitted, read.max_delegation_depth) == ("b1" * 32, True, 2)
 
 
+@pytest.mark.requirement("CORE-7.4-1")
 @pytest.mark.parametrize(
     ("fields", "rule"),
     [
@@ -272,6 +273,7 @@ def issued(**members: Any) -> Genesis:
     return made
 
 
+@pytest.mark.requirement("CORE-10.1-4")
 def test_a_document_with_its_genesis_takes_key_and_trust_from_it() -> None:
     genesis = issued(public_key=public_jwk(KEY), trust_tier=3)
     read = agent(agent_id=genesis.agent_id, genesis=dict(genesis.document))
@@ -285,12 +287,14 @@ def test_a_key_that_was_rotated_stands_in_the_document() -> None:
     assert read.public_key == other
 
 
+@pytest.mark.requirement("CORE-7.1-2")
 def test_an_id_that_is_not_the_one_of_the_genesis_is_refused() -> None:
     read, findings = parse(genesis=dict(issued().document))
     assert read == BROKEN
     assert [finding.rule for finding in findings] == ["D197"]
 
 
+@pytest.mark.requirement("CORE-7.3-7")
 def test_a_changed_genesis_is_refused() -> None:
     genesis = issued()
     changed = {**genesis.document, "owner": "Somebody"}

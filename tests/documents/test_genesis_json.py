@@ -85,6 +85,7 @@ def test_an_id_that_the_content_does_not_give_is_refused() -> None:
     assert genesis_id(REFERENCE) in finding.message
 
 
+@pytest.mark.requirement("CORE-7.2-2")
 @pytest.mark.parametrize("signature", ["", "x", "A" * 86, "!" * 86, "A" * 5000, "é" * 86])
 def test_a_signature_that_is_not_the_issuers_is_refused(signature: str) -> None:
     genesis, findings = parse({**signed(REFERENCE), "signature": signature})

@@ -33,6 +33,7 @@ def test_a_list_is_read_in_its_order_whatever_the_blanks() -> None:
     assert list(parse_budget("USD=1, tokens=2")) == ["USD", "tokens"]  # type: ignore[arg-type]
 
 
+@pytest.mark.requirement("CORE-7.7-1")
 @pytest.mark.parametrize(
     ("text", "entry", "reason"),
     [
@@ -71,6 +72,7 @@ def test_a_header_of_many_entries_is_not_read_to_its_end() -> None:
     assert isinstance(fault, BudgetFault)
 
 
+@pytest.mark.requirement("CORE-7.7-1")
 @pytest.mark.parametrize(
     ("unit", "amount", "text"),
     [

@@ -14,16 +14,19 @@ near = st.lists(st.sampled_from("ab*"), min_size=2, max_size=4).map(":".join)
 """Tokens of an alphabet so small that they meet often."""
 
 
+@pytest.mark.requirement("CORE-7.5-1")
 @pytest.mark.parametrize("text", ["booking:room", "mcp:tools:execute", "booking:*", "*:query", "a_b-1:c"])
 def test_a_token_is_two_or_more_segments(text: str) -> None:
     assert is_scope_token(text)
 
 
+@pytest.mark.requirement("CORE-7.5-1")
 @pytest.mark.parametrize("text", ["", "booking", "Booking:room", "booking:", ":room", "a:b*", "a b:c", "a:b\n"])
 def test_anything_else_is_none(text: str) -> None:
     assert not is_scope_token(text)
 
 
+@pytest.mark.requirement("CORE-7.5-2")
 @pytest.mark.parametrize(
     ("granted", "wanted", "expected"),
     [
@@ -52,6 +55,7 @@ def test_covering_is_transitive(a: str, b: str, c: str) -> None:
         assert covers(a, c)
 
 
+@pytest.mark.requirement("CORE-2.2-1", "CORE-7.5-3")
 @given(st.lists(token, min_size=1, max_size=5))
 def test_a_header_is_read_back_whatever_the_white_space(tokens: list[str]) -> None:
     assert parse_scopes(" ,\t".join(tokens)) == Scopes(tokens)
@@ -78,6 +82,7 @@ def test_covering_is_by_segment_with_any_tail_behind_a_last_star(granted: str, w
     assert covers(granted, wanted) is (fits and all(a in ("*", b) for a, b in zip(have, want, strict=False)))
 
 
+@pytest.mark.requirement("CORE-7.5-3")
 @pytest.mark.parametrize("separator", ["\x1c", "\x1f", "\x85", "\xa0", "\u2003", "\x0b", "\r", "\n", "\0"])
 def test_only_blanks_and_tabs_may_stand_around_a_token(separator: str) -> None:
     assert parse_scopes(f"a:b,{separator}c:d") == f"{separator}c:d"

@@ -39,6 +39,7 @@ def test_what_a_generator_makes_of_128_bits_passes_every_time(maker: str) -> Non
         assert estimated_bits(made) >= WANTED_BITS, made
 
 
+@pytest.mark.requirement("CORE-8-1")
 @pytest.mark.parametrize(
     "weak",
     [

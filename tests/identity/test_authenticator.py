@@ -128,6 +128,7 @@ def test_credentials_add_up_when_they_agree(every: Bench) -> None:
     assert found.expires_at == NOW + 600
 
 
+@pytest.mark.requirement("CORE-10.1-5")
 @pytest.mark.parametrize(
     "disagreeing",
     [
@@ -297,6 +298,7 @@ class _Door:
         return Response(fault.status)
 
 
+@pytest.mark.requirement("CORE-10.1-5")
 @pytest.mark.parametrize("modes", [("mtls",), ("mtls", "token")])
 async def test_over_a_real_handshake_the_certificate_is_the_agent(tmp_path: Path, modes: tuple[str, ...]) -> None:
     ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")

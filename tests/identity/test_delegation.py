@@ -93,6 +93,7 @@ def test_a_chain_is_good_for_its_last_delegate_only() -> None:
     assert broken(verify(chain(2), AGENTS[1])) == (2, "not-the-caller")
 
 
+@pytest.mark.requirement("CORE-4.8-3")
 def test_the_server_signs_for_a_delegator_it_has_authenticated() -> None:
     token = signed(claims(0, iss=SERVER, delegator=AGENTS[0]))
     found = verify([token])
@@ -109,6 +110,7 @@ def test_a_server_is_no_delegator_itself() -> None:
     assert broken(verify([signed(claims(0, iss=SERVER))])) == (1, "malformed")
 
 
+@pytest.mark.requirement("CORE-4.8-4")
 @pytest.mark.parametrize(
     ("members", "reason"),
     [
@@ -132,6 +134,7 @@ def test_a_hop_that_says_something_wrong_breaks_the_chain_there(
     assert broken(verify(chain(hops, **members))) == (hops, reason)
 
 
+@pytest.mark.requirement("CORE-6.1-12")
 def test_a_hop_by_another_key_breaks_the_chain() -> None:
     assert broken(verify([signed(claims(0), KEYS[AGENTS[7]])])) == (1, "signature-invalid")
     assert broken(verify(chain(2), key_of=lambda name: key_of(name) if name == AGENTS[0] else None)) == (
@@ -150,6 +153,7 @@ def test_a_grant_that_was_narrowed_meanwhile_breaks_the_chain() -> None:
     assert broken(verify(chain(2), grant_of=lambda _: Scopes(["rooms:read"]))) == (1, "scope-exceeded")
 
 
+@pytest.mark.requirement("CORE-7.6-2")
 @pytest.mark.parametrize("scope", [("booking:*",), ("*:read",), ("payments:send",), ("rooms:read", "rooms:write")])
 def test_a_hop_wider_than_the_one_before_is_laundering_and_logged(
     scope: tuple[str, ...], caplog: pytest.LogCaptureFixture
@@ -174,6 +178,7 @@ def test_depth_only_shrinks() -> None:
     assert broken(verify([last, signed(claims(1, last, depth=0))])) == (2, "depth-exceeded")
 
 
+@pytest.mark.requirement("CORE-7.6-5")
 def test_no_hop_can_be_left_out_added_or_moved() -> None:
     tokens = chain(4)
     assert broken(verify(tokens[1:], AGENTS[4])) == (1, "not-linked")

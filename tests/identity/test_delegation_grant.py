@@ -138,6 +138,7 @@ def test_what_cannot_be_a_delegation_is_refused(options: dict[str, Any], code: s
 TOKENS = st.sampled_from(["booking:room", "booking:*", "rooms:read", "rooms:*", "*:read", "*:*", "a:b:c", "a:*"])
 
 
+@pytest.mark.requirement("CORE-7.6-1")
 @given(st.lists(TOKENS, min_size=1, max_size=4), st.lists(TOKENS, min_size=1, max_size=4), st.lists(TOKENS, max_size=3))
 @settings(max_examples=100)
 def test_authority_never_grows_on_its_way(held: list[str], first: list[str], second: list[str]) -> None:

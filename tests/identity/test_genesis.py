@@ -34,6 +34,7 @@ def issued(**members: Any) -> Genesis:
     return genesis
 
 
+@pytest.mark.requirement("CORE-7.1-1")
 def test_what_is_issued_holds_and_gives_its_id() -> None:
     genesis = issued(public_key=public_jwk(AGENT), scopes=["b:c", "a:b"], archetype="monitor", owner_id="o-1")
     assert verify_genesis(genesis.document, agent_id=genesis.agent_id) == genesis
@@ -41,6 +42,7 @@ def test_what_is_issued_holds_and_gives_its_id() -> None:
     assert (genesis.public_key, genesis.scopes, genesis.principal_id) == (public_jwk(AGENT), ("a:b", "b:c"), "o-1")
 
 
+@pytest.mark.requirement("CORE-7.2-1")
 def test_a_record_has_the_fields_of_both_forms_and_no_private_key() -> None:
     record = issued(public_key=AGENT.as_dict(private=True), more={"org_domain": "library.example"}).document
     assert {"owner", "scope", "trust_tier", "verification_path", "archetype", "governance_zone"} <= set(record)
@@ -50,16 +52,19 @@ def test_a_record_has_the_fields_of_both_forms_and_no_private_key() -> None:
     assert "PRIVATE" not in repr(record)
 
 
+@pytest.mark.requirement("CORE-7.1-3")
 def test_no_id_is_given_twice() -> None:
     assert issued().agent_id != issued().agent_id
 
 
+@pytest.mark.requirement("CORE-7.1-2")
 def test_a_record_for_another_id_is_refused() -> None:
     refused = verify_genesis(issued().document, agent_id="0" * 64)
     assert isinstance(refused, Refused)
     assert (refused.status, refused.code) == (422, "genesis-mismatch")
 
 
+@pytest.mark.requirement("CORE-7.2-2")
 def test_a_changed_record_is_refused() -> None:
     refused = verify_genesis({**issued().document, "owner": "Somebody"})
     assert isinstance(refused, Refused)
@@ -75,6 +80,7 @@ def test_only_trusted_issuers_count_where_some_are_named() -> None:
         assert (refused.status, refused.code) == (401, "genesis-issuer-untrusted")
 
 
+@pytest.mark.requirement("CORE-7.2-3")
 @pytest.mark.parametrize(
     "members",
     [
@@ -92,6 +98,7 @@ def test_a_record_that_breaks_a_rule_is_not_issued(members: dict[str, Any]) -> N
     assert refused.code == "genesis-invalid"
 
 
+@pytest.mark.requirement("CORE-7.2-3")
 def test_a_verified_record_is_issued_with_its_proof() -> None:
     genesis = issued(trust_tier=1, verification_path="log-anchored", more={"log_inclusion_proof": "p"})
     assert (genesis.trust_tier, genesis.document["log_inclusion_proof"]) == (1, "p")

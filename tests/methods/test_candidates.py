@@ -36,6 +36,7 @@ def test_an_agent_is_found_with_whom_it_acts_for() -> None:
     assert (entry["agent_id"], entry["name"], entry["principal"]) == (AGENT, "concierge", "Acme")
 
 
+@pytest.mark.requirement("CORE-7.4-2")
 @pytest.mark.parametrize("fields", [{"status": "suspended"}, {"status": "retired"}, {"trust_tier": 3}])
 def test_agents_that_may_not_act_and_experiments_are_found_by_nobody(fields: dict[str, Any]) -> None:
     assert candidates(agents=(replace(CONCIERGE, **fields),)).find("guests", 10, agents=True) == []

@@ -30,6 +30,7 @@ async def confirm(
     return await bench.send("CONFIRM", "/", {"target_id": "case-1", "status": status, **fields}, agent=by, **headers)
 
 
+@pytest.mark.requirement("CORE-4.10-2", "CORE-4.10-3")
 @pytest.mark.parametrize("status", ["accepted", "rejected", "deferred"])
 async def test_the_decision_of_the_recipient_is_recorded(status: str) -> None:
     async with keeping() as bench:
@@ -45,6 +46,7 @@ async def test_the_decision_of_the_recipient_is_recorded(status: str) -> None:
         assert (case.state, case.decided_by, case.reason, case.attestation) == (status, DESK, "because", '{"sig":"x"}')
 
 
+@pytest.mark.requirement("CORE-6.1-2")
 @pytest.mark.parametrize(
     ("kind", "scope", "expected"),
     [
@@ -74,6 +76,7 @@ async def test_nobody_decides_what_it_asked_itself_whatever_its_scopes() -> None
         assert (reply.status, reply.error["code"]) == (403, "own-case")
 
 
+@pytest.mark.requirement("CORE-4.10-5")
 async def test_a_decision_is_final_and_its_repetition_gets_the_first_attestation() -> None:
     async with keeping() as bench:
         await asked(bench)
@@ -98,6 +101,7 @@ async def test_a_confirmation_that_was_used_is_still_the_accepted_one() -> None:
         assert (await confirm(bench, "rejected")).status == 409
 
 
+@pytest.mark.requirement("CORE-4.10-4")
 @pytest.mark.parametrize("target", ["case-2", "a\u0000b", "x" * 1000])
 async def test_what_is_not_there_is_404(target: str) -> None:
     async with keeping() as bench:

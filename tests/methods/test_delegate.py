@@ -77,6 +77,7 @@ async def granted(bench: StatefulBench, body: dict[str, Any], agent: str = FIRST
     return result
 
 
+@pytest.mark.requirement("CORE-7.5-5")
 async def test_a_delegate_acts_with_what_it_was_given_and_nothing_else() -> None:
     async with served(generate_key()) as bench:
         assert (await bench.send("BOOK", "/room", agent=SECOND)).status == 455
@@ -91,6 +92,7 @@ async def test_a_delegate_acts_with_what_it_was_given_and_nothing_else() -> None
         assert (stolen.status, stolen.error["reason"]) == (551, "not-the-caller")
 
 
+@pytest.mark.requirement("CORE-2.3-4")
 async def test_authority_scope_narrows_what_was_delegated_and_not_what_is_ones_own() -> None:
     async with served(generate_key()) as bench:
         chain = (await granted(bench, wish(scope=["booking:*"])))["delegation_chain"]
@@ -101,6 +103,7 @@ async def test_authority_scope_narrows_what_was_delegated_and_not_what_is_ones_o
         assert (beyond.status, beyond.error["code"]) == (262, "scope-claim-invalid")
 
 
+@pytest.mark.requirement("CORE-4.8-2", "CORE-6.2-1", "CORE-7.6-2")
 async def test_more_than_one_holds_is_refused_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with served(generate_key()) as bench:
         reply = await bench.send("DELEGATE", "/", wish(scope="booking:room, payments:purchase"), agent=FIRST)
@@ -115,6 +118,7 @@ async def test_more_than_one_holds_is_refused_and_logged(caplog: pytest.LogCaptu
         assert narrowed.status == 262
 
 
+@pytest.mark.requirement("CORE-7.6-1", "CORE-7.6-4")
 async def test_a_chain_of_hops_is_kept_and_can_only_shrink() -> None:
     async with served(generate_key()) as bench:
         first = await granted(bench, wish(scope="booking:*", depth=1))
@@ -136,6 +140,7 @@ async def test_a_chain_of_hops_is_kept_and_can_only_shrink() -> None:
         ]
 
 
+@pytest.mark.requirement("CORE-7.6-5")
 async def test_who_is_suspended_passes_nothing_on_any_more() -> None:
     async with served(generate_key()) as bench:
         chain = (await granted(bench, wish()))["delegation_chain"]
@@ -164,6 +169,7 @@ def signed(scopes: tuple[str, ...] = ("booking:room",), key: OKPKey = FIRST_KEY,
     return chain.tokens[0]
 
 
+@pytest.mark.requirement("CORE-4.8-3")
 async def test_a_delegator_may_sign_for_itself_once() -> None:
     async with served() as bench:
         token = signed()
@@ -175,6 +181,7 @@ async def test_a_delegator_may_sign_for_itself_once() -> None:
         assert (again.status, again.error["code"]) == (409, "delegation-token-used")
 
 
+@pytest.mark.requirement("CORE-4.8-3")
 async def test_a_token_that_proves_something_else_is_refused() -> None:
     async with served() as bench:
         forged = await bench.send("DELEGATE", "/", wish(token=signed(key=generate_key())), agent=FIRST)
@@ -186,6 +193,7 @@ async def test_a_token_that_proves_something_else_is_refused() -> None:
         assert (wide.status, wide.error["reason"]) == (551, "scope-exceeded")
 
 
+@pytest.mark.requirement("CORE-7.6-6")
 @pytest.mark.parametrize("fields", [{"delegation_permitted": False}, {"max_delegation_depth": 0}])
 async def test_a_document_may_forbid_it(fields: dict[str, Any]) -> None:
     async with served(generate_key(), **fields) as bench:
@@ -195,6 +203,7 @@ async def test_a_document_may_forbid_it(fields: dict[str, Any]) -> None:
         assert direct.status == 551
 
 
+@pytest.mark.requirement("CORE-7.6-6")
 async def test_a_document_bounds_how_far_authority_travels() -> None:
     async with served(generate_key(), max_delegation_depth=1) as bench:
         reply = await bench.send("DELEGATE", "/", wish(depth=1), agent=FIRST)
@@ -212,6 +221,7 @@ async def test_it_takes_two_agents_that_are_known() -> None:
         assert (await bench.send("DELEGATE", "/", wish(FIRST), agent=FIRST)).status == 422
 
 
+@pytest.mark.requirement("CORE-4.8-4")
 async def test_a_delegation_ends_at_its_deadline_and_after_a_day_at_most() -> None:
     async with served(generate_key()) as bench:
         soon = datetime.fromtimestamp(int(time.time()) + 100, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

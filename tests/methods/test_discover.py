@@ -17,6 +17,7 @@ from bespeak.lint.run import check_text
 ROOM = make_endpoint("BOOK", "/room", echo, scopes=("booking:room",), errors=("room_unavailable",))
 
 
+@pytest.mark.requirement("CORE-2.4-11")
 @pytest.mark.requirement("API-8.10-1", "API-8.10-2", "API-8.11-1", "API-8.11-2", "API-13.1-5")
 def test_without_agent_id_the_manifest_comes_with_its_type_etag_and_cache_control() -> None:
     reply = build(ROOM).send("DISCOVER", "/")
@@ -83,6 +84,7 @@ def test_the_floor_is_in_the_manifest_and_every_endpoint_is_complete() -> None:
         assert endpoint["input_schema"]["additionalProperties"] is False
 
 
+@pytest.mark.requirement("CORE-10.1-13")
 @pytest.mark.requirement("API-6.3-7", "API-8.9-1", "API-8.9-2", "API-13.1-6")
 def test_nothing_of_a_handler_but_its_kind_is_shown() -> None:
     manifest = build(ROOM).send("DISCOVER", "/").json

@@ -39,6 +39,7 @@ async def claimed(bench: StatefulBench) -> list[Any]:
     return messages
 
 
+@pytest.mark.requirement("CORE-4.9-3")
 async def test_the_receipt_names_the_case_and_who_has_it() -> None:
     async with keeping() as bench:
         result = await escalate(bench, recipient=DESK, deadline="2099-01-01T12:00:00+01:00")
@@ -51,6 +52,7 @@ async def test_the_receipt_names_the_case_and_who_has_it() -> None:
         }
 
 
+@pytest.mark.requirement("CORE-4.9-5", "CORE-4.9-6")
 async def test_the_content_is_kept_and_announced_as_it_came() -> None:
     async with keeping() as bench:
         result = await escalate(bench, recipient="mailto:desk@hotel.example", priority="urgent")
@@ -64,6 +66,7 @@ async def test_the_content_is_kept_and_announced_as_it_came() -> None:
         assert payload == {"escalation_id": case.case_id, "agent_id": AGENT, "content": sent}
 
 
+@pytest.mark.requirement("CORE-4.9-3")
 async def test_without_a_recipient_the_operator_says_who_decides() -> None:
     async with keeping() as bench:
         assert (await escalate(bench))["routed_to"] == "operator"
@@ -71,6 +74,7 @@ async def test_without_a_recipient_the_operator_says_who_decides() -> None:
         assert (await escalate(bench, task_id="task-8"))["routed_to"] == DESK
 
 
+@pytest.mark.requirement("CORE-4.9-7")
 async def test_the_same_escalation_is_one_case_while_it_is_open_and_announced_once() -> None:
     async with keeping() as bench:
         first = await escalate(bench)
@@ -103,6 +107,7 @@ async def test_more_than_anybody_can_read_is_413() -> None:
         assert (reply.status, reply.error["code"]) == (413, "context-too-large")
 
 
+@pytest.mark.requirement("CORE-4.9-5")
 async def test_an_escalation_and_its_announcement_survive_a_restart(tmp_path: Path) -> None:
     place = str(tmp_path / "store.db")
     async with keeping(store=open_store(place, role="sole")) as bench:

@@ -25,6 +25,7 @@ async def bench() -> AsyncIterator[StatefulBench]:
         yield made
 
 
+@pytest.mark.requirement("CORE-12-9")
 async def test_an_agent_inspects_its_own_record(bench: StatefulBench) -> None:
     record = await append_one(bench.store, AGENT, status=200)
     reply = await bench.send("INSPECT", "/", {"target": "audit", "audit_id": record.audit_id})
@@ -35,6 +36,7 @@ async def test_an_agent_inspects_its_own_record(bench: StatefulBench) -> None:
     assert (result["stream"], result["sequence"]) == (record.stream, record.sequence)
 
 
+@pytest.mark.requirement("CORE-10.1-11")
 @pytest.mark.parametrize("owner", [AGENT, ""])
 async def test_records_of_others_need_the_scope(bench: StatefulBench, owner: str) -> None:
     record = await append_one(bench.store, owner)
@@ -46,6 +48,7 @@ async def test_records_of_others_need_the_scope(bench: StatefulBench, owner: str
     assert allowed.status == 200
 
 
+@pytest.mark.requirement("CORE-12-9")
 async def test_the_head_of_a_chain_is_the_latest_record_by_default_of_the_caller(bench: StatefulBench) -> None:
     await append_one(bench.store, AGENT)
     last = await append_one(bench.store, AGENT)
@@ -56,6 +59,7 @@ async def test_the_head_of_a_chain_is_the_latest_record_by_default_of_the_caller
     assert refused.status == 403
 
 
+@pytest.mark.requirement("CORE-12-9")
 async def test_the_life_of_an_agent_is_told_to_itself(bench: StatefulBench) -> None:
     await bench.store.do(PutAgent(AGENT, "porter", "active", "{}", "operator"))
     reply = await bench.send("INSPECT", "/", {"target": "lifecycle", "agent_id": AGENT})

@@ -35,6 +35,7 @@ async def change(bench: StatefulBench, method: str, agent: str | None = MANAGER,
     return reply
 
 
+@pytest.mark.requirement("CORE-6.1-11", "CORE-7.4-3")
 async def test_a_suspended_agent_is_refused_until_somebody_else_reinstates_it() -> None:
     async with served() as bench:
         assert (await bench.send("FETCH", "/room")).status == 200
@@ -53,6 +54,7 @@ async def test_a_suspended_agent_is_refused_until_somebody_else_reinstates_it() 
         assert (await bench.send("FETCH", "/room")).status == 200
 
 
+@pytest.mark.requirement("CORE-7.4-4")
 async def test_a_revoked_agent_is_gone_for_ever() -> None:
     async with served() as bench:
         assert (await change(bench, "REVOKE", reason="key lost")).json["result"]["status"] == "retired"
@@ -62,6 +64,7 @@ async def test_a_revoked_agent_is_gone_for_ever() -> None:
             assert (reply.status, reply.error["agent_status"]) == (409, "retired")
 
 
+@pytest.mark.requirement("CORE-12-10")
 async def test_to_revoke_takes_a_reason() -> None:
     async with served() as bench:
         assert (await change(bench, "REVOKE")).status == 422
@@ -75,6 +78,7 @@ async def test_a_pending_agent_acts_once_it_is_activated() -> None:
         assert (await bench.send("FETCH", "/room")).status == 200
 
 
+@pytest.mark.requirement("CORE-12-11")
 async def test_what_is_so_already_is_no_change() -> None:
     async with served() as bench:
         for method in ("ACTIVATE", "REINSTATE"):
@@ -83,6 +87,7 @@ async def test_what_is_so_already_is_no_change() -> None:
         assert await bench.store.read(ReadLifecycle(AGENT)) == []
 
 
+@pytest.mark.requirement("CORE-12-12")
 @pytest.mark.parametrize("method", ["DEACTIVATE", "DEPRECATE"])
 async def test_an_agent_may_suspend_and_deprecate_itself(method: str) -> None:
     async with served() as bench:
@@ -90,6 +95,7 @@ async def test_an_agent_may_suspend_and_deprecate_itself(method: str) -> None:
         assert (await bench.send("FETCH", "/room")).status in (503, 410)
 
 
+@pytest.mark.requirement("CORE-12-12")
 @pytest.mark.parametrize("change_", CHANGES, ids=lambda one: one.method.name)
 async def test_others_need_the_scope_for_it(change_: Any) -> None:
     method = change_.method.name

@@ -30,6 +30,7 @@ async def suspended(bench: StatefulBench, agent: str = AGENT, **fields: Any) -> 
     return await bench.send("SUSPEND", "/", {"session_id": SESSION, **fields}, agent=agent)
 
 
+@pytest.mark.requirement("CORE-4.11-2", "CORE-4.11-3")
 async def test_the_answer_has_everything_needed_to_resume() -> None:
     async with keeping() as bench:
         resume_by = write_instant(time.time() + 3600)
@@ -51,6 +52,7 @@ async def test_of_the_nonce_only_its_hash_is_kept_and_it_resumes_the_session() -
         assert (done[0].state, done[0].checkpoint) == ("active", "null")
 
 
+@pytest.mark.requirement("CORE-4.11-3")
 async def test_each_suspension_has_a_nonce_of_its_own() -> None:
     async with keeping() as bench:
         nonces = set()
@@ -77,6 +79,7 @@ async def test_a_session_stays_suspended_for_as_long_as_the_operator_allows_at_m
         assert resume_by == pytest.approx(time.time() + 120, abs=5)
 
 
+@pytest.mark.requirement("CORE-4.11-6")
 @pytest.mark.parametrize("session_id", ["no-such-session", "a\u0000b", "x" * 1000])
 async def test_a_session_that_is_not_there_is_404(session_id: str) -> None:
     async with keeping() as bench:
@@ -84,6 +87,7 @@ async def test_a_session_that_is_not_there_is_404(session_id: str) -> None:
         assert (reply.status, reply.error["code"]) == (404, "session-not-found")
 
 
+@pytest.mark.requirement("CORE-4.11-6")
 async def test_the_session_of_another_agent_is_404_too() -> None:
     async with keeping() as bench:
         reply = await suspended(bench, agent=OTHER)
@@ -104,6 +108,7 @@ async def test_a_checkpoint_is_bounded() -> None:
         assert (await suspended(bench, checkpoint="x" * (MOST_CHECKPOINT - 2))).status == 200
 
 
+@pytest.mark.requirement("CORE-4.11-5")
 async def test_a_suspended_session_is_resumed_after_a_restart(tmp_path: Path) -> None:
     place = str(tmp_path / "store.db")
     async with keeping(store=open_store(place, role="sole")) as bench:

@@ -108,6 +108,7 @@ def test_a_refusal_returned_as_a_value_is_answered() -> None:
 # headers
 
 
+@pytest.mark.requirement("CORE-2.4-1", "CORE-2.4-7", "CORE-12-1")
 def test_every_response_has_a_server_id_and_a_response_id_of_its_own() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo))
     replies = [bench.send("BOOK", "/room"), bench.send("FROB"), bench.send("BOOK", "/nothing")]
@@ -118,12 +119,14 @@ def test_every_response_has_a_server_id_and_a_response_id_of_its_own() -> None:
     assert len({reply.header("Response-ID") for reply in replies}) == 4
 
 
+@pytest.mark.requirement("CORE-12-2")
 def test_task_and_request_ids_are_echoed() -> None:
     reply = build().send("FROB", "/", task_id="t-1", request_id="r-1")
     assert (reply.header("Task-ID"), reply.header("Request-ID"), reply.json["task_id"]) == ("t-1", "r-1", "t-1")
     assert build().send("FROB").header("Task-ID") is None
 
 
+@pytest.mark.requirement("CORE-2.4-5")
 def test_supported_methods_introduce_the_server_on_the_first_response_only() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo))
     introduction = bench.send("BOOK", "/room").header("Supported-Methods")
@@ -156,6 +159,7 @@ def ageing() -> Bench:
     )
 
 
+@pytest.mark.requirement("CORE-6.1-14")
 @pytest.mark.requirement("API-4.4-1", "API-4.4-2", "API-4.4-3", "API-4.4-4", "API-6.4-1", "API-6.4-2", "API-6.4-3")
 @pytest.mark.requirement("API-6.4-4", "API-13.1-11", "API-13.1-12")
 def test_both_warnings_stand_on_successes_and_on_every_kind_of_failure(ageing: Bench) -> None:

@@ -203,6 +203,7 @@ def test_a_404_says_where_to_look() -> None:
 CONSENTING = Agent(agent_id=AGENT, name="explorer", wildcards=True)
 
 
+@pytest.mark.requirement("CORE-6.2-2")
 @pytest.mark.requirement("API-2-1", "API-16.4-2", "API-16.4-3")
 def test_an_ad_hoc_call_needs_the_consent_of_both_sides() -> None:
     def wildcard(context: Context) -> dict[str, str]:
@@ -231,12 +232,14 @@ def test_scopes_that_do_not_cover_are_a_455_with_the_missing_ones() -> None:
     assert bench.send("BOOK", "/room", scopes="booking:*, calendar:write").status == 200
 
 
+@pytest.mark.requirement("CORE-2.3-2")
 @pytest.mark.requirement("API-11-4")
 def test_without_an_agent_a_scoped_endpoint_asks_for_credentials() -> None:
     reply = build(make_endpoint("BOOK", "/room", echo, scopes=("booking:room",))).send("BOOK", "/room")
     assert (reply.status, reply.error["type"]) == (262, "credentials-missing")
 
 
+@pytest.mark.requirement("CORE-6.2-1")
 @pytest.mark.requirement("API-6.3-9", "API-8.7-3")
 def test_an_unscoped_endpoint_needs_authority_only_where_the_policy_says_so() -> None:
     calls = []
@@ -272,6 +275,7 @@ def test_a_malformed_agent_id_is_a_400_and_an_unknown_one_a_401_where_agents_mus
     assert build(require_known_agents=True).send("QUERY", "/", {"intent": "x"}, agent_id=AGENT).status == 401
 
 
+@pytest.mark.requirement("CORE-7.6-5")
 def test_a_delegation_chain_that_proves_nothing_is_a_551() -> None:
     reply = build().send("DISCOVER", "/", delegation_chain="x", agent_id=AGENT)
     assert (reply.status, reply.error["code"], reply.error["hop"]) == (551, "authority-chain-broken", 1)
@@ -282,6 +286,7 @@ def test_a_delegation_chain_that_proves_nothing_is_a_551() -> None:
 BOOKING = {"party": {"type": "integer", "minimum": 1}, "name": {"type": "string"}, "vip": {"type": "boolean"}}
 
 
+@pytest.mark.requirement("CORE-6.1-6")
 @pytest.mark.requirement("API-13.2-9", "API-13.2-12", "API-13.2-13", "API-13.3-1", "API-13.3-2", "API-13.1-10")
 def test_all_violations_are_reported_and_the_handler_never_runs() -> None:
     calls = []

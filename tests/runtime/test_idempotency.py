@@ -37,6 +37,7 @@ def counting(method: str = "BOOK", path: str = "/room", *, impact: str = "irreve
     return make_endpoint(method, path, handle, properties=properties, impact=impact, **fields)
 
 
+@pytest.mark.requirement("CORE-12-3")
 async def test_a_repeated_request_gets_the_first_answer_byte_for_byte_and_is_marked() -> None:
     async with keeping(counting()) as bench:
         first = await bench.send("BOOK", "/room", {"guest": "g"}, idempotency_key="k-1")
@@ -51,6 +52,7 @@ async def test_a_repeated_request_gets_the_first_answer_byte_for_byte_and_is_mar
         assert (await bench.send("BOOK", "/room", {"guest": "g"})).json == {"number": 3}
 
 
+@pytest.mark.requirement("CORE-6.1-6")
 async def test_the_same_key_with_another_body_is_422() -> None:
     async with keeping(counting()) as bench:
         await bench.send("BOOK", "/room", {"guest": "g"}, idempotency_key="k")
@@ -60,6 +62,7 @@ async def test_the_same_key_with_another_body_is_422() -> None:
         assert query.status == 422
 
 
+@pytest.mark.requirement("CORE-12-3")
 async def test_a_key_belongs_to_its_agent_and_its_endpoint() -> None:
     async with keeping(counting(), counting("BOOK", "/table")) as bench:
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).json == {"number": 1}
@@ -101,6 +104,7 @@ async def test_a_failure_of_the_server_is_no_answer_and_may_be_tried_again() -> 
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 200
 
 
+@pytest.mark.requirement("CORE-6.1-4")
 @pytest.mark.parametrize("shared", [False, True])
 async def test_a_request_in_progress_is_409_with_the_time_to_wait(tmp_path: Path, *, shared: bool) -> None:
     started, finish = asyncio.Event(), asyncio.Event()

@@ -32,23 +32,27 @@ def refused(found: Principal | Refused) -> Refused:
     return found
 
 
+@pytest.mark.requirement("CORE-2.3-6")
 def test_a_known_agent_inherits_its_whole_grant_when_it_claims_nothing() -> None:
     found = principals().resolve(KNOWN, None)
     assert found == Principal(KNOWN, Scopes(["booking:*", "calendar:read"]), wildcards=True, known=True)
 
 
+@pytest.mark.requirement("CORE-2.3-4")
 def test_a_claim_narrows_the_grant() -> None:
     found = principals().resolve(KNOWN, "booking:room , calendar:read")
     assert isinstance(found, Principal)
     assert found.scopes == Scopes(["booking:room", "calendar:read"])
 
 
+@pytest.mark.requirement("CORE-2.3-5")
 def test_a_claim_wider_than_the_grant_is_a_262() -> None:
     found = refused(principals().resolve(KNOWN, "booking:room,payments:purchase"))
     assert (found.status, found.code, found.details["type"]) == (262, "scope-claim-invalid", "scope-required")
     assert found.details["invalid"] == ["payments:purchase"]
 
 
+@pytest.mark.requirement("CORE-7.5-6")
 def test_a_wildcard_claim_needs_a_grant_as_wide() -> None:
     assert refused(principals().resolve(KNOWN, "calendar:*")).status == 262
     assert isinstance(principals().resolve(KNOWN, "booking:*"), Principal)
@@ -58,15 +62,18 @@ def test_the_claim_of_an_unknown_agent_is_taken_as_asserted() -> None:
     assert principals().resolve(OTHER, "booking:room") == Principal(OTHER, Scopes(["booking:room"]))
 
 
+@pytest.mark.requirement("CORE-6.1-1", "CORE-7.1-5")
 def test_an_unknown_agent_is_a_401_where_agents_must_be_known() -> None:
     assert refused(principals(require_known=True).resolve(OTHER, None)).status == 401
 
 
+@pytest.mark.requirement("CORE-2.3-1")
 def test_an_id_that_is_not_canonical_is_a_400() -> None:
     for agent_id in ("agt-7f3a", "A" * 64, "1" * 63, "agtp://" + "1" * 64, ""):
         assert refused(principals().resolve(agent_id, None)).code == "invalid-canonical-id"
 
 
+@pytest.mark.requirement("CORE-7.5-1")
 def test_a_scope_that_is_no_token_is_a_400_that_shows_it() -> None:
     for value in ("booking", "Booking:room", "booking:room calendar:read", "a:b,,c:d", "x" * 5000):
         found = refused(principals().resolve(KNOWN, value))
@@ -74,6 +81,7 @@ def test_a_scope_that_is_no_token_is_a_400_that_shows_it() -> None:
         assert len(found.message) < 400
 
 
+@pytest.mark.requirement("CORE-6.1-5", "CORE-7.4-3")
 def test_a_suspended_agent_is_a_503_and_a_revoked_one_a_410() -> None:
     assert refused(principals(status="Suspended").resolve(KNOWN, None)).status == 503
     for state in ("revoked", "Retired", "deprecated"):
@@ -88,6 +96,7 @@ def test_long_headers_of_strangers_are_not_remembered() -> None:
     assert made._recent.cache_info().currsize == 0
 
 
+@pytest.mark.requirement("CORE-7.1-5")
 def test_a_pending_agent_is_a_401_and_so_is_one_whose_document_cannot_be_read() -> None:
     for state in ("pending", "unreadable"):
         found = refused(principals(status=state).resolve(KNOWN, None))
@@ -118,6 +127,7 @@ def test_a_credential_narrows_a_document_and_never_widens_it(credited: list[str]
     assert list(found.scopes) == expected
 
 
+@pytest.mark.requirement("CORE-2.3-5")
 def test_a_claim_beyond_what_document_and_credential_give_is_a_262() -> None:
     made = principals()
     assert isinstance(made.prove(proven(), "calendar:read"), Principal)
@@ -137,6 +147,7 @@ def test_a_stranger_has_what_its_credential_gives_and_nothing_of_its_own() -> No
     assert refused(principals(require_known=True).prove(proven(OTHER), None)).status == 401
 
 
+@pytest.mark.requirement("CORE-7.4-4")
 def test_proof_does_not_bring_a_suspended_or_revoked_agent_back() -> None:
     for state, expected in (("suspended", 503), ("retired", 410), ("pending", 401)):
         assert refused(principals(status=state).prove(proven(), None)).status == expected

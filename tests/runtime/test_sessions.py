@@ -83,6 +83,7 @@ def test_what_is_no_session_id_is_refused(text: str) -> None:
     assert code(Sessions(SessionSettings()).ask(named(text))) == (400, "invalid-session-id")
 
 
+@pytest.mark.requirement("CORE-8-1")
 @pytest.mark.parametrize("text", ["1", "session-0000000000000000000000000001", "a" * 64])
 def test_an_id_that_could_be_guessed_is_refused_unless_the_operator_allows_it(text: str) -> None:
     assert code(Sessions(SessionSettings()).ask(named(text))) == (400, "session-id-weak")
@@ -101,6 +102,7 @@ async def test_a_known_session_asks_the_store_once_in_a_quarter_of_its_idle_time
     assert sessions.ask(named()) is None
 
 
+@pytest.mark.requirement("CORE-6.1-2", "CORE-8-2")
 @pytest.mark.parametrize(
     "stranger",
     [named(agent=OTHER, tls="cert"), named(agent=None, tls="cert"), named(tls="another cert"), named()],
@@ -132,6 +134,7 @@ def suspension(resume_by: float = 4e9) -> SuspendSession:
     return SuspendSession(SESSION, AGENT, "", "susp-1", "hash", resume_by)
 
 
+@pytest.mark.requirement("CORE-6.1-4")
 async def test_a_suspended_session_refuses_every_request_but_resume(store: Store) -> None:
     sessions = Sessions(SessionSettings())
     sessions.watch(store)
@@ -147,6 +150,7 @@ async def test_a_suspended_session_refuses_every_request_but_resume(store: Store
     assert len(sessions) == 0
 
 
+@pytest.mark.requirement("CORE-4.11-4")
 async def test_a_session_that_was_not_resumed_in_time_is_408(store: Store) -> None:
     sessions = Sessions(SessionSettings())
     sessions.watch(store)

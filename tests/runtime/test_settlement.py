@@ -86,6 +86,7 @@ async def test_a_handler_that_waits_may_change_state_too() -> None:
         assert (await bench.send("EXECUTE", "/value", {})).json["result"] == {"used": "v"}
 
 
+@pytest.mark.requirement("CORE-6.1-11")
 async def test_without_the_store_nothing_is_acknowledged_and_what_needs_none_goes_on() -> None:
     calls = []
 

@@ -25,6 +25,7 @@ def test_the_command_line_goes_over_the_configuration_and_that_over_the_default(
     assert plan_settings("rooms:app", ServerDocument()).address == Address("127.0.0.1", 4480)
 
 
+@pytest.mark.requirement("CORE-10.1-2")
 def test_plain_tcp_beyond_this_machine_must_be_asked_for() -> None:
     with pytest.raises(ConfigError, match="needs TLS"):
         plan_settings("rooms:app", ServerDocument(), address="0.0.0.0:4480")

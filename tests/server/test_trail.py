@@ -55,6 +55,7 @@ async def records(bench: StatefulBench) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.requirement("CORE-2.4-3", "CORE-10.3-2", "CORE-12-1")
 async def test_an_answer_names_its_record_and_carries_it_signed() -> None:
     async with keeping(BOOKING, document=AUDITED, keys=(KEY,)) as bench:
         reply = await bench.send("BOOK", "/room", {"room": "12"}, task_id="t-1")
@@ -70,6 +71,7 @@ async def test_an_answer_names_its_record_and_carries_it_signed() -> None:
         assert payload["response_id"] == reply.header("Response-ID")
 
 
+@pytest.mark.requirement("CORE-2.4-4")
 async def test_without_a_key_the_answer_names_its_record_only() -> None:
     async with keeping(BOOKING, document=AUDITED) as bench:
         reply = await bench.send("BOOK", "/room", {"room": "12"})
@@ -111,6 +113,7 @@ async def test_discovery_and_strangers_do_not_fill_the_trail() -> None:
         assert [record["method"] for record in await records(bench)] == ["DISCOVER"]
 
 
+@pytest.mark.requirement("CORE-12-5")
 async def test_a_chain_goes_on_after_a_restart_and_checkpoints_bind_both_parts(tmp_path: Path) -> None:
     place = str(tmp_path / "s.db")
     for _ in range(2):

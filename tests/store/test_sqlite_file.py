@@ -41,6 +41,7 @@ def make(path: Path, rows: int = 0) -> Path:
     return path
 
 
+@pytest.mark.requirement("CORE-10.1-11")
 def test_a_new_file_is_made_with_tables_a_log_and_for_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     connection = open_writer(str(path), "full")

@@ -67,6 +67,7 @@ async def test_alpn_agtp_is_chosen_when_offered_and_not_required(secure, files: 
     assert chosen == ["agtp", None, None]
 
 
+@pytest.mark.requirement("CORE-10.1-1")
 async def test_tls_1_2_is_refused(secure, files: Files) -> None:
     server, port = secure
     old = ssl.create_default_context(cafile=files.ca)
@@ -89,6 +90,7 @@ async def test_a_client_may_choose_not_to_verify(secure) -> None:
     connection.close()
 
 
+@pytest.mark.requirement("CORE-10.1-2")
 async def test_plain_bytes_on_a_tls_port_are_refused(secure, caplog) -> None:
     server, port = secure
     reader, writer = await asyncio.open_connection("127.0.0.1", port)

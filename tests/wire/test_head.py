@@ -35,12 +35,14 @@ def test_two_tokens_mean_the_path_slash() -> None:
     assert accepted(b"AGTP/1.0 DISCOVER\r\n").path == "/"
 
 
+@pytest.mark.requirement("CORE-2.1-2")
 @pytest.mark.requirement("API-5.5-1")
 def test_the_target_is_split_at_the_first_question_mark() -> None:
     head = accepted(b"AGTP/1.0 SCHEDULE /meeting?date=050526&q=a?b\r\n")
     assert (head.path, head.query) == ("/meeting", "date=050526&q=a?b")
 
 
+@pytest.mark.requirement("CORE-2.1-3")
 @pytest.mark.requirement("API-5.6-1")
 @pytest.mark.parametrize(
     "line", [b"AGTP/1.0 QUERY /a#b", b"AGTP/1.0 QUERY /a?b=#", b"AGTP/1.0 QU#ERY /", b"AGTP/1.0 #"]
@@ -49,6 +51,7 @@ def test_a_fragment_anywhere_in_the_line_is_refused(line: bytes) -> None:
     assert refused(line + b"\r\n") == (400, "invalid-request-line")
 
 
+@pytest.mark.requirement("CORE-2.1-1")
 @pytest.mark.parametrize(
     "line",
     [
@@ -126,6 +129,7 @@ def test_a_header_that_says_who_calls_stands_once(name: bytes) -> None:
     assert refused(LINE + name + b": a\r\n" + name.lower() + b": a\r\n") == (400, "invalid-header")
 
 
+@pytest.mark.requirement("CORE-2.2-1")
 def test_other_repeated_headers_are_joined() -> None:
     assert accepted(LINE + b"Accept: a\r\nACCEPT: b\r\n").headers == {"accept": "a, b"}
 
@@ -170,6 +174,7 @@ def test_a_fault_shows_little_of_what_was_sent() -> None:
     assert len(fault.message) < 200
 
 
+@pytest.mark.requirement("CORE-2.1-5")
 def test_a_status_line_may_lack_its_text() -> None:
     head = parse_response_head(b"AGTP/1.0 200\r\n", LIMITS)
     assert isinstance(head, ResponseHead)

@@ -15,23 +15,27 @@ NAMES = st.from_regex(r"X-[A-Za-z0-9]{1,8}", fullmatch=True)
 VALUES = st.text(st.characters(codec="utf-8"), max_size=20)
 
 
+@pytest.mark.requirement("CORE-2.1-4")
 def test_a_request_has_three_tokens_and_its_length() -> None:
     assert encode_request("QUERY", "/", [("Task-ID", "t")], b"{}") == (
         b"AGTP/1.0 QUERY /\r\nTask-ID: t\r\nContent-Length: 2\r\n\r\n{}"
     )
 
 
+@pytest.mark.requirement("CORE-2.3-10")
 def test_an_empty_body_has_length_zero() -> None:
     assert encode_request("QUERY", "/") == b"AGTP/1.0 QUERY /\r\nContent-Length: 0\r\n\r\n"
     assert encode_response(200, "OK") == b"AGTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
+@pytest.mark.requirement("CORE-2.4-11")
 def test_a_response_has_block_headers_and_body() -> None:
     assert encode_response(200, "OK", b"Server-ID: s\r\n", [("Task-ID", "t")], b"{}") == (
         b"AGTP/1.0 200 OK\r\nServer-ID: s\r\nTask-ID: t\r\nContent-Length: 2\r\n\r\n{}"
     )
 
 
+@pytest.mark.requirement("CORE-2.4-10")
 def test_no_content_has_neither_body_nor_content_type() -> None:
     block = b"Server-ID: s\r\ncontent-type: a/b\r\n"
     assert encode_response(204, "No Content", block, [("Content-Type", "a/b"), ("Task-ID", "t")], b"{}") == (

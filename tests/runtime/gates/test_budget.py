@@ -18,6 +18,7 @@ def priced(declared: Mapping[str, Any]) -> Bench:
     return build(replace(make_endpoint("QUERY", "/rooms", echo), cost=cost))
 
 
+@pytest.mark.requirement("CORE-6.1-8")
 def test_a_cost_above_the_limit_is_a_456_that_says_both() -> None:
     reply = priced({"tokens": 500, "USD": "0.02"}).send("QUERY", "/rooms", budget_limit="USD=0.01, tokens=500, GBP=0")
     assert (reply.status, reply.error["code"]) == (456, "budget-exceeded")

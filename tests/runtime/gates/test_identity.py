@@ -51,6 +51,7 @@ def token(**changes: Any) -> str:
     return "Bearer " + sign(ISSUER, {**given, **changes}, kid="k")
 
 
+@pytest.mark.requirement("CORE-6.1-1")
 def test_a_header_alone_is_not_believed(tmp_path: Path) -> None:
     bench = served(tmp_path, "token")
     reply = bench.send("BOOK", "/room", agent_id=AGENT)
@@ -67,6 +68,7 @@ def test_a_proven_agent_has_its_document_and_says_how_it_was_proven(tmp_path: Pa
     assert (call.principal.principal_id, call.principal.trust_tier, call.principal.known) == ("acme", 1, True)
 
 
+@pytest.mark.requirement("CORE-10.1-4")
 def test_a_token_narrows_and_never_widens(tmp_path: Path) -> None:
     bench = served(tmp_path, "token")
     assert bench.send("BOOK", "/room", authorization=token(scope="booking:room payments:buy")).status == 200
@@ -84,6 +86,7 @@ def test_a_stranger_with_a_token_has_what_the_token_says(tmp_path: Path) -> None
     assert known.send("BOOK", "/room", authorization=token(agent_id=STRANGER, scope="booking:room")).status == 401
 
 
+@pytest.mark.requirement("CORE-6.2-3")
 def test_who_presents_nothing_is_nobody_and_has_no_authority_to_claim(tmp_path: Path) -> None:
     bench = served(tmp_path, "token")
     assert bench.send("FETCH", "/menu").json["agent"] is None
@@ -144,6 +147,7 @@ def test_a_scope_with_a_control_character_is_a_400(tmp_path: Path, scope: str) -
     assert build(*ENDPOINTS).send("BOOK", "/room", agent_id=AGENT, authority_scope=scope).status == 400
 
 
+@pytest.mark.requirement("CORE-6.2-4")
 def test_discovery_that_is_not_for_everybody_wants_proof(tmp_path: Path) -> None:
     bench = served(tmp_path, "token", policies=Policies(anonymous_discovery=False))
     assert bench.send("DISCOVER", "/").error["type"] == "anonymous-discovery-disabled"

@@ -40,6 +40,7 @@ def test_a_service_without_limits_has_no_buckets() -> None:
     assert build().assembled.registry.rates is None
 
 
+@pytest.mark.requirement("CORE-6.1-7", "CORE-10.1-9")
 def test_an_agent_beyond_its_rate_is_told_which_and_when_to_come_back() -> None:
     service = Limited(agent=Rate(2, "min", 1))
     assert service.send().status == 200
@@ -64,6 +65,7 @@ def test_whoever_sends_no_id_is_counted_by_address() -> None:
     assert sent == [200, 200, 429]
 
 
+@pytest.mark.requirement("CORE-10.1-10")
 def test_the_address_is_counted_before_anybody_is_identified() -> None:
     service = Limited(address=ONCE)
     assert service.send(agent="not an id", address="192.0.2.1").status == 400
@@ -94,6 +96,7 @@ def test_who_lacks_the_scope_uses_nothing_up_at_the_endpoint() -> None:
     assert service.bench.send("QUERY", "/beds", scopes="bed:read").status == 429
 
 
+@pytest.mark.requirement("CORE-10.1-9")
 @pytest.mark.parametrize("agents", [(AGENT, OTHER), (AGENT, AGENT)])
 def test_the_agents_of_a_principal_share_its_limit(agents: tuple[str, str]) -> None:
     service = Limited(principal=ONCE)

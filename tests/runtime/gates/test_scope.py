@@ -18,6 +18,7 @@ def strict(*, agents: tuple[Agent, ...] = ()) -> Bench:
     return build(PLAIN, SCOPED, policies=Policies(scope_required_for_invocation=True), agents=agents)
 
 
+@pytest.mark.requirement("CORE-2.3-7", "API-8.7-3")
 def test_a_grant_counts_as_declared_and_an_empty_claim_gives_it_up() -> None:
     bench = strict(agents=(DESK,))
     assert bench.send("FETCH", "/menu", agent_id=AGENT).status == 200
@@ -37,6 +38,7 @@ def test_discovery_takes_no_scope(method: str) -> None:
     assert bench.send("DISCOVER", "/agents").status == 200
 
 
+@pytest.mark.requirement("CORE-6.2-4", "API-8.7-2")
 def test_discovery_for_agents_only_leaves_the_services_own_endpoints_alone() -> None:
     policies = Policies(anonymous_discovery=False, scope_required_for_invocation=False)
     bench = build(PLAIN, policies=policies)
@@ -46,6 +48,7 @@ def test_discovery_for_agents_only_leaves_the_services_own_endpoints_alone() -> 
     assert bench.send("FETCH", "/menu").status == 200
 
 
+@pytest.mark.requirement("CORE-7.6-7", "API-16.4-3")
 @pytest.mark.parametrize(("accepted", "consents"), [(True, True), (True, False), (False, True), (False, False)])
 def test_ad_hoc_calls_take_the_consent_of_both_sides_and_a_scope(accepted: bool, consents: bool) -> None:
     calls: list[str] = []

@@ -76,6 +76,7 @@ async def test_a_state_that_holds_already_is_no_change(store: Store) -> None:
     assert len(await store.read(ReadLifecycle(ID))) == 1
 
 
+@pytest.mark.requirement("CORE-7.1-3")
 async def test_a_retired_agent_stays_retired_and_is_not_added_again(store: Store) -> None:
     await store.do(put())
     assert await only(store, change("REVOKE", "retired", "active")) == Transition("active", "retired")
@@ -85,6 +86,7 @@ async def test_a_retired_agent_stays_retired_and_is_not_added_again(store: Store
     assert (await store.read(ReadAgent(ID))).status == "retired"
 
 
+@pytest.mark.requirement("CORE-7.4-7")
 async def test_a_name_belongs_to_one_agent_and_rests_after_it(store: Store) -> None:
     await store.do(put())
     assert await only(store, put(OTHER)) == Conflict("name-taken", {"agent_id": ID})

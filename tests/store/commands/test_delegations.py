@@ -17,6 +17,7 @@ FIRST = RecordDelegation("d1", A, B, "booking:room, calendar:read", None, "book"
 SECOND = RecordDelegation("d2", B, C, "booking:room", "d1", None, 1.9e9)
 
 
+@pytest.mark.requirement("CORE-7.6-4")
 async def test_a_chain_is_rebuilt_from_its_last_hop(store: Store) -> None:
     assert await store.do(FIRST, SECOND) == [True, True]
     chain = await store.read(ReadDelegationChain("d2"))

@@ -48,6 +48,7 @@ async def reason(store: Store, command: Command) -> str:
     return conflict.reason
 
 
+@pytest.mark.requirement("CORE-8-2")
 async def test_a_session_belongs_to_whom_used_it_first(store: Store) -> None:
     assert await only(store, bind(tls="cert")) == "active"
     assert await only(store, bind(tls="cert")) == "active"
@@ -96,6 +97,7 @@ async def test_a_suspended_session_takes_no_requests_but_the_one_that_resumes_it
     assert await reason(store, suspend()) == "suspended"
 
 
+@pytest.mark.requirement("CORE-4.11-5", "CORE-8-4")
 async def test_a_nonce_resumes_once_and_gives_the_checkpoint_back(store: Store) -> None:
     await store.do(bind())
     await store.do(suspend(checkpoint='{"step": 3}'))
@@ -113,6 +115,7 @@ async def test_a_checkpoint_can_be_replaced_when_resuming(store: Store) -> None:
     assert (await only(store, resume(checkpoint="2"))).checkpoint == "2"
 
 
+@pytest.mark.requirement("CORE-8-4")
 async def test_of_two_processes_one_resumes(first: Store, second: Store) -> None:
     await first.do(bind())
     await first.do(suspend())
@@ -120,6 +123,7 @@ async def test_of_two_processes_one_resumes(first: Store, second: Store) -> None
     assert await reason(second, resume()) == "nonce-used"
 
 
+@pytest.mark.requirement("CORE-4.11-4")
 async def test_a_session_that_was_not_resumed_in_time_has_expired(store: Store) -> None:
     await store.do(bind())
     await store.do(suspend(seconds=-1.0))
