@@ -38,7 +38,7 @@ _FAST: Final = (
     "fsync=off",
     "full_page_writes=off",
     "max_connections=200",
-    "shared_buffers=64MB",
+    "shared_buffers=32MB",
     "autovacuum=off",
 )
 

@@ -40,6 +40,21 @@ class All(Command, frozen=True):
         return [row[0] for row in rows]
 
 
+class Twice(Command, frozen=True):
+    """The same with two questions."""
+
+    def steps(self) -> Steps:
+        yield Statement("SELECT count(*) FROM nonces")
+        return (yield from All().steps())
+
+
+class Look(Command, frozen=True):
+    """Not grouped, so that a unit with it runs by itself."""
+
+    def steps(self) -> Steps:
+        yield Statement("SELECT 1")
+
+
 class Refuse(Command, frozen=True):
     """Always a conflict."""
 
@@ -147,6 +162,18 @@ async def test_reading_cannot_write(store: Store) -> None:
 async def test_many_may_read_at_once(store: Store) -> None:
     await store.do(Put("a"))
     assert await asyncio.gather(*(store.read(All()) for _ in range(50))) == [["a"]] * 50
+
+
+async def test_a_question_nobody_waits_for_any_longer_harms_nobody(store: Store) -> None:
+    await store.do(Put("a"))
+    for _ in range(5):
+        questions = [asyncio.ensure_future(store.read(Twice())) for _ in range(20)]
+        await asyncio.wait(questions, return_when=asyncio.FIRST_COMPLETED)
+        for question in questions:
+            question.cancel()
+        await asyncio.gather(*questions, return_exceptions=True)
+        assert await store.do(Look(), UseNonce("k", f"{len(await store.read(All()))}", -1.0)) == [None, True]
+    assert await asyncio.gather(*(store.read(Twice()) for _ in range(20))) == [["a"]] * 20
 
 
 async def test_a_row_that_is_held_changes_for_nobody_else(first: Store, second: Store) -> None:

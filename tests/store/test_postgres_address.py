@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import asyncpg
 import pytest
 from tests.postgres import PostgresServer
@@ -110,6 +112,14 @@ async def test_after_a_failure_nobody_tries_again_before_an_ever_longer_pause_is
     connection = await address.connect()
     assert (address.wait, created) == (0.0, postgres_server.dsn("later"))
     await connection.close()
+
+
+@pytest.mark.anyio
+async def test_attempts_that_fail_together_are_one_failure(postgres_server: PostgresServer) -> None:
+    address = Address(postgres_server.dsn("missing"), "full", clock=lambda: 0.0)
+    failed = await asyncio.gather(*(address.connect() for _ in range(5)), return_exceptions=True)
+    assert {type(error) for error in failed} == {StoreUnavailableError}
+    assert address.wait == pytest.approx(0.1)
 
 
 @pytest.mark.anyio

@@ -64,8 +64,9 @@ class PostgresStore(Store):
             connection = await self._pool.take()
             try:
                 return await read(connection, command)
-            except Exception as error:
-                if is_outage(error):
+            except BaseException as error:
+                # Whoever goes away in the middle leaves a connection of which nobody knows where it stands.
+                if is_outage(error) or not isinstance(error, Exception):
                     connection.terminate()
                 raise
             finally:

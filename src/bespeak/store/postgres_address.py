@@ -69,9 +69,10 @@ class Address:
         except Exception as error:
             if not is_outage(error):
                 raise
-            self._pause = min(max(_SHORTEST_PAUSE, 2 * self._pause), _LONGEST_PAUSE)
-            self._next = self._clock() + self._pause
             self._why = self.explain(error)
+            if self.wait == 0:  # else another attempt has failed at the same time, and one failure is not two
+                self._pause = min(max(_SHORTEST_PAUSE, 2 * self._pause), _LONGEST_PAUSE)
+                self._next = self._clock() + self._pause
             raise StoreUnavailableError(self._why) from error
         self._pause = self._next = 0.0
         return connection
