@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from tests.audit.trails import append_one, make_sealer
 from tests.service import AGENT, build
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.store.commands.agents import PutAgent
+from bespeak.errors import StoreUnavailableError
+from bespeak.store.command import Command
+from bespeak.store.commands.agents import PutAgent, ReadLifecycle
+from bespeak.store.commands.audit import ReadAudit, ReadChainHead
 from bespeak.store.opening import open_store
+from bespeak.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio
 
@@ -96,6 +101,25 @@ async def test_strangers_inspect_nothing(bench: StatefulBench, target: str) -> N
     record = await append_one(bench.store, "")
     reply = await bench.send("INSPECT", "/", {"target": target, "audit_id": record.audit_id}, agent=None)
     assert (reply.status, reply.error["code"]) == (262, "authorization-required")
+
+
+async def test_a_store_that_cannot_be_read_is_a_503_and_no_fault_of_the_method(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Unreadable(SqliteStore):
+        async def read(self, command: Command) -> Any:
+            if isinstance(command, ReadChainHead | ReadAudit | ReadLifecycle):
+                raise StoreUnavailableError("The disk does not answer.")
+            return await super().read(command)
+
+    bodies = ({"target": "chain_head"}, {"target": "lifecycle"}, {"target": "audit", "audit_id": "e" * 64})
+    async with keeping(store=Unreadable.in_memory()) as bench:
+        for body in bodies:
+            for headers in ({}, {"idempotency_key": "k"}):
+                reply = await bench.send("INSPECT", "/", body, **headers)
+                assert (reply.status, reply.error["code"]) == (503, "store-unavailable")
+                assert reply.header("Retry-After") == "2"
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 def test_without_a_store_there_is_nothing_to_inspect() -> None:

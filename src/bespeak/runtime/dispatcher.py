@@ -17,6 +17,7 @@ from bespeak import status
 from bespeak.authoring.calling import ConversionError
 from bespeak.authoring.foreign_types import dump_foreign
 from bespeak.contract.refusal import Refusal
+from bespeak.errors import StoreError
 from bespeak.exchange.context import Context
 from bespeak.exchange.headers import MEDIA_AGTP, REQUEST_ID, TASK_ID
 from bespeak.exchange.messages import Connection, Malformed, Request, Response
@@ -132,6 +133,8 @@ class Dispatcher:
 
     def _fail(self, call: Call, route: Route, error: BaseException) -> Response:
         """Answer for a handler that raised. What it raised may itself be impossible to tell."""
+        if isinstance(error, StoreError) and self.settlement is not None:
+            return self.settlement.unavailable(call, error)  # of a built-in method that reads
         try:
             refused = _explain(call, route, error)
             if refused is not None:

@@ -116,7 +116,7 @@ class Settlement:
         try:
             done = await self._store.do(self._auditor.entry(call, response, replayed=replayed))
         except StoreError as error:
-            return self._unavailable(call, error)
+            return self.unavailable(call, error)
         assert not isinstance(done, Conflict)
         return self._with_record(response, done[-1])
 
@@ -126,7 +126,7 @@ class Settlement:
             # Most calls need not wait to be admitted, and each step that could wait costs about a microsecond.
             admitted = self._claim_here(call) if self._is_plain(call) else await self._admit(call)
         except StoreError as error:
-            return self._unavailable(call, error)
+            return self.unavailable(call, error)
         if isinstance(admitted, Refused):
             return await self.record(call, self._answers.refuse(call, admitted))
         if isinstance(admitted, Kept):
@@ -144,7 +144,7 @@ class Settlement:
                 return await self._commit_effects(call, admitted, outcome)
             return await self._commit(call, admitted, outcome)
         except StoreError as error:
-            return self._unavailable(call, error)
+            return self.unavailable(call, error)
         finally:
             if renewal is not None:
                 renewal.cancel()
@@ -156,7 +156,7 @@ class Settlement:
         try:
             return await self._commit_effects(call, None, effects)
         except StoreError as error:
-            return self._unavailable(call, error)
+            return self.unavailable(call, error)
 
     def _is_plain(self, call: Call) -> bool:
         """Whether nothing but an idempotency key is to be looked at, which is known in this process."""
@@ -287,7 +287,8 @@ class Settlement:
         headers = response.headers + self._auditor.headers(last)
         return Response(response.status, response.body, response.block, headers)
 
-    def _unavailable(self, call: Call, error: StoreError) -> Response:
+    def unavailable(self, call: Call, error: StoreError) -> Response:
+        """503: what the answer depends on cannot be read or kept now."""
         if not isinstance(error, StoreUnavailableError):
             _logger.error("%s failed in the store", call.method, exc_info=error)
         return self._answers.refuse(
