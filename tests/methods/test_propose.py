@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.service import build, echo, make_endpoint
+from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.contract.policy import Policies
 
@@ -31,6 +31,7 @@ def test_every_form_of_proposal_is_rejected_with_the_reason(body: Any) -> None:
         assert place["explanation"]
 
 
+@pytest.mark.requirement("API-10.2-1")
 def test_the_rejection_points_at_similar_endpoints() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo), make_endpoint("QUERY", "/menus", echo))
     reply = bench.send("PROPOSE", "/", {"endpoint": {"method": "RESERVE", "path": "/room"}})
@@ -39,3 +40,11 @@ def test_the_rejection_points_at_similar_endpoints() -> None:
 
 def test_a_proposal_is_no_discovery_so_anybody_gets_the_reason() -> None:
     assert build(policies=Policies(anonymous_discovery=False)).send("PROPOSE", "/").status == 463
+
+
+@pytest.mark.requirement("API-8.7-2")
+def test_who_may_not_discover_learns_of_no_endpoint_by_proposing_one() -> None:
+    bench = build(make_endpoint("BOOK", "/room", echo), policies=Policies(anonymous_discovery=False))
+    wanted = {"endpoint": {"method": "RESERVE", "path": "/room"}}
+    assert "similar_endpoints" not in bench.send("PROPOSE", "/", wanted).error
+    assert bench.send("PROPOSE", "/", wanted, agent_id=AGENT).error["similar_endpoints"]

@@ -20,10 +20,11 @@ def propose(publication: Publication) -> Callable[[Context], Refused]:
     def answer(context: Context) -> Refused:
         explanation = "This server does not negotiate endpoints: its policy says synthesis_enabled is false."
         details: dict[str, Any] = {"reason": "synthesis-disabled", "explanation": explanation}
-        # AGTP-API 10.2, step 5b: entries of the manifest that serve a similar purpose.
-        similar = publication.candidates.find(as_text(context.input), _SIMILAR, agents=False)
-        if similar:
-            details["similar_endpoints"] = similar
+        if context.agent_id is not None or publication.registry.policies.anonymous_discovery:
+            # AGTP-API 10.2, step 5b: entries of the manifest that serve a similar purpose, for who may see it.
+            similar = publication.candidates.find(as_text(context.input), _SIMILAR, agents=False)
+            if similar:
+                details["similar_endpoints"] = similar
         return Refused(status.PROPOSAL_REJECTED, "proposal-rejected", explanation, details)
 
     return answer
