@@ -8,6 +8,8 @@ from typing import Final
 from bespeak.documents.key_text import generate_key, private_text
 
 AGENT: Final = "a" * 64
+LEASE: Final = 1
+"""Seconds; as short as can be, so that a request whose process was killed is soon taken over by another one."""
 
 _CONFIGURATION = """
 [server]
@@ -19,8 +21,7 @@ contact = "desk@faults.example"
 scope_required_for_invocation = false
 
 [idempotency]
-# As short as can be: a request whose process was killed is soon taken over by another one.
-lease = 1
+lease = {lease}
 """
 
 _SIGNING = 'signing_key = "server.pem"'
@@ -64,14 +65,16 @@ type = "registered_function"
 function = "desk.book_seat"
 """
 
-# Every run of the handler makes another ticket, so that an answer tells which run it comes from.
+# Every run of the handler makes another ticket, so that an answer tells which run it comes from. It takes a moment, in
+# which its process can be killed or stopped.
 _DESK = """
 import asyncio
+import random
 import uuid
 
 
 async def book_seat(passenger: str) -> dict[str, str]:
-    await asyncio.sleep(0)
+    await asyncio.sleep(random.random() * 0.005)
     return {"ticket_id": str(uuid.uuid4()), "passenger": passenger}
 """
 
@@ -79,7 +82,7 @@ async def book_seat(passenger: str) -> dict[str, str]:
 def write_deployment(folder: Path, *, audited: bool = True) -> Path:
     """Write the deployment into a folder that is made; `audited`: every answer is put on record, signed."""
     (folder / "endpoints").mkdir(parents=True)
-    configuration = _CONFIGURATION.format(server=_SIGNING if audited else "")
+    configuration = _CONFIGURATION.format(server=_SIGNING if audited else "", lease=LEASE)
     if audited:
         (folder / "server.pem").write_text(private_text(generate_key()), "utf-8")
         configuration += _AUDIT

@@ -101,6 +101,8 @@ def disk_in(folder: Path, *, mounted: bool | None = None) -> Iterator[Disk]:
     if mounted is False or not _mount(place):
         if mounted:
             raise PermissionError("a file system cannot be mounted here")
+        if not hasattr(resource, "prlimit"):
+            raise PermissionError("the limits of another process cannot be changed here")
         yield ShortFiles(place)
         return
     try:

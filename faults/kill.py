@@ -15,9 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from faults.deployment import LEASE
 from faults.ledger import Ledger
 from faults.load import load
 from faults.proof import Subject, prove, tell
+from faults.server import Server
 from tests.postgres import PostgresServer, why_not
 
 _FEWEST, _MOST = 20, 400
@@ -27,15 +29,16 @@ _FEWEST, _MOST = 20, 400
 async def kill_again_and_again(
     ledger: Ledger, subject: Subject, source: random.Random, rounds: int, clients: int
 ) -> None:
-    """Start, load, kill; `rounds` times. With several workers, one of them goes first every other time."""
+    """Start, load, kill; `rounds` times. With several workers, one of them is paused or killed first, in turn."""
     for number in range(rounds):
         if ledger.faults:
             return
         server = await asyncio.to_thread(subject.serve)
         try:
             async with load(ledger, server.port, clients):
-                if subject.workers > 1 and number % 2 and await _moment(ledger, source):
-                    ledger.counts["workers killed"] += server.kill_worker(source)
+                if subject.workers > 1:
+                    await _moment(ledger, source)
+                    await (_kill_one if number % 2 else _pause_one)(ledger, server, source)
                 await _moment(ledger, source)
                 if not server.alive:
                     ledger.faults.append(f"the server ended by itself: {server.said()[-600:]}")
@@ -47,11 +50,23 @@ async def kill_again_and_again(
             ledger.faults.append(f"the server wrote a stack trace: {server.said()[-2000:]}")
 
 
-async def _moment(ledger: Ledger, source: random.Random) -> bool:
+async def _kill_one(ledger: Ledger, server: Server, source: random.Random) -> None:
+    ledger.counts["workers killed"] += server.kill_worker(source)
+
+
+async def _pause_one(ledger: Ledger, server: Server, source: random.Random) -> None:
+    """Longer than the lease: what the worker was doing is taken over, and then it goes on with it."""
+    worker = server.pause_worker(source)
+    if worker is not None:
+        await asyncio.sleep(1.5 * LEASE)
+        server.go_on(worker)
+        ledger.counts["workers paused"] += 1
+
+
+async def _moment(ledger: Ledger, source: random.Random) -> None:
     """Some moment under load: after so many requests, and then anywhere in what they do."""
     await ledger.wait_for(source.randint(_FEWEST, _MOST))
     await asyncio.sleep(source.random() * 0.02)
-    return True
 
 
 @contextmanager
@@ -79,8 +94,11 @@ def run(store: str, *, rounds: int, clients: int, workers: int, seed: int, audit
             await prove(ledger, subject)
 
         asyncio.run(kill_and_prove())
-    kills = f"{ledger.counts['kills']} kills of the server, {ledger.counts['workers killed']} of single workers"
-    return tell(ledger, f"{store}, {workers} worker(s), {clients} clients, seed {seed}: {kills}")
+    counts = ledger.counts
+    done = f"{counts['kills']} kills of the server"
+    if workers > 1:
+        done += f", {counts['workers killed']} of single workers, which were paused {counts['workers paused']} times"
+    return tell(ledger, f"{store}, {workers} worker(s), {clients} clients, seed {seed}: {done}")
 
 
 def main() -> int:

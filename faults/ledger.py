@@ -97,6 +97,8 @@ class Ledger:
             self.faults.append(f"{request_id} was answered {response.status}: {response.body[:300]!r}")
         elif "retry-after" not in response.headers:
             self.faults.append(f"{request_id} was answered {response.status} without Retry-After")
+        elif b"idempotency-lease-lost" in response.body:
+            self.counts["taken over"] += 1
 
     def _acknowledge(self, order: Order, request_id: str, response: ResponseMessage, *, known: bool) -> None:
         order.acknowledged.append(request_id)

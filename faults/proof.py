@@ -22,6 +22,7 @@ from bespeak.transports.agtp_client import Pool
 
 _AT_ONCE = 16
 _PATIENCE = 120.0
+_OUTCOMES = ("replays", "broken off", "409", "taken over", "503")
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,9 @@ def tell(ledger: Ledger, title: str) -> int:
     acknowledged = counts["acknowledged under load"]
     print(title)
     print(f"  {len(ledger.orders)} keys, {ledger.sent} requests, {acknowledged} acknowledged under load")
-    others = ", ".join(f"{counts[name]} {name}" for name in ("replays", "broken off", "409", "503") if counts[name])
+    others = ", ".join(
+        f"{counts[name]} {name}" for name in ("replays", "broken off", "409", "taken over", "503") if counts[name]
+    )
     print(f"  {others or 'nothing was refused'}; the slowest answer took {ledger.slowest:.2f} s")
     found = ", ".join(f"{counts[name]} {name}" for name in ("cases", "records") if name in counts)
     if found:

@@ -78,14 +78,26 @@ class Server:
 
     def kill_worker(self, source: random.Random) -> bool:
         """End one worker; its parent starts another one. False where workers cannot be told apart."""
+        return self._tell_worker(source, signal.SIGKILL) is not None
+
+    def pause_worker(self, source: random.Random) -> int | None:
+        """Stop one worker where it is: others must think it dead. Its number, for `go_on`."""
+        return self._tell_worker(source, signal.SIGSTOP)
+
+    def go_on(self, worker: int) -> None:
+        """Let a worker go on with what it was doing."""
+        os.kill(worker, signal.SIGCONT)
+
+    def _tell_worker(self, source: random.Random, number: signal.Signals) -> int | None:
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
         if not children.exists():
-            return False
+            return None
         workers = [pid for pid in map(int, children.read_text().split()) if _is_worker(pid)]
         if not workers:
-            return False
-        os.kill(source.choice(workers), signal.SIGKILL)
-        return True
+            return None
+        worker = source.choice(workers)
+        os.kill(worker, number)
+        return worker
 
     def stop(self) -> int:
         """End it in order. The exit code."""

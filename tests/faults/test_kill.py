@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from faults.kill import run
 from tests.postgres import why_not
@@ -19,3 +21,5 @@ def test_what_was_acknowledged_survives_kills_and_is_there_once(
     told = capsys.readouterr().out
     assert code == 0, told
     assert "2 kills of the server" in told
+    if workers > 1 and Path("/proc/self/task").exists():
+        assert "1 of single workers, which were paused 1 times" in told
