@@ -189,3 +189,12 @@ def test_what_is_no_header_is_wrong_usage(header: str) -> None:
     result = bespeak("call", str(HOTEL), "QUERY", "/rooms", "-H", header)
     assert result.returncode == 2
     assert "is no header" in result.stderr
+
+
+def test_a_call_with_a_key_is_carried_out_once(hotel: Served) -> None:
+    stay = json.dumps({**BOOKING, "arrival": "2032-01-01", "departure": "2032-01-02"})
+    call = ("call", hotel.uri, "BOOK", "/room", "-d", stay, *AUTHORITY, "--idempotency-key", "stay-1")
+    first, again = bespeak(*call), bespeak(*call)
+    assert first.returncode == again.returncode == 0, first.stderr + again.stderr
+    assert first.stdout == again.stdout
+    assert ("earlier call" in first.stderr, "earlier call" in again.stderr) == (False, True)

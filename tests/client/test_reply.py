@@ -80,6 +80,12 @@ def test_an_output_that_only_resembles_the_envelope_is_left_alone() -> None:
         assert reply(200, body).output == body
 
 
+def test_a_reply_says_whether_it_was_kept_and_where_it_is_on_record() -> None:
+    kept = Reply(200, "OK", {"idempotency-replayed": "true", "audit-id": "aud-1"}, b"{}")
+    assert (kept.replayed, kept.audit_id) == (True, "aud-1")
+    assert (reply(200, {}).replayed, reply(200, {}).audit_id) == (False, None)
+
+
 def test_warnings_are_parsed() -> None:
     warned = reply(
         200,

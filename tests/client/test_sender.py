@@ -52,6 +52,28 @@ async def test_a_request_that_acts_is_never_sent_twice(script: Script) -> None:
     assert len(server.seen) == 1
 
 
+async def test_a_request_that_acts_is_sent_again_under_its_idempotency_key() -> None:
+    busy = always(409, {"error": {"code": "idempotency-key-in-progress"}}, Retry_After="30")
+    done = always(200, {"booked": 1}, Idempotency_Replayed="true")
+    async with service_of(in_turn(hang_up, busy, done)) as (service, server):
+        reply = await service.request("BOOK", "/room", {"room": 1}, idempotency_key="k-1")
+    assert (reply.output, reply.replayed) == ({"booked": 1}, True)
+    assert [(seen.headers["idempotency-key"], seen.body) for seen in server.seen] == [("k-1", b'{"room":1}')] * 3
+
+
+@pytest.mark.parametrize("headers", [{"idempotency-key": "k-1"}, {"Idempotency-Key": "k-1"}])
+async def test_a_key_among_the_headers_is_a_key_too(headers: dict[str, str]) -> None:
+    async with service_of(in_turn(always(503), always(200, {}))) as (service, server):
+        assert (await service.request("BOOK", "/room", headers=headers)).ok
+    assert len(server.seen) == 2
+
+
+async def test_a_conflict_that_does_not_pass_is_not_retried() -> None:
+    async with service_of(always(409)) as (service, server):
+        assert (await service.request("BOOK", "/room", idempotency_key="k-1")).status == 409
+    assert len(server.seen) == 1
+
+
 @pytest.mark.requirement("CORE-6.1-15", "CORE-10.2-3")
 @pytest.mark.parametrize("status", [410, 429, 455, 456, 457, 458, 500])
 async def test_no_other_refusal_is_retried(status: int) -> None:

@@ -28,6 +28,7 @@ from bespeak.runtime.route import property_types
 @click.argument("fields", nargs=-1, metavar="[KEY=VALUE | KEY:=JSON]...")
 @click.option("-d", "--data", metavar="JSON", help="The input as a JSON object; @FILE reads a file, - standard input.")
 @click.option("--task-id", help="Task-ID header, echoed by the service.")
+@click.option("--idempotency-key", metavar="KEY", help="Carry this call out once, however often it is sent.")
 @click.option("-H", "--header", "headers", multiple=True, metavar="NAME:VALUE", help="Another header; repeatable.")
 @service_options
 def call(
@@ -38,6 +39,7 @@ def call(
     fields: tuple[str, ...],
     data: str | None,
     task_id: str | None,
+    idempotency_key: str | None,
     headers: tuple[str, ...],
     as_json: bool,
     **options: Any,
@@ -52,16 +54,18 @@ def call(
     \b
     bespeak call agtp://127.0.0.1 QUERY /rooms beds=2 --scope rooms:read
     bespeak call agtp://127.0.0.1 BOOK /room -d @booking.json --agent-id ID --scope booking:room
-    bespeak call agtp://127.0.0.1 BOOK /room guest=ann -H "Idempotency-Key: 7f3a"
+    bespeak call agtp://127.0.0.1 BOOK /room guest=ann --idempotency-key 7f3a
     """
-    _check_text(method, path, task_id or "", *fields, *headers)
+    _check_text(method, path, task_id or "", idempotency_key or "", *fields, *headers)
     given = _read_data(data)
     more = dict(_read_header(header) for header in headers)
 
     async def run() -> Reply:
         async with open_service(service, **options) as client:
             whole = await _with_fields(client, method.upper(), path, given, fields) if fields else given
-            return await client.request(method.upper(), path, whole, headers=more, task_id=task_id)
+            return await client.request(
+                method.upper(), path, whole, headers=more, task_id=task_id, idempotency_key=idempotency_key
+            )
 
     reply = asyncio.run(run())
     if as_json:
@@ -147,15 +151,26 @@ def _read_field(field: str, properties: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _print(reply: Reply) -> None:
+    _print_notes(reply)
+    if reply.ok:
+        print_json(reply.output)
+    else:
+        _print_refusal(reply)
+
+
+def _print_notes(reply: Reply) -> None:
     aside = console(stderr=True)
     for advisory in reply.warnings:
         successor = f"; use {advisory.successor}" if advisory.successor else ""
         removed = f"; removed in {advisory.removed_in}" if advisory.removed_in else ""
         what = "verb" if advisory.about == "catalog" else "endpoint"
         aside.print(line((f"warning: this {what} is {advisory.kind}{successor}{removed}", "yellow")))
-    if reply.ok:
-        print_json(reply.output)
-        return
+    if reply.replayed:
+        aside.print(line(("note: this is the answer to an earlier call with the same key", "dim")))
+
+
+def _print_refusal(reply: Reply) -> None:
+    aside = console(stderr=True)
     error = reply.error
     aside.print(line((f"{reply.status} {reply.reason}", "bold red")))
     if error is None:

@@ -104,6 +104,16 @@ class Reply(msgspec.Struct, frozen=True):
         )
 
     @property
+    def replayed(self) -> bool:
+        """Whether this is the answer to an earlier request with the same Idempotency-Key, given again."""
+        return self.headers.get("idempotency-replayed", "").lower() == "true"
+
+    @property
+    def audit_id(self) -> str | None:
+        """The id of the server's record of this call; None where it keeps none."""
+        return self.headers.get("audit-id")
+
+    @property
     def warnings(self) -> list[Advisory]:
         """The advisories on the reply, parsed."""
         return [_parse_warning(about, self.headers[name]) for about, name in _WARNING_HEADERS if name in self.headers]

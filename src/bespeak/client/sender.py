@@ -62,7 +62,11 @@ class Sender:
     async def send(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
     ) -> ResponseMessage:
-        """The response, whatever its status. A repeatable request is sent again after a broken connection or a 503."""
+        """The response, whatever its status.
+
+        A repeatable request is sent again after a broken connection, after a 503, and while the server is still busy
+        with what came before the connection broke.
+        """
         attempts = self._retry.attempts if repeatable else 1
         failures = 0
         try:
@@ -72,7 +76,7 @@ class Sender:
                     try:
                         message = await self._exchange(method, target, headers, body, repeatable=repeatable)
                         self._answered = True
-                        if last or message.status != status.UNAVAILABLE:
+                        if last or not _is_passing(message):
                             return message
                     except (OSError, RemoteProtocolError) as error:
                         # A failed handshake fails again: the peer speaks another protocol, or is not trusted.
@@ -115,3 +119,10 @@ class Sender:
         if self._secure:
             return f"{what} If it speaks plain TCP, say insecure=True (--insecure)."
         return f"{what} If it speaks TLS, say tls=True (--tls) or give its ca_file (--ca-file)."
+
+
+def _is_passing(message: ResponseMessage) -> bool:
+    """Whether a refusal says by itself that the same request may fare better: 503, or a 409 that says when."""
+    return message.status == status.UNAVAILABLE or (
+        message.status == status.CONFLICT and "retry-after" in message.headers
+    )

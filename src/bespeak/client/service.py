@@ -23,7 +23,7 @@ from bespeak.client.sender import Sender
 from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.documents.manifest_json import ManifestDocument, parse_manifest
 from bespeak.errors import ConfigError, RemoteProtocolError
-from bespeak.exchange.headers import MEDIA_AGTP, MEDIA_IDENTITY
+from bespeak.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, MEDIA_IDENTITY
 from bespeak.exchange.principal import is_canonical_id
 from bespeak.exchange.scope import is_scope_token
 from bespeak.projections.manifest_signature import SignatureVerdict, verify_manifest
@@ -72,11 +72,13 @@ class ServiceClient:
         headers: Mapping[str, str] | None = None,
         scopes: Iterable[str] | None = None,
         task_id: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Reply:
         """Send one request and give its reply, whatever its status.
 
         Raises UnreachableError or CallTimeoutError when there is none. `scopes` narrows the client's own for this
-        request; `headers` replaces those the client would send.
+        request; `headers` replaces those the client would send. A call with an `idempotency_key` is carried out once,
+        however often it is sent with that key, so it may be repeated whatever the endpoint does.
         """
         signer = self._sender.signer
         if self._stale or (signer is not None and signer.server_id is None):
@@ -86,6 +88,7 @@ class ServiceClient:
             "Agent-ID": self._agent_id,
             "Authority-Scope": self._scopes if scopes is None else _join_scopes(scopes),
             "Task-ID": task_id,
+            "Idempotency-Key": idempotency_key,
             "Content-Type": MEDIA_AGTP if body else None,
         }
         target = path + _encode_query(path, query)
@@ -163,7 +166,8 @@ class ServiceClient:
         return manifest
 
     async def _send(self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"") -> Reply:
-        repeatable = self._idempotency.may_repeat(method, target.partition("?")[0])
+        keyed = any(name.lower() == IDEMPOTENCY_KEY for name in headers)
+        repeatable = keyed or self._idempotency.may_repeat(method, target.partition("?")[0])
         message = await self._sender.send(method, target, headers, body, repeatable=repeatable)
         version = message.headers.get(_API_VERSION)
         if version is not None and version != self._api_version:
