@@ -20,7 +20,7 @@ SAID: dict[str, Any] = {
     "aud": "rooms",
     "scope": ["rooms:read"],
     "depth": 0,
-    "exp": 2_000_000_000,
+    "exp": 1_800_003_600,
     "iat": 1_800_000_000,
     "jti": "one",
 }
@@ -60,6 +60,25 @@ def test_no_claim_can_be_missing_or_of_another_type(name: str) -> None:
         found = read(sign_compact(header, msgspec.json.encode(said), KEY))
         assert isinstance(found, Break)
         assert found.reason == "malformed"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"jti": ""},
+        {"jti": "a\x00b"},
+        {"jti": "a b"},
+        {"jti": "\u00fc"},
+        {"jti": "x" * 129},
+        {"exp": 2**63 - 1},
+        {"exp": 253_402_300_800},
+        {"iat": -(2**63)},
+    ],
+)
+def test_an_id_that_cannot_be_kept_and_a_life_without_end_are_refused(changed: dict[str, Any]) -> None:
+    found = read(sign_token(msgspec.convert({**SAID, **changed}, Claims), KEY))
+    assert isinstance(found, Break)
+    assert found.reason == "malformed"
 
 
 def test_a_token_beyond_the_limit_is_not_even_decoded() -> None:

@@ -232,6 +232,21 @@ async def test_a_delegation_ends_at_its_deadline_and_after_a_day_at_most() -> No
             assert (await bench.send("DELEGATE", "/", wish(deadline=deadline), agent=FIRST)).status == 422
 
 
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        ("a\x00b", (422, "invalid-task")),
+        ("x" * 65_537, (413, "task-too-large")),
+        ({"x": "\u00fc" * 40_000}, (413, "task-too-large")),
+    ],
+)
+async def test_a_task_that_cannot_be_kept_is_refused(task: Any, expected: tuple[int, str]) -> None:
+    async with served(generate_key()) as bench:
+        reply = await bench.send("DELEGATE", "/", wish() | {"task": task}, agent=FIRST)
+        assert (reply.status, reply.error["code"]) == expected
+        await granted(bench, wish() | {"task": {"a": "\x00"}})
+
+
 @pytest.mark.parametrize("scope", ["", "booking", ["booking:room", 7], [], "a:b\x1f", ["A:B"]])
 async def test_what_is_no_scope_cannot_be_delegated(scope: Any) -> None:
     async with served(generate_key()) as bench:

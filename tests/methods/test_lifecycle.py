@@ -71,6 +71,15 @@ async def test_to_revoke_takes_a_reason() -> None:
         assert (await bench.send("FETCH", "/room")).status == 200
 
 
+@pytest.mark.parametrize("text", ["a\x00b", "\x1b[2J", "two\nlines", "\x9b31m", "end\n"])
+@pytest.mark.parametrize("field", ["reason", "actor"])
+async def test_texts_that_databases_do_not_keep_and_terminals_obey_are_refused(field: str, text: str) -> None:
+    async with served() as bench:
+        reply = await change(bench, "DEACTIVATE", **{field: text})
+        assert (reply.status, reply.error["code"]) == (422, "input-validation-failed")
+        assert (await bench.send("FETCH", "/room")).status == 200
+
+
 async def test_a_pending_agent_acts_once_it_is_activated() -> None:
     async with served("pending") as bench:
         assert (await bench.send("FETCH", "/room")).status == 401

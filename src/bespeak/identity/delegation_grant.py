@@ -5,20 +5,16 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Collection
-from typing import Final
 
 from bespeak import status
 from bespeak.exchange.principal import is_canonical_id
 from bespeak.exchange.refusal import Refused
 from bespeak.exchange.scope import Scopes, is_scope_token
 from bespeak.identity.delegation import LONGEST_CHAIN, Chain, Hop
-from bespeak.identity.delegation_token import LONGEST_TOKEN, MOST_SCOPES, Claims, sign_token, token_hash
+from bespeak.identity.delegation_token import LONGEST_LIFE, LONGEST_TOKEN, MOST_SCOPES, Claims, sign_token, token_hash
 from bespeak.identity.jws import PrivateKey
 
 _logger = logging.getLogger(__name__)
-
-LONGEST_LIFE: Final = 366 * 24 * 3600
-"""Of a delegation, in seconds."""
 
 
 def grant_authority(

@@ -24,11 +24,15 @@ from bespeak.identity.jws import (
 
 LONGEST_TOKEN: Final = 4096
 MOST_SCOPES: Final = 64
+LONGEST_LIFE: Final = 366 * 24 * 3600
+"""Of a delegation, in seconds, whoever signs it."""
 
 T = TypeVar("T")
 
 _TYPE: Final = "agtp-delegation+jwt"
 _FORM: Final = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)")
+_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
+"""A token's id becomes a key of the store and a word of the log."""
 
 
 class Break(msgspec.Struct, frozen=True):
@@ -126,4 +130,8 @@ def _unsound(claims: Claims, server_id: str) -> Break | None:
         return Break("malformed", "delegator and delegate are agents, by their 64 hexadecimal digits")
     if not 0 < len(claims.scope) <= MOST_SCOPES or not all(map(is_scope_token, claims.scope)):
         return Break("malformed", f"it passes on no scopes, or more than {MOST_SCOPES}, or something that is none")
+    if _ID.fullmatch(claims.jti) is None:
+        return Break("malformed", "its id is not 1 to 128 visible ASCII characters")
+    if claims.exp - claims.iat > LONGEST_LIFE:
+        return Break("malformed", f"it does not end within {LONGEST_LIFE} seconds of its beginning")
     return None

@@ -22,7 +22,7 @@ from bespeak.exchange.headers import DELEGATION_CHAIN
 from bespeak.exchange.instant import read_instant, write_instant
 from bespeak.exchange.refusal import Refused
 from bespeak.exchange.scope import is_scope_token
-from bespeak.methods.needs import invalid, refuse_without_needs
+from bespeak.methods.needs import invalid, refuse_without_needs, too_large
 from bespeak.methods.publication import Publication
 from bespeak.runtime.agents import may_delegate
 from bespeak.runtime.answer import Effects, Envelope
@@ -41,6 +41,8 @@ ISSUE: Final = "issue"
 LIFETIME: Final = 3600.0
 """Seconds a delegation is good for when no deadline is given."""
 LONGEST_LIFETIME: Final = 86400.0
+MOST_TASK: Final = 64 * 1024
+"""Bytes of a task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,7 @@ class Wish:
     expires: float
     depth: int
     token: str
+    task: str
     parent: Chain | None
     """The chain by which the delegator holds its own authority; None where it is its own."""
 
@@ -105,6 +108,9 @@ def _read(registry: Registry, context: Context, now: float) -> Wish | Refused:
     expires = _expiry(given.get("deadline"), now)
     if isinstance(expires, Refused):
         return expires
+    task = _task(given["task"])
+    if isinstance(task, Refused):
+        return task
     header = context.request.headers.get(DELEGATION_CHAIN)
     parent = registry.principals.chain(context.agent_id, header) if header is not None else None
     if isinstance(parent, Refused):
@@ -116,8 +122,17 @@ def _read(registry: Registry, context: Context, now: float) -> Wish | Refused:
         expires=expires,
         depth=given.get("depth", 0),
         token=given["delegation_token"],
+        task=task,
         parent=parent,
     )
+
+
+def _task(given: str | Mapping[str, Any]) -> str | Refused:
+    """What is to be done, as it is kept."""
+    task = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+    if "\0" in task:
+        return invalid("task", "holds a NUL, which cannot be kept.")
+    return task if len(task.encode()) <= MOST_TASK else too_large("task", MOST_TASK)
 
 
 def _scopes(given: str | Sequence[Any]) -> tuple[str, ...] | Refused:
@@ -215,14 +230,13 @@ def _accept(registry: Registry, wish: Wish) -> Chain | Refused:
 
 def _record(chain: Chain, wish: Wish, given: Mapping[str, Any]) -> Effects:
     hop = chain.hops[-1]
-    task = given["task"]
     command = RecordDelegation(
         delegation_id=hop.token_id,
         delegator=hop.delegator,
         delegate=hop.delegate,
         scope=", ".join(hop.scopes),
         parent=wish.parent.hops[-1].token_id if wish.parent is not None else None,
-        task=task if isinstance(task, str) else msgspec.json.encode(task).decode(),
+        task=wish.task,
         expires=float(hop.expires),
     )
     result: dict[str, Any] = {

@@ -25,10 +25,12 @@ MANAGE: Final = "agents:manage"
 """The scope that lets a caller change the state of other agents."""
 
 _AGENT_ID: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_PLAIN: Final = "^[^\\x00-\\x1f\\x7f-\\x9f]*$"
+"""No control characters: no database keeps all of them, and operators read these texts on terminals."""
 _PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "agent_id": _AGENT_ID,
-    "reason": {"type": "string", "minLength": 1, "maxLength": 1000},
-    "actor": {"type": "string", "minLength": 1, "maxLength": 200},
+    "reason": {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": _PLAIN},
+    "actor": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": _PLAIN},
 }
 
 
