@@ -13,6 +13,7 @@ from tests.stateful import keeping
 
 from bespeak import status
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.documents.store_toml import IdempotencySettings
 from bespeak.errors import StoreUnavailableError
@@ -106,6 +107,18 @@ async def test_without_the_store_nothing_is_acknowledged_and_what_needs_none_goe
         store.away = False
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 200
         assert (await bench.send("EXECUTE", "/value", {})).status == 200
+
+
+async def test_a_key_is_free_again_when_the_store_fails_before_a_confirmation_is_asked_for() -> None:
+    store = absent()
+    policies = Policies(scope_required_for_invocation=False, confirm_irreversible=True)
+    booking = make_endpoint("BOOK", "/room", lambda: {}, impact="irreversible")
+    async with keeping(booking, store=store, policies=policies) as bench:
+        store.away = True
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 503
+        store.away = False
+        waiting = await bench.send("BOOK", "/room", {}, idempotency_key="k")
+        assert (waiting.status, waiting.error["code"]) == (262, "confirmation-required")
 
 
 async def test_a_claim_in_the_store_is_prolonged_while_its_handler_runs(tmp_path: Path) -> None:

@@ -184,8 +184,15 @@ class Settlement:
         claim = self._claim_here(call) if self._look is not None else await self._claim_there(call)
         if isinstance(claim, (Refused, Kept)):
             return claim
-        # An answer that was kept needs no confirmation again, so this comes behind the claim.
-        refused = await self._ask(call, self._confirmations)
+        admitted = False
+        try:
+            # An answer that was kept needs no confirmation again, so this comes behind the claim.
+            refused = await self._ask(call, self._confirmations)
+            admitted = refused is None
+        finally:
+            # Whatever went wrong, a claim in memory has no lease that would end it.
+            if claim is not None and not admitted:
+                self._idempotency.forget(claim)
         if refused is None:
             return claim
         await self._release(claim)
