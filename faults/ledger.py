@@ -60,9 +60,10 @@ class Ledger:
 
     def new(self) -> Order:
         """An order under a key of its own."""
-        number = len(self.orders)
-        key = f"order-{number}-{self._source.getrandbits(64):016x}"
-        if self._source.random() < 0.2:
+        escalates = self._source.random() < 0.2
+        kind = "case" if escalates else "seat"
+        key = f"{kind}-{len(self.orders)}-{self._source.getrandbits(64):016x}"
+        if escalates:
             content = {"task_id": key, "reason": "ethical_flag", "context": {"order": key}}
             order = Order(key, "ESCALATE", "/", json.dumps(content).encode())
         else:
