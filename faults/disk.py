@@ -37,11 +37,11 @@ class Disk(Protocol):
     name: str
     place: Path
 
-    def fill(self, server: Server) -> None:
+    def fill(self, server: Server | None) -> None:
         """Leave no room."""
         ...
 
-    def make_room(self, server: Server) -> None:
+    def make_room(self, server: Server | None) -> None:
         """Have room again."""
         ...
 
@@ -55,7 +55,7 @@ class SmallDisk:
         self._filler = folder / "filler"
         self.place = folder / "store.db"
 
-    def fill(self, server: Server) -> None:
+    def fill(self, server: Server | None) -> None:
         """Write until nothing more can be written."""
         with self._filler.open("wb", buffering=0) as file:
             for size in (1024 * 1024, _PIECE):
@@ -65,7 +65,7 @@ class SmallDisk:
                 except OSError:
                     continue
 
-    def make_room(self, server: Server) -> None:
+    def make_room(self, server: Server | None) -> None:
         """Remove what was written."""
         self._filler.unlink()
 
@@ -78,13 +78,15 @@ class ShortFiles:
     def __init__(self, folder: Path) -> None:
         self.place = folder / "store.db"
 
-    def fill(self, server: Server) -> None:
+    def fill(self, server: Server | None) -> None:
         """No file may grow beyond a few pages more than the longest one has."""
+        assert server is not None
         longest = max(file.stat().st_size for file in self.place.parent.iterdir())
         _limit(server.pid, longest + _PIECE)
 
-    def make_room(self, server: Server) -> None:
+    def make_room(self, server: Server | None) -> None:
         """No limit."""
+        assert server is not None
         _limit(server.pid, resource.RLIM_INFINITY)
 
 

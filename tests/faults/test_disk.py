@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
-from faults.disk import run
+from faults.disk import disk_in, run
+from faults.proof import Subject
+from faults.server import NotStartedError
 
 
 @pytest.mark.parametrize("mounted", [True, False])
@@ -19,3 +22,23 @@ def test_a_full_disk_is_refused_and_forgotten_when_there_is_room(
     told = capsys.readouterr().out
     assert code == 0, told
     assert "2 times full" in told
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_server_does_not_start_on_a_full_disk_and_says_why(tmp_path: Path, used: bool) -> None:
+    try:
+        with disk_in(tmp_path, mounted=True) as disk:
+            subject = Subject.new(tmp_path / "deployment", str(disk.place))
+            if used:
+                server = subject.serve()
+                assert server.stop() == 0
+            disk.fill(None)
+            with pytest.raises(NotStartedError, match=r"room to grow|cannot be made|full") as refused:
+                subject.serve()
+            assert str(disk.place) in str(refused.value)
+            assert "Traceback" not in str(refused.value)
+            disk.make_room(None)
+            server = subject.serve()
+            assert server.stop() == 0
+    except PermissionError as error:
+        pytest.skip(f"{error} (as user {os.geteuid()})")

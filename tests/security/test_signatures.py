@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from tests.postgres import PostgresServer
 from tests.process import bespeak
-from tests.security.guarded import Agent, Answer, Guarded, ask
+from tests.security.guarded import Agent, Answer, Guarded, Line, ask
 
 PATIENCE = 30.0
+MANY = 12
 LOOKS = 24
 """Connections among which two workers have both got some."""
 
@@ -52,6 +55,22 @@ def test_a_signature_that_one_worker_has_seen_is_refused_by_all(
         found = [code_of(ask(served, headers)) for _ in range(LOOKS)]
     assert found.count((401, "signature-replayed")) == LOOKS - 1
     assert found[0][0] == 200
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_of_many_that_use_a_signature_at_the_same_moment_one_is_served(guarded: Guarded, workers: str) -> None:
+    agent = guarded.new_agent("desk")
+    with guarded.serving("--workers", workers) as served, ThreadPoolExecutor(MANY) as pool:
+        for _ in range(5):
+            headers, start = agent.signed(), Barrier(MANY)
+
+            def use(headers: dict[str, str] = headers, start: Barrier = start) -> tuple[int, str]:
+                with Line(served.port) as line:
+                    start.wait(PATIENCE)
+                    return code_of(line.ask(headers=headers))
+
+            found = sorted(use.result(PATIENCE) for use in [pool.submit(use) for _ in range(MANY)])
+            assert found == [(200, ""), *[(401, "signature-replayed")] * (MANY - 1)]
 
 
 @pytest.mark.parametrize("method", ["DISCOVER", "DESCRIBE"])
