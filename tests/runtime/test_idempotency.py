@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.service import make_endpoint
+from tests.service import AGENT, make_endpoint
 from tests.stateful import keeping
 
 from bespeak import Refusal
+from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.documents.store_toml import IdempotencySettings
 from bespeak.exchange.messages import Connection
 from bespeak.runtime.idempotency import MARKER
 from bespeak.store.opening import open_store
+from bespeak.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio
 
@@ -102,6 +104,24 @@ async def test_a_failure_of_the_server_is_no_answer_and_may_be_tried_again() -> 
     async with keeping(make_endpoint("BOOK", "/room", handle, impact="irreversible")) as bench:
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 500
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 200
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_what_a_caller_may_not_do_is_judged_anew_each_time(tmp_path: Path, *, shared: bool) -> None:
+    # A method that refuses by itself, behind the gates: what it said must not outlast the reason for it.
+    store = SqliteStore(str(tmp_path / "s.db"))
+    store.sole = not shared
+    agents = [Agent(agent_id=AGENT, name="desk"), Agent(agent_id=OTHER, name="other")]
+    body = {"agent_id": OTHER, "reason": "key lost"}
+    async with keeping(store=store, agents=tuple(agents)) as bench:
+        for _ in range(2):
+            refused = await bench.send("REVOKE", "/", body, idempotency_key="k")
+            assert (refused.status, refused.header(MARKER[0])) == (455, None)
+        agents[0] = Agent(agent_id=AGENT, name="desk", scopes=("agents:manage",))
+    store = SqliteStore(str(tmp_path / "s.db"))
+    store.sole = not shared
+    async with keeping(store=store, agents=tuple(agents)) as bench:
+        assert (await bench.send("REVOKE", "/", body, idempotency_key="k")).status == 200
 
 
 @pytest.mark.requirement("CORE-6.1-4")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.service import make_endpoint
+from tests.service import echo, make_endpoint
 from tests.stateful import keeping
 
 from bespeak import status
@@ -112,7 +112,7 @@ async def test_without_the_store_nothing_is_acknowledged_and_what_needs_none_goe
 async def test_a_key_is_free_again_when_the_store_fails_before_a_confirmation_is_asked_for() -> None:
     store = absent()
     policies = Policies(scope_required_for_invocation=False, confirm_irreversible=True)
-    booking = make_endpoint("BOOK", "/room", lambda: {}, impact="irreversible")
+    booking = make_endpoint("BOOK", "/room", echo, impact="irreversible")
     async with keeping(booking, store=store, policies=policies) as bench:
         store.away = True
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 503

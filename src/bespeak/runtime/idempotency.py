@@ -38,6 +38,17 @@ _OF_THE_REQUEST: Final = frozenset(
 )
 """Headers that belong to the request at hand, not to the answer that is kept."""
 _CONTENT_TYPE: Final = "Content-Type"
+_FOR_NOW: Final = frozenset(
+    {
+        status.AUTHORIZATION_REQUIRED,
+        status.UNAUTHORIZED,
+        status.FORBIDDEN,
+        status.RATE_LIMITED,
+        status.SCOPE_VIOLATION,
+        status.BUDGET_EXCEEDED,
+    }
+)
+"""Nothing was done, and with other authority the same request may be carried out."""
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True):
@@ -156,8 +167,8 @@ class Idempotency:
 
 
 def is_final(response: Response) -> bool:
-    """Whether an answer stays the answer. A failure of the server is none: trying again may go better."""
-    return response.status < status.SERVER_ERROR
+    """Whether an answer stays the answer. A failure of the server is none, nor is what somebody may not do yet."""
+    return response.status < status.SERVER_ERROR and response.status not in _FOR_NOW
 
 
 def replay(kept: Kept, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
