@@ -59,6 +59,7 @@ def test_consent_to_wildcards_is_off_unless_given() -> None:
     assert agent().wildcards is False
 
 
+@pytest.mark.requirement("CORE-7.4-3")
 @pytest.mark.parametrize(
     ("written", "read"), [("Active", "active"), ("Revoked", "retired"), ("suspended", "suspended")]
 )
@@ -248,6 +249,7 @@ def test_a_trust_that_has_no_ground_is_an_error(fields: dict[str, Any], rule: st
     assert rule in {finding.rule for finding in findings}
 
 
+@pytest.mark.requirement("CORE-7.3-2")
 @pytest.mark.parametrize(
     "fields",
     [
@@ -273,7 +275,6 @@ def issued(**members: Any) -> Genesis:
     return made
 
 
-@pytest.mark.requirement("CORE-10.1-4")
 def test_a_document_with_its_genesis_takes_key_and_trust_from_it() -> None:
     genesis = issued(public_key=public_jwk(KEY), trust_tier=3)
     read = agent(agent_id=genesis.agent_id, genesis=dict(genesis.document))
@@ -294,7 +295,7 @@ def test_an_id_that_is_not_the_one_of_the_genesis_is_refused() -> None:
     assert [finding.rule for finding in findings] == ["D197"]
 
 
-@pytest.mark.requirement("CORE-7.3-7")
+@pytest.mark.requirement("CORE-7.3-8")
 def test_a_changed_genesis_is_refused() -> None:
     genesis = issued()
     changed = {**genesis.document, "owner": "Somebody"}

@@ -80,7 +80,7 @@ def test_only_trusted_issuers_count_where_some_are_named() -> None:
         assert (refused.status, refused.code) == (401, "genesis-issuer-untrusted")
 
 
-@pytest.mark.requirement("CORE-7.2-3")
+@pytest.mark.requirement("CORE-7.2-3", "CORE-7.2-4")
 @pytest.mark.parametrize(
     "members",
     [
@@ -98,7 +98,7 @@ def test_a_record_that_breaks_a_rule_is_not_issued(members: dict[str, Any]) -> N
     assert refused.code == "genesis-invalid"
 
 
-@pytest.mark.requirement("CORE-7.2-3")
+@pytest.mark.requirement("CORE-7.2-4")
 def test_a_verified_record_is_issued_with_its_proof() -> None:
     genesis = issued(trust_tier=1, verification_path="log-anchored", more={"log_inclusion_proof": "p"})
     assert (genesis.trust_tier, genesis.document["log_inclusion_proof"]) == (1, "p")

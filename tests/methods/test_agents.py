@@ -60,7 +60,7 @@ def test_the_namespace_document_lists_the_agents(method: str) -> None:
     assert served().send("DISCOVER", "/", {"target": "agents"}).json["agents"] == reply.json["agents"]
 
 
-@pytest.mark.requirement("CORE-7.3-9")
+@pytest.mark.requirement("CORE-7.3-10")
 @pytest.mark.parametrize("fields", [{"status": "suspended"}, {"status": "deprecated"}, {"trust_tier": 3}])
 def test_who_may_not_act_and_experiments_are_on_no_list(fields: dict[str, Any]) -> None:
     bench = served(replace(CONCIERGE, **fields))
@@ -89,7 +89,7 @@ def test_an_agent_is_found_by_its_id() -> None:
     assert bench.send("DESCRIBE", "/", {"agent_id": "agtp://x"}).status == 404
 
 
-@pytest.mark.requirement("CORE-7.3-7", "CORE-7.4-5")
+@pytest.mark.requirement("CORE-7.3-8", "CORE-7.4-6")
 @pytest.mark.parametrize(
     ("status", "expected"),
     [("suspended", 503), ("retired", 410), ("deprecated", 410), ("pending", 404), ("unreadable", 404)],
@@ -184,7 +184,7 @@ SERVICE = Service(
 )
 
 
-@pytest.mark.requirement("CORE-7.3-6")
+@pytest.mark.requirement("CORE-7.3-7")
 def test_documents_are_signed_where_there_is_a_key() -> None:
     key = generate_key()
     bench = Bench(assemble(SERVICE, signing_key=key))
@@ -203,7 +203,7 @@ def test_half_a_key_signs_nothing() -> None:
         assemble(SERVICE, signing_key=half)
 
 
-@pytest.mark.requirement("CORE-7.3-11")
+@pytest.mark.requirement("CORE-7.3-12")
 def test_the_namespace_document_is_made_anew_before_it_is_stale() -> None:
     bench = Bench(assemble(SERVICE))
     seconds = [1_800_000_000.0]
@@ -220,7 +220,7 @@ def test_the_namespace_document_is_made_anew_before_it_is_stale() -> None:
     assert publication.namespace is not second
 
 
-@pytest.mark.requirement("CORE-7.3-11", "CORE-7.4-6")
+@pytest.mark.requirement("CORE-7.3-12", "CORE-7.4-7")
 @pytest.mark.anyio
 async def test_what_is_published_follows_the_store() -> None:
     async with keeping(agents=(CONCIERGE,)) as bench:

@@ -35,7 +35,7 @@ async def change(bench: StatefulBench, method: str, agent: str | None = MANAGER,
     return reply
 
 
-@pytest.mark.requirement("CORE-6.1-11", "CORE-7.4-3")
+@pytest.mark.requirement("CORE-6.1-11", "CORE-7.4-4")
 async def test_a_suspended_agent_is_refused_until_somebody_else_reinstates_it() -> None:
     async with served() as bench:
         assert (await bench.send("FETCH", "/room")).status == 200
@@ -54,7 +54,7 @@ async def test_a_suspended_agent_is_refused_until_somebody_else_reinstates_it() 
         assert (await bench.send("FETCH", "/room")).status == 200
 
 
-@pytest.mark.requirement("CORE-7.4-4")
+@pytest.mark.requirement("CORE-7.4-5")
 async def test_a_revoked_agent_is_gone_for_ever() -> None:
     async with served() as bench:
         assert (await change(bench, "REVOKE", reason="key lost")).json["result"]["status"] == "retired"

@@ -70,7 +70,7 @@ def test_what_is_published_can_be_read_again_as_the_same_agent() -> None:
             assert getattr(second, name) == getattr(first, name), name
 
 
-@pytest.mark.requirement("CORE-7.3-2", "CORE-7.5-5")
+@pytest.mark.requirement("CORE-7.3-3", "CORE-7.5-5")
 def test_methods_hold_the_floor_and_the_scopes_stand_in_both_forms() -> None:
     document = project(requires={"methods": ["BOOK", "QUERY"], "scopes": ["a:b"], "wildcards": True})
     assert document["methods"] == [*FLOOR_METHODS, "BOOK"]
@@ -78,7 +78,7 @@ def test_methods_hold_the_floor_and_the_scopes_stand_in_both_forms() -> None:
     assert (document["scopes_accepted"], document["wildcards"]) == (["a:b"], True)
 
 
-@pytest.mark.requirement("CORE-7.3-4")
+@pytest.mark.requirement("CORE-7.3-5")
 def test_an_identity_without_proof_carries_a_warning_and_its_reason() -> None:
     document = project(trust_score=0.9)
     assert (document["trust_tier"], document["trust_warning"]) == (2, "verification-incomplete")
@@ -87,7 +87,7 @@ def test_an_identity_without_proof_carries_a_warning_and_its_reason() -> None:
     assert "trust_warning" not in verified
 
 
-@pytest.mark.requirement("CORE-7.3-4")
+@pytest.mark.requirement("CORE-7.3-5")
 def test_a_score_nobody_worked_out_counts_for_nothing_and_is_said_to() -> None:
     document = project(trust_tier=1, verification_path="dns-anchored")
     assert (document["trust_score"], document["trust_warning"]) == (0.0, "trust-score-degraded")
@@ -98,7 +98,7 @@ def test_a_warning_of_the_issuer_is_passed_on() -> None:
     assert (document["trust_warning"], document["trust_explanation"]) == ("under-review", "Asked twice.")
 
 
-@pytest.mark.requirement("CORE-7.3-5", "CORE-10.1-14")
+@pytest.mark.requirement("CORE-7.3-6", "CORE-10.1-14")
 @pytest.mark.parametrize(
     "member",
     [
@@ -116,7 +116,7 @@ def test_what_is_not_for_others_stays_where_it_is(member: dict[str, Any]) -> Non
     assert b"x-marks" not in msgspec.json.encode(document)
 
 
-@pytest.mark.requirement("CORE-7.3-3")
+@pytest.mark.requirement("CORE-7.3-4")
 def test_what_issuers_recommend_is_passed_on() -> None:
     said = {"org_domain": "acme.example", "cert_status": "valid", "audit_log_uri": "agtp://acme.example/records"}
     assert project(**said).items() >= said.items()
@@ -128,7 +128,7 @@ def test_the_version_changes_with_the_content_unless_the_issuer_says_one() -> No
     assert project(document_version="v7")["document_version"] == "v7"
 
 
-@pytest.mark.requirement("CORE-7.3-6")
+@pytest.mark.requirement("CORE-7.3-7")
 def test_a_signed_document_is_verified_like_a_manifest() -> None:
     key = generate_key()
     document = project_identity(agent(), SERVICE, updated=UPDATED, sign=partial(sign_content, key=key))

@@ -37,7 +37,7 @@ AGENTS = [
 ]
 
 
-@pytest.mark.requirement("CORE-7.3-9")
+@pytest.mark.requirement("CORE-7.3-10")
 def test_only_active_agents_that_are_no_experiments_are_listed() -> None:
     document = project_namespace(AGENTS, service(), generated_at=NOW)
     assert [entry["canonical_id"] for entry in document["agents"]] == [AGENTS[0].agent_id, AGENTS[6].agent_id]
@@ -46,7 +46,7 @@ def test_only_active_agents_that_are_no_experiments_are_listed() -> None:
     assert document["signature"] is None
 
 
-@pytest.mark.requirement("CORE-7.3-10")
+@pytest.mark.requirement("CORE-7.3-11")
 def test_an_entry_says_who_it_is_and_where() -> None:
     first, second = project_namespace(AGENTS, service(), generated_at=NOW)["agents"]
     assert first == {
@@ -89,7 +89,7 @@ def test_the_order_of_agents_does_not_change_the_document() -> None:
     )
 
 
-@pytest.mark.requirement("CORE-7.3-10")
+@pytest.mark.requirement("CORE-7.3-11")
 def test_a_signed_namespace_verifies_and_shows_any_change() -> None:
     key = generate_key()
     sign = partial(sign_content, key=key)
@@ -101,7 +101,7 @@ def test_a_signed_namespace_verifies_and_shows_any_change() -> None:
     assert verify_content(signature["value"], canonical_namespace(older), key).state == "invalid"
 
 
-@pytest.mark.requirement("CORE-7.3-13")
+@pytest.mark.requirement("CORE-7.3-15")
 def test_a_status_document_tells_sessions_only_to_those_it_is_given_for() -> None:
     document = project_status(AGENTS[1], service(), generated_at=NOW, last_action=("BOOK", NOW), pending_escalations=2)
     assert document == {

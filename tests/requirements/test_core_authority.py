@@ -26,10 +26,11 @@ from bespeak.documents.auth_toml import AuthSettings, SignedSettings, TokenSetti
 from bespeak.documents.key_text import generate_key
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.exchange.context import Context
-from bespeak.exchange.messages import Connection
+from bespeak.exchange.messages import Connection, Request
 from bespeak.identity.authenticator import Authenticator
 from bespeak.identity.jws import encode64
 from bespeak.identity.signed_request import sign_request
+from bespeak.runtime.access_log import LOGGER, AccessLog
 from bespeak.runtime.rate import Rates
 from bespeak.store.commands.audit import ScanAudit
 from bespeak.store.commands.sessions import BindSession, SuspendSession
@@ -209,6 +210,19 @@ def test_whatever_name_an_agent_is_asked_for_by_its_canonical_id_is_told() -> No
     by_id = bench.send("DESCRIBE", "/", {"agent_id": AGENT}).json
     assert by_name["agent_id"] == by_id["agent_id"] == AGENT
     assert bench.send("FETCH", "/menu", agent_id="desk").error["code"] == "invalid-canonical-id"
+
+
+@pytest.mark.requirement("CORE-10.1-3")
+def test_agent_and_principal_of_every_request_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    assembled = build(BOOKING, agents=(DESK,)).assembled
+    log = AccessLog(assembled.dispatcher, assembled.registry)
+    with caplog.at_level(logging.DEBUG, LOGGER):
+        for method, path in (("BOOK", "/room"), ("BOOK", "/nowhere"), ("FROB", "/room"), ("DISCOVER", "/methods")):
+            log(Request(method, path, "", {"agent-id": AGENT}, b"{}", Connection()))
+    told = [vars(record)["particulars"] for record in caplog.records if record.name == LOGGER]
+    assert [(one["status"], one["agent_id"], one["principal_id"]) for one in told] == [
+        (number, AGENT, "acme") for number in (200, 404, 459, 200)
+    ]
 
 
 @pytest.mark.requirement("CORE-10.1-3")

@@ -44,7 +44,7 @@ async def test_an_answer_is_told_once_it_is_there(caplog: pytest.LogCaptureFixtu
             answer = await answer
     assert isinstance(answer, Response)
     [(message, members)] = told(caplog)
-    assert message == "200 QUERY /rooms/{room}"
+    assert message == "200 QUERY /rooms/{room} by nobody"
     assert (members["request_id"], members["response_id"]) == ("r-1", answer.header("response-id"))
 
 

@@ -43,13 +43,14 @@ def test_an_endpoint_is_named_by_its_template(bench: Bench) -> None:
     found = call(bench, "/rooms/12/keys")
     router = bench.assembled.registry.router
     found.route = router.find("QUERY", "/rooms/12/keys")[0]  # type: ignore[index]
-    found.principal = Principal(agent_id=AGENT)
+    found.principal = Principal(agent_id=AGENT, principal_id="acme")
     headers = (("Response-ID", "p"), ("Task-ID", "t" * 500), ("Audit-ID", "a"), ("Set-Secret", "s"))
     assert particulars(found, 200, headers) == {
         "response_id": "p",
         "task_id": "t" * 128,
         "audit_id": "a",
         "agent_id": AGENT,
+        "principal_id": "acme",
         "method": "QUERY",
         "path": "/rooms/{room}/keys",
         "status": 200,

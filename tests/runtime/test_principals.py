@@ -81,7 +81,7 @@ def test_a_scope_that_is_no_token_is_a_400_that_shows_it() -> None:
         assert len(found.message) < 400
 
 
-@pytest.mark.requirement("CORE-6.1-5", "CORE-7.4-3")
+@pytest.mark.requirement("CORE-6.1-5", "CORE-7.4-3", "CORE-7.4-4")
 def test_a_suspended_agent_is_a_503_and_a_revoked_one_a_410() -> None:
     assert refused(principals(status="Suspended").resolve(KNOWN, None)).status == 503
     for state in ("revoked", "Retired", "deprecated"):
@@ -147,7 +147,7 @@ def test_a_stranger_has_what_its_credential_gives_and_nothing_of_its_own() -> No
     assert refused(principals(require_known=True).prove(proven(OTHER), None)).status == 401
 
 
-@pytest.mark.requirement("CORE-7.4-4")
+@pytest.mark.requirement("CORE-7.4-5")
 def test_proof_does_not_bring_a_suspended_or_revoked_agent_back() -> None:
     for state, expected in (("suspended", 503), ("retired", 410), ("pending", 401)):
         assert refused(principals(status=state).prove(proven(), None)).status == expected

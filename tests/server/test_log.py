@@ -45,6 +45,8 @@ def entry(message: str, *args: object, **particulars: Any) -> logging.LogRecord:
 def test_a_line_of_text_ends_with_the_ids_of_the_request() -> None:
     shown = TextLines().format(entry("%d is refused", 459, status=459, request_id="r1", response_id="p1"))
     assert shown == "1970-01-01T00:00:00.250Z INFO bespeak.test: 459 is refused request=r1 response=p1"
+    for principal, more in (("acme", " principal=acme"), (None, "")):
+        assert TextLines().format(entry("200", principal_id=principal)).endswith(f": 200{more}")
 
 
 def test_a_line_of_json_has_what_is_known_as_members() -> None:

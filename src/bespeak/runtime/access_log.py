@@ -50,4 +50,5 @@ class AccessLog:
 
 def _tell(call: Call, answer: Response) -> None:
     told = particulars(call, answer.status, answer.headers)
-    _logger.debug("%d %s %s", answer.status, told["method"], told["path"], extra={"particulars": told})
+    args = (answer.status, told["method"], told["path"], told["agent_id"] or "nobody")
+    _logger.debug("%d %s %s by %s", *args, extra={"particulars": told})

@@ -22,9 +22,12 @@ _LONGEST: Final = 128
 
 def particulars(call: Call, status: int, headers: Iterable[tuple[str, str]] = ()) -> dict[str, Any]:
     """Who asked for what and which ids the answer has. Of the path, only the parts that stand in contracts."""
+    principal = call.principal
     return {
         **_ids(headers),
-        "agent_id": call.principal.agent_id,
+        "agent_id": principal.agent_id,
+        # Core 10.1: an agent is logged with the principal it was found to act for.
+        "principal_id": principal.principal_id and principal.principal_id[:_LONGEST],
         "method": call.method[:_LONGEST],
         "path": _known_path(call),
         "status": status,

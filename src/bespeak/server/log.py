@@ -21,7 +21,13 @@ FORMATS: Final = ("text", "json")
 _CHATTY: Final = ("asyncio", "asyncpg", "httpcore", "httpx")
 """Libraries that tell at these levels which addresses they ask, with all that stands in them."""
 
-_IN_TEXT: Final = (("request", "request_id"), ("task", "task_id"), ("audit", "audit_id"), ("response", "response_id"))
+_IN_TEXT: Final = (
+    ("principal", "principal_id"),
+    ("request", "request_id"),
+    ("task", "task_id"),
+    ("audit", "audit_id"),
+    ("response", "response_id"),
+)
 
 
 def log_to_stderr(level: str, form: str = "text") -> None:
@@ -57,7 +63,7 @@ class TextLines(logging.Formatter):
         """One line; a trace stands below it, indented, so that no line of it looks like an entry."""
         told: dict[str, Any] = getattr(record, "particulars", {})
         message = printable(record.getMessage())
-        ids = "".join(f" {short}={_word(told[name])}" for short, name in _IN_TEXT if name in told)
+        ids = "".join(f" {short}={_word(told[name])}" for short, name in _IN_TEXT if told.get(name))
         trace = "".join(f"\n    {printable(line)}" for line in _trace(self, record).splitlines())
         return f"{_time(record)} {record.levelname} {record.name}: {message}{ids}{trace}"
 

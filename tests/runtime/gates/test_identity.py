@@ -68,7 +68,6 @@ def test_a_proven_agent_has_its_document_and_says_how_it_was_proven(tmp_path: Pa
     assert (call.principal.principal_id, call.principal.trust_tier, call.principal.known) == ("acme", 1, True)
 
 
-@pytest.mark.requirement("CORE-10.1-4")
 def test_a_token_narrows_and_never_widens(tmp_path: Path) -> None:
     bench = served(tmp_path, "token")
     assert bench.send("BOOK", "/room", authorization=token(scope="booking:room payments:buy")).status == 200

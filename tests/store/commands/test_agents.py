@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.store.command import Command, Conflict
+from bespeak.store.command import Command, Conflict, Statement, Steps
 from bespeak.store.commands.agents import (
     TOPIC,
     AgentMark,
@@ -86,13 +86,34 @@ async def test_a_retired_agent_stays_retired_and_is_not_added_again(store: Store
     assert (await store.read(ReadAgent(ID))).status == "retired"
 
 
-@pytest.mark.requirement("CORE-7.4-7")
+@pytest.mark.requirement("CORE-7.4-8")
 async def test_a_name_belongs_to_one_agent_and_rests_after_it(store: Store) -> None:
     await store.do(put())
     assert await only(store, put(OTHER)) == Conflict("name-taken", {"agent_id": ID})
     await store.do(change("REVOKE", "retired", "active"))
     assert await only(store, put(OTHER)) == Conflict("name-taken", {"agent_id": ID})
     assert await only(store, put(OTHER, "lobby")) == "active"
+
+
+class Age(Command, frozen=True):
+    """As if an agent had last been changed so many seconds earlier."""
+
+    agent_id: str
+    seconds: float
+
+    def steps(self) -> Steps:
+        yield Statement("UPDATE agents SET updated = updated - ? WHERE agent_id = ?", (self.seconds, self.agent_id))
+
+
+@pytest.mark.requirement("CORE-7.4-8")
+async def test_a_name_is_free_again_ninety_days_after_its_agent_has_gone(store: Store) -> None:
+    days = 86400.0
+    await store.do(put(), change("REVOKE", "retired", "active"))
+    await store.do(Age(ID, 89 * days))
+    assert await only(store, put(OTHER)) == Conflict("name-taken", {"agent_id": ID})
+    await store.do(Age(ID, 2 * days))
+    assert await only(store, put(OTHER)) == "active"
+    assert await only(store, put()) == Conflict("agent-retired", {"agent_id": ID})
 
 
 async def test_the_state_of_an_agent_in_a_file_is_kept_without_its_document(store: Store) -> None:
