@@ -25,6 +25,7 @@ from bespeak.transports.tls import client_context
 SCOPE = "booking:seat"
 
 _APP = '''
+import os
 import uuid
 
 from bespeak import App, Context
@@ -38,6 +39,9 @@ def book_seat(context: Context) -> dict[str, str | None]:
     Outcome: A seat is reserved and its ticket is returned.
     """
     who = context.principal
+    if "DIES_AT" in os.environ:
+        open(os.environ["DIES_AT"], "a").write("run\\n")
+        os.kill(os.getpid(), 9)
     return {"ticket": str(uuid.uuid4()), "agent": who.agent_id, "verified": who.verified}
 '''
 
@@ -82,7 +86,8 @@ class Answer:
 class Guarded:
     """The deployment, its issuer of tokens and its authority."""
 
-    def __init__(self, folder: Path, *modes: str) -> None:
+    def __init__(self, folder: Path, *modes: str, more: str = "") -> None:
+        """`more`: further tables of its configuration."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.modes = modes
@@ -94,12 +99,12 @@ class Guarded:
         (folder / "signing.pem").write_text(private_text(generate_key()))
         (folder / "guarded_seats.py").write_text(_APP)
         parts = "".join(_OF_MODE[mode] for mode in modes if mode in _OF_MODE)
-        (folder / "bespeak.toml").write_text(_CONFIGURATION.format(modes=json.dumps(modes)) + parts)
+        (folder / "bespeak.toml").write_text(_CONFIGURATION.format(modes=json.dumps(modes)) + parts + more)
 
     @contextmanager
-    def serving(self, *options: str) -> Iterator[Served]:
+    def serving(self, *options: str, **env: str) -> Iterator[Served]:
         """Serve it; its state outlives the process."""
-        with serving(self.folder, "--store", self.store, *options) as served:
+        with serving(self.folder, "--store", self.store, *options, env=env) as served:
             yield served
 
     def token(self, key: Any = None, *, alg: str = "EdDSA", kid: str | None = "k", **changes: Any) -> str:
