@@ -28,6 +28,10 @@ The hotel is open at {uri}. In another terminal:
     {bespeak} call {uri} BOOK /room guest_id={guest} room_id=105 arrival=2027-05-01 departure=2027-05-03 \
 --agent-id {agent} --scope booking:room --scope calendar:write
 
+  Book another, under a key of your own. The same again gets the same answer, and the room is booked once:
+    {bespeak} call {uri} BOOK /room guest_id={guest} room_id=102 arrival=2027-05-01 departure=2027-05-03 \
+--agent-id {agent} --scope booking:room --scope calendar:write --idempotency-key stay-1
+
   Book one without that authority, and read the refusal:
     {bespeak} call {uri} BOOK /room guest_id={guest} room_id=108 arrival=2027-05-01 departure=2027-05-03
 
@@ -47,8 +51,9 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(0))
     with tempfile.TemporaryDirectory(prefix="bespeak-demo-") as folder:
+        options = ("--agtp", f"127.0.0.1:{port}", "--store", str(Path(folder) / "bespeak.db"))
         server = subprocess.Popen(  # noqa: S603 - our own command and our own folder
-            [sys.executable, "-m", "bespeak", "serve", str(FOLDER / "hotel"), "--agtp", f"127.0.0.1:{port}"],
+            [sys.executable, "-m", "bespeak", "serve", str(FOLDER / "hotel"), *options],
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, "HOTEL_LEDGER": str(Path(folder) / "ledger.sqlite3")},

@@ -63,12 +63,15 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 
 
 def test_every_printed_command_works(demo: Demo) -> None:
-    discover, query, book, refused, conform = demo.commands()
+    discover, query, book, once, refused, conform = demo.commands()
     assert "BOOK" in demo.run(discover).stdout
     assert '"room_id": "105"' in demo.run(query).stdout
     assert "reservation_id" in demo.run(book).stdout
     again = demo.run(book)
     assert (again.returncode, "room_unavailable" in again.stderr) == (1, True)
+    kept = [demo.run(once) for _ in range(2)]
+    assert kept[0].stdout == kept[1].stdout != ""
+    assert [(ran.returncode, "earlier call" in ran.stderr) for ran in kept] == [(0, False), (0, True)]
     without = demo.run(refused)
     assert (without.returncode, "262 Authorization Required" in without.stderr) == (1, True)
     assert demo.run(conform).returncode == 0
@@ -87,6 +90,14 @@ def test_a_signal_ends_the_demo_and_its_server(demo: Demo, number: int) -> None:
     assert demo.stop(number) == 0
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", demo.port))
+
+
+def test_a_second_demo_runs_beside_the_first(demo: Demo, tmp_path: Path) -> None:
+    beside = Demo(tmp_path, demo.port)
+    try:
+        assert beside.port > demo.port
+    finally:
+        assert beside.stop(signal.SIGTERM) == 0
 
 
 def test_the_next_free_port_is_taken_when_one_is_in_use(tmp_path: Path) -> None:
