@@ -66,6 +66,28 @@ async def test_the_content_is_kept_and_announced_as_it_came() -> None:
         assert payload == {"escalation_id": case.case_id, "agent_id": AGENT, "content": sent}
 
 
+PRECISE = '{"amount": 0.1000000000000000055511151231257827, "big": 123456789012345678901234567890, "unit": "\\u20ac"}'
+
+
+@pytest.mark.requirement("CORE-4.9-6")
+@pytest.mark.parametrize(
+    "form", ['{"task_id":"t-1","reason":"scope_limit","context":%s}', '{"parameters":{"context":%s}}']
+)
+async def test_not_even_a_digit_of_a_number_is_lost(form: str) -> None:
+    query = "" if "task_id" in form else "?task_id=t-1&reason=scope_limit"
+    async with keeping() as bench:
+        ids = []
+        for content in (PRECISE, PRECISE.replace("7827", "7828"), PRECISE.replace(": ", ":")):
+            reply = await bench.send("ESCALATE", f"/{query}", (form % content).encode())
+            assert reply.status == 202
+            ids.append(reply.json["result"]["escalation_id"])
+        assert len(set(ids)) == 2
+        assert ids[0] == ids[2]
+        case = await bench.store.read(ReadCase(ids[0]))
+        assert PRECISE in case.subject
+        assert PRECISE in (await claimed(bench))[0].payload
+
+
 @pytest.mark.requirement("CORE-4.9-3")
 async def test_without_a_recipient_the_operator_says_who_decides() -> None:
     async with keeping() as bench:
