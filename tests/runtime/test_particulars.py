@@ -8,7 +8,7 @@ from tests.service import AGENT, Bench, build, echo, make_endpoint
 from bespeak.exchange.messages import Connection, Request
 from bespeak.exchange.principal import Principal
 from bespeak.runtime.call import Call
-from bespeak.runtime.particulars import particulars, particulars_of_fault
+from bespeak.runtime.particulars import caller_of, particulars, particulars_of_fault
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +51,28 @@ def test_an_endpoint_is_named_by_its_template(bench: Bench) -> None:
         "audit_id": "a",
         "agent_id": AGENT,
         "principal_id": "acme",
+        "claimed_agent_id": None,
         "method": "QUERY",
         "path": "/rooms/{room}/keys",
         "status": 200,
         "peer": "192.0.2.1:99",
     }
+
+
+@pytest.mark.parametrize(
+    ("given", "words"), [(None, "nobody"), ("hush", "nobody"), (AGENT, f"somebody who claims to be {AGENT}")]
+)
+def test_who_is_refused_before_it_is_known_has_only_claimed_to_be_somebody(
+    bench: Bench, given: str | None, words: str
+) -> None:
+    found = call(bench, "/x")
+    if given is not None:
+        found.request.headers["agent-id"] = given  # type: ignore[index]
+    told = particulars(found, 401)
+    assert (told["agent_id"], caller_of(told)) == (None, words)
+    found.principal = Principal(agent_id="b" * 64)
+    told = particulars(found, 200)
+    assert (told["claimed_agent_id"], caller_of(told)) == (None, "b" * 64)
 
 
 def test_bytes_that_are_no_request_have_an_answer_and_a_peer() -> None:

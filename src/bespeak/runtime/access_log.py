@@ -9,7 +9,7 @@ from typing import Any, Final
 from bespeak.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.runtime.call import Call
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.particulars import particulars
+from bespeak.runtime.particulars import caller_of, particulars
 from bespeak.runtime.registry import Registry
 
 LOGGER: Final = "bespeak.access"
@@ -50,5 +50,5 @@ class AccessLog:
 
 def _tell(call: Call, answer: Response) -> None:
     told = particulars(call, answer.status, answer.headers)
-    args = (answer.status, told["method"], told["path"], told["agent_id"] or "nobody")
+    args = (answer.status, told["method"], told["path"], caller_of(told))
     _logger.debug("%d %s %s by %s", *args, extra={"particulars": told})

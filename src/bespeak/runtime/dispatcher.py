@@ -26,7 +26,7 @@ from bespeak.runtime.advisories import catalog_warning
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.call import Call
 from bespeak.runtime.gates import gates_in_force
-from bespeak.runtime.particulars import particulars, particulars_of_fault
+from bespeak.runtime.particulars import caller_of, particulars, particulars_of_fault
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.route import Route
 from bespeak.runtime.settlement import Settlement
@@ -206,7 +206,7 @@ class Dispatcher:
         if _logger.isEnabledFor(level):
             told = particulars(call, refused.status, headers)
             message = "%d %s: %s %s by %s"
-            args = (refused.status, refused.code, told["method"], told["path"], told["agent_id"] or "nobody")
+            args = (refused.status, refused.code, told["method"], told["path"], caller_of(told))
             _logger.log(level, message, *args, extra={"particulars": told})
         return Response(refused.status, _encode(body), block, headers)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from bespeak.exchange.headers import AGENT_ID
 from bespeak.exchange.messages import Connection
+from bespeak.exchange.principal import is_canonical_id
 from bespeak.runtime.call import Call
 
 _ECHOED: Final = {
@@ -23,16 +25,25 @@ _LONGEST: Final = 128
 def particulars(call: Call, status: int, headers: Iterable[tuple[str, str]] = ()) -> dict[str, Any]:
     """Who asked for what and which ids the answer has. Of the path, only the parts that stand in contracts."""
     principal = call.principal
+    claimed = call.request.headers.get(AGENT_ID) if principal.agent_id is None else None
     return {
         **_ids(headers),
         "agent_id": principal.agent_id,
         # Core 10.1: an agent is logged with the principal it was found to act for.
         "principal_id": principal.principal_id and principal.principal_id[:_LONGEST],
+        # Who was refused before it was known who calls has only said so; an id tells nobody a secret.
+        "claimed_agent_id": claimed if claimed is not None and is_canonical_id(claimed) else None,
         "method": call.method[:_LONGEST],
         "path": _known_path(call),
         "status": status,
         "peer": call.request.connection.peer,
     }
+
+
+def caller_of(told: Mapping[str, Any]) -> str:
+    """Who called, in words."""
+    claimed = told["claimed_agent_id"]
+    return told["agent_id"] or ("nobody" if claimed is None else f"somebody who claims to be {claimed}")
 
 
 def particulars_of_fault(connection: Connection, status: int, headers: Iterable[tuple[str, str]]) -> dict[str, Any]:
