@@ -16,8 +16,10 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.documents.session_toml import SessionSettings
 from bespeak.exchange.instant import read_instant, write_instant
 from bespeak.methods.suspend import MOST_CHECKPOINT, hash_nonce
+from bespeak.runtime.idempotency import MARKER
 from bespeak.store.commands.sessions import BindSession, ReadSession, ResumeSession
 from bespeak.store.opening import open_store
+from bespeak.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio
 
@@ -88,6 +90,20 @@ async def test_a_session_that_is_not_there_is_404(session_id: str) -> None:
 
 
 @pytest.mark.requirement("CORE-4.11-6")
+@pytest.mark.parametrize("sole", [True, False])
+async def test_an_answer_that_was_lost_is_given_again_in_the_suspended_session(tmp_path: Path, *, sole: bool) -> None:
+    store = SqliteStore(str(tmp_path / "s.db"))
+    store.sole = sole
+    async with keeping(store=store) as bench:
+        first = await bench.send("SUSPEND", "/", {"session_id": SESSION}, session_id=SESSION, idempotency_key="k")
+        assert first.status == 200
+        again = await bench.send("SUSPEND", "/", {"session_id": SESSION}, session_id=SESSION, idempotency_key="k")
+        assert (again.response.body, again.header(MARKER[0])) == (first.response.body, "true")
+        for key in ({}, {"idempotency_key": "other"}):
+            refused = await bench.send("SUSPEND", "/", {"session_id": SESSION}, session_id=SESSION, **key)
+            assert (refused.status, refused.error["code"]) == (409, "session-suspended")
+
+
 async def test_the_session_of_another_agent_is_404_too() -> None:
     async with keeping() as bench:
         reply = await suspended(bench, agent=OTHER)

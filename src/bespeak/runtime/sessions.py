@@ -26,6 +26,9 @@ _logger = logging.getLogger(__name__)
 MOST: Final = 65_536
 """How many sessions a process remembers; for any other it asks the store."""
 
+SUSPENDED: Final = "session-suspended"
+"""The code by which requests of a suspended session are refused."""
+
 _RESUME: Final = "RESUME"
 _WEAK: Final = Refused(
     status.BAD_REQUEST,
@@ -130,7 +133,7 @@ def suspended(conflict: Conflict) -> Refused:
     details = {"resume_by": write_instant(resume_by)} if resume_by else {}
     return Refused(
         status.CONFLICT,
-        "session-suspended",
+        SUSPENDED,
         "The session is suspended; resume it with its resumption nonce first.",
         details,
     )

@@ -23,6 +23,7 @@ from bespeak.runtime.call import Call
 from bespeak.runtime.confirmations import needs_confirmation
 from bespeak.runtime.idempotency import Claim, Idempotency, Kept, is_final, replay
 from bespeak.runtime.route import Route
+from bespeak.runtime.sessions import SUSPENDED
 from bespeak.store.command import Command, Conflict, Sealed
 from bespeak.store.commands.idempotency import RenewKey
 from bespeak.store.commands.nonces import UseNonce
@@ -180,7 +181,9 @@ class Settlement:
                 )
         refused = await self._ask(call, self._sessions)
         if refused is not None:
-            return refused
+            # Who has suspended its session and lost the answer, nonce and all, asks again in the same session.
+            kept = await self._find_kept(call) if refused.code == SUSPENDED else None
+            return kept or refused
         claim = self._claim_here(call) if self._look is not None else await self._claim_there(call)
         if isinstance(claim, (Refused, Kept)):
             return claim
@@ -197,6 +200,14 @@ class Settlement:
             return claim
         await self._release(claim)
         return refused
+
+    async def _find_kept(self, call: Call) -> Kept | None:
+        """The answer that the same request has had, if there is one; nothing is claimed."""
+        claim = self._idempotency.wanted(call)
+        if not isinstance(claim, Claim):
+            return None
+        judged = self._idempotency.judge(claim, await self._store.read(self._idempotency.find(claim)))
+        return judged if isinstance(judged, Kept) else None
 
     async def _ask(self, call: Call, admission: Admission | None) -> Refused | None:
         asked = None if admission is None else admission.ask(call)
