@@ -6,11 +6,12 @@ import pytest
 from tests.audit.trails import ANN, KEY, KEYS, NOW, make_sealer
 
 from bespeak.audit.checkpoint import BoundStream, make_checkpoint, read_checkpoint
-from bespeak.audit.compact import judge, jws_id, parse_compact
+from bespeak.audit.compact import jws_id, parse_compact
 from bespeak.audit.record import FIRST
 from bespeak.audit.sealer import StreamHead
 from bespeak.audit.signing_key import SigningKey, encoded_header
-from bespeak.identity.jws import encode64
+from bespeak.audit.verdict import judge
+from bespeak.exchange.base64url import encode64
 
 
 def test_a_checkpoint_is_signed_and_says_how_far_streams_have_come() -> None:

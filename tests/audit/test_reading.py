@@ -7,7 +7,7 @@ from tests.audit.trails import ANN, make_sealer
 
 from bespeak.audit.reading import payload_of, place_of
 from bespeak.audit.signing_key import encoded_header
-from bespeak.identity.jws import encode64
+from bespeak.exchange.base64url import encode64
 
 
 def token(payload: bytes) -> str:

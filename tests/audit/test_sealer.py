@@ -9,10 +9,11 @@ import msgspec
 import pytest
 from tests.audit.trails import ANN, BOB, KEYS, append, append_one, faults_in, make_sealer
 
-from bespeak.audit.compact import judge, parse_compact
+from bespeak.audit.compact import parse_compact
 from bespeak.audit.reading import payload_of
 from bespeak.audit.record import FIRST, roll
 from bespeak.audit.sealer import ChainSealer, StreamHead
+from bespeak.audit.verdict import judge
 from bespeak.errors import StoreError
 from bespeak.store.command import Command, Sealed, Statement, Steps
 from bespeak.store.commands.audit import AppendAudit

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from joserfc.jwk import OKPKey
 
-from bespeak.audit.compact import judge, parse_compact
+from bespeak.audit.compact import parse_compact
 from bespeak.audit.signing_key import SigningKey, encoded_header
 from bespeak.audit.trusted_keys import trusted
+from bespeak.audit.verdict import judge
 from bespeak.documents.key_text import generate_key, key_id, private_text, public_jwk
 from bespeak.errors import ConfigError
-from bespeak.identity.jws import encode64
+from bespeak.exchange.base64url import encode64
 
 
 def test_what_it_signs_verifies_with_its_public_half_and_names_it() -> None:

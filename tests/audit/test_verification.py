@@ -35,7 +35,7 @@ from bespeak.audit.trail import StoreTrail
 from bespeak.audit.trusted_keys import trusted
 from bespeak.audit.verification import Verification
 from bespeak.documents.key_text import generate_key
-from bespeak.identity.jws import encode64
+from bespeak.exchange.base64url import encode64
 from bespeak.store.opening import open_store
 from bespeak.store.store import Store
 

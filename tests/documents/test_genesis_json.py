@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +12,9 @@ from hypothesis import strategies as st
 
 from bespeak.contract.genesis import Genesis, canonical_genesis, genesis_id
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.genesis_json import parse_genesis, read_genesis
+from bespeak.documents.genesis_json import parse_genesis
 from bespeak.documents.key_text import generate_key, public_jwk
-from bespeak.identity.jws import encode64
+from bespeak.exchange.base64url import encode64
 
 ISSUER = generate_key()
 AGENT = generate_key()
@@ -141,13 +140,6 @@ def test_a_scope_that_is_none_is_left_out_and_named() -> None:
     assert genesis is not None
     assert genesis.scopes == ("lending:read",)
     assert finding.severity == "warning"
-
-
-def test_a_file_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.genesis.json"
-    path.write_text(json.dumps(signed(REFERENCE)))
-    assert read_genesis(path)[0] is not None
-    assert read_genesis(tmp_path / "none.json")[1][0].rule == "D101"
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"a": "\ud800"}'])

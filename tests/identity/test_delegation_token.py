@@ -10,8 +10,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from joserfc.jwk import OKPKey
 from joserfc.jws import deserialize_compact
 
+from bespeak.exchange.base64url import decode64, encode64
 from bespeak.identity.delegation_token import LONGEST_TOKEN, Break, Claims, read_token, sign_token, token_hash
-from bespeak.identity.jws import ALGORITHM, decode64, encode64, sign_compact
+from bespeak.identity.jws import ALGORITHM, sign_compact
 
 KEY = Ed25519PrivateKey.generate()
 SAID: dict[str, Any] = {

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
 
-import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 from joserfc.jwk import OKPKey
 from joserfc.jws import deserialize_compact, serialize_compact
 
-from bespeak.identity.jws import decode64, encode64, is_signed, sign_compact, sign_detached
+from bespeak.exchange.base64url import decode64, encode64
+from bespeak.identity.jws import is_signed, sign_compact, sign_detached
 
 KEY = Ed25519PrivateKey.generate()
 JOSE = OKPKey.import_key({"kty": "OKP", "crv": "Ed25519", "x": encode64(KEY.public_key().public_bytes_raw()).decode()})
@@ -40,24 +39,6 @@ def test_a_detached_token_leaves_its_content_out() -> None:
     assert nothing == ""
     assert json.loads(decode64(protected) or b"") == {"alg": "Ed25519"}
     assert is_signed(protected, b"content", signature, KEY.public_key())
-
-
-@given(st.binary(max_size=80))
-def test_bytes_survive_base64url(data: bytes) -> None:
-    text = encode64(data)
-    assert text == base64.urlsafe_b64encode(data).rstrip(b"=")
-    assert decode64(text.decode()) == data
-
-
-@pytest.mark.parametrize("text", ["A", "AB", "AA==", "A A", "AA\n", "+/+/", "é", "A=AA", "\ud800", "=", "!!!!"])
-def test_a_text_that_is_not_the_one_of_its_value_is_none(text: str) -> None:
-    assert decode64(text) is None
-
-
-@given(st.text(max_size=20))
-def test_only_the_text_that_encoding_gives_is_decoded(text: str) -> None:
-    data = decode64(text)
-    assert data is None or encode64(data).decode() == text
 
 
 @given(st.text(max_size=90), st.text(max_size=90))

@@ -12,9 +12,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from bespeak.exchange.base64url import decode64, encode64
 from bespeak.exchange.messages import Connection, Request
 from bespeak.exchange.refusal import Refused
-from bespeak.identity.jws import decode64, encode64, sign_detached
+from bespeak.identity.jws import sign_detached
 from bespeak.identity.signed_request import AHEAD, COVERED, SignedRequest, sign_request, verify_signed
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

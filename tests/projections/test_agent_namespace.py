@@ -10,7 +10,7 @@ import pytest
 from bespeak.contract.agent import Agent
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.key_text import generate_key, key_id
-from bespeak.projections.agent_namespace import canonical_namespace, project_namespace, project_status
+from bespeak.projections.agent_namespace import canonical_namespace, project_namespace
 from bespeak.projections.manifest_signature import sign_content, verify_content
 
 NOW = "2026-11-16T08:00:00Z"
@@ -99,22 +99,3 @@ def test_a_signed_namespace_verifies_and_shows_any_change() -> None:
     assert verify_content(signature["value"], canonical_namespace(document), key).trusted
     older = {**document, "generated_at": "2026-11-16T07:00:00Z"}
     assert verify_content(signature["value"], canonical_namespace(older), key).state == "invalid"
-
-
-@pytest.mark.requirement("CORE-7.3-15")
-def test_a_status_document_tells_sessions_only_to_those_it_is_given_for() -> None:
-    document = project_status(AGENTS[1], service(), generated_at=NOW, last_action=("BOOK", NOW), pending_escalations=2)
-    assert document == {
-        "document_type": "agtp-status",
-        "canonical_id": AGENTS[1].agent_id,
-        "agent_label": "Agent-2",
-        "org_domain": "rooms.acme.example",
-        "lifecycle_state": "suspended",
-        "cert_status": "none",
-        "last_action_method": "BOOK",
-        "last_action_timestamp": NOW,
-        "pending_escalations": 2,
-        "generated_at": NOW,
-    }
-    entitled = project_status(AGENTS[1], service(), generated_at=NOW, active_sessions=0)
-    assert entitled["active_session_count"] == 0

@@ -25,10 +25,10 @@ from bespeak.documents.audit_toml import AuditSettings
 from bespeak.documents.auth_toml import AuthSettings, SignedSettings, TokenSettings
 from bespeak.documents.key_text import generate_key
 from bespeak.documents.server_toml import ServerDocument
+from bespeak.exchange.base64url import encode64
 from bespeak.exchange.context import Context
 from bespeak.exchange.messages import Connection, Request
 from bespeak.identity.authenticator import Authenticator
-from bespeak.identity.jws import encode64
 from bespeak.identity.signed_request import sign_request
 from bespeak.runtime.access_log import LOGGER, AccessLog
 from bespeak.runtime.rate import Rates

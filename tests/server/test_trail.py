@@ -18,7 +18,7 @@ from bespeak.audit.verification import Verification
 from bespeak.documents.audit_toml import AuditSettings
 from bespeak.documents.key_text import generate_key
 from bespeak.documents.server_toml import ServerDocument
-from bespeak.identity.jws import decode64
+from bespeak.exchange.base64url import decode64
 from bespeak.store.commands.audit import ScanAudit
 from bespeak.store.opening import open_store
 

@@ -11,7 +11,7 @@ import msgspec
 from bespeak.audit.compact import jws_id, parse_compact
 from bespeak.audit.sealer import StreamHead
 from bespeak.audit.signing_key import SigningKey, encoded_header
-from bespeak.identity.jws import encode64
+from bespeak.exchange.base64url import encode64
 
 CHECKPOINT: Final = "checkpoint+jwt"
 """The type in the header, so that no record is taken for a checkpoint."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bespeak.audit.checkpoint import CHECKPOINT, read_checkpoint
-from bespeak.audit.compact import judge, jws_id, parse_compact
+from bespeak.audit.compact import jws_id, parse_compact
 from bespeak.audit.fault import Fault
 from bespeak.audit.reading import KeptCheckpoint
 from bespeak.audit.record import FIRST
 from bespeak.audit.stream_check import Claim
 from bespeak.audit.trusted_keys import TrustedKeys
+from bespeak.audit.verdict import judge
 
 
 class CheckpointCheck:

@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from bespeak.audit.checkpoint import MOST_STREAMS, SignedCheckpoint, make_checkpoint, read_checkpoint
-from bespeak.audit.compact import judge, parse_compact
+from bespeak.audit.compact import parse_compact
 from bespeak.audit.reading import KeptRecord, place_of
 from bespeak.audit.record import DIGEST_SIZE, FIRST, roll
 from bespeak.audit.sealer import ChainSealer, StreamHead
 from bespeak.audit.signing_key import SigningKey
 from bespeak.audit.trusted_keys import TrustedKeys
+from bespeak.audit.verdict import judge
 from bespeak.errors import StoreError
 from bespeak.store.command import Command, Conflict
 from bespeak.store.commands.audit import AppendCheckpoint, AuditExtent, LastCheckpoint, ScanOtherStreams

@@ -1,17 +1,13 @@
-"""A compact JWS taken apart, and the judgement on its signature."""
+"""A compact JWS taken apart, nothing of it believed."""
 
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
-from bespeak.audit.trusted_keys import TrustedKeys
-from bespeak.identity.jws import ALGORITHMS, decode64, is_signed
-
-Verdict = Literal["good", "unsigned", "unknown-key", "bad", "unchecked"]
-"""`unchecked`: there is a signature, and no key at all to check it with."""
+from bespeak.exchange.base64url import decode64
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -51,18 +47,3 @@ def parse_compact(jws: str) -> Compact | None:
         return Compact(parts[0], _decode_header(header), payload, parts[2])
     except (ValueError, RecursionError):
         return None
-
-
-def judge(compact: Compact, keys: TrustedKeys) -> Verdict:
-    """What the signature is worth."""
-    header = compact.header
-    if header.alg == "none":
-        return "bad" if compact.signature else "unsigned"
-    if header.alg not in ALGORITHMS:
-        return "bad"
-    if not keys:
-        return "unchecked"
-    key = keys.get(header.kid)
-    if key is None:
-        return "unknown-key"
-    return "good" if is_signed(compact.protected, compact.payload, compact.signature, key) else "bad"

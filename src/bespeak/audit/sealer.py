@@ -16,7 +16,7 @@ import msgspec
 
 from bespeak.audit.record import DIGEST_SIZE, FIRST, roll
 from bespeak.audit.signing_key import SigningKey, encoded_header
-from bespeak.identity.jws import encode64
+from bespeak.exchange.base64url import encode64
 from bespeak.store.command import Sealed
 
 Signing = Literal["each", "checkpoints"]

@@ -8,7 +8,8 @@ import msgspec
 
 from bespeak.documents.key_text import key_id
 from bespeak.errors import ConfigError
-from bespeak.identity.jws import ALGORITHM, PrivateKey, encode64
+from bespeak.exchange.base64url import encode64
+from bespeak.identity.jws import ALGORITHM, PrivateKey
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey

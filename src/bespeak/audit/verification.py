@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from bespeak.audit.checkpoint_check import CheckpointCheck
-from bespeak.audit.compact import Compact, judge, jws_id, parse_compact
+from bespeak.audit.compact import Compact, jws_id, parse_compact
 from bespeak.audit.fault import Fault, Kind
 from bespeak.audit.reading import KeptRecord, place_in
 from bespeak.audit.record import FIRST, Place
@@ -19,6 +19,7 @@ from bespeak.audit.sealer import RECORD
 from bespeak.audit.stream_check import StreamCheck
 from bespeak.audit.trail import Trail
 from bespeak.audit.trusted_keys import TrustedKeys
+from bespeak.audit.verdict import judge
 
 _MOST_HEADS: Final = 100_000
 """Chains whose last record is at hand; of others it is looked up."""

@@ -15,12 +15,13 @@ import click
 import msgspec
 from rich.text import Text
 
-from bespeak.audit.compact import judge, parse_compact
+from bespeak.audit.compact import parse_compact
 from bespeak.audit.export import FileTrail, export_lines
 from bespeak.audit.fault import Fault
 from bespeak.audit.reading import KeptRecord, payload_of
 from bespeak.audit.trail import StoreTrail, Trail
 from bespeak.audit.trusted_keys import TrustedKeys, parse_keys, trusted
+from bespeak.audit.verdict import judge
 from bespeak.audit.verification import Tally, Verification
 from bespeak.cli.console import line, print_json, print_lines
 from bespeak.cli.main import EXIT_GOOD, EXIT_REFUSED, RefusedError

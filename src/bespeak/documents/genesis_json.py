@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode
-from pathlib import Path
-from typing import Final
-
 from bespeak.contract.genesis import ARCHETYPES, Genesis, canonical_genesis, genesis_id
 from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED, TIERS, VERIFICATION_PATHS, trust_fault
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.json_text import json_table
 from bespeak.documents.table import Table
-from bespeak.documents.text_file import read_text
+from bespeak.exchange.base64url import decode64
 from bespeak.exchange.scope import is_scope_token
-
-_SIGNATURE_LENGTH: Final = 86
-"""Of an Ed25519 signature in base64url."""
-
-
-def read_genesis(path: Path) -> tuple[Genesis | None, list[Diagnostic]]:
-    """The record in a file, and everything that is wrong with it."""
-    text = read_text(path)
-    return (None, [text]) if isinstance(text, Diagnostic) else parse_genesis(text, str(path))
 
 
 def parse_genesis(text: str, file: str) -> tuple[Genesis | None, list[Diagnostic]]:
@@ -134,10 +121,8 @@ def _check_signature(record: Table, issuer_key: dict[str, str]) -> None:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415 - slow to load
 
     try:
-        if len(said) != _SIGNATURE_LENGTH:
-            raise ValueError
-        key = Ed25519PublicKey.from_public_bytes(urlsafe_b64decode(issuer_key["x"] + "="))
-        key.verify(urlsafe_b64decode(said + "=="), canonical_genesis(record.data))
+        key = Ed25519PublicKey.from_public_bytes(decode64(issuer_key["x"]) or b"")
+        key.verify(decode64(said) or b"", canonical_genesis(record.data))
     except (InvalidSignature, ValueError):
         message = "`signature` is not by the issuer's key over this record: one of them was changed"
         record.findings.error("D197", message, record.pointer("signature"))

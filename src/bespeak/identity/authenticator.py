@@ -82,12 +82,6 @@ class Authenticator:
         if self._source is not None:
             await self._source.refresh()
 
-    async def authenticate_anew(self, request: Request) -> Authenticated | Refused | None:
-        """What to do after Outdated: with keys as fresh as can be had, the last word."""
-        await self.refresh()
-        found = self.authenticate(request)
-        return found.refused if isinstance(found, Outdated) else found
-
     async def close(self) -> None:
         """Give up what is under way."""
         if self._source is not None:

@@ -9,18 +9,10 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from bespeak.exchange.base64url import decode64, encode64
 from bespeak.exchange.principal import is_canonical_id
 from bespeak.exchange.scope import is_scope_token
-from bespeak.identity.jws import (
-    ALGORITHM,
-    ALGORITHMS,
-    PrivateKey,
-    PublicKey,
-    decode64,
-    encode64,
-    is_signed,
-    sign_compact,
-)
+from bespeak.identity.jws import ALGORITHM, ALGORITHMS, PrivateKey, PublicKey, is_signed, sign_compact
 
 LONGEST_TOKEN: Final = 4096
 MOST_SCOPES: Final = 64

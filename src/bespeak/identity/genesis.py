@@ -13,8 +13,9 @@ from bespeak.documents.findings import Findings
 from bespeak.documents.genesis_json import genesis_of
 from bespeak.documents.key_text import KeyFault, parse_jwk
 from bespeak.documents.table import Table
+from bespeak.exchange.base64url import encode64
 from bespeak.exchange.refusal import Refused
-from bespeak.identity.jws import PrivateKey, encode64
+from bespeak.identity.jws import PrivateKey
 from bespeak.source.span import Location
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from binascii import Error as NotBase64
-from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from bespeak.exchange.base64url import decode64, encode64
 
 PrivateKey: TypeAlias = Ed25519PrivateKey
 PublicKey: TypeAlias = Ed25519PublicKey
@@ -18,25 +18,8 @@ ALGORITHM: Final = "EdDSA"
 ALGORITHMS: Final = frozenset({ALGORITHM, "Ed25519"})
 """Two names of one algorithm for keys on this curve: RFC 8037, and RFC 9864 that replaces it."""
 
-_TO_URL: Final = bytes.maketrans(b"+/", b"-_")
-_FROM_URL: Final = str.maketrans("-_+/=", "+/!!!")
-"""What base64url does not have becomes what no base64 has."""
 
 _SIGNATURE_LENGTH: Final = 64
-
-
-def encode64(data: bytes) -> bytes:
-    """Bytes as base64url without padding."""
-    return b2a_base64(data, newline=False).rstrip(b"=").translate(_TO_URL)
-
-
-def decode64(text: str) -> bytes | None:
-    """The bytes of a base64url text, or None. One text for one value: nothing is skipped, no spare bit is set."""
-    try:
-        data = a2b_base64(text.translate(_FROM_URL) + "=" * (-len(text) % 4), strict_mode=True)
-    except (NotBase64, ValueError):
-        return None
-    return data if encode64(data) == text.encode() else None
 
 
 def sign_compact(header: Mapping[str, Any] | msgspec.Struct, payload: bytes, key: PrivateKey) -> str:

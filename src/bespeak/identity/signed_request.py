@@ -28,6 +28,7 @@ from typing import Final
 import msgspec
 
 from bespeak import status
+from bespeak.exchange.base64url import decode64
 from bespeak.exchange.headers import (
     AGENT_ID,
     AGENT_SIGNATURE,
@@ -41,7 +42,7 @@ from bespeak.exchange.headers import (
 )
 from bespeak.exchange.messages import Connection, Request
 from bespeak.exchange.refusal import Refused
-from bespeak.identity.jws import ALGORITHM, ALGORITHMS, PrivateKey, PublicKey, decode64, is_signed, sign_detached
+from bespeak.identity.jws import ALGORITHM, ALGORITHMS, PrivateKey, PublicKey, is_signed, sign_detached
 
 COVERED: Final = (
     AUTHORITY_SCOPE,
@@ -53,9 +54,6 @@ COVERED: Final = (
     BUDGET_LIMIT,
 )
 """Headers that nobody may add, change or remove on the way."""
-
-DEFAULT_MAX_AGE: Final = 300.0
-"""How many seconds a signature is good for, unless the operator says otherwise."""
 
 AHEAD: Final = 30.0
 """How many seconds the agent's clock may be ahead of the server's."""
@@ -100,7 +98,7 @@ def verify_signed(
     server_id: str,
     key_of: Callable[[str], PublicKey | None],
     now: float,
-    max_age: float = DEFAULT_MAX_AGE,
+    max_age: float,
 ) -> SignedRequest | Refused | None:
     """Judge the Agent-Signature of a request; None if it has none. `key_of` gives the key of a registered agent."""
     headers = request.headers

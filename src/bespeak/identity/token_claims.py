@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from bespeak import status
 from bespeak.documents.auth_toml import TokenSettings
+from bespeak.exchange.base64url import decode64
 from bespeak.exchange.principal import is_canonical_id
 from bespeak.exchange.refusal import Refused
 from bespeak.exchange.scope import Scopes, is_scope_token
 from bespeak.identity.authentication import Authenticated
-from bespeak.identity.jws import decode64
 
 _BY_TOKEN: Final = ("token",)
 _MOST_SCOPES: Final = 256

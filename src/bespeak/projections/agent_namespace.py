@@ -1,4 +1,4 @@
-"""The Agent Namespace Document of /agents, and the status document of one agent (core 7.3)."""
+"""The Agent Namespace Document of /agents (core 7.3)."""
 
 from __future__ import annotations
 
@@ -55,32 +55,6 @@ def project_namespace(
 def canonical_namespace(document: dict[str, Any]) -> bytes:
     """The bytes that are signed."""
     return _SORTED.encode({name: value for name, value in document.items() if name != SIGNATURE_MEMBER})
-
-
-def project_status(
-    agent: Agent,
-    service: Service,
-    *,
-    generated_at: str,
-    last_action: tuple[str, str] | None = None,
-    pending_escalations: int = 0,
-    active_sessions: int | None = None,
-) -> dict[str, Any]:
-    """The state of an agent; `last_action` is a method and its time, `active_sessions` for entitled callers only."""
-    method, time = last_action or (None, None)
-    document: dict[str, Any] = {
-        "document_type": "agtp-status",
-        "canonical_id": agent.agent_id,
-        "agent_label": agent.label,
-        "org_domain": _domain(service),
-        "lifecycle_state": agent.status,
-        "cert_status": agent.document.get("cert_status") or _NO_CERTIFICATE,
-        "last_action_method": method,
-        "last_action_timestamp": time,
-        "pending_escalations": pending_escalations,
-        "generated_at": generated_at,
-    }
-    return document if active_sessions is None else {**document, "active_session_count": active_sessions}
 
 
 def _entry(agent: Agent, service: Service) -> dict[str, Any]:

@@ -14,9 +14,9 @@ from tests.service import AGENT, Bench, build, echo, make_endpoint
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
 from bespeak.documents.auth_toml import AuthSettings, SignedSettings, TokenSettings
+from bespeak.exchange.base64url import encode64
 from bespeak.exchange.messages import Connection, Request
 from bespeak.identity.authenticator import Authenticator
-from bespeak.identity.jws import encode64
 from bespeak.identity.signed_request import sign_request
 from bespeak.runtime.call import Call
 from bespeak.runtime.gates.identity import identity_gate
