@@ -42,12 +42,23 @@ async def kill_again_and_again(
                 await _moment(ledger, source)
                 if not server.alive:
                     ledger.faults.append(f"the server ended by itself: {server.said()[-600:]}")
-                server.kill()
-                ledger.counts["kills"] += 1
+                if number % 4 == 3:
+                    await _end_in_order(ledger, server)
+                else:
+                    server.kill()
+                    ledger.counts["kills"] += 1
         finally:
             server.kill()
         if "Traceback" in server.said():
             ledger.faults.append(f"the server wrote a stack trace: {server.said()[-2000:]}")
+
+
+async def _end_in_order(ledger: Ledger, server: Server) -> None:
+    """As an operator does who restarts a server: what is under way is answered first."""
+    code = await asyncio.to_thread(server.stop)
+    ledger.counts["orderly ends"] += 1
+    if code:
+        ledger.faults.append(f"the server ended with {code}: {server.said()[-600:]}")
 
 
 async def _kill_one(ledger: Ledger, server: Server, source: random.Random) -> None:
@@ -95,9 +106,9 @@ def run(store: str, *, rounds: int, clients: int, workers: int, seed: int, audit
 
         asyncio.run(kill_and_prove())
     counts = ledger.counts
-    done = f"{counts['kills']} kills of the server"
+    done = f"{counts['kills']} kills and {counts['orderly ends']} orderly ends of the server"
     if workers > 1:
-        done += f", {counts['workers killed']} of single workers, which were paused {counts['workers paused']} times"
+        done += f", {counts['workers killed']} kills and {counts['workers paused']} pauses of single workers"
     return tell(ledger, f"{store}, {workers} worker(s), {clients} clients, seed {seed}: {done}")
 
 

@@ -55,6 +55,7 @@ async def test_a_store_that_becomes_read_only_is_refused_and_not_silent(
     try:
         assert await send(pool, ledger, ledger.new()) == 503
         assert (await pool.request("DISCOVER", "/methods")).status == 200
+        await pool.close()
         assert "could not be read or written" in served.said()
         served.kill()
         with pytest.raises(NotStartedError) as refused:
