@@ -8,6 +8,8 @@ import shutil
 import signal
 import socket
 import ssl
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -273,3 +275,24 @@ def test_nothing_is_left_open_at_the_end(ledger: dict[str, str]) -> None:
         log = served.process.stderr.read()
         assert "ResourceWarning" not in log
         assert "Traceback" not in log
+
+
+def test_a_server_that_proves_nobody_loads_no_cryptography_and_no_database_but_its_own() -> None:
+    script = """
+import asyncio, sys
+from bespeak.cli import serve
+from bespeak.server.keeper import Keeper
+from bespeak.server.serving import assemble_target
+from bespeak.server.target import load_target
+from bespeak.store.opening import open_store
+
+async def live(target):
+    keeper = Keeper(assemble_target(target, ""), open_store("memory"), target.document)
+    await keeper.start()
+    await keeper.stop()
+
+asyncio.run(live(load_target("examples/hotel")))
+print(*sorted({"asyncpg", "cryptography", "httpx", "joserfc", "sqlite3"} & sys.modules.keys()))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.split() == ["sqlite3"]
