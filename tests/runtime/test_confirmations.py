@@ -150,6 +150,23 @@ async def test_a_confirmed_call_runs_once_and_exactly_as_confirmed(store: Store)
     assert await pending(store) != case_id
 
 
+async def test_a_call_is_confirmed_in_the_name_it_was_shown_in(store: Store) -> None:
+    def acting_for(*delegators: str, confirmation: str | None = None) -> Call:
+        call = booking(confirmation=confirmation)
+        call.principal = Principal(agent_id=AGENT, delegators=delegators)
+        return call
+
+    refused = await admit(store, acting_for(OTHER))
+    assert refused is not None
+    case_id = refused.details["confirmation_id"]
+    await decide(store, case_id)
+    for call in (acting_for(confirmation=case_id), acting_for("d" * 64, OTHER, confirmation=case_id)):
+        differs = await admit(store, call)
+        assert differs is not None
+        assert (differs.status, differs.code) == (409, "confirmation-differs")
+    assert await admit(store, acting_for(OTHER, confirmation=case_id)) is None
+
+
 async def test_the_confirmation_of_another_agent_is_as_if_it_were_not_there(store: Store) -> None:
     case_id = await pending(store)
     await decide(store, case_id)

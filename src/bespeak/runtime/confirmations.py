@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -39,9 +39,15 @@ def needs_confirmation(endpoint: Endpoint, policies: Policies) -> bool:
     return policies.confirm_irreversible and endpoint.semantic.impact == "irreversible" and not endpoint.builtin
 
 
-def call_digest(agent_id: str | None, method: str, path: str, given: Mapping[str, Any]) -> str:
-    """What exactly is called, by whom: SHA-256 over the canonical form of agent, method in force, path and input."""
-    return hashlib.sha256(_encode([agent_id, method, path, given])).hexdigest()
+def call_digest(
+    agent_id: str | None, method: str, path: str, given: Mapping[str, Any], delegators: Sequence[str] = ()
+) -> str:
+    """What exactly is called, by whom: SHA-256 over the canonical form of agent, method in force, path and input.
+
+    Behind them stand those in whose name the agent acts, if there are any: who confirms has seen whose authority it is.
+    """
+    parts: list[Any] = [agent_id, method, path, given]
+    return hashlib.sha256(_encode([*parts, delegators] if delegators else parts)).hexdigest()
 
 
 def held_back(call: HandlerCall, registry: Registry) -> HandlerCall:
@@ -69,7 +75,7 @@ class Confirmations:
         if not self.concerns(call):
             return None
         agent_id = call.principal.agent_id
-        digest = call_digest(agent_id, call.method, call.path, call.input)
+        digest = call_digest(agent_id, call.method, call.path, call.input, call.principal.delegators)
         case_id = call.request.headers.get(CONFIRMATION_ID)
         if case_id is None:
             return self._open(call, digest)
