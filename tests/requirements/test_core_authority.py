@@ -135,8 +135,7 @@ async def test_every_status_of_agtp_is_logged_with_its_agent_and_as_no_fault(
             assert reply.status == expected
             [line] = [entry for entry in caplog.records if str(expected) in entry.getMessage()]
             assert line.levelno < logging.ERROR
-            if expected not in (262, 551):  # there it is not known yet who calls
-                assert AGENT in line.getMessage()
+            assert AGENT in line.getMessage()
 
 
 @pytest.mark.requirement("CORE-10.1-13", "CORE-12-8")
