@@ -74,7 +74,7 @@ def test_a_request_without_a_signature_is_not_judged() -> None:
 def test_a_request_that_arrives_as_it_was_signed_is_proven(headers: dict[str, str], target: str) -> None:
     verdict = judge(signed(request(headers, target=target)))
     assert isinstance(verdict, SignedRequest)
-    assert (verdict.agent_id, verdict.created, verdict.expires) == (AGENT, int(NOW), int(NOW) + MAX_AGE)
+    assert (verdict.agent_id, verdict.created, verdict.expires) == (AGENT, int(NOW), int(NOW) + MAX_AGE + AHEAD)
 
 
 def test_every_signature_has_a_nonce_of_its_own_with_128_bits() -> None:
@@ -301,4 +301,4 @@ def test_a_signature_made_by_hand_as_the_guide_says_is_accepted() -> None:
         },
         body=b"{}",
     )
-    assert judge(arrived) == SignedRequest(AGENT, "A" * 22, 1_800_000_000, 1_800_000_300.0)
+    assert judge(arrived) == SignedRequest(AGENT, "A" * 22, 1_800_000_000, 1_800_000_300.0 + AHEAD)

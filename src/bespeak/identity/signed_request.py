@@ -72,7 +72,7 @@ class SignedRequest(msgspec.Struct, frozen=True):
     """To be accepted from this agent once, and remembered until `expires`."""
     created: int
     expires: float
-    """When the signature is too old by itself."""
+    """When the signature is too old by itself, on every server whose clock is behind by no more than AHEAD."""
 
     def __repr__(self) -> str:
         return f"SignedRequest({self.agent_id}, created={self.created})"
@@ -133,7 +133,7 @@ def verify_signed(
             f"Agent-Signature is not by the registered key of the agent over this request to {server_id}: it was made "
             "with another key or for another server, or the request was changed on the way.",
         )
-    return SignedRequest(agent_id, protected.nonce, protected.created, protected.created + max_age)
+    return SignedRequest(agent_id, protected.nonce, protected.created, protected.created + max_age + AHEAD)
 
 
 def sign_request(
