@@ -16,7 +16,7 @@ from typing import Any
 from faults.deployment import write_deployment
 from faults.ledger import Ledger, Order
 from faults.load import LONGEST, ask_until_answered
-from faults.server import Server, bespeak
+from faults.server import NotStartedError, Server, bespeak
 
 from bespeak.transports.agtp_client import Pool
 
@@ -43,6 +43,15 @@ class Subject:
     def serve(self) -> Server:
         """Start it."""
         return Server(self.target, "--store", self.place, "--workers", str(self.workers))
+
+    def refusal(self) -> str:
+        """What it says when it does not start; nothing if it does, and then it is ended again."""
+        try:
+            server = self.serve()
+        except NotStartedError as error:
+            return str(error)
+        server.kill()
+        return ""
 
 
 async def prove(ledger: Ledger, subject: Subject) -> None:

@@ -13,7 +13,7 @@ import pytest
 from faults.ledger import Ledger
 from faults.load import LONGEST, send
 from faults.proof import Subject
-from faults.server import NotStartedError, Server
+from faults.server import Server
 
 from bespeak.transports.agtp_client import Pool
 
@@ -58,10 +58,9 @@ async def test_a_store_that_becomes_read_only_is_refused_and_not_silent(
         await pool.close()
         assert "could not be read or written" in served.said()
         served.kill()
-        with pytest.raises(NotStartedError) as refused:
-            subject.serve()
-        assert subject.place in str(refused.value)
-        assert "Traceback" not in str(refused.value)
+        refusal = subject.refusal()
+        assert subject.place in refusal
+        assert "Traceback" not in refusal
     finally:
         subprocess.run(["chattr", "-i", *files], check=True)
     again = subject.serve()
@@ -101,9 +100,9 @@ async def test_a_store_that_is_damaged_never_makes_up_an_answer(subject: Subject
     finally:
         server.kill()
     assert ledger.faults == []
-    with pytest.raises(NotStartedError, match="is damaged") as refused:
-        subject.serve()
-    assert "Traceback" not in str(refused.value)
+    refusal = subject.refusal()
+    assert "is damaged" in refusal
+    assert "Traceback" not in refusal
 
 
 async def _serve_some(subject: Subject, ledger: Ledger) -> None:

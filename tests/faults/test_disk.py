@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from faults.disk import disk_in, run
 from faults.proof import Subject
-from faults.server import NotStartedError
 
 
 @pytest.mark.parametrize("mounted", [True, False])
@@ -33,10 +32,11 @@ def test_a_server_does_not_start_on_a_full_disk_and_says_why(tmp_path: Path, use
                 server = subject.serve()
                 assert server.stop() == 0
             disk.fill(None)
-            with pytest.raises(NotStartedError, match=r"room to grow|cannot be made|full") as refused:
-                subject.serve()
-            assert str(disk.place) in str(refused.value)
-            assert "Traceback" not in str(refused.value)
+            refusal = subject.refusal()
+            # Which of the two depends on the file that SQLite needs room for first.
+            assert "no room to grow" in refusal or "Look for a full or failing disk" in refusal
+            assert str(disk.place) in refusal
+            assert "Traceback" not in refusal
             disk.make_room(None)
             server = subject.serve()
             assert server.stop() == 0
