@@ -29,6 +29,7 @@ def own(guarded: Guarded) -> tuple[Path, Path]:
     return guarded.authority.client("agent", uris=[f"agtp://{AGENT}"])
 
 
+@pytest.mark.requirement("CORE-10.1-5")
 def test_a_certificate_proves_the_agent_it_names(guarded: Guarded, served: Served, own: tuple[Path, Path]) -> None:
     with Line(served.port, trusting(guarded, *own)) as line:
         # A certificate says who, and no document here says what it may do.
@@ -49,6 +50,7 @@ def test_a_certificate_of_another_authority_ends_the_handshake(
         line.ask(headers=bearer(guarded.token()))
 
 
+@pytest.mark.requirement("CORE-10.1-5")
 def test_a_header_that_disagrees_with_the_certificate_is_refused(
     guarded: Guarded, served: Served, own: tuple[Path, Path]
 ) -> None:

@@ -38,6 +38,7 @@ class Secrets:
             yield from (f"{name} in {where}" for name, value in self.all.items() if value in text)
 
 
+@pytest.mark.requirement("CORE-10.1-13", "CORE-12-8")
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_no_secret_shows_up_anywhere(store: str, tmp_path: Path) -> None:
     kept = Secrets()

@@ -20,6 +20,7 @@ from bespeak.store.opening import open_store
 LOOKS = 12
 
 
+@pytest.mark.requirement("CORE-8-2", "CORE-6.1-2")
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_the_session_of_another_agent_is_refused_by_every_worker_and_after_a_restart(
     store: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -41,6 +42,7 @@ def test_the_session_of_another_agent_is_refused_by_every_worker_and_after_a_res
             assert served.stop() == 0
 
 
+@pytest.mark.requirement("CORE-8-2")
 def test_a_session_is_bound_to_the_certificate_it_began_with(tmp_path: Path) -> None:
     guarded = Guarded(tmp_path, "mtls", "token")
     session = secrets.token_hex(16)
@@ -52,6 +54,7 @@ def test_a_session_is_bound_to_the_certificate_it_began_with(tmp_path: Path) -> 
                 assert line.ask(headers=headers).status == status
 
 
+@pytest.mark.requirement("CORE-8-4", "CORE-4.11-3")
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_the_nonce_of_a_suspended_session_is_good_once(
     store: str, tmp_path: Path, request: pytest.FixtureRequest

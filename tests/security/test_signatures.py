@@ -27,6 +27,7 @@ def code_of(answer: Answer) -> tuple[int, str]:
     return answer.status, answer.code
 
 
+@pytest.mark.requirement("CORE-10.1-8")
 def test_a_signature_proves_who_calls_once_and_after_a_restart_still_once(guarded: Guarded) -> None:
     agent = guarded.new_agent("desk")
     headers = agent.signed()
@@ -42,6 +43,7 @@ def test_a_signature_proves_who_calls_once_and_after_a_restart_still_once(guarde
         assert ask(served, agent.signed()).status == 200
 
 
+@pytest.mark.requirement("CORE-10.1-8")
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_a_signature_that_one_worker_has_seen_is_refused_by_all(
     guarded: Guarded, store: str, request: pytest.FixtureRequest

@@ -85,12 +85,14 @@ def test_forged_tokens_are_refused(guarded: Guarded, served: Served) -> None:
     assert ask(served, bearer(guarded.token())).status == 200
 
 
+@pytest.mark.requirement("CORE-6.1-1")
 def test_an_id_that_the_token_does_not_prove_is_refused(guarded: Guarded, served: Served) -> None:
     assert ask(served, bearer(guarded.token(), Agent_ID=OTHER)).code == "agent-id-mismatch"
     assert ask(served, {"Agent-ID": AGENT}).code == "agent-unauthenticated"
     assert ask(served, {"Agent-ID": AGENT, "Authorization": "Basic YTpi"}).status == 401
 
 
+@pytest.mark.requirement("CORE-2.3-5")
 def test_a_token_gives_no_more_than_its_scopes(guarded: Guarded, served: Served) -> None:
     wider = ask(served, bearer(guarded.token(), Authority_Scope="booking:*"))
     assert (wider.status, wider.code) == (262, "scope-claim-invalid")
