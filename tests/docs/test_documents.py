@@ -28,8 +28,12 @@ from tests.process import ROOT, Served, serving
 from bespeak.contract.handler import ExternalService
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.contract.semantic import Semantic
+from bespeak.documents.audit_toml import AuditSettings
+from bespeak.documents.auth_toml import MtlsSettings, SignedSettings, TokenSettings
 from bespeak.documents.deployment import read_deployment
 from bespeak.documents.server_toml import AgentSettings, LimitSettings, ListenSettings, ResourceSettings
+from bespeak.documents.session_toml import CaseSettings, SessionSettings
+from bespeak.documents.store_toml import IdempotencySettings, StoreSettings
 
 _BLOCK = re.compile(r"(?:^<!-- (\S+): (docs_src/\S+) -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _ADDRESS = re.compile(r"agtp://127\.0\.0\.1(?::4480)?(?![:.\d])")
@@ -189,9 +193,11 @@ def test_every_deployment_shown_loads_without_a_finding(folder: Path) -> None:
 def test_the_guide_to_endpoint_files_names_every_key() -> None:
     text = (ROOT / "docs" / "guides" / "endpoint-files.md").read_text("utf-8")
     settings = (ListenSettings, LimitSettings, AgentSettings, ResourceSettings, Policies, MethodPolicy, Redirect)
-    keys = {field.name for kind in (*settings, Semantic, ExternalService) for field in fields(kind)}
-    assert {key for key in keys - {"methods"} if f"`{key}`" not in text} == set()
-    assert "`[policies.methods]`" in text
+    proofs = (TokenSettings, MtlsSettings, SignedSettings)
+    state = (StoreSettings, IdempotencySettings, AuditSettings, SessionSettings, CaseSettings)
+    keys = {field.name for kind in (*settings, *proofs, *state, Semantic, ExternalService) for field in fields(kind)}
+    assert {key for key in keys - {"methods", "fields"} if f"`{key}`" not in text} == set()
+    assert {name for name in ("policies.methods", "audit.fields", "auth") if f"`[{name}]`" not in text} == set()
 
 
 def test_every_link_between_pages_leads_somewhere() -> None:
