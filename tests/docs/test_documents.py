@@ -210,6 +210,22 @@ def test_every_link_between_pages_leads_somewhere() -> None:
     assert broken == []
 
 
+def headings(page: Path) -> set[str]:
+    """The anchors that a page's headings give."""
+    found = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def test_every_link_to_a_part_of_a_page_leads_there() -> None:
+    broken = [
+        f"{page.relative_to(ROOT)}: {link}#{part}"
+        for page in generate.hand_written()
+        for link, part in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text("utf-8"))
+        if part not in headings(page.parent / link if link else page)
+    ]
+    assert broken == []
+
+
 def test_an_elision_stands_for_lines_or_for_a_part_of_one() -> None:
     assert matches("a\n...\nz\n", "a\nb\nc\nz\n")
     assert matches("id ...\n", "id 17\n")
