@@ -24,7 +24,7 @@ def test_a_checkpoint_is_signed_and_says_how_far_streams_have_come() -> None:
     assert made.checkpoint_id == jws_id(made.jws)
     assert read.streams == (BoundStream("s1", 7, bytes(range(32)).hex()),)
     assert (read.server_id, read.previous_checkpoint_id, read.position) == ("rooms", FIRST, 12)
-    assert read.issued_at == "2026-05-01T12:00:00.000+00:00"
+    assert read.issued_at == "2026-05-01T12:00:00.000Z"
 
 
 def test_a_record_is_no_checkpoint() -> None:

@@ -26,7 +26,7 @@ from bespeak.store.store import Store
 KEY: OKPKey = generate_key()
 KEYS: TrustedKeys = trusted([KEY])
 ANN, BOB = "a" * 64, "b" * 64
-NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC).timestamp()
 
 
 def make_sealer(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.exchange.instant import read_instant, write_instant
+from bespeak.exchange.instant import read_instant, write_instant, write_milliseconds
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,14 @@ def test_what_is_no_moment_is_none(text: str) -> None:
 @given(st.integers(0, 4_000_000_000))
 def test_what_was_written_is_read_back(seconds: int) -> None:
     assert read_instant(write_instant(seconds)) == seconds
+
+
+@given(st.integers(0, 4_000_000_000), st.integers(0, 999))
+def test_what_was_written_to_the_millisecond_is_read_back(seconds: int, thousandths: int) -> None:
+    text = write_milliseconds(seconds + thousandths / 1000)
+    assert read_instant(text) == pytest.approx(seconds + thousandths / 1000, abs=0.0011)
+    assert text[19] == "."
+    assert text[:19] == write_instant(seconds)[:19]
 
 
 @given(st.text())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -12,6 +11,7 @@ from bespeak.audit.compact import jws_id, parse_compact
 from bespeak.audit.sealer import StreamHead
 from bespeak.audit.signing_key import SigningKey, encoded_header
 from bespeak.exchange.base64url import encode64
+from bespeak.exchange.instant import write_milliseconds
 
 CHECKPOINT: Final = "checkpoint+jwt"
 """The type in the header, so that no record is taken for a checkpoint."""
@@ -55,15 +55,15 @@ def make_checkpoint(
     heads: Iterable[StreamHead],
     *,
     server_id: str,
-    issued_at: datetime,
+    issued_at: float,
     previous: str,
     position: int,
 ) -> SignedCheckpoint:
-    """A checkpoint over heads of streams."""
+    """A checkpoint over heads of streams; `issued_at` is in seconds since 1970."""
     checkpoint = Checkpoint(
         VERSION,
         server_id,
-        issued_at.isoformat(timespec="milliseconds"),
+        write_milliseconds(issued_at),
         previous,
         position,
         tuple(BoundStream(head.stream, head.count, head.digest.hex()) for head in heads),

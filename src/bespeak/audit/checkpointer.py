@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from bespeak.audit.checkpoint import MOST_STREAMS, SignedCheckpoint, make_checkpoint, read_checkpoint
@@ -32,10 +32,6 @@ _SLACK: Final = 2048
 _MOST_STREAMS: Final = 4096
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class Checkpointer:
     """Binds the streams of this process from its own memory, and those of others as they are found in the store."""
 
@@ -49,7 +45,7 @@ class Checkpointer:
         trusted: TrustedKeys,
         every: int = EVERY,
         seconds: float = SECONDS,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._sealer = sealer

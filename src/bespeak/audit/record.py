@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
 
 from bespeak.exchange.headers import CONFIRMATION_ID, REQUEST_ID, SESSION_ID, TASK_ID
+from bespeak.exchange.instant import write_milliseconds
 from bespeak.exchange.messages import Request, Response
 from bespeak.exchange.principal import Principal
 
@@ -83,7 +82,7 @@ def make_payload(
     payload: dict[str, Any] = {
         "audit_record_version": VERSION,
         "server_id": server_id,
-        "issued_at": _instant(issued_at),
+        "issued_at": write_milliseconds(issued_at),
         "status": response.status,
         "method": method[:_LONGEST],
         "request_hash": request_hash(request),
@@ -107,18 +106,6 @@ def make_payload(
     if recorded:
         payload["extra"] = {"input": _bounded(recorded)}
     return payload
-
-
-def _instant(seconds: float) -> str:
-    """A moment in UTC, to the millisecond."""
-    whole = int(seconds)
-    return f"{_whole_second(whole)}.{int((seconds - whole) * 1000):03d}Z"
-
-
-@lru_cache(4)
-def _whole_second(seconds: int) -> str:
-    """Thousands of records share it, and it takes longer than the rest of a record."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _bounded(recorded: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from joserfc.jwk import OKPKey
 
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.key_history import history_path, history_text, parse_history, read_history
-from bespeak.documents.key_text import KeyFault, generate_key, key_id, parse_key, private_text, public_jwk
+from bespeak.documents.key_text import KeyFault, generate_key, key_id, parse_key, private_text, public_jwk, read_key
 from bespeak.documents.text_file import read_text
 from bespeak.errors import ConfigError
 
@@ -65,8 +65,7 @@ def rotate(file: Path) -> None:
     The public half of the old one is kept in FILE.keys.json, a JWK set, so that what it has signed can still be
     verified. The old private half is gone. Whoever has pinned or registered the old key needs the new public half.
     """
-    text = _read(file)
-    old = parse_key(text)
+    old = read_key(file)
     if isinstance(old, KeyFault):
         raise ConfigError(f"{file}: {old.message}")
     if not old.is_private:

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.client.locator import Locator
-from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.key_text import KeyFault, key_id, parse_key
-from bespeak.documents.text_file import read_text
+from bespeak.documents.key_text import KeyFault, key_id, read_key
 from bespeak.errors import ConfigError
 from bespeak.exchange.headers import AGENT_ID
 from bespeak.identity.jws import PrivateKey
@@ -80,10 +78,7 @@ def read_signer(path: str | Path, agent_id: str | None, server_id: str | None = 
     """The signer with the private key in a file. Raises ConfigError if there is none, or nobody to sign for."""
     if agent_id is None:
         raise ConfigError("agent_key (--agent-key) signs for an agent: say which with agent_id (--agent-id).")
-    text = read_text(Path(path))
-    if isinstance(text, Diagnostic):
-        raise ConfigError(f"The agent key {path}: {text.message}.")
-    key = parse_key(text)
+    key = read_key(Path(path))
     if isinstance(key, KeyFault):
         raise ConfigError(f"The agent key {path} cannot be used: {key.message}.")
     private = key.private_key

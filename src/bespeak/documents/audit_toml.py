@@ -60,7 +60,6 @@ def read_audit(root: Table, *, has_key: bool) -> AuditSettings:
         block.findings.warning("Y874", message, block.at, "Write enabled = true, or remove the rest.")
     for key in REFERENCE_KEYS:
         block.has(key)
-        block.value(key)
     block.finish()
     return settings
 
@@ -85,21 +84,12 @@ def _read_fields(block: Table) -> dict[tuple[str, str], tuple[str, ...]]:
     """`"BOOK /room" = ["guest_id"]`: a method and a path, then names of its input."""
     table = block.table("fields")
     found: dict[tuple[str, str], tuple[str, ...]] = {}
-    for name in table.data if table is not None else ():
-        assert table is not None
-        names = tuple(dict.fromkeys(table.texts(name)))
-        method, _, path = name.partition(" ")
-        key = (method.upper(), path.strip())
-        if not method or not key[1].startswith("/"):
-            message = f"{brief(name)} names no endpoint"
-            table.findings.error("Y870", message, table.pointer(name), 'Write the key like "BOOK /room".')
-            continue
-        if key in found:
-            table.findings.error("D109", f"{' '.join(key)} is there twice", table.pointer(name), "Keep one of them.")
-            continue
-        for secret in filter(_SECRET.search, names):
+    if table is None:
+        return found
+    for name, key in table.endpoints("Y870"):
+        found[key] = tuple(dict.fromkeys(table.texts(name)))
+        for secret in filter(_SECRET.search, found[key]):
             message = f"{brief(secret)} of {' '.join(key)} sounds like a secret, and would stand in every record"
             advice = "Leave it out: nothing can be removed from the trail afterwards."
             table.findings.warning("Y873", message, table.pointer(name), advice)
-        found[key] = names
     return found

@@ -18,8 +18,8 @@ MODES: Final = (OPEN, "token", "mtls", "signed")
 ALGORITHMS: Final = ("EdDSA", "Ed25519", "ES256", "ES384", "RS256", "PS256")
 """What a token may be signed with. All have a public half: with a shared secret whoever verifies could also forge."""
 
-_LONGEST_LEEWAY: Final = 300
-_LONGEST_AGE: Final = 3600
+_LEEWAY: Final = (0, 300)
+_AGE: Final = (1, 3600)
 _LONGEST_NAME: Final = 256
 
 
@@ -80,7 +80,7 @@ def read_auth(root: Table, base: Path) -> AuthSettings:
         modes=modes,
         token=_read_token(parts["token"], base, used="token" in modes),
         mtls=_read_mtls(parts["mtls"], base, used="mtls" in modes),
-        signed=SignedSettings(max_age=_seconds(parts["signed"], "max_age", 1, _LONGEST_AGE, SignedSettings().max_age)),
+        signed=SignedSettings(max_age=parts["signed"].seconds("max_age", "Y855", _AGE, SignedSettings().max_age)),
     )
     for name, part in parts.items():
         part.finish()
@@ -140,7 +140,7 @@ def _read_token(block: Table, base: Path, *, used: bool) -> TokenSettings:
         issuer=_filled(block, "issuer"),
         audience=_filled(block, "audience"),
         algorithms=algorithms or default.algorithms,
-        leeway=_seconds(block, "leeway", 0, _LONGEST_LEEWAY, default.leeway),
+        leeway=block.seconds("leeway", "Y855", _LEEWAY, default.leeway),
         agent_claim=_filled(block, "agent_claim"),
         scope_claim=_filled(block, "scope_claim") or default.scope_claim,
         principal_claim=_filled(block, "principal_claim") or default.principal_claim,
@@ -195,14 +195,3 @@ def _filled(block: Table, key: str) -> str | None:
     what = "empty" if not value.strip() else f"{brief(value)}, which no such value can be"
     block.findings.error("Y858", f"`{key}` is {what}", block.pointer(key), "Write a value, or leave the key out.")
     return None
-
-
-def _seconds(block: Table, key: str, least: float, most: float, default: float) -> float:
-    value = block.number(key)
-    if value is None:
-        return default
-    if least <= value <= most:
-        return value
-    message = f"`{key}` is {brief(value)}, and must be {least:g} to {most:g} seconds"
-    block.findings.error("Y855", message, block.pointer(key))
-    return default

@@ -29,19 +29,8 @@ def read_rate_limits(limits: Table) -> RateLimits:
 
 def _read_endpoints(block: Table) -> dict[tuple[str, str], Rate]:
     """`"BOOK /room" = "10/min"`: a method and a path, then the rate of each agent there."""
-    found: dict[tuple[str, str], Rate] = {}
-    for name in block.data:
-        rate = _read(block, name)
-        method, _, path = name.partition(" ")
-        key = (method.upper(), path.strip())
-        if not method or not key[1].startswith("/"):
-            message = f"{brief(name)} names no endpoint"
-            block.findings.error("Y881", message, block.pointer(name), 'Write the key like "BOOK /room".')
-        elif key in found:
-            block.findings.error("D109", f"{' '.join(key)} has two limits", block.pointer(name), "Keep one of them.")
-        elif rate is not None:
-            found[key] = rate
-    return found
+    read = {key: _read(block, name) for name, key in block.endpoints("Y881")}
+    return {key: rate for key, rate in read.items() if rate is not None}
 
 
 def _read(block: Table, key: str) -> Rate | None:

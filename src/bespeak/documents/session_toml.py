@@ -12,8 +12,8 @@ OPERATOR: Final = "operator"
 """Who decides where nobody else is named."""
 
 _DAY: Final = 86400
-_LONGEST_IDLE: Final = 30 * _DAY
-_LONGEST_WAIT: Final = 366 * _DAY
+_IDLE: Final = (1, 30 * _DAY)
+_WAIT: Final = (1, 366 * _DAY)
 _LONGEST_NAME: Final = 256
 
 
@@ -47,8 +47,8 @@ def read_sessions(root: Table) -> SessionSettings:
         return default
     entropy = block.boolean("entropy")
     settings = SessionSettings(
-        idle=_seconds(block, "idle", _LONGEST_IDLE, default.idle),
-        suspended=_seconds(block, "suspended", _LONGEST_WAIT, default.suspended),
+        idle=block.seconds("idle", "Y878", _IDLE, default.idle),
+        suspended=block.seconds("suspended", "Y878", _WAIT, default.suspended),
         entropy=default.entropy if entropy is None else entropy,
     )
     block.finish()
@@ -63,7 +63,7 @@ def read_cases(root: Table) -> CaseSettings:
         return default
     settings = CaseSettings(
         default_recipient=_read_recipient(block) or default.default_recipient,
-        confirmation=_seconds(block, "confirmation", _LONGEST_WAIT, default.confirmation),
+        confirmation=block.seconds("confirmation", "Y878", _WAIT, default.confirmation),
     )
     block.finish()
     return settings
@@ -81,14 +81,3 @@ def _read_recipient(block: Table) -> str | None:
         "Write an Agent-ID, or a name of up to 256 characters.",
     )
     return None
-
-
-def _seconds(block: Table, key: str, most: float, default: float) -> float:
-    value = block.number(key)
-    if value is None:
-        return default
-    if not 1 <= value <= most:
-        message = f"`{key}` is {brief(value)} seconds, and must be from 1 to {most:g}"
-        block.findings.error("Y878", message, block.pointer(key))
-        return default
-    return value

@@ -20,8 +20,8 @@ DEFAULT_FILE: Final = "bespeak.db"
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PASSWORD: Final = re.compile(r"://[^/@:]*:([^@]+)@|[?&]password=([^&]+)")
-_LONGEST_RETENTION: Final = 366 * 86400
-_LONGEST_LEASE: Final = 86400
+_RETENTION: Final = (1, 366 * 86400)
+_LEASE: Final = (1, 86400)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +82,8 @@ def read_idempotency(root: Table) -> IdempotencySettings:
         return IdempotencySettings()
     default = IdempotencySettings()
     settings = IdempotencySettings(
-        retention=_seconds(block, "retention", _LONGEST_RETENTION, default.retention),
-        lease=_seconds(block, "lease", _LONGEST_LEASE, default.lease),
+        retention=block.seconds("retention", "Y877", _RETENTION, default.retention),
+        lease=block.seconds("lease", "Y877", _LEASE, default.lease),
         require=block.boolean("require") or False,
     )
     if settings.lease > settings.retention:
@@ -122,14 +122,3 @@ def _has_password(place: str) -> bool:
     if not place.startswith(POSTGRES):
         return False
     return any(_VARIABLE.sub("", part) for found in _PASSWORD.findall(place) for part in found)
-
-
-def _seconds(block: Table, key: str, most: float, default: float) -> float:
-    value = block.number(key)
-    if value is None:
-        return default
-    if not 1 <= value <= most:
-        message = f"`{key}` is {brief(value)} seconds, and must be from 1 to {most}"
-        block.findings.error("Y877", message, block.pointer(key))
-        return default
-    return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from difflib import get_close_matches
 from typing import Any, Final, TypeGuard
@@ -143,6 +143,15 @@ class Table:
             return None
         return value
 
+    def seconds(self, key: str, rule: str, bounds: tuple[float, float], default: float) -> float:
+        """A time within its bounds; one beyond them is reported under a rule, and the default stays."""
+        value = self.number(key)
+        if value is None or bounds[0] <= value <= bounds[1]:
+            return default if value is None else value
+        message = f"`{key}` is {brief(value)} seconds, and must be from {bounds[0]:g} to {bounds[1]:g}"
+        self.findings.error(rule, message, self.pointer(key))
+        return default
+
     def count(self, key: str) -> int | None:
         """An integer above zero, if there is one."""
         value = self.value(key)
@@ -185,6 +194,21 @@ class Table:
             elif inner:
                 inner.wrong(name, "a string", value)
         return found
+
+    def endpoints(self, rule: str) -> Iterator[tuple[str, tuple[str, str]]]:
+        """Each key like "BOOK /room", with its method and path; others are reported under a rule, repeats as D109."""
+        known: set[tuple[str, str]] = set()
+        for name in self.data:
+            method, _, path = name.partition(" ")
+            key = (method.upper(), path.strip())
+            if not method or not key[1].startswith("/"):
+                advice = 'Write the key like "BOOK /room".'
+                self.findings.error(rule, f"{brief(name)} names no endpoint", self.pointer(name), advice)
+            elif key in known:
+                self.findings.error("D109", f"{' '.join(key)} is there twice", self.pointer(name), "Keep one of them.")
+            else:
+                known.add(key)
+                yield name, key
 
     def json(self, key: str) -> dict[str, Any]:
         """A table that has to be JSON; empty when it is not there."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from bespeak.contract.service import Service
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ConfigError
 from bespeak.exchange.headers import is_header_value
+from bespeak.exchange.instant import write_instant
 from bespeak.methods.builtin import builtin_endpoints
 from bespeak.methods.publication import Publication
 from bespeak.runtime.dispatcher import Dispatcher
@@ -35,7 +36,7 @@ class Assembled:
 
 def now() -> str:
     """The time, as manifests write it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return write_instant(time.time())
 
 
 @collector_paused()

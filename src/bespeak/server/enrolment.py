@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.contract.agent import Agent
-from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.agis_deployment import configuration_naming
 from bespeak.documents.deployment import Deployment, read_deployment
 from bespeak.documents.folder import is_folder, is_there
-from bespeak.documents.text_file import read_text
 from bespeak.errors import ConfigError
 from bespeak.exchange.refusal import Refused
 
@@ -58,13 +56,10 @@ def issuer_of(target: str, key_file: Path | None) -> Issuer:
 
 def read_key(path: Path) -> OKPKey:
     """The Ed25519 key in a file."""
-    from bespeak.documents.key_text import KeyFault, parse_key  # noqa: PLC0415 - slow to load
+    from bespeak.documents import key_text  # noqa: PLC0415 - slow to load
 
-    text = read_text(path)
-    if isinstance(text, Diagnostic):
-        raise ConfigError(f"{path}: {text.message}")
-    key = parse_key(text)
-    if isinstance(key, KeyFault):
+    key = key_text.read_key(path)
+    if isinstance(key, key_text.KeyFault):
         raise ConfigError(f"{path}: {key.message}")
     return key
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from bespeak.audit.recorded_fields import unknown_fields
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
-from bespeak.documents.text_file import read_text
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.runtime.threads import running_threads
 from bespeak.server.assembly import Assembled, assemble, now
@@ -59,12 +58,9 @@ def _signing_keys(path: Path | None) -> tuple[OKPKey, ...]:
 
 
 def _signing_key(path: Path) -> OKPKey:
-    from bespeak.documents.key_text import KeyFault, parse_key  # noqa: PLC0415 - slow to load, for signers
+    from bespeak.documents.key_text import KeyFault, read_key  # noqa: PLC0415 - slow to load, for signers
 
-    text = read_text(path)
-    if isinstance(text, Diagnostic):
-        raise ConfigError(f"signing_key {path}: {text.message}")
-    key = parse_key(text)
+    key = read_key(path)
     if isinstance(key, KeyFault):
         raise ConfigError(f"signing_key {path}: {key.message}")
     return key
