@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,9 @@ from bespeak.client.errors import (
     MethodViolationError,
     UnreachableError,
 )
+from bespeak.documents.key_text import generate_key, public_jwk
 from bespeak.errors import ConfigError
+from bespeak.projections.manifest_signature import sign_manifest
 from bespeak.transports.agtp_server import AgtpServer
 from bespeak.transports.tls import server_context
 
@@ -80,6 +83,34 @@ async def test_a_host_that_does_not_vouch_for_the_agent_is_rejected(document: An
         with pytest.raises(IdentityMismatchError):
             async with connect(f"agtp://{AGENT}@127.0.0.1:{server.port}"):
                 pytest.fail("the block must not be entered")
+
+
+@pytest.mark.requirement("CORE-2.3-3")
+async def test_who_asks_for_another_agent_says_its_own_id_and_for_whom() -> None:
+    async with (
+        serving(always(200, {"agent_id": AGENT})) as server,
+        connect(f"agtp://{AGENT}@127.0.0.1:{server.port}", agent_id="cd" * 32) as service,
+    ):
+        await service.request("QUERY", "/rooms")
+    assert [seen.headers["agent-id"] for seen in server.seen] == ["cd" * 32] * 2
+    assert json.loads(server.seen[0].body) == {"agent_id": AGENT}
+
+
+@pytest.mark.requirement("CORE-7.3-9")
+async def test_with_a_pinned_key_an_identity_counts_if_that_key_has_signed_it() -> None:
+    pinned, other = generate_key(), generate_key()
+    document = {"agent_id": AGENT, "name": "reserver"}
+    for key, good in ((pinned, True), (other, False), (None, False)):
+        signed = document if key is None else {**document, "manifest_signature": sign_manifest(document, key)}
+        async with serving(always(200, signed)) as server:
+            opened = connect(f"agtp://{AGENT}@127.0.0.1:{server.port}", signing_key=json.dumps(public_jwk(pinned)))
+            if good:
+                async with opened as service:
+                    assert (await service.identify())["name"] == "reserver"
+            else:
+                with pytest.raises(IdentityMismatchError, match="pinned key"):
+                    async with opened:
+                        pytest.fail("the block must not be entered")
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ async def connect(
     Connections are opened when needed, at most `pool_size`, and closed at the end of the block. TLS is used for every
     host but the loopback ones, where `tls`, `ca_file` or `client_cert` asks for it; `insecure` means plain TCP,
     `verify=False` TLS with whoever answers. `signing_key` is the public key, PEM or JWK, that the service's manifest
-    should be signed by.
+    should be signed by, and the identity of an agent must be.
 
     An agent in the URI must be vouched for by the host before the block is entered, and calls are made in its name
     unless `agent_id` names another. To prove that it is this agent, a client has a bearer `token`, or a function that

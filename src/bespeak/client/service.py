@@ -127,11 +127,16 @@ class ServiceClient:
         return parse_inventory(await self.call("DISCOVER", "/methods"))
 
     async def identify(self) -> dict[str, Any]:
-        """The identity document of the agent the URI names. Raises IdentityMismatchError if the host gives another."""
+        """The identity document of the agent the URI names.
+
+        Raises IdentityMismatchError if the host gives another, or one that the pinned key has not signed.
+        """
         wanted = self.locator.agent_id
         if wanted is None:
             raise ConfigError(f"{self.locator} names no agent; write agtp://<agent-id>@host.")
-        reply = await self.request("DESCRIBE", "/", headers={"Agent-ID": wanted, "Accept": MEDIA_IDENTITY})
+        # Core 2.3: Agent-ID says who asks; who asks for another says for whom beside it.
+        asked = None if wanted == self._agent_id else {"agent_id": wanted}
+        reply = await self.request("DESCRIBE", "/", asked, headers={"Accept": MEDIA_IDENTITY})
         if not reply.ok:
             raise error_of(reply)
         document = reply.output
@@ -139,6 +144,14 @@ class ServiceClient:
         if found != wanted:
             # Core 3, form 1a: the host is only a hint, and this one is wrong.
             raise IdentityMismatchError(f"{self.locator} answered with the identity of {str(found)[:80]!r}.")
+        if self._signing_key is not None:
+            # Core 7.3: nothing in a document is trusted before its signature is.
+            verdict = verify_manifest(document, self._signing_key)
+            if not verdict.trusted:
+                raise IdentityMismatchError(
+                    f"{self.locator} answered with an identity that the pinned key has not signed "
+                    f"({verdict.state}): {verdict.reason}"
+                )
         return dict(document)
 
     async def close(self) -> None:
