@@ -187,9 +187,9 @@ def _print_refusal(reply: Reply) -> None:
         aside.print(line(f"help: declare the authority with {' '.join(f'--scope {scope}' for scope in missing)}"))
     elif error.members.get("type") == "scope-required":
         aside.print(line("help: declare some authority with --scope DOMAIN:ACTION"))
+    elif error.members.get("modes"):
+        aside.print(line("help: prove who calls with --token-file, --client-cert or --agent-key"))
     elif error.members.get("type") == "credentials-missing":
         aside.print(line("help: say who calls with --agent-id and what may be done with --scope"))
-    elif error.code == "agent-unauthenticated":
-        aside.print(line("help: prove who calls with --token-file, --client-cert or --agent-key"))
     elif error.code == "confirmation-required" and isinstance(given := error.members.get("confirmation_id"), str):
         aside.print(line(f"help: once it is confirmed, call again with -H 'Confirmation-ID: {given}'"))

@@ -89,10 +89,13 @@ def test_a_stranger_with_a_token_has_what_the_token_says(tmp_path: Path) -> None
 def test_who_presents_nothing_is_nobody_and_has_no_authority_to_claim(tmp_path: Path) -> None:
     bench = served(tmp_path, "token")
     assert bench.send("FETCH", "/menu").json["agent"] is None
-    assert bench.send("BOOK", "/room").error["type"] == "credentials-missing"
+    nobody = bench.send("BOOK", "/room").error
+    assert (nobody["type"], nobody["modes"]) == ("credentials-missing", ["token"])
+    assert "by token" in nobody["message"]
     for headers in ({"authority_scope": "booking:room"}, {"delegation_chain": "a.b.c"}):
         reply = bench.send("FETCH", "/menu", **headers)
         assert (reply.status, reply.error["type"]) == (262, "credentials-missing")
+        assert reply.error["modes"] == ["token"]
 
 
 def test_a_chain_is_the_callers_own_or_nobodys(tmp_path: Path) -> None:

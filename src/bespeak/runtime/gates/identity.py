@@ -69,4 +69,5 @@ def _unproven(authenticator: Authenticator) -> Refused:
         "Authority is claimed, and no credential says by whom; send one that this server accepts: "
         f"{', '.join(authenticator.modes)}."
     )
-    return Refused(status.AUTHORIZATION_REQUIRED, "authorization-required", message, {"type": "credentials-missing"})
+    details = {"type": "credentials-missing", "modes": list(authenticator.modes)}
+    return Refused(status.AUTHORIZATION_REQUIRED, "authorization-required", message, details)

@@ -28,9 +28,13 @@ def scope_gate(call: Call) -> Refused | None:
         return None
     if endpoint.required_scopes:
         if principal.agent_id is None:
+            authenticator = call.registry.principals.authenticator
+            modes = list(authenticator.modes) if authenticator is not None else []
+            advice = f"prove which one calls, by {' or '.join(modes)}" if modes else "send Agent-ID"
             return _required(
                 "credentials-missing",
-                f"{endpoint} needs the scopes {', '.join(endpoint.required_scopes)} of an agent; send Agent-ID.",
+                f"{endpoint} needs the scopes {', '.join(endpoint.required_scopes)} of an agent; {advice}.",
+                **({"modes": modes} if modes else {}),
             )
         missing = principal.scopes.missing(endpoint.required_scopes)
         if missing:
@@ -64,5 +68,5 @@ def _is_public(call: Call) -> bool:
     )
 
 
-def _required(condition: str, message: str) -> Refused:
-    return Refused(status.AUTHORIZATION_REQUIRED, "authorization-required", message, {"type": condition})
+def _required(condition: str, message: str, **details: list[str]) -> Refused:
+    return Refused(status.AUTHORIZATION_REQUIRED, "authorization-required", message, {"type": condition, **details})
