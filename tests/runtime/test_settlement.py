@@ -109,6 +109,34 @@ async def test_without_the_store_nothing_is_acknowledged_and_what_needs_none_goe
         assert (await bench.send("EXECUTE", "/value", {})).status == 200
 
 
+@pytest.mark.parametrize("sole", [True, False])
+async def test_what_was_done_when_the_store_was_away_is_not_done_again(*, sole: bool) -> None:
+    calls = []
+    store = absent()
+    store.sole = sole
+
+    def handle() -> dict[str, Any]:
+        calls.append(1)
+        store.away = len(calls) == 1
+        return {"count": len(calls)}
+
+    booking = make_endpoint("BOOK", "/room", handle, impact="irreversible")
+    document = ServerDocument(idempotency=IdempotencySettings(lease=0.0))
+    async with keeping(booking, store=store, document=document) as bench:
+        for _ in range(3):
+            assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 503
+        store.away = False
+        other = await bench.send("BOOK", "/room", {}, idempotency_key="k", task_id="t-1")
+        assert (other.status, other.json, other.header(MARKER[0])) == (200, {"count": 1}, None)
+        assert other.header("Task-ID") == "t-1"
+        again = await bench.send("BOOK", "/room", {}, idempotency_key="k")
+        assert (again.json, [value for name, value in again.response.headers if name == MARKER[0]]) == (
+            {"count": 1},
+            ["true"],
+        )
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="another")).json == {"count": 2}
+
+
 async def test_a_key_is_free_again_when_the_store_fails_before_a_confirmation_is_asked_for() -> None:
     store = absent()
     policies = Policies(scope_required_for_invocation=False, confirm_irreversible=True)

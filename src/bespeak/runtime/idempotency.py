@@ -38,6 +38,9 @@ _OF_THE_REQUEST: Final = frozenset(
 )
 """Headers that belong to the request at hand, not to the answer that is kept."""
 _CONTENT_TYPE: Final = "Content-Type"
+_MOST_OWED: Final = 1024
+_LONGEST_OWED: Final = 64 * 1024
+"""Answers that wait for a store which is away, and bytes of each: 64 MiB at most."""
 _FOR_NOW: Final = frozenset(
     {
         status.AUTHORIZATION_REQUIRED,
@@ -83,6 +86,8 @@ class Idempotency:
         self._retention = retention
         self._require = require
         self._held: dict[tuple[str, str], bytes] = {}
+        self._owed: dict[tuple[str, str], tuple[bytes, Kept]] = {}
+        """Answers that could not be kept, by whoever asks again for them."""
 
     def guards(self, route: Route) -> bool:
         """Whether every call of an endpoint is looked at: a key is demanded, or may stand in the body."""
@@ -159,6 +164,23 @@ class Idempotency:
         self.forget(claim)
         return None if claim.fence is None else ReleaseKey(claim.scope, claim.key, claim.fence)
 
+    @property
+    def owes(self) -> bool:
+        """Whether any answer could not be kept."""
+        return bool(self._owed)
+
+    def owe(self, claim: Claim, response: Response, block: HeaderBlock) -> None:
+        """Remember an answer that the store could not take: what it tells of was done, and is not to be done again."""
+        if is_final(response) and len(response.body) <= _LONGEST_OWED:
+            if len(self._owed) >= _MOST_OWED:
+                del self._owed[next(iter(self._owed))]
+            self._owed[claim.scope, claim.key] = claim.request_hash, _keep(response, block)
+
+    def owed(self, claim: Claim, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response | None:
+        """The answer to a request that was carried out and not acknowledged, if this is that request again."""
+        request_hash, kept = self._owed.pop((claim.scope, claim.key), (None, None))
+        return _restore(kept, block, headers) if kept is not None and request_hash == claim.request_hash else None
+
     def forget(self, claim: Claim) -> None:
         """The claim is no longer held in memory."""
         place = (claim.scope, claim.key)
@@ -172,12 +194,16 @@ def is_final(response: Response) -> bool:
 
 
 def replay(kept: Kept, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
-    """The kept answer once more, under the headers of the request at hand."""
+    """The kept answer once more, under the headers of the request at hand, and marked."""
+    return _restore(kept, block, headers, MARKER)
+
+
+def _restore(kept: Kept, block: HeaderBlock, headers: tuple[tuple[str, str], ...], *more: tuple[str, str]) -> Response:
     if kept.content_type is not None:
         block = HeaderBlock(
             *(pair for pair in block.pairs if pair[0] != _CONTENT_TYPE), (_CONTENT_TYPE, kept.content_type)
         )
-    return Response(kept.status, kept.body, block, (*headers, *kept.headers, MARKER))
+    return Response(kept.status, kept.body, block, (*headers, *kept.headers, *more))
 
 
 def _keep(response: Response, block: HeaderBlock) -> Kept:

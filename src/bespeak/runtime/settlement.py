@@ -135,8 +135,9 @@ class Settlement:
             kept = replay(admitted, call.route.block, self._answers.headers_of(call))
             return await self.record(call, kept, replayed=True)
         renewal = None
+        outcome: Response | Effects | Coroutine[Any, Any, Response | Effects] | None = None
         try:
-            outcome = invoke(call)
+            outcome = self._owed(call, admitted) or invoke(call)
             if not isinstance(outcome, _SETTLED):
                 if admitted is not None and admitted.fence is not None:
                     renewal = Renewal(self._store, admitted, self._idempotency.lease)
@@ -145,12 +146,22 @@ class Settlement:
                 return await self._commit_effects(call, admitted, outcome)
             return await self._commit(call, admitted, outcome)
         except StoreError as error:
+            if admitted is not None and isinstance(outcome, Response):
+                assert call.route is not None
+                self._idempotency.owe(admitted, outcome, call.route.block)
             return self.unavailable(call, error)
         finally:
             if renewal is not None:
                 renewal.cancel()
             if admitted is not None:
                 self._idempotency.forget(admitted)
+
+    def _owed(self, call: Call, claim: Claim | None) -> Response | None:
+        """The answer of a request that was carried out when the store was away; nothing is done a second time."""
+        if claim is None or not self._idempotency.owes:
+            return None
+        assert call.route is not None
+        return self._idempotency.owed(claim, call.route.block, self._answers.headers_of(call))
 
     async def commit(self, call: Call, effects: Effects) -> Response:
         """The answer of a method that changes state, for a call that had nothing else to do with the store."""
