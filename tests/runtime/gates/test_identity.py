@@ -134,7 +134,7 @@ def test_a_signature_proves_a_registered_agent_and_leaves_its_nonce_to_be_used_o
     assert call.nonce is not None
     value, seconds = call.nonce
     assert value.startswith(f"{AGENT}:")
-    assert 1 <= seconds <= 61
+    assert 1 <= seconds <= 91
     forged = signed(bench, Ed25519PrivateKey.generate())
     refused = identity_gate(forged)
     assert refused is not None
