@@ -25,7 +25,7 @@ Gate = Callable[[Call], Refused | None]
 
 GATES: Final[tuple[Gate, ...]] = (
     address_rate_gate,  # 429
-    identity_gate,  # 400 · 401 · 262 · 410 · 501 · 503
+    identity_gate,  # 400 · 401 · 262 · 410 · 503 · 551
     agent_rate_gate,  # 429
     vocabulary_gate,  # 459 · 454
     path_gate,  # 460 · 454
