@@ -67,11 +67,11 @@ def test_a_new_agent_gets_an_id_a_key_and_a_document_that_hold(deployment: Path,
     private = key.read_text()
     assert "PRIVATE" in private
     assert private.splitlines()[1] not in output
-    shown = json.loads(good("show", deployment, "desk", "--json"))
+    shown = json.loads(good("show", "desk", deployment, "--json"))
     made = parse_key(private)
     assert shown["document"]["genesis"]["issuer"] == "hotel.example"
     assert "PRIVATE" not in json.dumps(shown)
-    assert public_jwk(made)["kid"] in good("show", deployment, "desk")  # type: ignore[arg-type]
+    assert public_jwk(made)["kid"] in good("show", "desk", deployment)  # type: ignore[arg-type]
 
 
 def test_two_agents_alike_are_two_agents(deployment: Path) -> None:
@@ -85,10 +85,10 @@ def test_two_agents_alike_are_two_agents(deployment: Path) -> None:
 def test_a_document_is_registered_as_it_is(deployment: Path, tmp_path: Path) -> None:
     document = tmp_path / "a.json"
     document.write_text(json.dumps({"agent_id": "a" * 64, "name": "a", "scopes_accepted": ["mail:send"]}))
-    assert "a" * 64 in good("add", deployment, document)
+    assert "a" * 64 in good("add", document, deployment)
     assert listed(deployment)["a"]["scopes"] == ["mail:send"]
     document.write_text(json.dumps({"agent_id": "a" * 64, "name": "a", "scopes_accepted": []}))
-    good("add", deployment, document)
+    good("add", document, deployment)
     assert listed(deployment)["a"]["scopes"] == []
 
 
@@ -98,29 +98,29 @@ def test_a_document_is_registered_as_it_is(deployment: Path, tmp_path: Path) -> 
 def test_a_document_that_is_none_registers_nothing(deployment: Path, tmp_path: Path, content: str) -> None:
     document = tmp_path / "a.json"
     document.write_text(content)
-    assert "nothing was changed" in refused("add", deployment, document)
+    assert "nothing was changed" in refused("add", document, deployment)
     assert listed(deployment).keys() == {"lobby"}
 
 
 def test_agents_of_files_are_listed_and_can_be_suspended(deployment: Path) -> None:
     assert listed(deployment)["lobby"]["status"] == "active"
     assert not (deployment / "bespeak.db").exists()
-    assert good("suspend", deployment, "lobby", "--reason", "odd") == "lobby is suspended, and was active\n"
+    assert good("suspend", "lobby", deployment, "--reason", "odd") == "lobby is suspended, and was active\n"
     assert listed(deployment)["lobby"]["status"] == "suspended"
-    assert "DEACTIVATE by operator: odd" in good("show", deployment, FILED[:8])
-    assert good("show", deployment, "lobby", "--id") == FILED + "\n"
-    assert good("suspend", deployment, "lobby") == "lobby is suspended already\n"
-    assert good("reinstate", deployment, "lobby") == "lobby is active, and was suspended\n"
+    assert "DEACTIVATE by operator: odd" in good("show", FILED[:8], deployment)
+    assert good("show", "lobby", deployment, "--id") == FILED + "\n"
+    assert good("suspend", "lobby", deployment) == "lobby is suspended already\n"
+    assert good("reinstate", "lobby", deployment) == "lobby is active, and was suspended\n"
 
 
 def test_revoked_is_for_ever(deployment: Path, tmp_path: Path) -> None:
     document = tmp_path / "a.json"
     document.write_text(json.dumps({"agent_id": "a" * 64, "name": "a"}))
-    good("add", deployment, document)
-    assert run("revoke", deployment, "a").exit_code == 2
-    good("revoke", deployment, "a", "--reason", "key lost")
-    assert "retired" in refused("reinstate", deployment, "a")
-    assert "for ever" in refused("add", deployment, document)
+    good("add", document, deployment)
+    assert run("revoke", "a", deployment).exit_code == 2
+    good("revoke", "a", deployment, "--reason", "key lost")
+    assert "retired" in refused("reinstate", "a", deployment)
+    assert "for ever" in refused("add", document, deployment)
     assert listed(deployment)["a"]["status"] == "retired"
 
 
@@ -129,11 +129,11 @@ def test_an_agent_that_a_file_has_retired_is_not_added_again(deployment: Path, t
     (deployment / "agents" / "lobby.json").write_text(json.dumps({**document, "status": "Revoked"}))
     again = tmp_path / "again.json"
     again.write_text(json.dumps(document))
-    assert "for ever" in refused("add", deployment, again)
+    assert "for ever" in refused("add", again, deployment)
 
 
 def test_the_memory_of_a_server_is_out_of_reach(deployment: Path) -> None:
-    for command in (("list", deployment), ("suspend", deployment, "lobby"), ("add", deployment, "--name", "desk")):
+    for command in (("list", deployment), ("suspend", "lobby", deployment), ("add", deployment, "--name", "desk")):
         result = run(*command, "--store", "memory")
         assert isinstance(result.exception, ConfigError)
         assert "memory" in str(result.exception)
@@ -141,7 +141,7 @@ def test_the_memory_of_a_server_is_out_of_reach(deployment: Path) -> None:
 
 def test_who_is_not_there_is_named(deployment: Path) -> None:
     for command in (("show",), ("suspend",), ("revoke", "--reason", "r")):
-        assert "'nobody'" in refused(command[0], deployment, "nobody", *command[1:])
+        assert "'nobody'" in refused(command[0], "nobody", deployment, *command[1:])
 
 
 def test_a_store_may_be_named(deployment: Path, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_store_may_be_named(deployment: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        (),
+        ("lobby.json", "third.json"),
         ("--name", "two words"),
         ("--name", "desk", "--scope", "Booking"),
         ("--name", "desk", "--key", "a", "--new-key", "b"),
@@ -163,6 +163,7 @@ def test_a_store_may_be_named(deployment: Path, tmp_path: Path) -> None:
 )
 def test_what_makes_no_sense_is_refused_before_anything_happens(deployment: Path, arguments: tuple[str, ...]) -> None:
     assert run("add", deployment, *arguments).exit_code == 2
+    assert run("add").exit_code == 2
     assert not (deployment / "bespeak.db").exists()
 
 
@@ -171,7 +172,7 @@ def test_a_key_of_its_own_may_be_brought_along(deployment: Path, tmp_path: Path)
     public = tmp_path / "public.json"
     public.write_text(json.dumps(public_jwk(key)))
     good("add", deployment, "--name", "desk", "--key", public)
-    assert public_jwk(key)["kid"] in good("show", deployment, "desk")
+    assert public_jwk(key)["kid"] in good("show", "desk", deployment)
 
 
 def test_an_existing_key_file_is_not_overwritten_and_nobody_is_registered(deployment: Path, tmp_path: Path) -> None:
@@ -213,6 +214,6 @@ async def test_a_running_server_notices(tmp_path: Path) -> None:
         bench.bench.assembled.registry.agents.watch(noticed.set)
         (tmp_path / "agents").mkdir()
         (tmp_path / "agents" / "desk.json").write_text(json.dumps({"agent_id": AGENT, "name": "desk"}))
-        await asyncio.to_thread(good, "suspend", tmp_path, "desk", "--store", place)
+        await asyncio.to_thread(good, "suspend", "desk", tmp_path, "--store", place)
         await asyncio.wait_for(noticed.wait(), 20)
         assert (await bench.send("FETCH", "/room")).status == 503

@@ -143,7 +143,7 @@ def _run_commands(guarded: Guarded, agent_id: str, kept: Secrets) -> None:
         ("audit", "show", folder, *place),
         ("audit", "export", folder, *place),
         ("agents", "list", folder, *place),
-        ("agents", "show", folder, agent_id, *place),
+        ("agents", "show", agent_id, folder, *place),
         ("keys", "show", str(guarded.folder / "signing.pem")),
         ("lint", folder),
     ):

@@ -124,7 +124,7 @@ def test_an_agent_that_is_revoked_while_the_server_runs_proves_nothing_any_more(
     with guarded.serving() as served:
         assert ask(served, agent.signed()).status == 200
         options = ("--store", guarded.store, "--reason", "its key was stolen")
-        revoked = bespeak("agents", "revoke", str(guarded.folder), agent.agent_id, *options)
+        revoked = bespeak("agents", "revoke", agent.agent_id, str(guarded.folder), *options)
         assert revoked.returncode == 0, revoked.stderr
         end = time.monotonic() + PATIENCE
         while (answer := ask(served, agent.signed())).status == 200 and time.monotonic() < end:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from bespeak.errors import ConfigError, ContractError
-from bespeak.server.state import names_attribute, open_target_store, store_place, store_settings
+from bespeak.server.state import names_attribute, store_place
 
 BROKEN = "raise SystemExit('the code of the operator was imported')\n"
 
@@ -32,7 +31,6 @@ def test_the_configuration_goes_before_the_default_and_its_paths_start_where_it_
     folder = deployment(tmp_path, '[store]\nplace = "state/s.db"\ndurability = "process"\n')
     for target in (folder, folder / "bespeak.toml"):
         assert store_place(str(target)) == str(folder / "state" / "s.db")
-        assert store_settings(str(target)).durability == "process"
 
 
 def test_a_configuration_by_the_other_name_is_read(tmp_path: Path) -> None:
@@ -95,9 +93,3 @@ def test_what_is_no_target_is_refused_with_what_one_is(target: str) -> None:
 )
 def test_a_drive_letter_is_no_module(text: str, names: bool) -> None:
     assert names_attribute(text) is names
-
-
-def test_the_store_of_a_target_can_be_opened(tmp_path: Path) -> None:
-    store = open_target_store(str(deployment(tmp_path)))
-    asyncio.run(store.close())
-    assert (tmp_path / "bespeak.db").is_file()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,10 +15,10 @@ from rich.text import Text
 from bespeak.cli.console import line, print_findings, print_json, print_lines
 from bespeak.cli.keys import write_secret
 from bespeak.cli.main import RefusedError
+from bespeak.cli.target_store import is_there, lasting_place, store_option, store_options, use_store
 from bespeak.contract.agent import UNREADABLE, Agent
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.agent_json import parse_agent
-from bespeak.documents.store_toml import MEMORY
 from bespeak.documents.text_file import read_text
 from bespeak.errors import ConfigError
 from bespeak.exchange.instant import write_instant
@@ -26,7 +26,7 @@ from bespeak.exchange.refusal import Refused
 from bespeak.exchange.scope import is_scope_token
 from bespeak.server.assembly import now
 from bespeak.server.enrolment import enrol, filed_agents, issuer_of, read_key
-from bespeak.server.state import open_target_store, store_place
+from bespeak.server.state import store_place
 from bespeak.store.command import Command, Conflict
 from bespeak.store.commands.agents import RETIRED, AgentRow, ListAgents, PutAgent, ReadLifecycle, SetAgentStatus
 
@@ -45,14 +45,9 @@ def agents() -> None:
     """
 
 
-def _placed(command: Callable[..., Any]) -> Callable[..., Any]:
-    command = click.option("--store", "override", metavar="PLACE", help="A file, or postgresql://...")(command)
-    return click.argument("target")(command)
-
-
 @agents.command()
-@_placed
-@click.argument("document", required=False, type=click.Path(path_type=Path))
+@click.argument("words", nargs=-1, metavar="[DOCUMENT] [TARGET]")
+@store_option
 @click.option("--name", help="Make a new agent of this name: letters, digits, - and _.")
 @click.option("--description", default="", help="What the new agent does.")
 @click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="What it may do; may be repeated.")
@@ -61,9 +56,8 @@ def _placed(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--issuer-key", type=click.Path(path_type=Path), help="Sign with this key, not with the server's.")
 def add(
     *,
-    target: str,
+    words: tuple[str, ...],
     override: str | None,
-    document: Path | None,
     name: str | None,
     description: str,
     scopes: tuple[str, ...],
@@ -77,11 +71,14 @@ def add(
 
     \b
     Examples:
-    bespeak agents add examples/hotel concierge.json
-    bespeak agents add examples/hotel --name desk --scope booking:room --new-key desk.pem
+    bespeak agents add concierge.json examples/hotel
+    bespeak agents add --name desk examples/hotel --scope booking:room --new-key desk.pem
     """
-    if (document is None) == (name is None):
-        raise click.UsageError("Give either an identity document or --name.")
+    given = list(words)
+    document = Path(given.pop(0)) if name is None and given else None
+    if (document is None) == (name is None) or len(given) > 1:
+        raise click.UsageError("Give either an identity DOCUMENT or --name, and one TARGET at most.")
+    target = given[0] if given else "."
     if document is not None:
         text = read_text(document)
         if isinstance(text, Diagnostic):
@@ -181,7 +178,7 @@ def _put(target: str, override: str | None, agent: Agent, text: str) -> None:
 
 
 @agents.command("list")
-@_placed
+@store_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def list_(target: str, override: str | None, as_json: bool) -> None:
     """List the agents of a deployment: those in its store and those in its files."""
@@ -190,19 +187,16 @@ def list_(target: str, override: str | None, as_json: bool) -> None:
         print_json([_summary(one) for one in found])
         return
     print_lines(
-        line(
-            f"{one.name:<24} ", (f"{one.status:<11} ", _STYLES.get(one.status, "red")), f"{one.place:<6} ", one.agent_id
-        )
-        for one in found
+        line(f"{one.name:<24} ", (f"{one.status:<11} ", _style(one)), f"{one.place:<6} ", one.agent_id) for one in found
     )
 
 
 @agents.command()
-@_placed
 @click.argument("agent")
+@store_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--id", "only_id", is_flag=True, help="Print the Agent-ID and nothing else.")
-def show(target: str, override: str | None, agent: str, as_json: bool, only_id: bool) -> None:
+def show(agent: str, target: str, override: str | None, as_json: bool, only_id: bool) -> None:
     """Show an agent: its state, its authority, and what became of it so far."""
     one = _find(target, override, agent)
     if only_id:
@@ -217,28 +211,28 @@ def show(target: str, override: str | None, agent: str, as_json: bool, only_id: 
 
 
 @agents.command()
-@_placed
 @click.argument("agent")
+@store_options
 @click.option("--reason", default="", help="Why; kept with the change.")
-def suspend(target: str, override: str | None, agent: str, reason: str) -> None:
+def suspend(agent: str, target: str, override: str | None, reason: str) -> None:
     """Suspend an agent: its requests are refused until it is reinstated."""
     _change(target, override, agent, "DEACTIVATE", reason)
 
 
 @agents.command()
-@_placed
 @click.argument("agent")
+@store_options
 @click.option("--reason", default="", help="Why; kept with the change.")
-def reinstate(target: str, override: str | None, agent: str, reason: str) -> None:
+def reinstate(agent: str, target: str, override: str | None, reason: str) -> None:
     """Lift the suspension of an agent."""
     _change(target, override, agent, "REINSTATE", reason)
 
 
 @agents.command()
-@_placed
 @click.argument("agent")
+@store_options
 @click.option("--reason", required=True, help="Why; kept with the change.")
-def revoke(target: str, override: str | None, agent: str, reason: str) -> None:
+def revoke(agent: str, target: str, override: str | None, reason: str) -> None:
     """Retire an agent for ever. Its id is never used again, and nothing brings it back."""
     _change(target, override, agent, "REVOKE", reason)
 
@@ -339,43 +333,14 @@ def _lines(one: _Known, events: Any) -> Iterator[Text]:
         yield line(f"  {write_instant(event.at)}  {event.event} by {event.actor}{why}")
 
 
-def _place(target: str, override: str | None) -> str:
-    place = store_place(target, override)
-    if place == MEMORY:
-        raise ConfigError(
-            "the store `memory` is the server's own and ends with it; agents are kept in a file or database"
-        )
-    return place
-
-
 def _ask(target: str, override: str | None, command: Command) -> Any:
     """The answer of a store that is there; None where nothing has been kept yet."""
-    place = _place(target, override)
-    if "://" not in place and not Path(place).is_file():
-        return None
-
-    async def ask() -> Any:
-        opened = open_target_store(target, override)
-        try:
-            await opened.start()
-            return await opened.read(command)
-        finally:
-            await opened.close()
-
-    return asyncio.run(ask())
+    place = lasting_place(store_place(target, override))
+    return asyncio.run(use_store(place, lambda store: store.read(command))) if is_there(place) else None
 
 
 def _do(target: str, override: str | None, command: Command) -> Any:
     """The result of a change, or its Conflict."""
-    _place(target, override)
-
-    async def do() -> Any:
-        opened = open_target_store(target, override)
-        try:
-            await opened.start()
-            return await opened.do(command)
-        finally:
-            await opened.close()
-
-    done = asyncio.run(do())
+    place = lasting_place(store_place(target, override))
+    done = asyncio.run(use_store(place, lambda store: store.do(command)))
     return done if isinstance(done, Conflict) else done[0]

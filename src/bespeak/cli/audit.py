@@ -25,7 +25,7 @@ from bespeak.audit.verdict import judge
 from bespeak.audit.verification import Tally, Verification
 from bespeak.cli.console import line, print_json, print_lines
 from bespeak.cli.main import EXIT_GOOD, EXIT_REFUSED, RefusedError
-from bespeak.cli.target_store import existing_place, store_options, use_store, written_in_one_step
+from bespeak.cli.target_store import existing_place, store_option, store_options, use_store, written_in_one_step
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.key_history import read_history
 from bespeak.documents.key_text import KeyFault
@@ -129,7 +129,7 @@ def verify(
 
 @audit.command()
 @click.argument("words", nargs=-1, metavar="[AUDIT-ID] [TARGET]")
-@click.option("--store", "override", metavar="PLACE", help="A file, or postgresql://...")
+@store_option
 @click.option("--agent", metavar="ID", help="The latest records of this agent; `anonymous` for calls without an id.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="So many at most.")
 @_key_option

@@ -6,7 +6,6 @@ import asyncio
 import getpass
 import secrets
 from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
@@ -15,9 +14,9 @@ from rich.text import Text
 
 from bespeak.cli.console import line, print_json, print_lines
 from bespeak.cli.main import RefusedError
-from bespeak.errors import ConfigError, StoreError
+from bespeak.cli.target_store import existing_place, store_options, use_store
 from bespeak.exchange.instant import write_instant
-from bespeak.server.state import open_target_store, store_place
+from bespeak.server.state import store_place
 from bespeak.store.command import Conflict
 from bespeak.store.commands.cases import (
     ACCEPTED,
@@ -49,19 +48,14 @@ def cases() -> None:
     """
 
 
-def _place(command: Callable[..., Any]) -> Callable[..., Any]:
-    command = click.option("--store", "override", metavar="PLACE", help="A file, or postgresql://...")(command)
-    return click.argument("target", default=".")(command)
-
-
 def _decision(command: Callable[..., Any]) -> Callable[..., Any]:
     command = click.option("--by", metavar="NAME", help="Who decides; your login name if not given.")(command)
     command = click.option("--reason", metavar="TEXT", help="Why; the agent that asked gets to see it.")(command)
-    return click.argument("case")(_place(command))
+    return click.argument("case")(store_options(command))
 
 
 @cases.command("list")
-@_place
+@store_options
 @click.option(
     "--state",
     type=click.Choice([_OPEN, *STATES, "all"]),
@@ -90,7 +84,7 @@ def list_(target: str, override: str | None, state: str, limit: int, as_json: bo
 
 @cases.command()
 @click.argument("case")
-@_place
+@store_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(case: str, target: str, override: str | None, as_json: bool) -> None:
     """Show one case: what was asked, by whom, and what was decided."""
@@ -156,28 +150,7 @@ def _login() -> str:
 
 def _visit(target: str, override: str | None, use: Callable[[Store], Awaitable[Result]]) -> Result:
     """Do something with the store of a deployment, whether or not a server is at work on it."""
-    place = store_place(target, override)
-    if "://" not in place and not Path(place).is_file():
-        raise ConfigError(f"there is no store at {place}; name it with --store, if the server was given another")
-    store = open_target_store(target, place) if override is None else _named(place)
-
-    async def visit() -> Result:
-        try:
-            await store.start()
-            return await use(store)
-        except StoreError as error:
-            raise ConfigError(str(error)) from error
-        finally:
-            await store.close()
-
-    return asyncio.run(visit())
-
-
-def _named(place: str) -> Store:
-    """The store at a place: no deployment is looked at."""
-    from bespeak.store.opening import open_store  # noqa: PLC0415 - only with --store
-
-    return open_store(place)
+    return asyncio.run(use_store(existing_place(store_place(target, override)), use))
 
 
 def _as_dict(case: Case) -> dict[str, Any]:

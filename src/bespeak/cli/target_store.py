@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
+from bespeak.documents.store_toml import MEMORY
 from bespeak.errors import ConfigError, StoreError
 from bespeak.store.opening import Role, open_store
 from bespeak.store.store import Store
@@ -18,10 +19,12 @@ from bespeak.store.store import Store
 Result = TypeVar("Result")
 
 
+store_option = click.option("--store", "override", metavar="PLACE", help="A file, or postgresql://...")
+
+
 def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The arguments of a command that works on a store: a TARGET, or the store itself."""
-    command = click.option("--store", "override", metavar="PLACE", help="A file, or postgresql://...")(command)
-    return click.argument("target", default=".")(command)
+    """What a command that works on a store takes last: a TARGET, or the store itself."""
+    return click.argument("target", default=".")(store_option(command))
 
 
 async def use_store(place: str, use: Callable[[Store], Awaitable[Result]], *, role: Role = "visitor") -> Result:
@@ -38,9 +41,21 @@ async def use_store(place: str, use: Callable[[Store], Awaitable[Result]], *, ro
 
 def existing_place(place: str) -> str:
     """A place where a store is: one that is only made to be read is a slip of the pen."""
-    if "://" not in place and not Path(place).is_file():
-        raise ConfigError(f"there is no store at {place}")
+    if not is_there(lasting_place(place)):
+        raise ConfigError(f"there is no store at {place}; name it with --store, if the server was given another")
     return place
+
+
+def lasting_place(place: str) -> str:
+    """A place that other processes can look at."""
+    if place == MEMORY:
+        raise ConfigError("the store `memory` is the server's own and ends with it; keep state in a file or database")
+    return place
+
+
+def is_there(place: str) -> bool:
+    """Whether a store is at a place; of a database its server knows."""
+    return "://" in place or Path(place).is_file()
 
 
 @contextmanager

@@ -11,8 +11,6 @@ from bespeak.documents.positions import with_positions
 from bespeak.documents.server_toml import ServerDocument, read_server
 from bespeak.documents.store_toml import MissingVariable, StoreSettings
 from bespeak.errors import ConfigError, ContractError
-from bespeak.store.opening import Role, open_store
-from bespeak.store.store import Store
 
 
 def store_place(target: str, override: str | None = None) -> str:
@@ -33,21 +31,10 @@ def store_place(target: str, override: str | None = None) -> str:
     return place
 
 
-def store_settings(target: str) -> StoreSettings:
-    """The `[store]` table of a target."""
-    return _settings(target)[1]
-
-
 def signing_key_file(target: str) -> Path | None:
     """The key that the configuration of a target says it signs with."""
     _, configuration = _configuration(target)
     return read_server(configuration)[0].signing_key if configuration is not None else None
-
-
-def open_target_store(target: str, override: str | None = None, *, role: Role = "visitor") -> Store:
-    """The store of a target, not yet started."""
-    place = store_place(target, override)
-    return open_store(place, role=role, durability=store_settings(target).durability)
 
 
 def names_attribute(text: str) -> bool:
