@@ -14,6 +14,7 @@ from tests.stateful import keeping
 from bespeak import status
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
+from bespeak.documents.audit_toml import AuditSettings
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.documents.store_toml import IdempotencySettings
 from bespeak.errors import StoreUnavailableError
@@ -135,6 +136,25 @@ async def test_what_was_done_when_the_store_was_away_is_not_done_again(*, sole: 
             ["true"],
         )
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="another")).json == {"count": 2}
+
+
+async def test_nothing_more_is_done_off_the_record_once_the_store_has_failed() -> None:
+    calls = []
+
+    def handle() -> dict[str, Any]:
+        calls.append(1)
+        return {}
+
+    store = absent()
+    booking = make_endpoint("BOOK", "/room", handle, impact="irreversible")
+    async with keeping(booking, store=store, document=ServerDocument(audit=AuditSettings(enabled=True))) as bench:
+        store.away = True
+        for _ in range(3):
+            assert (await bench.send("BOOK", "/room", {})).status == 503
+        assert len(calls) == 1  # that the store is away was not known before
+        store.away = False
+        assert (await bench.send("BOOK", "/room", {})).status == 200
+        assert len(calls) == 2
 
 
 async def test_a_key_is_free_again_when_the_store_fails_before_a_confirmation_is_asked_for() -> None:

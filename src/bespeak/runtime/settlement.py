@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol
 
@@ -88,6 +89,8 @@ class Settlement:
         self._auditor = auditor
         self._guarded: dict[Route, bool] = {}
         self._look = store.look if store.sole else None
+        self._faltering = False
+        """Whether the store failed when it was last to keep an answer."""
 
     def concerns(self, call: Call) -> bool:
         """Whether a call needs the store; most do not, and are then not slowed down."""
@@ -137,7 +140,11 @@ class Settlement:
         renewal = None
         outcome: Response | Effects | Coroutine[Any, Any, Response | Effects] | None = None
         try:
-            outcome = self._owed(call, admitted) or invoke(call)
+            outcome = self._owed(call, admitted)
+            if outcome is None:
+                if self._faltering:
+                    await self._try_store()
+                outcome = invoke(call)
             if not isinstance(outcome, _SETTLED):
                 if admitted is not None and admitted.fence is not None:
                     renewal = Renewal(self._store, admitted, self._idempotency.lease)
@@ -146,15 +153,25 @@ class Settlement:
                 return await self._commit_effects(call, admitted, outcome)
             return await self._commit(call, admitted, outcome)
         except StoreError as error:
-            if admitted is not None and isinstance(outcome, Response):
-                assert call.route is not None
-                self._idempotency.owe(admitted, outcome, call.route.block)
+            self._note_failure(call, admitted, outcome)
             return self.unavailable(call, error)
         finally:
             if renewal is not None:
                 renewal.cancel()
             if admitted is not None:
                 self._idempotency.forget(admitted)
+
+    def _note_failure(self, call: Call, claim: Claim | None, outcome: object) -> None:
+        """Remember what could not be kept, and that the store is to be tried before anything else is done."""
+        self._faltering = True
+        if claim is not None and isinstance(outcome, Response):
+            assert call.route is not None
+            self._idempotency.owe(claim, outcome, call.route.block)
+
+    async def _try_store(self) -> None:
+        """Write something, after a failure: a handler must not run whose answer cannot be kept or put on record."""
+        await self._store.do(UseNonce("trial", secrets.token_hex(8), 1.0))
+        self._faltering = False
 
     def _owed(self, call: Call, claim: Claim | None) -> Response | None:
         """The answer of a request that was carried out when the store was away; nothing is done a second time."""
