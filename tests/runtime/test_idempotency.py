@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.service import AGENT, make_endpoint
+from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import keeping
 
 from bespeak import Refusal
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.documents.store_toml import IdempotencySettings
 from bespeak.exchange.messages import Connection
@@ -228,3 +229,26 @@ async def test_an_operator_may_demand_keys_where_doing_it_twice_matters() -> Non
         assert (refused.status, refused.error["code"]) == (400, "idempotency-key-required")
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 200
         assert (await bench.send("BOOK", "/table", {})).status == 200
+
+
+async def test_legacy_verbs_that_become_one_method_are_different_requests() -> None:
+    endpoint = make_endpoint("EXECUTE", "/room", echo, properties={"action": {"type": "string"}}, impact="irreversible")
+    policies = Policies(scope_required_for_invocation=False, methods=MethodPolicy(legacy=("DELETE", "PATCH")))
+    async with keeping(endpoint, policies=policies) as bench:
+        first = await bench.send("PATCH", "/room", {}, idempotency_key="k")
+        other = await bench.send("DELETE", "/room", {}, idempotency_key="k")
+        assert (first.status, other.status, other.error["code"]) == (200, 422, "idempotency-key-reused")
+        again = await bench.send("PATCH", "/room", {}, idempotency_key="k")
+        assert (again.json, again.header(MARKER[0])) == (first.json, "true")
+
+
+async def test_an_ad_hoc_call_has_its_key_in_the_body_too() -> None:
+    numbers = count(1)
+    agent = Agent(agent_id=AGENT, name="explorer", wildcards=True)
+    policies = Policies(scope_required_for_invocation=False, wildcards_accepted=True)
+    async with keeping(
+        policies=policies, agents=(agent,), wildcard_handler=lambda context: {"count": next(numbers)}
+    ) as bench:
+        for marked in (None, "true"):
+            reply = await bench.send("EXECUTE", "/thing", {"idempotency_key": "k"})
+            assert (reply.json, reply.header(MARKER[0])) == ({"count": 1}, marked)

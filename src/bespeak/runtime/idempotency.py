@@ -33,6 +33,8 @@ MARKER: Final = ("Idempotency-Replayed", "true")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _BODY_KEYS: Final = frozenset({"EXECUTE", "REGISTER"})
 """The methods whose drafts have an `idempotency_key` among their parameters."""
+_MAY_HAVE_BODY_KEYS: Final = _BODY_KEYS | {"*"}
+"""Ad-hoc calls may be of any method."""
 _OF_THE_REQUEST: Final = frozenset(
     {"Response-ID", "Supported-Methods", "Task-ID", "Request-ID", "AGTP-Catalog-Warning"}
 )
@@ -91,7 +93,7 @@ class Idempotency:
 
     def guards(self, route: Route) -> bool:
         """Whether every call of an endpoint is looked at: a key is demanded, or may stand in the body."""
-        return self.requires(route) or route.endpoint.method in _BODY_KEYS
+        return self.requires(route) or route.endpoint.method in _MAY_HAVE_BODY_KEYS
 
     def requires(self, route: Route) -> bool:
         """Whether the operator demands a key: the endpoint cannot be undone, and twice is not once."""
@@ -220,7 +222,9 @@ def _scope(caller: str, method: str, path: str) -> str:
 
 def _hash(call: Call) -> bytes:
     request = call.request
-    head = f"{call.method}\n{call.path}\n{request.query}\n".encode(errors="surrogatepass")
+    # Several legacy verbs become one method: only what they add to the input tells them apart.
+    added = f"{sorted(call.preset.items())}\n" if call.preset else ""
+    head = f"{call.method}\n{call.path}\n{request.query}\n{added}".encode(errors="surrogatepass")
     return hashlib.sha256(head + request.body).digest()
 
 
