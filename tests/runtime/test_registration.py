@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.service import build, echo, make_endpoint
+from tests.service import AGENT, build, echo, make_endpoint
 
+from bespeak.contract.agent import Agent
 from bespeak.contract.handler import Composition, RegisteredFunction
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 
@@ -123,3 +124,12 @@ def test_synthesis_that_is_asked_for_but_not_there_is_said_plainly() -> None:
     bench = build(policies=Policies(synthesis_enabled=True))
     assert any("synthesis_enabled" in str(finding) for finding in bench.findings)
     assert bench.send("DISCOVER", "/").json["policies"]["synthesis_enabled"] is False
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_ad_hoc_calls_that_must_be_confirmed_do_not_run_where_no_confirmation_can_be_kept(*, confirmed: bool) -> None:
+    policies = Policies(scope_required_for_invocation=False, wildcards_accepted=True, confirm_irreversible=confirmed)
+    agent = Agent(agent_id=AGENT, name="explorer", wildcards=True)
+    bench = build(policies=policies, agents=(agent,), wildcard_handler=lambda context: {"ran": True})
+    reply = bench.send("EXECUTE", "/thing", {}, agent_id=AGENT)
+    assert reply.status == (501 if confirmed else 200)

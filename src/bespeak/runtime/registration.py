@@ -108,7 +108,7 @@ def _wildcard_route(registry: Registry, handler: Callable[..., Any]) -> Route:
 
     return Route(
         endpoint=endpoint,
-        call=call,
+        call=held_back(call, registry) if needs_confirmation(endpoint, registry.policies) else call,
         input=anything,
         output=anything,
         block=registry.block.plus(("Content-Type", MEDIA_AGTP)),
