@@ -8,7 +8,8 @@ import pytest
 from tests.service import AGENT, build
 from tests.stateful import keeping
 
-from bespeak.methods.needs import invalid, too_large
+from bespeak.exchange.refusal import Refused
+from bespeak.methods.needs import invalid, read_time, too_large
 
 VALID: dict[str, dict[str, Any]] = {
     "ESCALATE": {"task_id": "t", "reason": "scope_limit", "context": {}},
@@ -43,3 +44,10 @@ def test_what_is_wrong_with_the_input_is_named_by_its_member() -> None:
     assert (refused.status, refused.code, refused.message) == (422, "invalid-resume-by", "`resume_by` is over.")
     refused = too_large("context", 1024)
     assert (refused.status, refused.code, refused.details["field"]) == (413, "context-too-large", "/context")
+
+
+def test_a_time_is_read_or_refused_by_its_member() -> None:
+    assert read_time("deadline", "1970-01-01T00:01:00Z") == 60.0
+    refused = read_time("deadline", "soon")
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.code, refused.details) == (422, "invalid-deadline", {"field": "/deadline"})

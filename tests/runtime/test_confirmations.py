@@ -103,7 +103,6 @@ def test_deciding_needs_no_decision() -> None:
 async def test_a_call_that_needs_none_passes(store: Store) -> None:
     call = booking()
     call.registry = build(BOOK).assembled.registry
-    assert not Confirmations(CaseSettings()).concerns(call)
     assert await admit(store, call) is None
 
 

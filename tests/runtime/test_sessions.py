@@ -73,8 +73,6 @@ def code(refused: Refused | BindSession | None) -> tuple[int, str]:
 
 def test_a_request_without_session_is_nobodys_business() -> None:
     sessions = Sessions(SessionSettings())
-    assert not sessions.concerns(named(None))
-    assert sessions.concerns(named())
     assert sessions.ask(named(None)) is None
 
 

@@ -30,17 +30,16 @@ def grant_authority(
     depth: int = 0,
     issuer: str | None = None,
     parent: Chain | None = None,
-    strict: bool = False,
 ) -> Chain | Refused:
     """Pass authority on: the chain that the delegate presents, its last token new and signed with `key`.
 
     `held` is what the delegator may do here and now, `parent` the chain it holds that by, if any. `issuer` is the
-    server's id when the server signs for the delegator. `strict` also refuses to pass on all that is held. The life of
-    a token ends with that of its parent.
+    server's id when the server signs for the delegator. The life of a token ends with that of its
+    parent.
     """
     if not 0 < lifetime <= LONGEST_LIFE:
         return _invalid("invalid-lifetime", f"A delegation lasts up to {LONGEST_LIFE} seconds, not {lifetime:g}.")
-    refused = _cannot_grant(delegator, delegate, scopes, held, parent, strict=strict) or _too_deep(depth, parent)
+    refused = _cannot_grant(delegator, delegate, scopes, held, parent) or _too_deep(depth, parent)
     if refused is not None:
         return refused
     wanted = tuple(sorted(set(scopes)))
@@ -66,7 +65,7 @@ def grant_authority(
 
 
 def _cannot_grant(
-    delegator: str, delegate: str, scopes: Collection[str], held: Scopes, parent: Chain | None, *, strict: bool
+    delegator: str, delegate: str, scopes: Collection[str], held: Scopes, parent: Chain | None
 ) -> Refused | None:
     if not is_canonical_id(delegate):
         return _invalid("invalid-canonical-id", f"A delegate is 64 hexadecimal digits, not {delegate[:80]!r}.")
@@ -77,16 +76,20 @@ def _cannot_grant(
         what = "there is none" if bad is None and not scopes else f"there are {len(scopes)}"
         what = what if bad is None else f"{bad[:80]!r} is none"
         return _invalid("invalid-authority-scope", f"A delegation has 1 to {MOST_SCOPES} scopes, and {what}.")
-    wider = [token for token in scopes if not held.covers(token) or (parent and not parent.scopes.covers(token))]
-    whole = strict and not Scopes(scopes).missing(list(held))
-    if not wider and not whole:
+    return refuse_wider(delegator, delegate, scopes, held if parent is None else held & parent.scopes)
+
+
+def refuse_wider(delegator: str, delegate: str, scopes: Collection[str], held: Scopes) -> Refused | None:
+    """Refuse to pass on more than is held."""
+    wider = held.missing(sorted(set(scopes)))
+    if not wider:
         return None
-    _logger.warning("delegation %s to %s refused: %s, beyond what is held", delegator, delegate, ", ".join(wider))
-    reason = f"{', '.join(wider)} is beyond it" if wider else "all of it cannot be passed on here"
+    # Core 7.6: authority must not grow on its way through several hands, and an attempt is logged.
+    _logger.warning("delegation %s to %s refused: %s is beyond what is held", delegator, delegate, ", ".join(wider))
     return Refused(
         status.AUTHORIZATION_REQUIRED,
         "scope-claim-invalid",
-        f"An agent delegates a part of its own authority, and {reason}.",
+        f"An agent delegates a part of its own authority, and {', '.join(wider)} is beyond it.",
         {"type": "scope-required", "claimed": sorted(set(scopes)), "invalid": wider, "declared": list(held)},
     )
 

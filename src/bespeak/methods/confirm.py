@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -16,6 +15,7 @@ from bespeak.exchange.refusal import Refused
 from bespeak.methods.needs import invalid, refuse_without_needs, too_large
 from bespeak.methods.publication import Publication
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.confirmations import is_case_id
 from bespeak.store.command import Conflict
 from bespeak.store.commands.cases import ACCEPTED, CONFIRMATION, ESCALATION, EXECUTED, Case, DecideCase
 
@@ -26,7 +26,6 @@ MOST_ATTESTATION: Final = 64 * 1024
 """Bytes of an attestation."""
 _LONGEST_REASON: Final = 4096
 
-_CASE_ID = re.compile(r"[\x21-\x7e]{1,128}")
 _NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "There is no case of this target_id here.")
 
 
@@ -44,7 +43,7 @@ def confirm(publication: Publication) -> Callable[[Context], Effects | Refused]:
         attestation = msgspec.json.encode(given["attestation"]) if "attestation" in given else None
         if attestation is not None and len(attestation) > MOST_ATTESTATION:
             return too_large("attestation", MOST_ATTESTATION)
-        if _CASE_ID.fullmatch(given["target_id"]) is None:
+        if not is_case_id(given["target_id"]):
             return _NOT_FOUND
         command = DecideCase(
             case_id=given["target_id"],

@@ -7,7 +7,6 @@ sends as Delegation-Chain.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +18,10 @@ from bespeak import status
 from bespeak.contract.agent import ACTIVE, Agent
 from bespeak.exchange.context import Context
 from bespeak.exchange.headers import DELEGATION_CHAIN
-from bespeak.exchange.instant import read_instant, write_instant
+from bespeak.exchange.instant import write_instant
 from bespeak.exchange.refusal import Refused
 from bespeak.exchange.scope import is_scope_token
-from bespeak.methods.needs import invalid, refuse_without_needs, too_large
+from bespeak.methods.needs import invalid, not_available, read_time, refuse_without_needs, too_large
 from bespeak.methods.publication import Publication
 from bespeak.runtime.agents import may_delegate
 from bespeak.runtime.answer import Effects, Envelope
@@ -32,8 +31,6 @@ from bespeak.store.commands.delegations import RecordDelegation
 
 if TYPE_CHECKING:
     from bespeak.identity.delegation import Chain
-
-_logger = logging.getLogger(__name__)
 
 ISSUE: Final = "issue"
 """In place of a token: the server is to sign one."""
@@ -150,9 +147,9 @@ def _expiry(deadline: str | None, now: float) -> float | Refused:
     """When the delegation ends: at the deadline, but no later than this server promises."""
     if deadline is None:
         return now + LIFETIME
-    seconds = read_instant(deadline)
-    if seconds is None:
-        return invalid("deadline", f"is {deadline[:80]!r}, which is no time; write it like 2026-11-16T08:00:00Z.")
+    seconds = read_time("deadline", deadline)
+    if isinstance(seconds, Refused):
+        return seconds
     if seconds <= now + 1:
         return invalid("deadline", "is over already.")
     return min(seconds, now + LONGEST_LIFETIME)
@@ -162,28 +159,16 @@ def _unavailable(publication: Publication, wish: Wish) -> Refused | None:
     if publication.signing_key is not None or wish.token != ISSUE:
         return None
     missing = "the server's signing key (`signing_key` of the server; `bespeak keys new` makes one)"
-    message = f"DELEGATE is known here but not available, for want of {missing}."
-    return Refused(status.NOT_IMPLEMENTED, "not-implemented", message, {"method": "DELEGATE", "missing": missing})
+    return not_available("DELEGATE", missing)
 
 
 def _beyond(context: Context, delegator: Agent, wish: Wish) -> Refused | None:
     """Why the wish is more than the delegator has to give."""
-    held = context.principal.scopes
-    wider = held.missing(wish.scopes)
-    if wider:
-        # Core 7.6: authority must not grow on its way through several hands, and an attempt is logged.
-        _logger.warning(
-            "delegation refused: %s would give %s the scopes %s, which it does not hold",
-            wish.delegator,
-            wish.delegate,
-            ", ".join(wider),
-        )
-        return Refused(
-            status.AUTHORIZATION_REQUIRED,
-            "authorization-required",
-            f"An agent delegates a part of its own authority, and {', '.join(wider)} is beyond it.",
-            {"type": "scope-required", "claimed": list(wish.scopes), "invalid": wider, "declared": list(held)},
-        )
+    from bespeak.identity.delegation_grant import refuse_wider  # noqa: PLC0415 - loads cryptography, for delegators
+
+    wider = refuse_wider(wish.delegator, wish.delegate, wish.scopes, context.principal.scopes)
+    if wider is not None:
+        return wider
     most = delegator.max_delegation_depth
     if most is not None and wish.depth >= most:
         return Refused(

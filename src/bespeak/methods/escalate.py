@@ -12,9 +12,9 @@ import msgspec
 
 from bespeak import status
 from bespeak.exchange.context import Context
-from bespeak.exchange.instant import read_instant, write_instant
+from bespeak.exchange.instant import write_instant
 from bespeak.exchange.refusal import Refused
-from bespeak.methods.needs import invalid, refuse_without_needs, too_large
+from bespeak.methods.needs import invalid, read_time, refuse_without_needs, too_large
 from bespeak.methods.publication import Publication
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.store.command import Conflict
@@ -38,12 +38,9 @@ def escalate(publication: Publication) -> Callable[[Context], Effects | Refused]
         if refused is not None:
             return refused
         given = context.input
-        deadline = None
-        if "deadline" in given:
-            deadline = read_instant(given["deadline"])
-            if deadline is None:
-                fault = f"is {given['deadline'][:80]!r}, which is no time; write it like 2026-11-16T08:00:00Z."
-                return invalid("deadline", fault)
+        deadline = read_time("deadline", given["deadline"]) if "deadline" in given else None
+        if isinstance(deadline, Refused):
+            return deadline
         recipient = given.get("recipient", registry.cases.default_recipient)
         if not recipient.isprintable():
             return invalid("recipient", "holds characters that cannot be printed; name an agent, a person or a group.")

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+ID_SCHEMA: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+"""Of an Agent-ID or an Audit-ID."""
 _TEXT: Final[Mapping[str, Any]] = {"type": "string", "minLength": 1}
 _OBJECT: Final[Mapping[str, Any]] = {"type": "object"}
 _ANYTHING: Final[Mapping[str, Any]] = {}

@@ -5,7 +5,7 @@ An agent may inspect what is about itself; the scope `audit:read` opens the rest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from bespeak import status
@@ -13,7 +13,7 @@ from bespeak.audit.reading import KeptRecord, payload_of
 from bespeak.exchange.context import Context
 from bespeak.exchange.instant import write_instant
 from bespeak.exchange.refusal import Refused
-from bespeak.methods.floor import FloorMethod
+from bespeak.methods.floor import ID_SCHEMA, FloorMethod
 from bespeak.methods.needs import invalid, refuse_without_needs
 from bespeak.methods.publication import Publication
 from bespeak.runtime.answer import Envelope
@@ -25,14 +25,13 @@ READ: Final = "audit:read"
 """The scope that lets a caller inspect what is about other agents."""
 
 TARGETS: Final = ("audit", "chain_head", "lifecycle")
-_ID: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 INSPECT: Final = FloorMethod(
     name="INSPECT",
     description="Shows a record of the audit trail, the head of an agent's chain, or the changes of its state.",
     intent="Inspect what this server has recorded about an agent.",
     outcome="The record or the events are returned; nothing has been changed.",
-    parameters={"target": {"type": "string", "enum": list(TARGETS)}, "audit_id": _ID, "agent_id": _ID},
+    parameters={"target": {"type": "string", "enum": list(TARGETS)}, "audit_id": ID_SCHEMA, "agent_id": ID_SCHEMA},
     required=("target",),
 )
 

@@ -14,7 +14,7 @@ from bespeak import status
 from bespeak.exchange.context import Context
 from bespeak.exchange.principal import Principal
 from bespeak.exchange.refusal import Refused
-from bespeak.methods.floor import FloorMethod
+from bespeak.methods.floor import ID_SCHEMA, FloorMethod
 from bespeak.methods.needs import refuse_without_needs
 from bespeak.methods.publication import Publication
 from bespeak.runtime.answer import Effects, Envelope
@@ -24,11 +24,10 @@ from bespeak.store.commands.agents import RETIRED, SetAgentStatus, Transition
 MANAGE: Final = "agents:manage"
 """The scope that lets a caller change the state of other agents."""
 
-_AGENT_ID: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 _PLAIN: Final = "^[^\\x00-\\x1f\\x7f-\\x9f]*$"
 """No control characters: no database keeps all of them, and operators read these texts on terminals."""
 _PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "agent_id": _AGENT_ID,
+    "agent_id": ID_SCHEMA,
     "reason": {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": _PLAIN},
     "actor": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": _PLAIN},
 }

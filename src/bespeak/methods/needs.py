@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bespeak import status
 from bespeak.exchange.context import Context
+from bespeak.exchange.instant import read_instant
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.registry import Registry
 
@@ -11,10 +12,7 @@ from bespeak.runtime.registry import Registry
 def refuse_without_needs(registry: Registry, context: Context) -> Refused | None:
     """501 on a server that keeps no state, 262 for a caller that does not say who it is."""
     if registry.store is None:
-        missing = "a store to keep state in"
-        message = f"{context.method} is known here but not available, for want of {missing}."
-        details = {"method": context.method, "missing": missing}
-        return Refused(status.NOT_IMPLEMENTED, "not-implemented", message, details)
+        return not_available(context.method, "a store to keep state in")
     if context.agent_id is None:
         return Refused(
             status.AUTHORIZATION_REQUIRED,
@@ -23,6 +21,20 @@ def refuse_without_needs(registry: Registry, context: Context) -> Refused | None
             {"type": "credentials-missing"},
         )
     return None
+
+
+def not_available(method: str, missing: str, advice: str = "") -> Refused:
+    """501 that names what a method would need."""
+    message = f"{method} is known here but not available, for want of {missing}.{advice}"
+    return Refused(status.NOT_IMPLEMENTED, "not-implemented", message, {"method": method, "missing": missing})
+
+
+def read_time(member: str, text: str) -> float | Refused:
+    """The seconds since 1970 that a member of the input means."""
+    seconds = read_instant(text)
+    if seconds is None:
+        return invalid(member, f"is {text[:80]!r}, which is no time; write it like 2026-11-16T08:00:00Z.")
+    return seconds
 
 
 def invalid(member: str, fault: str) -> Refused:

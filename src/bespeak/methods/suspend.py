@@ -12,10 +12,10 @@ import msgspec
 
 from bespeak import status
 from bespeak.exchange.context import Context
-from bespeak.exchange.instant import read_instant, write_instant
+from bespeak.exchange.instant import write_instant
 from bespeak.exchange.refusal import Refused
 from bespeak.exchange.session_id import is_session_id
-from bespeak.methods.needs import invalid, refuse_without_needs, too_large
+from bespeak.methods.needs import invalid, read_time, refuse_without_needs, too_large
 from bespeak.methods.publication import Publication
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.store.command import Conflict
@@ -76,9 +76,9 @@ def _resume_by(text: str | None, now: float, most: float) -> float | Refused:
     """When the session has to be resumed: when the agent says, but no later than this server keeps it."""
     if text is None:
         return now + most
-    wanted = read_instant(text)
-    if wanted is None:
-        return invalid("resume_by", f"is {text[:80]!r}, which is no time; write it like 2026-11-16T08:00:00Z.")
+    wanted = read_time("resume_by", text)
+    if isinstance(wanted, Refused):
+        return wanted
     if wanted <= now:
         return invalid("resume_by", "is over already; name a time in the future.")
     return min(wanted, now + most)

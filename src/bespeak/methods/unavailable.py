@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from bespeak import status
 from bespeak.exchange.context import Context
 from bespeak.exchange.refusal import Refused
+from bespeak.methods.needs import not_available
 
 MISSING: Final[Mapping[str, str]] = {
     "SUMMARIZE": "a summarizer",
@@ -20,13 +20,8 @@ MISSING: Final[Mapping[str, str]] = {
 
 def unavailable(method: str) -> Callable[[Context], Refused]:
     """The handler of a floor method this server admits but cannot carry out."""
-    refused = Refused(
-        status.NOT_IMPLEMENTED,
-        "not-implemented",
-        f"{method} is known here but not available, for want of {MISSING[method]}. "
-        f"The operator of this server can bind {method} / to a handler.",
-        {"method": method, "missing": MISSING[method]},
-    )
+    advice = f" The operator of this server can bind {method} / to a handler."
+    refused = not_available(method, MISSING[method], advice)
 
     def answer(_: Context) -> Refused:
         return refused

@@ -27,7 +27,7 @@ from bespeak.store.commands.cases import ACCEPTED, CONFIRMATION, Case, OpenCase,
 MOST_SUBJECT: Final = 256 * 1024
 """Bytes of a call that somebody can be asked to look at."""
 
-_CASE_ID = re.compile(r"[\x21-\x7e]{1,128}")
+_CASE_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -37,6 +37,11 @@ def needs_confirmation(endpoint: Endpoint, policies: Policies) -> bool:
         return endpoint.confirm
     # To decide something is irreversible too; were that to wait for a decision, nothing would ever be decided.
     return policies.confirm_irreversible and endpoint.semantic.impact == "irreversible" and not endpoint.builtin
+
+
+def is_case_id(text: str) -> bool:
+    """Whether a case could go by this id; any other text is not looked up."""
+    return _CASE_ID.fullmatch(text) is not None
 
 
 def call_digest(
@@ -65,21 +70,17 @@ class Confirmations:
     def __init__(self, settings: CaseSettings) -> None:
         self._settings = settings
 
-    def concerns(self, call: Call) -> bool:
-        """Whether a call must be confirmed."""
-        assert call.route is not None
-        return needs_confirmation(call.route.endpoint, call.registry.policies)
-
     def ask(self, call: Call) -> OpenCase | UseCase | Refused | None:
         """None: admitted. A command: its result decides."""
-        if not self.concerns(call):
+        assert call.route is not None
+        if not needs_confirmation(call.route.endpoint, call.registry.policies):
             return None
         agent_id = call.principal.agent_id
         digest = call_digest(agent_id, call.method, call.path, call.input, call.principal.delegators)
         case_id = call.request.headers.get(CONFIRMATION_ID)
         if case_id is None:
             return self._open(call, digest)
-        if _CASE_ID.fullmatch(case_id) is None:
+        if not is_case_id(case_id):
             return Refused(
                 status.BAD_REQUEST, "invalid-confirmation-id", "The Confirmation-ID is none that this server gives."
             )

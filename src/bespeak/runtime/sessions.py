@@ -74,10 +74,6 @@ class Sessions:
         """Forget what is known when any process suspends, resumes or ends a session."""
         store.watch(TOPIC, self._known.clear)
 
-    def concerns(self, call: Call) -> bool:
-        """Whether a call names a session."""
-        return SESSION_ID in call.request.headers
-
     def ask(self, call: Call) -> BindSession | Refused | None:
         """None: admitted. A command: its result decides."""
         session_id = call.request.headers.get(SESSION_ID)
