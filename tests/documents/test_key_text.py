@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,7 +17,6 @@ from bespeak.documents.key_text import (
     parse_key,
     private_text,
     public_jwk,
-    read_key,
 )
 
 
@@ -70,12 +68,3 @@ def test_any_text_is_a_key_or_a_fault(text: str) -> None:
 @given(st.dictionaries(st.sampled_from(["kty", "crv", "x", "d", "kid", "use"]), st.text() | st.integers() | st.none()))
 def test_any_members_are_a_key_or_a_fault(members: dict[str, object]) -> None:
     assert isinstance(parse_jwk({"kty": "OKP", "crv": "Ed25519", **members}), KeyFault | OKPKey)
-
-
-def test_a_key_is_read_from_its_file(tmp_path: Path) -> None:
-    key, path = generate_key(), tmp_path / "key.pem"
-    path.write_text(private_text(key))
-    read = read_key(path)
-    assert isinstance(read, OKPKey)
-    assert key_id(read) == key_id(key)
-    assert isinstance(read_key(tmp_path / "none.pem"), KeyFault)

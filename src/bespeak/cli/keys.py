@@ -12,8 +12,9 @@ import msgspec
 from joserfc.jwk import OKPKey
 
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.key_file import read_key
 from bespeak.documents.key_history import history_path, history_text, parse_history, read_history
-from bespeak.documents.key_text import KeyFault, generate_key, key_id, parse_key, private_text, public_jwk, read_key
+from bespeak.documents.key_text import KeyFault, generate_key, key_id, parse_key, private_text, public_jwk
 from bespeak.documents.text_file import read_text
 from bespeak.errors import ConfigError
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.client.locator import Locator
-from bespeak.documents.key_text import KeyFault, key_id, read_key
+from bespeak.documents.key_file import read_key
+from bespeak.documents.key_text import KeyFault, key_id
 from bespeak.errors import ConfigError
 from bespeak.exchange.headers import AGENT_ID
 from bespeak.identity.jws import PrivateKey

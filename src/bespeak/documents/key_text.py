@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from joserfc.errors import JoseError
 from joserfc.jwk import OKPKey
-
-from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.text_file import read_text
 
 _CURVE: Final = "Ed25519"
 _RAW: Final = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -27,12 +23,6 @@ class KeyFault(msgspec.Struct, frozen=True):
 def generate_key() -> OKPKey:
     """A new private key."""
     return OKPKey.generate_key(_CURVE)
-
-
-def read_key(path: Path) -> OKPKey | KeyFault:
-    """The key in a file, or why there is none in it."""
-    text = read_text(path)
-    return KeyFault(text.message) if isinstance(text, Diagnostic) else parse_key(text)
 
 
 def parse_key(text: str) -> OKPKey | KeyFault:

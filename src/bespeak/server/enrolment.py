@@ -56,10 +56,11 @@ def issuer_of(target: str, key_file: Path | None) -> Issuer:
 
 def read_key(path: Path) -> OKPKey:
     """The Ed25519 key in a file."""
-    from bespeak.documents import key_text  # noqa: PLC0415 - slow to load
+    from bespeak.documents import key_file  # noqa: PLC0415 - slow to load
+    from bespeak.documents.key_text import KeyFault  # noqa: PLC0415
 
-    key = key_text.read_key(path)
-    if isinstance(key, key_text.KeyFault):
+    key = key_file.read_key(path)
+    if isinstance(key, KeyFault):
         raise ConfigError(f"{path}: {key.message}")
     return key
 

@@ -58,7 +58,8 @@ def _signing_keys(path: Path | None) -> tuple[OKPKey, ...]:
 
 
 def _signing_key(path: Path) -> OKPKey:
-    from bespeak.documents.key_text import KeyFault, read_key  # noqa: PLC0415 - slow to load, for signers
+    from bespeak.documents.key_file import read_key  # noqa: PLC0415 - slow to load, for signers
+    from bespeak.documents.key_text import KeyFault  # noqa: PLC0415
 
     key = read_key(path)
     if isinstance(key, KeyFault):

@@ -1,0 +1,17 @@
+"""An Ed25519 key in a file of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from joserfc.jwk import OKPKey
+
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.key_text import KeyFault, parse_key
+from bespeak.documents.text_file import read_text
+
+
+def read_key(path: Path) -> OKPKey | KeyFault:
+    """The key in a file, or why there is none in it."""
+    text = read_text(path)
+    return KeyFault(text.message) if isinstance(text, Diagnostic) else parse_key(text)
