@@ -20,6 +20,7 @@ from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.documents.store_toml import IdempotencySettings
 from bespeak.exchange.messages import Connection
+from bespeak.exchange.refusal import Refused
 from bespeak.runtime.idempotency import MARKER
 from bespeak.store.opening import open_store
 from bespeak.store.sqlite import SqliteStore
@@ -105,6 +106,21 @@ async def test_a_failure_of_the_server_is_no_answer_and_may_be_tried_again() -> 
     async with keeping(make_endpoint("BOOK", "/room", handle, impact="irreversible")) as bench:
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 500
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 200
+
+
+async def test_who_is_told_to_ask_again_later_gets_another_answer_then() -> None:
+    numbers = count(1)
+
+    def handle() -> Any:
+        number = next(numbers)
+        later = Refused(422, "upstream_connection_error", "Later.", headers=(("Retry-After", "5"),))
+        return later if number == 1 else {"number": number}
+
+    async with keeping(make_endpoint("BOOK", "/room", handle, impact="irreversible")) as bench:
+        assert (await bench.send("BOOK", "/room", {}, idempotency_key="k")).status == 422
+        for marked in (None, "true"):
+            reply = await bench.send("BOOK", "/room", {}, idempotency_key="k")
+            assert (reply.json, reply.header(MARKER[0])) == ({"number": 2}, marked)
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -192,7 +192,11 @@ class Idempotency:
 
 def is_final(response: Response) -> bool:
     """Whether an answer stays the answer. A failure of the server is none, nor is what somebody may not do yet."""
-    return response.status < status.SERVER_ERROR and response.status not in _FOR_NOW
+    number = response.status
+    if number < status.BAD_REQUEST and number != status.AUTHORIZATION_REQUIRED:
+        return True
+    # Who is told to ask again later must get another answer then.
+    return number < status.SERVER_ERROR and number not in _FOR_NOW and response.header("Retry-After") is None
 
 
 def replay(kept: Kept, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:

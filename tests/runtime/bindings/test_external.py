@@ -299,7 +299,7 @@ async def test_a_closed_port_is_upstream_connection_error(authority: trustme.CA)
         url, tls = server.url, server.tls
     binding = bound(url, tls)
     refused = await refusal(binding)
-    assert refused.code == "upstream_connection_error"
+    assert (refused.code, refused.headers) == ("upstream_connection_error", (("Retry-After", "5"),))
     assert "127.0.0.1" not in refused.message
     await binding.aclose()
 

@@ -34,6 +34,7 @@ _QUERY_METHODS: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
 """These carry the input in the query: HTTP gives a body no meaning there (RFC 9110 9.3)."""
 
 _LIMITS: Final = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=30.0)
+_LATER: Final = (("Retry-After", "5"),)
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 # RFC 3986 appendix B: everything before the path.
@@ -97,7 +98,9 @@ class ExternalBinding:
                 "upstream_timeout", f"The upstream took longer than {self._handler.timeout_seconds:g} s."
             )
         except (httpx.TransportError, UnicodeError) as error:
-            return self._failed("upstream_connection_error", "The upstream cannot be reached.", cause=error)
+            failed = self._failed("upstream_connection_error", "The upstream cannot be reached.", cause=error)
+            # Nothing was sent, so that the same request may be sent again, under the same key too.
+            return msgspec.structs.replace(failed, headers=_LATER) if isinstance(error, httpx.ConnectError) else failed
 
     async def aclose(self) -> None:
         """Close the kept connections."""
