@@ -239,9 +239,11 @@ async def test_nothing_that_callers_send_is_logged_where_they_must_prove_who_the
     assert SECRET not in logged.getvalue()
 
 
-def test_a_server_logs_findings_and_answers_as_json(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_logs_findings_and_answers_as_json(tmp_path: Path, workers: str) -> None:
     ledger = {"HOTEL_LEDGER": str(tmp_path / "hotel.sqlite3")}
-    with serving("examples/hotel", "--log", "debug", "--log-format", "json", "--store", "memory", env=ledger) as served:
+    options = ("--log", "debug", "--log-format", "json", "--workers", workers)
+    with serving("examples/hotel", *options, env=ledger) as served:
         with socket.create_connection(("127.0.0.1", served.port), 10) as connection:
             connection.sendall(b"AGTP/1.0 FROB /\r\nRequest-ID: r-1\r\n\r\nAGTP/1.0 DISCOVER /methods\r\n\r\n")
             received = b""
