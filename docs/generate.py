@@ -52,7 +52,7 @@ LETTERS = {
     "V": "V5xx: catalogs as they are read (AGTP-API 4.2)",
     "J": "J6xx: schemas and errors (AGTP-API 6.3, 13.3)",
     "H": "H7xx: handlers (AGTP-API 12)",
-    "Y": "Y8xx: scopes, deprecations, policies, recipes (AGTP-API 6.3, 6.4, 8.7, 9), and settings of identity, state and limits",
+    "Y": "Y8xx: scopes, policies, recipes (AGTP-API 6.3, 6.4, 8.7, 9), settings of identity, state and limits",
     "X": "X9xx: security",
 }
 """What the letters stand for, for rules that belong to no pass."""
