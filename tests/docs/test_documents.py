@@ -14,6 +14,7 @@ import importlib.util
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,7 +60,8 @@ class Reader:
         self._servers = servers
         self._server: Served | None = None
         self._files: dict[str, str] = {}
-        (folder / "examples").symlink_to(ROOT / "examples")
+        # A copy, for a server keeps its state beside what it serves.
+        shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("bespeak.db*"))
         self._environment = {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "HOTEL_LEDGER": str(folder / "ledger.sqlite3"),

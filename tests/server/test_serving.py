@@ -145,9 +145,12 @@ def test_an_address_in_use_is_a_clear_error(tmp_path: Path) -> None:
             assert "Traceback" not in result.stderr
 
 
-def test_a_second_server_with_workers_does_not_share_the_port_of_the_first(ledger: dict[str, str]) -> None:
+def test_a_second_server_with_workers_does_not_share_the_port_of_the_first(
+    ledger: dict[str, str], tmp_path: Path
+) -> None:
     with serving(HOTEL, "--workers", "2", env=ledger) as served:
-        result = bespeak("serve", str(HOTEL), "--workers", "2", "--agtp", f"127.0.0.1:{served.port}", env=ledger)
+        options = ("--workers", "2", "--agtp", f"127.0.0.1:{served.port}", "--store", str(tmp_path / "s"))
+        result = bespeak("serve", str(HOTEL), *options, env=ledger)
         assert result.returncode == 2
         assert "Address already in use" in result.stderr
         assert served.stop() == 0
