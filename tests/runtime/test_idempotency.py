@@ -19,9 +19,11 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.documents.store_toml import IdempotencySettings
-from bespeak.exchange.messages import Connection
+from bespeak.exchange.messages import Connection, Request
+from bespeak.exchange.principal import Principal
 from bespeak.exchange.refusal import Refused
-from bespeak.runtime.idempotency import MARKER
+from bespeak.runtime.call import Call
+from bespeak.runtime.idempotency import MARKER, Claim, Idempotency
 from bespeak.store.opening import open_store
 from bespeak.store.sqlite import SqliteStore
 
@@ -268,3 +270,24 @@ async def test_an_ad_hoc_call_has_its_key_in_the_body_too() -> None:
         for marked in (None, "true"):
             reply = await bench.send("EXECUTE", "/thing", {"idempotency_key": "k"})
             assert (reply.json, reply.header(MARKER[0])) == ({"count": 1}, marked)
+
+
+async def test_what_is_asked_in_the_name_of_another_is_another_request() -> None:
+    endpoint = counting()
+    async with keeping(endpoint) as bench:
+        registry = bench.bench.assembled.registry
+
+        def claim(*delegators: str) -> Claim:
+            call = Call(Request("BOOK", "/room", "", {"idempotency-key": "k"}, b"{}", bench.connection), registry)
+            found = registry.router.find("BOOK", "/room")
+            assert found is not None
+            call.route = found[0]
+            call.principal = Principal(agent_id=AGENT, delegators=delegators)
+            wanted = Idempotency().wanted(call)
+            assert isinstance(wanted, Claim)
+            return wanted
+
+        names = [(), (OTHER,), ("c" * 64,), (OTHER, "c" * 64)]
+        assert claim(OTHER) == claim(OTHER)
+        assert len({claim(*delegators).request_hash for delegators in names}) == len(names)
+        assert {claim(*delegators).scope for delegators in names} == {claim().scope}

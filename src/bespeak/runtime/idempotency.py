@@ -228,6 +228,9 @@ def _hash(call: Call) -> bytes:
     request = call.request
     # Several legacy verbs become one method: only what they add to the input tells them apart.
     added = f"{sorted(call.preset.items())}\n" if call.preset else ""
+    if call.principal.delegators:
+        # What was done in the name of one is no answer to what is asked in the name of another.
+        added += f"{call.principal.delegators}\n"
     head = f"{call.method}\n{call.path}\n{request.query}\n{added}".encode(errors="surrogatepass")
     return hashlib.sha256(head + request.body).digest()
 
