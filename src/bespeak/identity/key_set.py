@@ -22,7 +22,8 @@ _MOST_TRIED: Final = 8
 _RSA_BITS: Final = range(2048, 8193)
 """Shorter keys can be broken; longer ones cost the verifier more than they give."""
 
-_PEM: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,40})-----\s.{1,20000}?-----END \1-----", re.DOTALL)
+_BEGIN: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,40})-----\s")
+_LONGEST_BLOCK: Final = 20_000
 _BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, ArithmeticError, UnsupportedAlgorithm)
 """What the libraries raise for keys that are none."""
 
@@ -127,13 +128,20 @@ def _fits(modulus: object) -> bool:
 
 
 def _from_pem(text: str) -> Iterator[VerificationKey | KeySetFault]:
-    for block in _PEM.finditer(text):
-        if "PRIVATE" in block[1]:
+    done = 0
+    for begin in _BEGIN.finditer(text):
+        # Not by one expression for the whole: a text of beginnings alone would keep it busy for seconds.
+        last = f"-----END {begin[1]}-----"
+        end = text.find(last, begin.end(), begin.end() + _LONGEST_BLOCK)
+        if begin.start() < done or end < 0:
+            continue
+        done = end + len(last)
+        if "PRIVATE" in begin[1]:
             yield KeySetFault("a private key, which has no place on a server that only verifies: give its public half")
-        elif "PUBLIC KEY" not in block[1]:
-            yield KeySetFault(f"a {block[1].lower()} where a public key is wanted")
+        elif "PUBLIC KEY" not in begin[1]:
+            yield KeySetFault(f"a {begin[1].lower()} where a public key is wanted")
         else:
-            yield _from_block(block[0].encode())
+            yield _from_block(text[begin.start() : done].encode())
 
 
 def _from_block(block: bytes) -> VerificationKey | KeySetFault:

@@ -71,7 +71,7 @@ class Sessions:
         return len(self._known)
 
     def watch(self, store: Store) -> None:
-        """Forget what is known when any process suspends, resumes or ends a session."""
+        """Forget what is known when any process suspends or resumes a session."""
         store.watch(TOPIC, self._known.clear)
 
     def ask(self, call: Call) -> BindSession | Refused | None:

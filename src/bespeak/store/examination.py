@@ -7,20 +7,18 @@ import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from bespeak.documents.store_toml import MEMORY, POSTGRES
 from bespeak.errors import ConfigError
-from bespeak.store.command import Command
 from bespeak.store.commands.tables import CountExpired, CountRows
-from bespeak.store.dialect import sqlite_sql
 from bespeak.store.migrations import CURRENT
 from bespeak.store.opening import open_store, postgres_needed, resolved
 from bespeak.store.shape import shapes
+from bespeak.store.sqlite import read_with
 from bespeak.store.sqlite_file import connect, damage_of, explain, is_damage, version_of
-from bespeak.store.unit import run_command
 
 if TYPE_CHECKING:
     from bespeak.store.postgres_address import Address, Connection
@@ -93,20 +91,12 @@ def _examine_file(path: Path, *, quick: bool = False) -> Examination:
         damage = [] if quick else damage_of(connection)
         if quick or version != CURRENT:
             return Examination(name, version, size, damage)
-
-        def count(command: Command) -> int:
-            def execute(statement: Any) -> Any:
-                return connection.execute(sqlite_sql(statement.sql), statement.parameters).fetchall()
-
-            result: int = run_command(command, set(), execute, _no_sealing)
-            return result
-
         rows, expired = {}, {}
         for shape in shapes().values():
             try:
-                rows[shape.name] = count(CountRows(shape.name))
+                rows[shape.name] = read_with(connection, CountRows(shape.name))
                 if shape.expires:
-                    expired[shape.name] = count(CountExpired(shape.name))
+                    expired[shape.name] = read_with(connection, CountExpired(shape.name))
             except sqlite3.DatabaseError as error:
                 damage = damage or [str(error)]
         return Examination(name, version, size, damage, rows, expired)
@@ -163,7 +153,3 @@ def _explained(path: Path, error: Exception) -> str:
     if isinstance(error, sqlite3.Error):
         return explain(str(path), error)
     return f"The store {path} cannot be read: {error}" if isinstance(error, OSError) else str(error)
-
-
-def _no_sealing(_: object) -> Any:
-    raise AssertionError("nothing is sealed while counting")

@@ -78,7 +78,7 @@ class SqliteStore(Store):
     def look(self, command: Command) -> Any:
         """Read in the loop's own thread: for look-ups by key, which take microseconds and one statement."""
         try:
-            return _run(self._local, command)
+            return read_with(self._local, command)
         except sqlite3.Error as error:
             raise self._fault(error) from error
 
@@ -119,7 +119,7 @@ class SqliteStore(Store):
             # One transaction, so that all statements of the command see the same state.
             connection.execute("BEGIN")
             try:
-                return _run(connection, command)
+                return read_with(connection, command)
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -170,7 +170,9 @@ class SqliteStore(Store):
             await asyncio.sleep(POLL_SECONDS)
 
 
-def _run(connection: sqlite3.Connection, command: Command) -> Any:
+def read_with(connection: sqlite3.Connection, command: Command) -> Any:
+    """The result of a command that only reads."""
+
     def execute(statement: Statement) -> Rows:
         return connection.execute(sqlite_sql(statement.sql), statement.parameters).fetchall()
 

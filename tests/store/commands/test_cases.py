@@ -205,16 +205,12 @@ async def test_of_many_at_once_one_uses_the_confirmation(first: Store, second: S
     assert sum(not isinstance(outcome, Conflict) for outcome in outcomes) == 1
 
 
-async def test_cases_are_listed_by_state_in_order_and_page_by_page(store: Store) -> None:
+async def test_cases_are_listed_by_state_in_order_up_to_a_bound(store: Store) -> None:
     for n in range(5):
         await store.do(ask(f"c{n}", digest=f"d{n}", lifetime=0.0 if n == 4 else 60.0))
     await store.do(decide())
     assert [case.case_id for case in await store.read(ListCases())] == ["c0", "c1", "c2", "c3", "c4"]
-    page = await store.read(ListCases("pending", 2))
-    assert [case.case_id for case in page] == ["c0", "c2"]
-    last = page[-1]
-    rest = await store.read(ListCases("pending", 2, (last.created, last.case_id)))
-    assert [case.case_id for case in rest] == ["c3"]
+    assert [case.case_id for case in await store.read(ListCases("pending", 2))] == ["c0", "c2"]
     assert [case.case_id for case in await store.read(ListCases("expired"))] == ["c4"]
     assert [case.case_id for case in await store.read(ListCases("accepted"))] == ["c1"]
 

@@ -12,7 +12,6 @@ from bespeak.store.command import Command, Conflict
 from bespeak.store.commands.expiry import PurgeExpired
 from bespeak.store.commands.sessions import (
     BindSession,
-    EndSession,
     ReadSession,
     ResumeSession,
     SuspendSession,
@@ -139,20 +138,12 @@ async def test_of_a_session_of_somebody_else_nothing_is_known(store: Store) -> N
     assert await reason(store, suspend(tls="another cert")) == "not-found"
     await store.do(suspend(tls="cert"))
     assert await reason(store, resume(agent=OTHER)) == "not-found"
-    assert await only(store, EndSession("s", OTHER)) is False
 
 
 async def test_sessions_that_never_were_are_not_found(store: Store) -> None:
     assert await reason(store, suspend()) == "not-found"
     assert await reason(store, resume()) == "not-found"
     assert await store.read(ReadSession("s")) is None
-
-
-async def test_an_ended_session_is_free_for_anybody(store: Store) -> None:
-    await store.do(bind())
-    assert await only(store, EndSession("s", AGENT)) is True
-    assert await only(store, EndSession("s", AGENT)) is False
-    assert await only(store, bind(OTHER)) == "active"
 
 
 async def test_a_suspended_session_survives_a_restart(shared_place: str) -> None:

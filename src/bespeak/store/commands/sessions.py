@@ -9,7 +9,7 @@ import msgspec
 from bespeak.store.command import Command, Conflict, Notify, Statement, Steps
 
 TOPIC: Final = "sessions"
-"""What to watch for sessions that were suspended, resumed or ended."""
+"""What to watch for sessions that were suspended or resumed."""
 
 ACTIVE: Final = "active"
 SUSPENDED: Final = "suspended"
@@ -160,22 +160,6 @@ class ResumeSession(Command, frozen=True):
         )
         yield Notify(TOPIC)
         return Session(*rows[0])
-
-
-class EndSession(Command, frozen=True):
-    """Forget a session; its id is then nobody's."""
-
-    session_id: str
-    agent_id: str
-
-    def steps(self) -> Steps:
-        """Whether there was one."""
-        rows = yield Statement(
-            "DELETE FROM sessions WHERE session_id = ? AND agent_id = ? RETURNING 1", (self.session_id, self.agent_id)
-        )
-        if rows:
-            yield Notify(TOPIC)
-        return bool(rows)
 
 
 class ReadSession(Command, frozen=True):
