@@ -22,6 +22,7 @@ from bespeak.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.idempotency import MARKER
 from bespeak.store.command import Command, Conflict
+from bespeak.store.commands.cases import DecideCase
 from bespeak.store.commands.nonces import UseNonce
 from bespeak.store.opening import open_store
 from bespeak.store.sqlite import SqliteStore
@@ -136,6 +137,29 @@ async def test_what_was_done_when_the_store_was_away_is_not_done_again(*, sole: 
             ["true"],
         )
         assert (await bench.send("BOOK", "/room", {}, idempotency_key="another")).json == {"count": 2}
+
+
+async def test_a_confirmed_call_that_was_done_when_the_store_was_away_gets_its_answer() -> None:
+    store = absent()
+    calls = []
+
+    def handle() -> dict[str, Any]:
+        calls.append(1)
+        store.away = True
+        return {"count": len(calls)}
+
+    policies = Policies(scope_required_for_invocation=False, confirm_irreversible=True)
+    booking = make_endpoint("BOOK", "/room", handle, impact="irreversible")
+    async with keeping(booking, store=store, policies=policies) as bench:
+        case_id = (await bench.send("BOOK", "/room", {}, idempotency_key="k")).error["confirmation_id"]
+        await store.do(DecideCase(case_id, "accepted", "operator:desk", "att-1", kinds=("confirmation",)))
+        confirmed = {"idempotency_key": "k", "confirmation_id": case_id}
+        for _ in range(2):
+            assert (await bench.send("BOOK", "/room", {}, **confirmed)).status == 503
+        store.away = False
+        for marked in (None, "true"):
+            reply = await bench.send("BOOK", "/room", {}, **confirmed)
+            assert (reply.status, reply.json, reply.header(MARKER[0])) == (200, {"count": 1}, marked)
 
 
 async def test_nothing_more_is_done_off_the_record_once_the_store_has_failed() -> None:

@@ -166,10 +166,9 @@ class Idempotency:
         self.forget(claim)
         return None if claim.fence is None else ReleaseKey(claim.scope, claim.key, claim.fence)
 
-    @property
-    def owes(self) -> bool:
-        """Whether any answer could not be kept."""
-        return bool(self._owed)
+    def owes(self, claim: Claim) -> bool:
+        """Whether this is a request again that was carried out, and whose answer could not be kept."""
+        return bool(self._owed) and self._owed.get((claim.scope, claim.key), (b"",))[0] == claim.request_hash
 
     def owe(self, claim: Claim, response: Response, block: HeaderBlock) -> None:
         """Remember an answer that the store could not take: what it tells of was done, and is not to be done again."""
@@ -178,10 +177,9 @@ class Idempotency:
                 del self._owed[next(iter(self._owed))]
             self._owed[claim.scope, claim.key] = claim.request_hash, _keep(response, block)
 
-    def owed(self, claim: Claim, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response | None:
-        """The answer to a request that was carried out and not acknowledged, if this is that request again."""
-        request_hash, kept = self._owed.pop((claim.scope, claim.key), (None, None))
-        return _restore(kept, block, headers) if kept is not None and request_hash == claim.request_hash else None
+    def pay(self, claim: Claim, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
+        """The answer that is owed; whoever cannot keep it now either owes it again."""
+        return _restore(self._owed.pop((claim.scope, claim.key))[1], block, headers)
 
     def forget(self, claim: Claim) -> None:
         """The claim is no longer held in memory."""

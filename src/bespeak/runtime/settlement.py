@@ -175,10 +175,10 @@ class Settlement:
 
     def _owed(self, call: Call, claim: Claim | None) -> Response | None:
         """The answer of a request that was carried out when the store was away; nothing is done a second time."""
-        if claim is None or not self._idempotency.owes:
+        if claim is None or not self._idempotency.owes(claim):
             return None
         assert call.route is not None
-        return self._idempotency.owed(claim, call.route.block, self._answers.headers_of(call))
+        return self._idempotency.pay(claim, call.route.block, self._answers.headers_of(call))
 
     async def commit(self, call: Call, effects: Effects) -> Response:
         """The answer of a method that changes state, for a call that had nothing else to do with the store."""
@@ -215,6 +215,8 @@ class Settlement:
         claim = self._claim_here(call) if self._look is not None else await self._claim_there(call)
         if isinstance(claim, (Refused, Kept)):
             return claim
+        if claim is not None and self._idempotency.owes(claim):
+            return claim  # it was confirmed and done; what is missing is the answer
         admitted = False
         try:
             # An answer that was kept needs no confirmation again, so this comes behind the claim.
