@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,13 @@ def markers_in(source: str) -> Iterator[tuple[str | None, int]]:
                 yield (literal if isinstance(literal, str) else None, node.lineno)
 
 
+@cache
 def marked() -> dict[str | None, list[str]]:
     """Every id that a test names, with the places that name it."""
     places: dict[str | None, list[str]] = {}
     for file in sorted(TESTS.rglob("test_*.py")):
-        for name, line in markers_in(file.read_text(encoding="utf-8")):
+        source = file.read_text(encoding="utf-8")
+        for name, line in markers_in(source) if "requirement" in source else ():
             places.setdefault(name, []).append(f"{file.relative_to(TESTS)}:{line}")
     return places
 

@@ -60,7 +60,7 @@ def inspect(publication: Publication) -> Callable[[Context], Coroutine[Any, Any,
 async def _record(store: Store, context: Context) -> Envelope | Refused:
     audit_id = context.input.get("audit_id")
     if audit_id is None:
-        return invalid("audit_id", "is missing: it names the record to inspect")
+        return invalid("audit_id", "is missing: it names the record to inspect.")
     row = await store.read(ReadAudit(audit_id))
     if row is not None and not _may(context, KeptRecord(*row).agent_id):
         return _FORBIDDEN

@@ -143,9 +143,9 @@ def lifecycle(publication: Publication, change: Change) -> Callable[[Context], E
         )
 
         def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-            return _impossible(event, agent_id, results) if isinstance(results, Conflict) else _told(results[0])
-
-        def _told(done: Transition) -> Envelope:
+            if isinstance(results, Conflict):
+                return _impossible(event, agent_id, results)
+            done: Transition = results[0]
             return Envelope(
                 {
                     "agent_id": agent_id,

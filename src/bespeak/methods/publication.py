@@ -172,13 +172,10 @@ class Publication:
             updated=self._updated,
             hosted=registry.agents if disclosed else (),
         )
-        if self._sign is not None:
-            from bespeak.projections.manifest_signature import (  # noqa: PLC0415 - slow to load, for signers only
-                SIGNATURE_MEMBER,
-                canonical_manifest,
-            )
+        if self.signing_key is not None:
+            from bespeak.projections import manifest_signature as jws  # noqa: PLC0415 - slow to load, for signers only
 
-            manifest[SIGNATURE_MEMBER] = self._sign(canonical_manifest(manifest))
+            manifest[jws.SIGNATURE_MEMBER] = jws.sign_manifest(manifest, self.signing_key)
         return Document(manifest, MEDIA_MANIFEST, private=disclosed and self._is_selective)
 
     @property

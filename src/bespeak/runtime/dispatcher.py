@@ -98,8 +98,7 @@ class Dispatcher:
 
     async def _with_new_keys(self, call: Call) -> Response:
         """Fetch the keys that credentials are checked with, and answer the request by what they say."""
-        if self._registry.renew_keys is not None:
-            await self._registry.renew_keys()
+        await self._registry.principals.renew_keys()
         again = Call(call.request, self._registry)
         answer = self(call.request, renewed=True, call=again)
         call.principal, call.route = again.principal, again.route

@@ -41,8 +41,6 @@ class Registry:
         """How long sessions live."""
         self.cases = CaseSettings()
         """Who takes decisions, and how long they are waited for."""
-        self.renew_keys: Callable[[], Awaitable[None]] | None = None
-        """Fetches the keys that credentials are checked with; for a call that is marked as outdated."""
         self.closers: list[Callable[[], Awaitable[None]]] = []
         """What is held open until the server stops."""
         self.redirects = Redirects(policies.methods.redirects)

@@ -86,5 +86,4 @@ def _authenticator(settings: AuthSettings, registry: Registry) -> Authenticator 
 
     authenticator = Authenticator(settings, registry.service.identity.server_id, registry.principals.key_of)
     registry.principals.authenticator = authenticator
-    registry.renew_keys = authenticator.refresh
     return authenticator
