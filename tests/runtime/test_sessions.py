@@ -20,8 +20,8 @@ from bespeak.exchange.refusal import Refused
 from bespeak.methods.suspend import hash_nonce
 from bespeak.runtime.call import Call
 from bespeak.runtime.sessions import Sessions
-from bespeak.store.command import Conflict
-from bespeak.store.commands.sessions import BindSession, ResumeSession, SuspendSession
+from bespeak.store.command import Command, Conflict
+from bespeak.store.commands.sessions import BindSession, ReadSession, ResumeSession, SuspendSession
 from bespeak.store.opening import open_store
 from bespeak.store.store import Store
 
@@ -60,13 +60,13 @@ def named(
 async def admit(sessions: Sessions, store: Store, call: Call) -> Refused | None:
     """What the settlement does."""
     asked = sessions.ask(call)
-    if not isinstance(asked, BindSession):
+    if not isinstance(asked, Command):
         return asked
     done = await store.do(asked)
     return sessions.judge(call, done if isinstance(done, Conflict) else done[0])
 
 
-def code(refused: Refused | BindSession | None) -> tuple[int, str]:
+def code(refused: Refused | Command | None) -> tuple[int, str]:
     assert isinstance(refused, Refused)
     return refused.status, refused.code
 
@@ -119,13 +119,6 @@ async def test_a_session_of_somebody_else_is_403_and_the_log_does_not_tell_its_i
     assert "192.0.2.1" in caplog.text
     assert SESSION not in caplog.text + str(refused)
     assert await admit(sessions, store, named(tls="cert")) is None
-
-
-async def test_anonymous_callers_have_sessions_too(store: Store) -> None:
-    sessions = Sessions(SessionSettings())
-    assert await admit(sessions, store, named(agent=None)) is None
-    assert await admit(sessions, store, named(agent=None)) is None
-    assert code(await admit(sessions, store, named())) == (403, "session-of-another")
 
 
 def suspension(resume_by: float = 4e9) -> SuspendSession:
@@ -198,3 +191,13 @@ async def test_a_session_is_its_owners_and_paused_for_all_its_requests_over_the_
         nonce = hash_nonce(reply.json["result"]["resumption_nonce"])
         await bench.store.do(ResumeSession(SESSION, AGENT, "", nonce, 60.0))
         assert (await bench.send("BOOK", "/room", session_id=SESSION)).status == 200
+
+
+async def test_somebody_without_an_id_leaves_nothing_behind_and_uses_nothing_of_others(store: Store) -> None:
+    for sessions in (Sessions(SessionSettings()), Sessions(SessionSettings())):
+        assert await admit(sessions, store, named(agent=None)) is None
+        assert (len(sessions), await store.read(ReadSession(SESSION))) == (0, None)
+    assert await admit(sessions, store, named()) is None
+    for process in (sessions, Sessions(SessionSettings())):
+        assert code(await admit(process, store, named(agent=None))) == (403, "session-of-another")
+    assert sessions.ask(named()) is None  # its owner is still known

@@ -18,7 +18,7 @@ from bespeak.exchange.session_id import WANTED_BITS, estimated_bits, is_session_
 from bespeak.runtime.call import Call
 from bespeak.runtime.particulars import particulars
 from bespeak.store.command import Conflict
-from bespeak.store.commands.sessions import ACTIVE, TOPIC, BindSession
+from bespeak.store.commands.sessions import ACTIVE, TOPIC, BindSession, SeekSession
 from bespeak.store.store import Store
 
 _logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Sessions:
         """Forget what is known when any process suspends or resumes a session."""
         store.watch(TOPIC, self._known.clear)
 
-    def ask(self, call: Call) -> BindSession | Refused | None:
+    def ask(self, call: Call) -> BindSession | SeekSession | Refused | None:
         """None: admitted. A command: its result decides."""
         session_id = call.request.headers.get(SESSION_ID)
         if session_id is None:
@@ -88,11 +88,16 @@ class Sessions:
                 return _WEAK
         elif self._clock() < known[2]:
             return None if known[:2] == (agent_id, tls_identity) else self._of_another(call)
+        if not agent_id:
+            # There is nobody to bind it to, and strangers are not to fill the store with rows.
+            return SeekSession(session_id)
         self._expect(session_id, agent_id, tls_identity)
         return BindSession(session_id, agent_id, tls_identity, self.settings.idle, call.method == _RESUME)
 
     def judge(self, call: Call, found: Any) -> Refused | None:
         """The verdict on what the command returned, a Conflict included."""
+        if call.principal.agent_id is None:
+            return self._of_another(call) if isinstance(found, Conflict) else None
         session_id = call.request.headers[SESSION_ID]
         if found == ACTIVE:
             if session_id in self._known:  # else it was suspended after the store had answered

@@ -85,6 +85,20 @@ class BindSession(Command, frozen=True):
         return SUSPENDED if self.resuming else Conflict("suspended", {"resume_by": resume_by})
 
 
+class SeekSession(Command, frozen=True):
+    """Whether a session may be named by somebody without an id, who binds none and must not use another's."""
+
+    guards: ClassVar[bool] = True
+    session_id: str
+
+    def steps(self) -> Steps:
+        """ACTIVE; or a Conflict: of-another."""
+        rows = yield Statement(
+            "SELECT 1 FROM sessions WHERE session_id = ? AND agent_id <> '' AND expires > {now}", (self.session_id,)
+        )
+        return Conflict("of-another") if rows else ACTIVE
+
+
 class SuspendSession(Command, frozen=True):
     """Pause a session until its nonce is presented."""
 
