@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from bespeak import status
+
 
 class Refused(msgspec.Struct, frozen=True):
     """Why a request was not carried out."""
@@ -19,3 +21,8 @@ class Refused(msgspec.Struct, frozen=True):
     details: Mapping[str, Any] = {}
     """More members of the `error` object."""
     headers: tuple[tuple[str, str], ...] = ()
+
+
+def authorization_required(condition: str, message: str, **details: Any) -> Refused:
+    """262: a credential, a scope or a consent is missing; `condition` tells machines which (AGTP-API 11)."""
+    return Refused(status.AUTHORIZATION_REQUIRED, "authorization-required", message, {"type": condition, **details})

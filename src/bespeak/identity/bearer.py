@@ -18,14 +18,13 @@ from bespeak.documents.auth_toml import TokenSettings
 from bespeak.exchange.refusal import Refused
 from bespeak.identity.authentication import Authenticated, Outdated
 from bespeak.identity.jwks import FETCH_GAP, KeySource
+from bespeak.identity.jws import ALGORITHMS
 from bespeak.identity.token_claims import read_claims
 
 _LONGEST: Final = 8192
 _REMEMBERED: Final = 4096
 _FORM: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 _TYPES: Final = frozenset({"jwt", "at+jwt", "application/jwt", "application/at+jwt"})
-_SYNONYMS: Final = frozenset({"EdDSA", "Ed25519"})
-"""Two names of one algorithm for the keys that are used here (RFC 8037, RFC 9864): either admits both."""
 _BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError, UnsupportedAlgorithm)
 """What the library raises for tokens that are none."""
 
@@ -53,7 +52,8 @@ class BearerVerifier:
         self._audience = settings.audience or audience
         self._clock = clock
         allowed = frozenset(settings.algorithms)
-        self._algorithms = allowed | _SYNONYMS if allowed & _SYNONYMS else allowed
+        # Two names of one algorithm: either admits both.
+        self._algorithms = allowed | ALGORITHMS if allowed & ALGORITHMS else allowed
         self._keys = source.keys
         self._good: dict[bytes, tuple[Authenticated, float]] = {}
         """By digest: tokens of any length take the same room, and none can be read from memory. With each, when it

@@ -15,6 +15,8 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
+from bespeak.identity.jws import ALGORITHM, ALGORITHMS
+
 MAX_BYTES: Final = 256 * 1024
 _MOST_KEYS: Final = 100
 _MOST_TRIED: Final = 8
@@ -160,16 +162,16 @@ def _from_block(block: bytes) -> VerificationKey | KeySetFault:
     return KeySetFault("a key of a type or curve that is not used here")
 
 
-_OF_CURVE: Final = {"Ed25519": {"EdDSA", "Ed25519"}, "P-256": {"ES256"}, "P-384": {"ES384"}}
+_OF_CURVE: Final = {"Ed25519": ALGORITHMS, "P-256": {"ES256"}, "P-384": {"ES384"}}
 _OF_RSA: Final = {"RS256", "PS256"}
 
 
 def _classified(key: PublicKey, kid: str | None, algorithm: object) -> VerificationKey | KeySetFault:
     """A key with its algorithms: those of its type, and of these only the one it names."""
     fitting = _OF_RSA if isinstance(key, RSAKey) else _OF_CURVE.get(key.curve_name, set())
-    if algorithm is not None and algorithm not in ("EdDSA", "Ed25519"):
+    if algorithm is not None and algorithm not in ALGORITHMS:
         fitting = {name for name in fitting if name == algorithm}
-    if not fitting or (algorithm in ("EdDSA", "Ed25519") and "EdDSA" not in fitting):
+    if not fitting or (algorithm in ALGORITHMS and ALGORITHM not in fitting):
         return KeySetFault("a key of a curve or for an algorithm that is not used here")
     # The library reads a public key lazily; here it would fail, not later under a request.
     key.public_key  # noqa: B018

@@ -13,7 +13,7 @@ from bespeak.contract.trust import is_discoverable
 from bespeak.exchange.context import Context
 from bespeak.exchange.instant import write_instant
 from bespeak.exchange.principal import Principal
-from bespeak.exchange.refusal import Refused
+from bespeak.exchange.refusal import Refused, authorization_required
 from bespeak.methods.floor import FloorMethod
 from bespeak.methods.publication import Publication
 from bespeak.runtime.answer import Answer
@@ -63,12 +63,9 @@ def agents(publication: Publication) -> Callable[[Context], Answer | Refused]:
         if publication.discloses(context.principal):
             return publication.namespace.answer(context.request)
         if publication.registry.service.agent_disclosure == "authenticated":
-            return Refused(
-                status.AUTHORIZATION_REQUIRED,
-                "authorization-required",
-                "This server names its agents to callers that prove who they are.",
-                {"type": "credentials-missing"},
-            )
+            # In open mode nobody is, whatever they send.
+            message = "This server names its agents to callers that prove who they are."
+            return authorization_required("credentials-missing", message)
         return Refused(status.FORBIDDEN, "agents-not-disclosed", "This server does not disclose its agents.")
 
     return answer

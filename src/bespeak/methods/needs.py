@@ -14,12 +14,7 @@ def refuse_without_needs(registry: Registry, context: Context) -> Refused | None
     if registry.store is None:
         return not_available(context.method, "a store to keep state in")
     if context.agent_id is None:
-        return Refused(
-            status.AUTHORIZATION_REQUIRED,
-            "authorization-required",
-            f"{context.method} is for agents that say who they are; send Agent-ID.",
-            {"type": "credentials-missing"},
-        )
+        return registry.principals.credentials_missing(f"{context.method} is for agents that say who they are")
     return None
 
 

@@ -13,7 +13,7 @@ import msgspec
 from bespeak import status
 from bespeak.contract.agent import ACTIVE, Agent
 from bespeak.exchange.principal import Principal, is_canonical_id
-from bespeak.exchange.refusal import Refused
+from bespeak.exchange.refusal import Refused, authorization_required
 from bespeak.exchange.scope import NO_SCOPES, Scopes, parse_scopes
 from bespeak.runtime.agents import Agents, may_delegate
 
@@ -81,7 +81,7 @@ class Principals:
         from bespeak.identity.delegation import verify_chain  # noqa: PLC0415 - loads cryptography, if there is a chain
 
         if caller is None:
-            return _missing("Delegation-Chain is for an agent that says who it is; send Agent-ID.")
+            return self.credentials_missing("Delegation-Chain is for an agent that says who it is")
         chain = verify_chain(
             header,
             caller=caller,
@@ -109,6 +109,15 @@ class Principals:
     def key_of(self, name: str) -> PublicKey | None:
         """The Ed25519 key of a registered agent, or of this server by its id."""
         return self.server_key if name == self._server_id else self._agents.key_of(name)
+
+    def credentials_missing(self, why: str) -> Refused:
+        """262 for a caller that presents nothing where something is needed, with what to send."""
+        modes = list(self.authenticator.modes) if self.authenticator is not None else []
+        if not modes:
+            return authorization_required("credentials-missing", f"{why}; send Agent-ID.")
+        return authorization_required(
+            "credentials-missing", f"{why}; prove which one calls, by {' or '.join(modes)}.", modes=modes
+        )
 
     async def renew_keys(self) -> None:
         """Bring the keys that credentials are checked with up to date."""
@@ -239,7 +248,3 @@ def _too_deep(hop: int, most: int) -> Refused:
         f"Delegation-Chain breaks at hop {hop}: the document of its delegator permits no more than {most} hops.",
         {"hop": hop, "reason": "depth-exceeded"},
     )
-
-
-def _missing(message: str) -> Refused:
-    return Refused(status.AUTHORIZATION_REQUIRED, "authorization-required", message, {"type": "credentials-missing"})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from bespeak import status
 from bespeak.exchange.headers import AGENT_ID, AUTHORITY_SCOPE, DELEGATION_CHAIN
 from bespeak.exchange.principal import ANONYMOUS, Principal
 from bespeak.exchange.refusal import Refused
@@ -47,7 +46,9 @@ def _authenticated(call: Call, authenticator: Authenticator, scope: str | None) 
         return found.refused
     chained = DELEGATION_CHAIN in call.request.headers
     if found is None:
-        return ANONYMOUS if scope is None and not chained else _unproven(authenticator)
+        if scope is None and not chained:
+            return ANONYMOUS
+        return call.registry.principals.credentials_missing("Authority is claimed, and no credential says by whom")
     if found.nonce is not None and found.nonce_expires_at is not None:
         # A nonce is one agent's: what another one happened to choose is no replay.
         call.nonce = (f"{found.agent_id}:{found.nonce}", max(found.nonce_expires_at - time.time(), 1.0))
@@ -62,12 +63,3 @@ def _delegated(call: Call, own: Principal | Refused, scope: str | None) -> Princ
     if isinstance(own, Refused):
         return own
     return call.registry.principals.delegate(own, call.request.headers[DELEGATION_CHAIN], scope)
-
-
-def _unproven(authenticator: Authenticator) -> Refused:
-    message = (
-        "Authority is claimed, and no credential says by whom; send one that this server accepts: "
-        f"{', '.join(authenticator.modes)}."
-    )
-    details = {"type": "credentials-missing", "modes": list(authenticator.modes)}
-    return Refused(status.AUTHORIZATION_REQUIRED, "authorization-required", message, details)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bespeak import status
-from bespeak.exchange.refusal import Refused
+from bespeak.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.call import Call
 
 
@@ -19,12 +19,10 @@ def route_gate(call: Call) -> Refused | None:
             call.route = registry.wildcard
             return None
         # AGTP-API 16.4: without the agent's own consent the safe answer is to ask for it.
-        return Refused(
-            status.AUTHORIZATION_REQUIRED,
-            "authorization-required",
+        return authorization_required(
+            "wildcards-required",
             f"No endpoint {call.method} {call.path[:200]} is declared. This server takes ad-hoc calls only from "
             "agents whose identity document says wildcards: true.",
-            {"type": "wildcards-required"},
         )
     if registry.router.methods_at(call.path):
         requested = call.request.method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bespeak import status
 from bespeak.exchange.accept import prefers_agis
-from bespeak.exchange.refusal import Refused
+from bespeak.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.call import Call
 
 _ROOT = ("DISCOVER", "/")
@@ -22,20 +22,14 @@ def scope_gate(call: Call) -> Refused | None:
         # AGTP-API 8.7 speaks of discovery and of built-ins that only read.
         informs = endpoint.semantic.impact == "informational"
         if informs and principal.agent_id is None and not policies.anonymous_discovery and not _is_public(call):
-            return _required(
+            return authorization_required(
                 "anonymous-discovery-disabled", "This server answers discovery only to agents that say who they are."
             )
         return None
     if endpoint.required_scopes:
         if principal.agent_id is None:
-            authenticator = call.registry.principals.authenticator
-            modes = list(authenticator.modes) if authenticator is not None else []
-            advice = f"prove which one calls, by {' or '.join(modes)}" if modes else "send Agent-ID"
-            return _required(
-                "credentials-missing",
-                f"{endpoint} needs the scopes {', '.join(endpoint.required_scopes)} of an agent; {advice}.",
-                **({"modes": modes} if modes else {}),
-            )
+            scopes = ", ".join(endpoint.required_scopes)
+            return call.registry.principals.credentials_missing(f"{endpoint} needs the scopes {scopes} of an agent")
         missing = principal.scopes.missing(endpoint.required_scopes)
         if missing:
             claimable = not principal.known and principal.verified is None and not principal.delegators
@@ -53,7 +47,9 @@ def scope_gate(call: Call) -> Refused | None:
         return None
     if policies.scope_required_for_invocation and not principal.scopes:
         # AGTP-API 8.7; a grant in the agent's document counts as declared (core 2.3: absent means inherited).
-        return _required("scope-required", "This server invokes no endpoint without an Authority-Scope header.")
+        return authorization_required(
+            "scope-required", "This server invokes no endpoint without an Authority-Scope header."
+        )
     return None
 
 
@@ -66,7 +62,3 @@ def _is_public(call: Call) -> bool:
         and (call.method, call.path) == _ROOT
         and prefers_agis(call.request.headers)
     )
-
-
-def _required(condition: str, message: str, **details: list[str]) -> Refused:
-    return Refused(status.AUTHORIZATION_REQUIRED, "authorization-required", message, {"type": condition, **details})
