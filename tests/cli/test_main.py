@@ -69,7 +69,7 @@ def test_an_output_that_takes_nothing_is_exit_code_2(arguments: list[str], unbuf
 
 @pytest.mark.parametrize("address", ["a..b:1", "127.0.0.1:" + "9" * 5000])
 def test_an_address_that_is_none_is_exit_code_2(address: str) -> None:
-    result = bespeak("serve", str(HOTEL), "--agtp", address, "--insecure")
+    result = bespeak("serve", str(HOTEL), "--agtp", address, "--insecure", "--store", "memory")
     assert result.returncode == 2
     assert "internal error" not in result.stderr
     assert len(result.stderr.splitlines()[-1]) < 300
