@@ -12,7 +12,7 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.documents.session_toml import CaseSettings
 from bespeak.methods.escalate import MOST_CONTENT
-from bespeak.store.commands.cases import KINDS, DecideCase, ListCases, ReadCase
+from bespeak.store.commands.cases import ESCALATION, KINDS, MOST_OPEN, DecideCase, ListCases, OpenCase, ReadCase
 from bespeak.store.commands.outbox import ClaimOutbox
 from bespeak.store.opening import open_store
 
@@ -137,3 +137,15 @@ async def test_an_escalation_and_its_announcement_survive_a_restart(tmp_path: Pa
     async with keeping(store=open_store(place, role="sole")) as bench:
         assert await escalate(bench) == first
         assert len(await claimed(bench)) == 1
+
+
+async def test_more_than_anybody_will_decide_is_429_and_nothing_is_lost() -> None:
+    async with keeping() as bench:
+        opened = [
+            OpenCase(f"esc-{number}", ESCALATION, AGENT, "operator", f"{number}", "{}") for number in range(MOST_OPEN)
+        ]
+        await bench.store.do(*opened)
+        refused = await bench.send("ESCALATE", "/", CONTENT)
+        assert (refused.status, refused.error["code"]) == (429, "too-many-cases")
+        assert refused.header("Retry-After") == "60"
+        assert (await bench.send("ESCALATE", "/", CONTENT, agent=OTHER)).status == 202

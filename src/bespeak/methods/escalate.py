@@ -17,6 +17,7 @@ from bespeak.exchange.refusal import Refused
 from bespeak.methods.needs import invalid, read_time, refuse_without_needs, too_large
 from bespeak.methods.publication import Publication
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.confirmations import too_many_cases
 from bespeak.store.command import Conflict
 from bespeak.store.commands.cases import ESCALATION, Case, OpenCase
 from bespeak.store.commands.outbox import PutOutbox
@@ -74,7 +75,8 @@ def _as_it_came(context: Context) -> dict[str, Any]:
 
 
 def _respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
-    assert not isinstance(outcome, Conflict)  # a question can always be asked
+    if isinstance(outcome, Conflict):
+        return too_many_cases(outcome)
     case: Case = outcome[0].case
     result: dict[str, Any] = {
         "escalation_id": case.case_id,

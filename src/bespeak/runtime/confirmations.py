@@ -90,6 +90,8 @@ class Confirmations:
         """The verdict on what the command returned, a Conflict included."""
         if isinstance(found, Opened):
             return required(found.case)
+        if isinstance(found, Conflict) and found.reason == "too-many":
+            return too_many_cases(found)
         return refusal(found, call.request.headers[CONFIRMATION_ID]) if isinstance(found, Conflict) else None
 
     def _open(self, call: Call, digest: str) -> OpenCase | Refused:
@@ -121,6 +123,16 @@ class Confirmations:
             subject=text,
             lifetime=self._settings.confirmation,
         )
+
+
+def too_many_cases(conflict: Conflict) -> Refused:
+    """429: the agent has asked for more decisions than anybody has taken."""
+    return Refused(
+        status.RATE_LIMITED,
+        "too-many-cases",
+        f"The agent has {conflict.details['most']} cases that nobody has decided; ask again when some of them are.",
+        headers=(("Retry-After", "60"),),
+    )
 
 
 def required(case: Case) -> Refused:

@@ -296,6 +296,8 @@ class Settlement:
 
         done = await self._store.do(*effects.commands, then=then)
         if not isinstance(done, Conflict):
+            if not is_final(made[0]):
+                await self._release(claim)
             return self._with_record(made[0], done[-1])
         if made:  # the answer was made, and its own bookkeeping then failed
             return await self._lost(call)

@@ -109,6 +109,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             created {real} NOT NULL,
             expires {real} NOT NULL
         )""",
+        "CREATE INDEX delegations_expires ON delegations (expires)",
         """CREATE TABLE outbox (
             position {serial},
             topic TEXT NOT NULL,

@@ -9,6 +9,7 @@ from typing import Final
 from bespeak.errors import StoreError
 from bespeak.store.command import Conflict
 from bespeak.store.commands.cases import PurgeCases
+from bespeak.store.commands.delegations import PurgeDelegations
 from bespeak.store.commands.expiry import PurgeExpired
 from bespeak.store.store import Store
 
@@ -19,8 +20,8 @@ _ROWS: Final = 200
 """Of each kind in one transaction: a few milliseconds, which no request notices."""
 _ROUNDS: Final = 2000
 """Transactions of one turn at most; what is left waits for the next turn."""
-_CASES_KEPT: Final = 30 * 86400.0
-"""Seconds for which the operator can still see what became of a confirmation."""
+_KEPT: Final = 30 * 86400.0
+"""Seconds for which the operator can still see what became of a confirmation or a delegation."""
 _SHARE: Final = 4
 """How many times as long as a removal took the next one waits: it must keep up with requests, not compete with them."""
 
@@ -50,7 +51,7 @@ class Sweeper:
         removed, clock = 0, asyncio.get_running_loop().time
         for _ in range(_ROUNDS):
             begun = clock()
-            outcome = await self._store.do(PurgeExpired(_ROWS), PurgeCases(_CASES_KEPT))
+            outcome = await self._store.do(PurgeExpired(_ROWS), PurgeCases(_KEPT), PurgeDelegations(_KEPT))
             if isinstance(outcome, Conflict) or not any(outcome):
                 break
             removed += sum(outcome)

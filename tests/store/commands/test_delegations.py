@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from bespeak.store.command import Conflict
-from bespeak.store.commands.delegations import ReadDelegation, ReadDelegationChain, RecordDelegation
+from bespeak.store.commands.delegations import (
+    PurgeDelegations,
+    ReadDelegation,
+    ReadDelegationChain,
+    RecordDelegation,
+)
 from bespeak.store.store import Store
 
 pytestmark = pytest.mark.anyio
@@ -43,3 +48,10 @@ async def test_a_chain_that_nobody_recorded_is_empty_and_a_circle_ends(store: St
         RecordDelegation("d3", A, B, "x:y", "d4", None, 2e9), RecordDelegation("d4", B, A, "x:y", "d3", None, 2e9)
     )
     assert len(await store.read(ReadDelegationChain("d3"))) == 64
+
+
+async def test_what_ended_long_ago_is_cleared_away_and_the_rest_stays(store: Store) -> None:
+    await store.do(FIRST, RecordDelegation("old", A, B, "x:y", None, None, 1000.0))
+    assert await store.do(PurgeDelegations(kept=60.0)) == [1]
+    assert await store.read(ReadDelegation("old")) is None
+    assert await store.read(ReadDelegation("d1")) is not None

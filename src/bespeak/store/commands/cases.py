@@ -22,6 +22,8 @@ ACCEPTED: Final = "accepted"
 REJECTED: Final = "rejected"
 EXECUTED: Final = "executed"
 EXPIRED: Final = "expired"
+MOST_OPEN: Final = 1000
+"""Cases of one kind that an agent may have open: somebody has to look at each of them."""
 STATES: Final = (PENDING, DEFERRED, ACCEPTED, REJECTED, EXECUTED, EXPIRED)
 
 _OPEN: Final = "state IN ('pending', 'deferred')"
@@ -75,6 +77,7 @@ class OpenCase(Command, frozen=True):
     A confirmation that was accepted and not used yet counts as open too.
     """
 
+    guards: ClassVar[bool] = True
     case_id: str
     kind: str
     agent_id: str
@@ -89,7 +92,7 @@ class OpenCase(Command, frozen=True):
     """Put into the outbox if the case is new."""
 
     def steps(self) -> Steps:
-        """Opened."""
+        """Opened; or a Conflict: too-many."""
         key = (self.kind, self.agent_id, self.digest)
         rows = yield Statement(_SAME + _ANSWERABLE + _NEWEST, key)
         if rows:
@@ -99,6 +102,12 @@ class OpenCase(Command, frozen=True):
             f"WHERE kind = ? AND agent_id = ? AND digest = ? AND {_OPEN} AND expires <= {{now}}",
             key,
         )
+        rows = yield Statement(
+            f"SELECT count(*) FROM cases WHERE kind = ? AND agent_id = ? AND {_OPEN}",  # noqa: S608 - ours
+            key[:2],
+        )
+        if rows[0][0] >= MOST_OPEN:
+            return Conflict("too-many", {"most": MOST_OPEN})
         rows = yield Statement(
             "INSERT INTO cases "  # noqa: S608 - ours
             "(case_id, kind, state, agent_id, recipient, digest, subject, created, deadline, expires)"

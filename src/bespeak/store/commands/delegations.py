@@ -28,6 +28,23 @@ class Delegation(msgspec.Struct, frozen=True):
     expires: float
 
 
+class PurgeDelegations(Command, frozen=True):
+    """Remove hops that ended a while ago; the records of what was done with them stay in the trail."""
+
+    kept: float
+    """Seconds for which they are kept beyond their end."""
+    limit: int = 200
+
+    def steps(self) -> Steps:
+        """How many there were."""
+        rows = yield Statement(
+            "DELETE FROM delegations WHERE delegation_id IN "
+            "(SELECT delegation_id FROM delegations WHERE expires <= {now} - ? LIMIT ? {skip}) RETURNING 1",
+            (self.kept, self.limit),
+        )
+        return len(rows)
+
+
 class RecordDelegation(Command, frozen=True):
     """Keep a hop."""
 

@@ -77,6 +77,8 @@ class BindSession(Command, frozen=True):
             "SELECT agent_id, state, resume_by <= {now}, resume_by FROM sessions WHERE session_id = ?",
             (self.session_id,),
         )
+        if not rows:  # it was another's, and has been cleared away this moment
+            return Conflict("of-another")
         agent_id, state, over, resume_by = rows[0]
         if agent_id != self.agent_id or state != SUSPENDED:
             return Conflict("of-another")
