@@ -28,10 +28,17 @@ def keys() -> None:
 
 
 @keys.command()
-@click.option("--out", type=click.Path(path_type=Path), help="Write the private key here instead of printing it.")
+@click.option(
+    "-o",
+    "--output",
+    "--out",
+    "out",
+    type=click.Path(path_type=Path),
+    help="Write the private key here instead of printing it.",
+)
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 def new(out: Path | None, force: bool) -> None:
-    """Make a key. The private half goes to --out, readable by its owner only; its id and public half are printed."""
+    """Make a key. The private half goes to --output, readable by its owner only; its id and public half are printed."""
     key = generate_key()
     if out is None:
         click.echo(private_text(key), nl=False)
