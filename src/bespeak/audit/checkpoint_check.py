@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bespeak.audit.checkpoint import CHECKPOINT, read_checkpoint
+from bespeak.audit.checkpoint import Checkpoint, read_checkpoint
 from bespeak.audit.compact import jws_id, parse_compact
 from bespeak.audit.fault import Fault
 from bespeak.audit.reading import KeptCheckpoint
@@ -30,13 +30,11 @@ class CheckpointCheck:
         """The faults of the next checkpoint. One that cannot be believed claims nothing."""
         self.count += 1
         self.last = kept.checkpoint_id
-        fault = self._judge(kept)
-        if fault is not None:
-            yield fault
         repeated = kept.checkpoint_id in self.ids
         self.ids.add(kept.checkpoint_id)
-        checkpoint = read_checkpoint(kept.jws)
-        if fault is not None or checkpoint is None:
+        checkpoint = self._read(kept)
+        if isinstance(checkpoint, Fault):
+            yield checkpoint
             return
         if repeated:
             yield _fault("it is there twice", kept)
@@ -57,11 +55,11 @@ class CheckpointCheck:
             message = f"checkpoint {missing}, which {follower} follows, is not there"
             yield Fault("checkpoint", message, checkpoint_id=missing)
 
-    def _judge(self, kept: KeptCheckpoint) -> Fault | None:
+    def _read(self, kept: KeptCheckpoint) -> Checkpoint | Fault:
         if jws_id(kept.jws) != kept.checkpoint_id:
             return _fault("its content is not what its id was made of", kept)
-        compact = parse_compact(kept.jws)
-        if compact is None or compact.header.typ != CHECKPOINT or read_checkpoint(kept.jws) is None:
+        compact, checkpoint = parse_compact(kept.jws), read_checkpoint(kept.jws)
+        if compact is None or checkpoint is None:
             return _fault("it is no checkpoint", kept)
         verdict = judge(compact, self._keys)
         if verdict == "unsigned":
@@ -70,7 +68,7 @@ class CheckpointCheck:
             return _fault("its signature is not by the key it names", kept)
         if verdict == "unknown-key":
             return _fault(f"it is signed by {compact.header.kid[:100]!r}, which is no trusted key", kept)
-        return None
+        return checkpoint
 
 
 def _fault(message: str, kept: KeptCheckpoint) -> Fault:
