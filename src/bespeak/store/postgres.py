@@ -10,6 +10,7 @@ from typing import Any, Final
 from bespeak.errors import ConfigError, StoreError, StoreUnavailableError
 from bespeak.store.command import Command, Conflict, Sealer
 from bespeak.store.commands.audit import AppendAudit
+from bespeak.store.commands.idempotency import ClaimKey
 from bespeak.store.postgres_address import Address, is_collision, is_outage
 from bespeak.store.postgres_listener import Listener
 from bespeak.store.postgres_pool import Pool, close
@@ -36,7 +37,10 @@ class PostgresStore(Store):
         self._watchers: dict[str, list[Watcher]] = {}
         self._sealing = Sealing()
         self._pool = Pool(self._address)
-        # What is sealed goes one after the other; claims need not wait for it.
+        # A claim keeps others away, and is seen by them once it has committed. It promises nothing to anybody yet, so
+        # nobody waits for the disk: one that is lost with the database is one that nobody holds any more.
+        self._claims = Lane(Address(dsn, "process"), self._sealing, self._settle, self._run_alone)
+        # What is sealed goes one after the other; the rest need not wait for it.
         self._plain = Lane(self._address, self._sealing, self._settle, self._run_alone)
         self._sealed = Lane(self._address, self._sealing, self._settle, self._run_alone)
         self._listener = Listener(self._address, self._tell, self._tell_all)
@@ -54,7 +58,7 @@ class PostgresStore(Store):
                 raise StoreUnavailableError(f"{self._address.name} is too slow: {QUEUE} changes wait for it.")
             self._run_alone(unit)
         else:
-            (self._sealed if _seals(unit) else self._plain).put(unit, rows)
+            self._lane_of(unit).put(unit, rows)
         outcome: Sequence[Any] | Conflict = await unit.future
         return outcome
 
@@ -100,6 +104,7 @@ class PostgresStore(Store):
 
     async def close(self) -> None:
         self._open = False
+        await self._claims.close()
         await self._plain.close()
         await self._sealed.close()
         while self._alone:
@@ -110,6 +115,11 @@ class PostgresStore(Store):
     def _check_open(self) -> None:
         if not self._open:
             raise StoreUnavailableError(f"{self._address.name} is not open: the store was not started, or is closed.")
+
+    def _lane_of(self, unit: Unit) -> Lane:
+        if isinstance(unit.commands[0], ClaimKey):
+            return self._claims
+        return self._sealed if _seals(unit) else self._plain
 
     def _run_alone(self, unit: Unit) -> None:
         """In a task of its own: whoever waits may go away, the transaction does not."""
