@@ -22,6 +22,8 @@ def test_without_the_table_nothing_is_recorded() -> None:
 
 def test_to_write_the_table_is_to_enable_it() -> None:
     assert read("[audit]\ndiscovery = true\n") == (AuditSettings(enabled=True, discovery=True), [])
+    assert read("[audit]\n") == (AuditSettings(enabled=True), [])
+    assert read("[audit.fields]\n") == (AuditSettings(enabled=True), [])
 
 
 def test_everything_can_be_said() -> None:

@@ -42,9 +42,10 @@ def read_audit(root: Table, *, has_key: bool) -> AuditSettings:
     if block is None:
         return AuditSettings()
     given = [key for key in _KEYS if block.has(key)]
+    borrowed = [key for key in REFERENCE_KEYS if block.has(key)]
     enabled = block.boolean("enabled")
     settings = AuditSettings(
-        enabled=bool(given) if enabled is None else enabled,
+        enabled=bool(given) or not borrowed if enabled is None else enabled,
         sign=block.choice("sign", SIGNINGS),
         discovery=block.boolean("discovery") or False,
         checkpoint_every=_read_every(block, has_key=has_key),
@@ -58,8 +59,6 @@ def read_audit(root: Table, *, has_key: bool) -> AuditSettings:
         others = ", ".join(f"`{key}`" for key in given if key != "enabled")
         message = f"nothing is recorded, so {others} has no effect"
         block.findings.warning("Y874", message, block.at, "Write enabled = true, or remove the rest.")
-    for key in REFERENCE_KEYS:
-        block.has(key)
     block.finish()
     return settings
 
