@@ -217,3 +217,23 @@ async def test_a_running_server_notices(tmp_path: Path) -> None:
         await asyncio.to_thread(good, "suspend", "desk", tmp_path, "--store", place)
         await asyncio.wait_for(noticed.wait(), 20)
         assert (await bench.send("FETCH", "/room")).status == 503
+
+
+def test_an_empty_list_says_so_and_a_store_that_is_not_there_is_no_empty_one(tmp_path: Path) -> None:
+    (tmp_path / "bespeak.toml").write_text(
+        '[server]\nserver_id = "a.example"\noperator = "A"\ncontact = "a@a.example"\n'
+    )
+    assert "no agent is registered" in good("list", tmp_path)
+    assert good("list", tmp_path, "--json").strip() == "[]"
+    result = run("list", tmp_path, "--store", tmp_path / "typo.db")
+    assert isinstance(result.exception, ConfigError)
+    assert "there is no store at" in str(result.exception)
+
+
+def test_a_key_file_that_is_there_is_kept_and_no_option_is_named_that_is_not(deployment: Path, tmp_path: Path) -> None:
+    (tmp_path / "agent.pem").write_text("in use")
+    result = run("add", deployment, "--name", "desk", "--new-key", tmp_path / "agent.pem")
+    assert isinstance(result.exception, ConfigError)
+    assert "exists already" in str(result.exception)
+    assert "--force" not in str(result.exception)
+    assert (tmp_path / "agent.pem").read_text() == "in use"

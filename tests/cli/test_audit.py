@@ -175,3 +175,9 @@ def test_wrong_usage_is_said(arguments: tuple[str, ...]) -> None:
     result = CliRunner().invoke(audit, ["show", *arguments])
     assert result.exit_code == 2
     assert "Usage" in result.output
+
+
+def test_the_beginning_of_an_audit_id_is_not_taken_for_a_deployment(tmp_path: Path) -> None:
+    result = CliRunner().invoke(audit, ["show", "3f5e12", "--store", str(tmp_path / "bespeak.db")])
+    assert result.exit_code == 2
+    assert "64 hexadecimal digits, not '3f5e12'" in result.output

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.process import HOTEL, Served, bespeak, serving
+from tests.process import HOTEL, ROOT, Served, bespeak, serving
 
 AGENT = "a" * 64
 AUTHORITY = ["--agent-id", AGENT, "--scope", "booking:room", "--scope", "calendar:write"]
@@ -198,3 +198,16 @@ def test_a_call_with_a_key_is_carried_out_once(hotel: Served) -> None:
     assert first.returncode == again.returncode == 0, first.stderr + again.stderr
     assert first.stdout == again.stdout
     assert ("earlier call" in first.stderr, "earlier call" in again.stderr) == (False, True)
+
+
+def test_a_claim_beyond_the_grant_is_answered_with_the_advice_to_claim_less(tmp_path: Path) -> None:
+    (tmp_path / "agents").mkdir()
+    document = {"agent_id": AGENT, "name": "desk", "scopes_accepted": ["booking:room"]}
+    (tmp_path / "agents" / "desk.json").write_text(json.dumps(document))
+    (tmp_path / "rooms.py").write_text((ROOT / "docs_src/readme/rooms.py").read_text())
+    (tmp_path / "bespeak.toml").write_text(
+        '[server]\nserver_id = "a.example"\noperator = "A"\ncontact = "a@a.example"\napp = "rooms:app"\n'
+    )
+    result = bespeak("call", str(tmp_path), "QUERY", "/rooms", "--agent-id", AGENT, "--scope", "admin:all")
+    assert "scope-claim-invalid" in result.stderr
+    assert "help: claim less with --scope" in result.stderr

@@ -68,3 +68,9 @@ def test_any_text_is_a_key_or_a_fault(text: str) -> None:
 @given(st.dictionaries(st.sampled_from(["kty", "crv", "x", "d", "kid", "use"]), st.text() | st.integers() | st.none()))
 def test_any_members_are_a_key_or_a_fault(members: dict[str, object]) -> None:
     assert isinstance(parse_jwk({"kty": "OKP", "crv": "Ed25519", **members}), KeyFault | OKPKey)
+
+
+def test_a_file_of_something_else_is_told_by_what_a_key_looks_like() -> None:
+    fault = parse_key("from bespeak import App\n")
+    assert isinstance(fault, KeyFault)
+    assert fault.message == "not an Ed25519 key: it is neither PEM, which has a line -----BEGIN ..., nor a JWK"

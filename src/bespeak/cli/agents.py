@@ -15,7 +15,7 @@ from rich.text import Text
 from bespeak.cli.console import line, print_findings, print_json, print_lines
 from bespeak.cli.keys import write_secret
 from bespeak.cli.main import RefusedError
-from bespeak.cli.target_store import is_there, lasting_place, store_option, store_options, use_store
+from bespeak.cli.target_store import existing_place, is_there, lasting_place, store_option, store_options, use_store
 from bespeak.contract.agent import UNREADABLE, Agent
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.agent_json import parse_agent
@@ -45,7 +45,7 @@ def agents() -> None:
     """
 
 
-@agents.command()
+@agents.command(short_help="Register an agent.")
 @click.argument("words", nargs=-1, metavar="[DOCUMENT] [TARGET]")
 @store_option
 @click.option("--name", help="Make a new agent of this name: letters, digits, - and _.")
@@ -143,7 +143,7 @@ def _make(
     agent = _read(text, name)
     if choice.made is not None and key is not None:
         # Before the agent is registered: an agent whose key was not written could never prove itself.
-        write_secret(choice.made, private_text(key), force=False)
+        write_secret(choice.made, private_text(key), force=None)
     try:
         _put(target, override, agent, text)
     except BaseException:
@@ -177,7 +177,7 @@ def _put(target: str, override: str | None, agent: Agent, text: str) -> None:
     )
 
 
-@agents.command("list")
+@agents.command("list", short_help="List the agents of a deployment.")
 @store_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def list_(target: str, override: str | None, as_json: bool) -> None:
@@ -186,12 +186,15 @@ def list_(target: str, override: str | None, as_json: bool) -> None:
     if as_json:
         print_json([_summary(one) for one in found])
         return
+    if not found:
+        click.echo("no agent is registered; `bespeak agents add` registers one")
+        return
     print_lines(
         line(f"{one.name:<24} ", (f"{one.status:<11} ", _style(one)), f"{one.place:<6} ", one.agent_id) for one in found
     )
 
 
-@agents.command()
+@agents.command(short_help="Show an agent and what became of it.")
 @click.argument("agent")
 @store_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -210,7 +213,7 @@ def show(agent: str, target: str, override: str | None, as_json: bool, only_id: 
     print_lines(_lines(one, events))
 
 
-@agents.command()
+@agents.command(short_help="Refuse an agent until it is reinstated.")
 @click.argument("agent")
 @store_options
 @click.option("--reason", default="", help="Why; kept with the change.")
@@ -257,7 +260,7 @@ def _change(target: str, override: str | None, agent: str, event: str, reason: s
         ),
     )
     if isinstance(done, Conflict):
-        raise RefusedError(f"{one.name} is {done.details.get('status', 'unknown')}, so this is not possible")
+        raise RefusedError(f"{one.name} is {done.details.get('status', 'unknown')}, so {event} is not possible")
     click.echo(f"{one.name} is {done.status}" + (" already" if done.noop else f", and was {done.previous}"))
 
 
@@ -303,7 +306,7 @@ def _find(target: str, override: str | None, wanted: str) -> _Known:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise RefusedError(f"no agent {wanted!r} is registered here")
+        raise RefusedError(f"no agent {wanted!r} is registered here; `bespeak agents list` shows those there are")
     raise RefusedError(
         f"{wanted!r} may be any of {', '.join(one.agent_id[:16] for one in found[:5])}; give the Agent-ID"
     )
@@ -334,8 +337,10 @@ def _lines(one: _Known, events: Any) -> Iterator[Text]:
 
 
 def _ask(target: str, override: str | None, command: Command) -> Any:
-    """The answer of a store that is there; None where nothing has been kept yet."""
+    """The answer of a store that is there; None where a deployment has kept nothing yet."""
     place = lasting_place(store_place(target, override))
+    if override:
+        existing_place(place)
     return asyncio.run(use_store(place, lambda store: store.read(command))) if is_there(place) else None
 
 

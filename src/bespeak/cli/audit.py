@@ -64,7 +64,7 @@ def _key_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-@audit.command()
+@audit.command(short_help="Name every record that was tampered with.")
 @store_options
 @_key_option
 @click.option("--file", type=click.Path(path_type=Path), help="Check this export in place of a store.")
@@ -127,7 +127,7 @@ def verify(
     return EXIT_REFUSED if tally.faults else EXIT_GOOD
 
 
-@audit.command()
+@audit.command(short_help="Show a record, or the latest ones.")
 @click.argument("words", nargs=-1, metavar="[AUDIT-ID] [TARGET]")
 @store_option
 @click.option("--agent", metavar="ID", help="The latest records of this agent; `anonymous` for calls without an id.")
@@ -154,6 +154,8 @@ def show(
     targets = [word for word in words if not _ID.fullmatch(word)]
     if len(ids) > 1 or len(targets) > 1:
         raise click.UsageError("Give one AUDIT-ID, of 64 hexadecimal digits, and one TARGET at most.")
+    if targets and not ids and not Path(targets[0]).exists() and re.fullmatch(r"[0-9a-fA-F.]+", targets[0]):
+        raise click.UsageError(f"An AUDIT-ID is given whole, 64 hexadecimal digits, not {targets[0]!r}.")
     if agent is not None and agent != "anonymous" and not is_canonical_id(agent):
         raise click.UsageError(f"--agent takes the 64 hexadecimal digits of an Agent-ID, or anonymous, not {agent!r}.")
     target = targets[0] if targets else "."
@@ -178,7 +180,7 @@ def show(
         print_lines(_summary(record) for record in records)
 
 
-@audit.command()
+@audit.command(short_help="Write the trail as lines of JSON.")
 @store_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file, in one step.")
 def export(target: str, override: str | None, output: Path | None) -> None:

@@ -185,6 +185,8 @@ def _print_refusal(reply: Reply) -> None:
     missing = error.members.get("missing_scopes")
     if isinstance(missing, list):
         aside.print(line(f"help: declare the authority with {' '.join(f'--scope {scope}' for scope in missing)}"))
+    elif error.code == "scope-claim-invalid":
+        aside.print(line("help: claim less with --scope, or leave it out to use all that is granted"))
     elif error.members.get("type") == "scope-required":
         aside.print(line("help: declare some authority with --scope DOMAIN:ACTION"))
     elif error.members.get("modes"):

@@ -99,7 +99,7 @@ def show(case: str, target: str, override: str | None, as_json: bool) -> None:
     print_json(msgspec.json.decode(found.subject))
 
 
-@cases.command()
+@cases.command(short_help="Accept a case: the call may run once.")
 @_decision
 def accept(case: str, target: str, override: str | None, reason: str | None, by: str | None) -> None:
     """Accept a case: a confirmed call may then run once, an escalated task go on.
@@ -111,7 +111,7 @@ def accept(case: str, target: str, override: str | None, reason: str | None, by:
     _decide(ACCEPTED, case, target, override, reason=reason, by=by)
 
 
-@cases.command()
+@cases.command(short_help="Reject a case: the call does not run.")
 @_decision
 def reject(case: str, target: str, override: str | None, reason: str | None, by: str | None) -> None:
     """Reject a case: the call does not run, the escalated task does not go on."""

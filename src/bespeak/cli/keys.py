@@ -48,7 +48,7 @@ def new(out: Path | None, force: bool) -> None:
     _print_public(key)
 
 
-@keys.command()
+@keys.command(short_help="Print the id and public half of a key.")
 @click.argument("file", type=click.Path(path_type=Path))
 def show(file: Path) -> None:
     """Print the id and the public half of a key in PEM or JWK form, and of those it has replaced."""
@@ -71,7 +71,8 @@ def rotate(file: Path) -> None:
     """Replace the private key in FILE by a new one.
 
     The public half of the old one is kept in FILE.keys.json, a JWK set, so that what it has signed can still be
-    verified. The old private half is gone. Whoever has pinned or registered the old key needs the new public half.
+    verified. The old private half is gone. Whoever has pinned or registered the old key needs the new public half;
+    a server reads its key when it starts.
     """
     old = read_key(file)
     if isinstance(old, KeyFault):
@@ -116,8 +117,9 @@ def _print_public(key: OKPKey) -> None:
     click.echo(f"public key   {msgspec.json.encode(public_jwk(key)).decode()}")
 
 
-def write_secret(path: Path, text: str, *, force: bool) -> None:
-    """Write a secret, to a file that is at no time readable by others."""
+def write_secret(path: Path, text: str, *, force: bool | None) -> None:
+    """Write a secret, to a file that is at no time readable by others; `force` is None where there is no --force."""
+    or_force = "" if force is None else ", or replace it with --force"
     try:
         if force:
             _replace(path, text, mode=_OWNER_ONLY)
@@ -125,9 +127,9 @@ def write_secret(path: Path, text: str, *, force: bool) -> None:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "w", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise ConfigError(f"{path} exists already. Use --force to replace it; what it signed stays signed.") from error
+        raise ConfigError(f"{path} exists already, and may be a key in use. Name another file{or_force}.") from error
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error}") from error
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _replace(path: Path, text: str, *, mode: int, owner: tuple[int, int] | None = None) -> None:

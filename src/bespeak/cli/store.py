@@ -54,7 +54,7 @@ def migrate(target: str, override: str | None) -> None:
         click.echo(f"the tables were of version {before} and are of version {CURRENT} now")
 
 
-@store.command()
+@store.command(short_help="Write every row as a line of JSON.")
 @store_options
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file, in one step.")
 def export(target: str, override: str | None, output: Path | None) -> None:
@@ -77,7 +77,7 @@ def export(target: str, override: str | None, output: Path | None) -> None:
     click.echo(f"{rows} row{'' if rows == 1 else 's'} written to {output}")
 
 
-@store.command("import")
+@store.command("import", short_help="Fill an empty store from an export.")
 @click.argument("file", type=click.Path(path_type=Path))
 @store_options
 def import_(file: Path, target: str, override: str | None) -> None:

@@ -11,6 +11,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import OKPKey
 
 _CURVE: Final = "Ed25519"
+_PEM: Final = "-----BEGIN "
 _RAW: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -48,6 +49,8 @@ def _import_key(material: str | dict[str, Any]) -> OKPKey | KeyFault:
         key = OKPKey.import_key(material)
         curve = key.curve_name
     except (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        if isinstance(material, str) and _PEM not in material:
+            return KeyFault("not an Ed25519 key: it is neither PEM, which has a line -----BEGIN ..., nor a JWK")
         return KeyFault(f"not an Ed25519 key in PEM or JWK form: {error}")
     return key if curve == _CURVE else KeyFault(f"the key is on the curve {curve}, not {_CURVE}")
 

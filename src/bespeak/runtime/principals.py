@@ -190,7 +190,8 @@ def inactive(agent: Agent) -> Refused | None:
         return None
     details = {"agent_status": agent.status}
     if state == "suspended":
-        return Refused(status.UNAVAILABLE, "agent-suspended", "The agent is suspended.", details)
+        message = "The agent is suspended; whoever runs this server can reinstate it."
+        return Refused(status.UNAVAILABLE, "agent-suspended", message, details)
     if state in _GONE:
         message = f"The agent is {state}; its id will not be used again."
         if agent.successor is not None:

@@ -45,9 +45,9 @@ class Settings:
         """Refuse what must not start: plain TCP or believed headers beyond this machine, half a key pair."""
         if (self.certificate is None) != (self.key is None):
             raise ConfigError("TLS needs both files: --cert and --key")
-        for file in (self.certificate, self.key):
+        for file, what in ((self.certificate, "certificate (--cert)"), (self.key, "key (--key)")):
             if file is not None and not file.is_file():
-                raise ConfigError(f"no such file: {file}")
+                raise ConfigError(f"no such file: {file}, the {what} for TLS")
         if self.certificate is None and not self.address.is_loopback and not self.insecure:
             raise ConfigError(
                 f"AGTP on {self.address} needs TLS: give --cert and --key "
