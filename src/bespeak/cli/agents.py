@@ -272,8 +272,21 @@ class _Known(msgspec.Struct, frozen=True):
     status: str
     place: str
     """`store` or `file`."""
-    document: Any
-    agent: Agent | None = None
+    filed: Agent | None = None
+    kept: str | None = None
+    """The document in the store, which goes before that of a file."""
+
+    @property
+    def document(self) -> Any:
+        """The identity document; None when there is nothing but a state."""
+        if self.kept is not None:
+            return msgspec.json.decode(self.kept)
+        return dict(self.filed.document) if self.filed is not None else None
+
+    @property
+    def agent(self) -> Agent | None:
+        """What the document says. Only for agents that are shown: to verify thousands of them takes seconds."""
+        return parse_agent(self.kept, self.agent_id)[0] if self.kept is not None else self.filed
 
 
 def _known(target: str, override: str | None) -> list[_Known]:
@@ -281,17 +294,12 @@ def _known(target: str, override: str | None) -> list[_Known]:
     filed = {agent.agent_id: agent for agent in filed_agents(target)}
     rows: list[AgentRow] = _ask(target, override, ListAgents()) or []
     found = {
-        agent.agent_id: _Known(agent.agent_id, agent.name, agent.status, "file", dict(agent.document), agent)
-        for agent in filed.values()
+        agent.agent_id: _Known(agent.agent_id, agent.name, agent.status, "file", agent) for agent in filed.values()
     }
     for row in rows:
-        if row.document is None:
-            agent = filed.get(row.agent_id)
-            document, place = (dict(agent.document), "file") if agent is not None else (None, "store")
-        else:
-            agent, place = parse_agent(row.document, row.agent_id)[0], "store"
-            document = msgspec.json.decode(row.document)
-        found[row.agent_id] = _Known(row.agent_id, row.name, row.status, place, document, agent)
+        known = filed.get(row.agent_id) if row.document is None else None
+        place = "file" if known is not None else "store"
+        found[row.agent_id] = _Known(row.agent_id, row.name, row.status, place, known, row.document)
     return sorted(found.values(), key=lambda one: (one.name, one.agent_id))
 
 
@@ -317,7 +325,8 @@ def _style(one: _Known) -> str:
 
 
 def _summary(one: _Known) -> dict[str, Any]:
-    scopes = list(one.agent.scopes) if one.agent is not None else []
+    agent = one.agent
+    scopes = list(agent.scopes) if agent is not None else []
     return {"agent_id": one.agent_id, "name": one.name, "status": one.status, "place": one.place, "scopes": scopes}
 
 
