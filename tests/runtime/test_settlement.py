@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -242,3 +243,17 @@ async def test_requests_that_need_no_state_are_answered_without_waiting() -> Non
     store = open_store("memory", role="sole")
     async with keeping(make_endpoint("FIND", "/room", lambda: {"free": True}), store=store) as bench:
         assert bench.bench.send("FIND", "/room").status == 200
+
+
+async def test_a_key_does_not_spare_a_call_its_confirmation() -> None:
+    calls = []
+
+    def handle() -> dict[str, Any]:
+        calls.append(1)
+        return {}
+
+    endpoint = replace(make_endpoint("BOOK", "/room", handle, impact="irreversible"), confirm=True)
+    async with keeping(endpoint) as bench:
+        first = await bench.send("BOOK", "/room", {}, idempotency_key="first")
+        assert (first.status, first.error["type"]) == (262, "confirmation-required")
+        assert calls == []

@@ -45,6 +45,9 @@ _FAILURES: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledE
 _ALWAYS_LOGGED: Final = frozenset({status.TIMEOUT, status.AUTHORITY_CHAIN_BROKEN})
 """Core 6.1 asks for these by name, so they are told where only warnings are."""
 
+_BUILT_IN: Final = (Refused, Answer, Envelope, Effects)
+"""What a handler may return in place of its output."""
+
 # AGTP-API 11 and 10.2 put these fields into "the response body", clients look for them inside `error`: both hold.
 _MIRRORED: Final = frozenset({status.METHOD_NOT_ALLOWED, status.PROPOSAL_REJECTED})
 
@@ -165,10 +168,8 @@ class Dispatcher:
         return Response(result.status, _envelope(call, result), call.route.block, self.headers_of(call))
 
     def _finish(self, call: Call, route: Route, result: Any) -> Response | Effects:
-        if isinstance(result, Refused | Answer | Envelope):
-            return self.answer(call, result)
-        if isinstance(result, Effects):
-            return result
+        if isinstance(result, _BUILT_IN):
+            return result if isinstance(result, Effects) else self.answer(call, result)
         output = {} if result is None else msgspec.to_builtins(result, str_keys=True, enc_hook=dump_foreign)
         if not route.output.is_valid(output):
             return self._break(call, route, route.output.violations(output))

@@ -13,7 +13,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol
 
 from bespeak import status
-from bespeak.contract.policy import Policies
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.exchange.headers import CONFIRMATION_ID, IDEMPOTENCY_KEY, SESSION_ID
 from bespeak.exchange.messages import Response
@@ -32,8 +31,7 @@ from bespeak.store.store import Store
 
 _logger = logging.getLogger(__name__)
 
-_STATEFUL: Final = frozenset({IDEMPOTENCY_KEY, SESSION_ID, CONFIRMATION_ID})
-_ADMITTED: Final = _STATEFUL - {IDEMPOTENCY_KEY}
+_ADMITTED: Final = frozenset({SESSION_ID, CONFIRMATION_ID})
 _SETTLED: Final = (Response, Effects)
 _RETRY_AFTER: Final = ("Retry-After", "2")
 
@@ -94,20 +92,20 @@ class Settlement:
 
     def concerns(self, call: Call) -> bool:
         """Whether a call needs the store; most do not, and are then not slowed down."""
+        given = call.request.headers
+        if IDEMPOTENCY_KEY in given or SESSION_ID in given or CONFIRMATION_ID in given or call.nonce is not None:
+            return True
+        return self._guards(call) or (self._auditor is not None and self._auditor.audits(call))
+
+    def _guards(self, call: Call) -> bool:
+        """Whether every call of the endpoint is looked at before its handler runs."""
         route = call.route
         assert route is not None
         guarded = self._guarded.get(route)
         if guarded is None:
-            guarded = self._guarded[route] = self._guards(route, call.registry.policies)
-        return (
-            guarded
-            or call.nonce is not None
-            or not _STATEFUL.isdisjoint(call.request.headers)
-            or (self._auditor is not None and self._auditor.audits(call))
-        )
-
-    def _guards(self, route: Route, policies: Policies) -> bool:
-        return self._idempotency.guards(route) or needs_confirmation(route.endpoint, policies)
+            confirmed = needs_confirmation(route.endpoint, call.registry.policies)
+            guarded = self._guarded[route] = confirmed or self._idempotency.guards(route)
+        return guarded
 
     def records(self, call: Call, refused: Refused) -> bool:
         """Whether a refusal is to be recorded. That somebody calls too often must not make more work."""
@@ -189,12 +187,11 @@ class Settlement:
 
     def _is_plain(self, call: Call) -> bool:
         """Whether nothing but an idempotency key is to be looked at, which is known in this process."""
-        assert call.route is not None
         return (
             self._look is not None
             and call.nonce is None
             and _ADMITTED.isdisjoint(call.request.headers)
-            and not self._guarded.get(call.route)
+            and not self._guards(call)
         )
 
     async def _admit(self, call: Call) -> Claim | Kept | Refused | None:
