@@ -94,6 +94,7 @@ def test_keys_are_fetched_safely(url: str) -> None:
         ('[auth]\nmodes = ["tokn"]', "Y850", "/auth/modes"),
         ('[auth]\nmode = "none"', "Y850", "/auth/mode"),
         ("[auth]\nmodes = []", "Y851", "/auth/modes"),
+        ("[auth]\n", "Y851", "/auth"),
         ('[auth]\nmodes = ["open", "signed"]', "Y851", "/auth/modes"),
         ('[auth]\nmode = "signed"\nmodes = ["signed"]', "Y851", "/auth/mode"),
         ('[auth]\nmode = "token"', "Y852", "/auth/token"),
@@ -160,7 +161,8 @@ def test_a_table_without_its_mode_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["[auth]\nmods = 1\n", TOKEN + 'key = "k"\n', '[auth]\nmode = "mtls"\n[auth.mtls]\nca="c"\nb=1']
+    "table",
+    ['[auth]\nmode = "signed"\nmods = 1\n', TOKEN + 'key = "k"\n', '[auth]\nmode = "mtls"\n[auth.mtls]\nca="c"\nb=1'],
 )
 def test_keys_nobody_reads_are_named(table: str) -> None:
     assert only(table).rule == "D105"
@@ -190,3 +192,8 @@ def test_whatever_stands_there_is_read_or_reported(data: dict[str, object]) -> N
         assert "token" not in settings.modes or settings.token.keys or settings.token.jwks_url
         assert "mtls" not in settings.modes or settings.mtls.ca
     assert {finding.rule for finding in findings.found} <= {*RULES}
+
+
+def test_a_mistyped_modes_does_not_open_the_server() -> None:
+    _, findings = parse_server(SERVER + '[auth]\nmods = ["signed"]\n', "bespeak.toml")
+    assert [(finding.rule, finding.severity) for finding in findings] == [("Y851", "error"), ("D105", "warning")]

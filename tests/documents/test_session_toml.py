@@ -73,3 +73,8 @@ def test_whatever_stands_in_the_tables_the_settings_can_be_worked_with(block: di
     assert 1 <= sessions.suspended <= 366 * 86400
     assert 1 <= cases.confirmation <= 366 * 86400
     assert cases.default_recipient.strip()
+
+
+def test_bounds_are_written_as_plain_numbers() -> None:
+    _, findings = read("[sessions]\nidle = 0\n")
+    assert findings[0].message == "`idle` is 0 seconds, and must be from 1 to 2592000"

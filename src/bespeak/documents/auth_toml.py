@@ -73,8 +73,9 @@ class AuthSettings:
 
 def read_auth(root: Table, base: Path) -> AuthSettings:
     """The `[auth]` table; a value that is wrong is reported and keeps its default."""
-    block = root.table("auth") or Table({}, root.pointer("auth"), root.findings)
-    modes = _read_modes(block)
+    found = root.table("auth")
+    block = found or Table({}, root.pointer("auth"), root.findings)
+    modes = _read_modes(block, written=found is not None)
     parts = {name: block.table(name) or Table({}, block.pointer(name), block.findings) for name in MODES[1:]}
     settings = AuthSettings(
         modes=modes,
@@ -91,7 +92,7 @@ def read_auth(root: Table, base: Path) -> AuthSettings:
     return settings
 
 
-def _read_modes(block: Table) -> tuple[str, ...]:
+def _read_modes(block: Table, *, written: bool) -> tuple[str, ...]:
     listed, single = block.has("modes"), block.has("mode")
     if listed and single:
         message = "`mode` and `modes` are both given"
@@ -99,6 +100,10 @@ def _read_modes(block: Table) -> tuple[str, ...]:
     key = "modes" if listed else "mode"
     named = block.texts("modes") if listed else filter(None, [block.text("mode")])
     modes = tuple(mode for mode in dict.fromkeys(named) if _is_known(block, key, mode, MODES, "Y850"))
+    if not listed and not single and written and not block.data.keys() & set(MODES):
+        # Whoever writes the table does not mean to believe everybody; a table of one mode alone is told of as such.
+        message = "[auth] has no `modes`, so that every header would be believed"
+        block.findings.error("Y851", message, block.at, 'Write modes = ["signed"], or ["open"] to believe headers.')
     if block.value("modes") == []:
         message = "`modes` is empty, so that nobody could prove anything"
         block.findings.error("Y851", message, block.pointer("modes"), 'Write modes = ["open"] to believe headers.')

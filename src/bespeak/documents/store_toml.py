@@ -87,7 +87,7 @@ def read_idempotency(root: Table) -> IdempotencySettings:
         require=block.boolean("require") or False,
     )
     if settings.lease > settings.retention:
-        message = f"`lease` is {settings.lease:g} seconds, longer than the {settings.retention:g} of `retention`"
+        message = f"`lease` is {settings.lease:.10g} seconds, longer than the {settings.retention:.10g} of `retention`"
         advice = "Make it shorter: a key must not be forgotten while its request is at work."
         block.findings.error("Y877", message, block.pointer("lease"), advice)
         settings = default

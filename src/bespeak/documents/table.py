@@ -148,7 +148,7 @@ class Table:
         value = self.number(key)
         if value is None or bounds[0] <= value <= bounds[1]:
             return default if value is None else value
-        message = f"`{key}` is {brief(value)} seconds, and must be from {bounds[0]:g} to {bounds[1]:g}"
+        message = f"`{key}` is {brief(value)} seconds, and must be from {bounds[0]:.10g} to {bounds[1]:.10g}"
         self.findings.error(rule, message, self.pointer(key))
         return default
 
