@@ -7,6 +7,7 @@ from collections.abc import Callable
 from bespeak import status
 from bespeak.exchange.accept import prefers_agis
 from bespeak.exchange.context import Context
+from bespeak.exchange.headers import AGENT_ID
 from bespeak.exchange.refusal import Refused
 from bespeak.methods.agents import agents
 from bespeak.methods.publication import Publication
@@ -32,9 +33,11 @@ def discover(publication: Publication) -> Callable[[Context], Answer | Envelope 
             return publication.inventory.answer(context.request)
         if target == "agents":
             return name_agents(context)
-        if target == "manifest" or context.agent_id is None:
-            return publication.manifest_for(context.principal).answer(context.request)
         criteria = context.input.get("criteria")
+        # Who is known by a token or a certificate and sends no Agent-ID has not asked for candidates by that.
+        unnamed = criteria is None and AGENT_ID not in context.request.headers
+        if target == "manifest" or context.agent_id is None or unnamed:
+            return publication.manifest_for(context.principal).answer(context.request)
         if criteria is None:
             return Refused(
                 status.UNPROCESSABLE,
