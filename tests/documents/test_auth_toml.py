@@ -155,9 +155,17 @@ def test_a_password_in_a_url_is_not_repeated() -> None:
 
 
 def test_a_table_without_its_mode_is_named() -> None:
-    finding = only('[auth.mtls]\nca = "ca.pem"\n')
+    finding = only('[auth]\nmodes = ["signed"]\n[auth.mtls]\nca = "ca.pem"\n')
     assert (finding.rule, finding.severity) == ("Y857", "warning")
     assert "modes" in finding.help
+
+
+def test_a_table_of_one_mode_alone_does_not_leave_the_server_open() -> None:
+    _, findings = read('[auth.mtls]\nca = "ca.pem"\n')
+    errors = [finding for finding in findings if finding.severity == "error"]
+    assert [(finding.rule, finding.help) for finding in errors] == [
+        ("Y851", 'Write modes = ["mtls"], or ["open"] to believe headers.')
+    ]
 
 
 @pytest.mark.parametrize(

@@ -93,3 +93,9 @@ def test_what_is_no_target_is_refused_with_what_one_is(target: str) -> None:
 )
 def test_a_drive_letter_is_no_module(text: str, names: bool) -> None:
     assert names_attribute(text) is names
+
+
+def test_an_empty_place_is_no_place(tmp_path: Path) -> None:
+    """As `--store "$UNSET"` says it."""
+    with pytest.raises(ConfigError, match="--store is empty"):
+        store_place(str(tmp_path), "")

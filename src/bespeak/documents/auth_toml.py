@@ -100,10 +100,11 @@ def _read_modes(block: Table, *, written: bool) -> tuple[str, ...]:
     key = "modes" if listed else "mode"
     named = block.texts("modes") if listed else filter(None, [block.text("mode")])
     modes = tuple(mode for mode in dict.fromkeys(named) if _is_known(block, key, mode, MODES, "Y850"))
-    if not listed and not single and written and not block.data.keys() & set(MODES):
-        # Whoever writes the table does not mean to believe everybody; a table of one mode alone is told of as such.
+    if not listed and not single and written:
+        # Whoever writes the table, or that of one mode, does not mean to believe everybody.
+        meant = ", ".join(f'"{mode}"' for mode in MODES if mode in block.data) or '"signed"'
         message = "[auth] has no `modes`, so that every header would be believed"
-        block.findings.error("Y851", message, block.at, 'Write modes = ["signed"], or ["open"] to believe headers.')
+        block.findings.error("Y851", message, block.at, f'Write modes = [{meant}], or ["open"] to believe headers.')
     if block.value("modes") == []:
         message = "`modes` is empty, so that nobody could prove anything"
         block.findings.error("Y851", message, block.pointer("modes"), 'Write modes = ["open"] to believe headers.')

@@ -196,8 +196,8 @@ PAGES: Final[Mapping[str, Page]] = {
     ),
     "Y857": Page(
         "Whoever wrote it may believe that callers are checked by it. Add the mode, or remove the table.",
-        '[auth.mtls]\nca = "agents-ca.pem"\n',
-        '[auth]\nmodes = ["mtls"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
+        '[auth]\nmodes = ["signed"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
+        '[auth]\nmodes = ["mtls", "signed"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
     ),
     "Y858": Page(
         "An empty value could be read as a check that always passes, so that it is not read at all. Fill it in, or "

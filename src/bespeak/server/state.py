@@ -19,7 +19,9 @@ def store_place(target: str, override: str | None = None) -> str:
     Reads the configuration and nothing else: no code of the operator is imported, and what is wrong with endpoints
     keeps nobody from the store.
     """
-    if override:
+    if override is not None:
+        if not override.strip():
+            raise ConfigError("--store is empty: give a file, memory or postgresql://..., or leave the option out")
         return override
     base, settings = _settings(target)
     place = settings.located(base, os.environ)
