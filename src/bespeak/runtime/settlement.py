@@ -6,7 +6,6 @@ committed: the change of state behind it, the answer kept under its idempotency 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
@@ -22,10 +21,10 @@ from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call
 from bespeak.runtime.confirmations import needs_confirmation
 from bespeak.runtime.idempotency import Claim, Idempotency, Kept, is_final, replay
+from bespeak.runtime.renewal import Renewal
 from bespeak.runtime.route import Route
 from bespeak.runtime.sessions import SUSPENDED
 from bespeak.store.command import Command, Conflict, Sealed
-from bespeak.store.commands.idempotency import RenewKey
 from bespeak.store.commands.nonces import UseNonce
 from bespeak.store.store import Store
 
@@ -348,28 +347,3 @@ class Settlement:
                 headers=(_RETRY_AFTER,),
             ),
         )
-
-
-class Renewal:
-    """Prolongs the lease of a claim at half its time, until it is cancelled: its handler is still at work."""
-
-    def __init__(self, store: Store, claim: Claim, lease: float) -> None:
-        assert claim.fence is not None
-        self._store = store
-        self._command = RenewKey(claim.scope, claim.key, claim.fence, lease)
-        self._seconds = lease / 2
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    async def _run(self) -> None:
-        held = True
-        while held:
-            await asyncio.sleep(self._seconds)
-            try:
-                done = await self._store.do(self._command)
-                held = not isinstance(done, Conflict) and done[0]
-            except StoreUnavailableError:
-                _logger.warning("the lease of a request that is being carried out could not be prolonged")
-
-    def cancel(self) -> None:
-        """The handler has come to its end."""
-        self._task.cancel()

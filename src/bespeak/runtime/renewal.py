@@ -1,0 +1,39 @@
+"""The lease of a claim, prolonged while the handler of its request is at work."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from bespeak.errors import StoreUnavailableError
+from bespeak.runtime.idempotency import Claim
+from bespeak.store.command import Conflict
+from bespeak.store.commands.idempotency import RenewKey
+from bespeak.store.store import Store
+
+_logger = logging.getLogger(__name__)
+
+
+class Renewal:
+    """Prolongs the lease of a claim at half its time, until it is cancelled: its handler is still at work."""
+
+    def __init__(self, store: Store, claim: Claim, lease: float) -> None:
+        assert claim.fence is not None
+        self._store = store
+        self._command = RenewKey(claim.scope, claim.key, claim.fence, lease)
+        self._seconds = lease / 2
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        held = True
+        while held:
+            await asyncio.sleep(self._seconds)
+            try:
+                done = await self._store.do(self._command)
+                held = not isinstance(done, Conflict) and done[0]
+            except StoreUnavailableError:
+                _logger.warning("the lease of a request that is being carried out could not be prolonged")
+
+    def cancel(self) -> None:
+        """The handler has come to its end."""
+        self._task.cancel()
