@@ -39,8 +39,6 @@ def test_each_word_is_there_for_both_databases() -> None:
 
 @pytest.mark.parametrize("name", [name for name, shape in shapes().items() if shape.expires])
 def test_what_expires_is_found_without_a_look_at_the_whole_table(name: str) -> None:
-    if name == "delegations":
-        pytest.skip("delegations are kept for the record")
     connection = sqlite3.connect(":memory:")
     for statement in statements(0, SQLITE_WORDS):
         connection.execute(statement)
