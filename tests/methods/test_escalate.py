@@ -10,9 +10,10 @@ import pytest
 from tests.service import AGENT
 from tests.stateful import StatefulBench, keeping
 
+from bespeak.documents.server_toml import ServerDocument
 from bespeak.documents.session_toml import CaseSettings
 from bespeak.methods.escalate import MOST_CONTENT
-from bespeak.store.commands.cases import ESCALATION, KINDS, MOST_OPEN, DecideCase, ListCases, OpenCase, ReadCase
+from bespeak.store.commands.cases import KINDS, DecideCase, ListCases, ReadCase
 from bespeak.store.commands.outbox import ClaimOutbox
 from bespeak.store.opening import open_store
 
@@ -140,11 +141,9 @@ async def test_an_escalation_and_its_announcement_survive_a_restart(tmp_path: Pa
 
 
 async def test_more_than_anybody_will_decide_is_429_and_nothing_is_lost() -> None:
-    async with keeping() as bench:
-        opened = [
-            OpenCase(f"esc-{number}", ESCALATION, AGENT, "operator", f"{number}", "{}") for number in range(MOST_OPEN)
-        ]
-        await bench.store.do(*opened)
+    async with keeping(document=ServerDocument(cases=CaseSettings(most_open=2))) as bench:
+        await escalate(bench, task_id="task-1")
+        await escalate(bench, task_id="task-2")
         refused = await bench.send("ESCALATE", "/", CONTENT)
         assert (refused.status, refused.error["code"]) == (429, "too-many-cases")
         assert refused.header("Retry-After") == "60"

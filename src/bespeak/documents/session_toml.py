@@ -37,6 +37,8 @@ class CaseSettings:
     """Who is asked when the caller names nobody: an Agent-ID, or a name for people."""
     confirmation: float = _DAY
     """Seconds in which a call has to be confirmed and then made."""
+    most_open: int = 10_000
+    """Cases of one kind that an agent may have undecided; 429 beyond them."""
 
 
 def read_sessions(root: Table) -> SessionSettings:
@@ -64,6 +66,7 @@ def read_cases(root: Table) -> CaseSettings:
     settings = CaseSettings(
         default_recipient=_read_recipient(block) or default.default_recipient,
         confirmation=block.seconds("confirmation", "Y878", _WAIT, default.confirmation),
+        most_open=block.count("most_open") or default.most_open,
     )
     block.finish()
     return settings

@@ -268,6 +268,7 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
             "Decisions that somebody else has to take.",
             default_recipient=_text("Who is asked when the caller names nobody: an Agent-ID, or a name."),
             confirmation=_number("Seconds in which a call has to be confirmed and then made."),
+            most_open=_number("Cases of one kind that an agent may have undecided; 10000 by default."),
         ),
         listen=_table(
             "Where it listens.",

@@ -60,6 +60,7 @@ def escalate(publication: Publication) -> Callable[[Context], Effects | Refused]
             subject=content.decode(),
             deadline=deadline,
             announcement=PutOutbox(ESCALATION, recipient, msgspec.json.encode(announcement).decode()),
+            most_open=registry.cases.most_open,
         )
         return Effects((command,), _respond)
 

@@ -122,6 +122,7 @@ class Confirmations:
             digest=digest,
             subject=text,
             lifetime=self._settings.confirmation,
+            most_open=self._settings.most_open,
         )
 
 

@@ -124,8 +124,9 @@ class Settlement:
     async def carry_out(self, call: Call, invoke: Invoke) -> Response:
         """Admit, invoke, commit."""
         try:
-            # Most calls need not wait to be admitted, and each step that could wait costs about a microsecond.
-            admitted = self._claim_here(call) if self._is_plain(call) else await self._admit(call)
+            # Most calls bring a key at most, and each step that could wait costs about a microsecond.
+            at_once = self._look is not None and self._is_plain(call)
+            admitted = self._claim_here(call) if at_once else await self._admit(call)
         except StoreError as error:
             return self.unavailable(call, error)
         if isinstance(admitted, Refused):
@@ -185,16 +186,13 @@ class Settlement:
             return self.unavailable(call, error)
 
     def _is_plain(self, call: Call) -> bool:
-        """Whether nothing but an idempotency key is to be looked at, which is known in this process."""
-        return (
-            self._look is not None
-            and call.nonce is None
-            and _ADMITTED.isdisjoint(call.request.headers)
-            and not self._guards(call)
-        )
+        """Whether nothing but an idempotency key is to be looked at."""
+        return call.nonce is None and _ADMITTED.isdisjoint(call.request.headers) and not self._guards(call)
 
     async def _admit(self, call: Call) -> Claim | Kept | Refused | None:
         """A claim on the idempotency key, the answer it already has, a refusal, or None for a call without key."""
+        if self._is_plain(call):
+            return await self._claim_there(call)
         if call.nonce is not None:
             used = await self._store.do(UseNonce("signature", *call.nonce))
             if isinstance(used, Conflict):

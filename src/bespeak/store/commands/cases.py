@@ -22,8 +22,6 @@ ACCEPTED: Final = "accepted"
 REJECTED: Final = "rejected"
 EXECUTED: Final = "executed"
 EXPIRED: Final = "expired"
-MOST_OPEN: Final = 1000
-"""Cases of one kind that an agent may have open: somebody has to look at each of them."""
 STATES: Final = (PENDING, DEFERRED, ACCEPTED, REJECTED, EXECUTED, EXPIRED)
 
 _OPEN: Final = "state IN ('pending', 'deferred')"
@@ -90,6 +88,8 @@ class OpenCase(Command, frozen=True):
     """Seconds until it can no longer be decided or used."""
     announcement: PutOutbox | None = None
     """Put into the outbox if the case is new."""
+    most_open: int = 10_000
+    """Cases of this kind that the agent may have undecided: somebody has to look at each of them."""
 
     def steps(self) -> Steps:
         """Opened; or a Conflict: too-many."""
@@ -106,8 +106,8 @@ class OpenCase(Command, frozen=True):
             f"SELECT count(*) FROM cases WHERE kind = ? AND agent_id = ? AND {_OPEN}",  # noqa: S608 - ours
             key[:2],
         )
-        if rows[0][0] >= MOST_OPEN:
-            return Conflict("too-many", {"most": MOST_OPEN})
+        if rows[0][0] >= self.most_open:
+            return Conflict("too-many", {"most": self.most_open})
         rows = yield Statement(
             "INSERT INTO cases "  # noqa: S608 - ours
             "(case_id, kind, state, agent_id, recipient, digest, subject, created, deadline, expires)"
