@@ -12,6 +12,7 @@ from tests.store.sealing import PlainSealer
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.store.command import Command, Conflict, Notify, Sealed, Statement, Steps
 from bespeak.store.commands.audit import AppendAudit, ScanAudit
+from bespeak.store.commands.cases import OpenCase
 from bespeak.store.commands.idempotency import ClaimKey, FindKey, FinishKey, InProgress, Recorded, RecordKey, ReleaseKey
 from bespeak.store.commands.nonces import UseNonce
 from bespeak.store.commands.outbox import PutOutbox
@@ -320,3 +321,11 @@ def assert_chained(records: list[tuple[str, str]]) -> None:
         own, _, previous = audit_id.partition("<")
         assert previous == heads.get(agent, "")
         heads[agent] = own
+
+
+async def test_who_watches_knows_before_who_asked_is_told(store: Store) -> None:
+    """Otherwise what a process remembers could be served after it was changed and acknowledged."""
+    heard: list[str] = []
+    store.watch("cases", lambda: heard.append("cases"))
+    await store.do(OpenCase("c1", "escalation", "a" * 64, "operator", "digest", "{}"))
+    assert heard[:1] == ["cases"]

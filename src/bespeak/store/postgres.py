@@ -152,12 +152,15 @@ class PostgresStore(Store):
             self._pool.give_back(connection)
 
     def _settle(self, unit: Unit) -> None:
-        """Tell whoever waits. Who watches hears from the database."""
+        """Tell whoever waits. Other processes hear from the database what has changed; here it must be known first."""
         if isinstance(unit.outcome, Exception):
             unit.outcome = self._explained(unit.outcome)
         elif self._fault:
             _logger.warning("%s works again.", self._address.name)
             self._fault = ""
+        if unit.topics and not isinstance(unit.outcome, Exception | Conflict):
+            for topic in unit.topics:
+                self._tell(topic)
         unit.settle()
 
     def _tell(self, topic: str) -> None:
