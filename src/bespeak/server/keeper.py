@@ -13,7 +13,7 @@ from bespeak.runtime.registry import Registry
 from bespeak.runtime.sessions import Sessions
 from bespeak.runtime.settlement import Settlement
 from bespeak.server.assembly import Assembled
-from bespeak.server.trail import Trail
+from bespeak.server.trail import RunningTrail
 from bespeak.store.store import Store
 from bespeak.store.sweeper import Sweeper
 
@@ -38,7 +38,7 @@ class Keeper:
         sessions = Sessions(document.sessions)
         sessions.watch(store)
         server_id = registry.service.identity.server_id
-        self._trail = Trail(document.audit, server_id, store, keys) if document.audit.enabled else None
+        self._trail = RunningTrail(document.audit, server_id, store, keys) if document.audit.enabled else None
         self._sweeper = Sweeper(store)
         settings = document.idempotency
         assembled.dispatcher.settlement = Settlement(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bespeak.audit.sealer import Signing
 
 
-class Trail:
+class RunningTrail:
     """Attached to the store when it is made; its checkpoints are written from `start` to `stop`."""
 
     def __init__(self, settings: AuditSettings, server_id: str, store: Store, keys: tuple[OKPKey, ...]) -> None:

@@ -88,21 +88,21 @@ def _text(kinds: tuple[Kind, ...], checks: tuple[int, ...], topics: bool) -> str
             number += 1
             arrays.append(f"${number}::{postgres_type}[]")
         names = ", ".join(grouping.fields)
-        tables.append(f"i{place} AS (SELECT * FROM unnest({', '.join(arrays)}) WITH ORDINALITY AS t({names}, n))")  # noqa: S608 - all of it is ours
+        tables.append(f"i{place} AS (SELECT * FROM unnest({', '.join(arrays)}) WITH ORDINALITY AS t({names}, n))")
         tables.append(f"c{place} AS ({_named(grouping.change, place)})")
         if grouping.answer is None:
             columns.append("NULL")
         else:
             tables.append(f"r{place} AS ({_named(grouping.answer, place)})")
-            columns.append(f"ARRAY(SELECT ROW(r{place}.*) FROM r{place})")  # noqa: S608 - all of it is ours
+            columns.append(f"ARRAY(SELECT ROW(r{place}.*) FROM r{place})")
         if place in checks:
             number += 1
-            done = f"SELECT count(*) FROM r{place} WHERE n = ANY(${number}::bigint[])"  # noqa: S608 - all of it is ours
+            done = f"SELECT count(*) FROM r{place} WHERE n = ANY(${number}::bigint[])"
             conditions.append(f"1 / (({done}) = cardinality(${number}::bigint[]))::int")
     if topics:
         number += 1
         woken = NOTIFY.replace("$1", f"${number}")
-        conditions.append(f"ARRAY(SELECT w::text FROM ({woken}) AS w)")  # noqa: S608 - all of it is ours
+        conditions.append(f"ARRAY(SELECT w::text FROM ({woken}) AS w)")
     return f"WITH {', '.join(tables)} SELECT {', '.join(columns + conditions)}"
 
 

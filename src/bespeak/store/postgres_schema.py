@@ -50,7 +50,7 @@ async def version_of(name: str, connection: Connection) -> int:
             f"{name} has a schema {SCHEMA} that belongs to something else. Rename it, or name another database "
             "with --store."
         )
-    rows = await connection.fetch(f"SELECT version FROM {SCHEMA}.version")  # noqa: S608 - the name is ours
+    rows = await connection.fetch(f"SELECT version FROM {SCHEMA}.version")
     version: int = rows[0][0]
     return version
 
@@ -67,10 +67,10 @@ async def _change(name: str, connection: Connection) -> int:
                 await connection.execute(f"CREATE SCHEMA {SCHEMA}")
             if version == 0:
                 await connection.execute(f"CREATE TABLE {SCHEMA}.version (version INTEGER NOT NULL)")
-                await connection.execute(f"INSERT INTO {SCHEMA}.version VALUES (0)")  # noqa: S608 - the name is ours
+                await connection.execute(f"INSERT INTO {SCHEMA}.version VALUES (0)")
             for statement in statements(version, POSTGRES_WORDS):
                 await connection.execute(statement, timeout=_PATIENCE)
-            await connection.execute(f"UPDATE {SCHEMA}.version SET version = {CURRENT}")  # noqa: S608 - both are ours
+            await connection.execute(f"UPDATE {SCHEMA}.version SET version = {CURRENT}")
         await connection.execute("COMMIT")
     except BaseException:
         # Closing it undoes what was done, whatever state it is in.

@@ -13,7 +13,7 @@ from bespeak.store.unit import Unit
 
 CHANNEL: Final = "bespeak"
 """Where processes tell each other which topics have changed."""
-NOTIFY: Final = f"SELECT pg_notify('{CHANNEL}', topic) FROM unnest($1::text[]) AS topic"  # noqa: S608 - the name is ours
+NOTIFY: Final = f"SELECT pg_notify('{CHANNEL}', topic) FROM unnest($1::text[]) AS topic"
 
 Sealing = Callable[[Connection, Seal], Awaitable[Sealed]]
 

@@ -149,7 +149,7 @@ class ReadAgent(Command, frozen=True):
 
     def steps(self) -> Steps:
         """An AgentRow or None."""
-        rows = yield Statement(f"SELECT {_COLUMNS} FROM agents WHERE agent_id = ?", (self.agent_id,))  # noqa: S608
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM agents WHERE agent_id = ?", (self.agent_id,))
         return AgentRow(*rows[0]) if rows else None
 
 
@@ -158,7 +158,7 @@ class ListAgents(Command, frozen=True):
 
     def steps(self) -> Steps:
         """AgentRows."""
-        rows = yield Statement(f"SELECT {_COLUMNS} FROM agents ORDER BY name, agent_id")  # noqa: S608
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM agents ORDER BY name, agent_id")
         return [AgentRow(*row) for row in rows]
 
 

@@ -46,7 +46,7 @@ class ReadAudit(Command, frozen=True):
     def steps(self) -> Steps:
         """A row or None."""
         # SQLite indexes the beginning alone: a quarter of the pages that every record would have to change otherwise.
-        sql = f"SELECT {_COLUMNS} FROM audit WHERE substr(audit_id, 1, 16) = ? AND audit_id = ?"  # noqa: S608
+        sql = f"SELECT {_COLUMNS} FROM audit WHERE substr(audit_id, 1, 16) = ? AND audit_id = ?"
         rows = yield Statement(sql, (self.audit_id[:16], self.audit_id))
         return rows[0] if rows else None
 
@@ -58,7 +58,7 @@ class ReadChainHead(Command, frozen=True):
 
     def steps(self) -> Steps:
         """A row or None."""
-        sql = f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT 1"  # noqa: S608
+        sql = f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT 1"
         rows = yield Statement(sql, (self.agent_id,))
         return rows[0] if rows else None
 
@@ -73,9 +73,9 @@ class ScanAudit(Command, frozen=True):
     def steps(self) -> Steps:
         """Rows."""
         if self.agent_id is None:
-            sql = f"SELECT {_COLUMNS} FROM audit WHERE position > ? ORDER BY position LIMIT ?"  # noqa: S608
+            sql = f"SELECT {_COLUMNS} FROM audit WHERE position > ? ORDER BY position LIMIT ?"
             return (yield Statement(sql, (self.after, self.limit)))
-        sql = f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? AND position > ? ORDER BY position LIMIT ?"  # noqa: S608
+        sql = f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? AND position > ? ORDER BY position LIMIT ?"
         return (yield Statement(sql, (self.agent_id, self.after, self.limit)))
 
 
@@ -88,7 +88,7 @@ class ScanOtherStreams(Command, frozen=True):
 
     def steps(self) -> Steps:
         """Rows."""
-        sql = f"SELECT {_COLUMNS} FROM audit WHERE position > ? AND stream <> ? ORDER BY position LIMIT ?"  # noqa: S608
+        sql = f"SELECT {_COLUMNS} FROM audit WHERE position > ? AND stream <> ? ORDER BY position LIMIT ?"
         return (yield Statement(sql, (self.after, self.stream, self.limit)))
 
 
@@ -101,9 +101,9 @@ class LatestAudit(Command, frozen=True):
     def steps(self) -> Steps:
         """Rows."""
         if self.agent_id is None:
-            sql = f"SELECT {_COLUMNS} FROM audit ORDER BY position DESC LIMIT ?"  # noqa: S608
+            sql = f"SELECT {_COLUMNS} FROM audit ORDER BY position DESC LIMIT ?"
             return (yield Statement(sql, (self.limit,)))
-        sql = f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT ?"  # noqa: S608
+        sql = f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT ?"
         return (yield Statement(sql, (self.agent_id, self.limit)))
 
 

@@ -55,7 +55,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 _COLUMNS: Final = ", ".join(Case.__struct_fields__[:-1]) + f", {_STATE}"
-_SAME: Final = f"SELECT {_COLUMNS} FROM cases WHERE kind = ? AND agent_id = ? AND digest = ?"  # noqa: S608 - ours
+_SAME: Final = f"SELECT {_COLUMNS} FROM cases WHERE kind = ? AND agent_id = ? AND digest = ?"
 _NEWEST: Final = " ORDER BY created DESC LIMIT 1"
 _ANSWERABLE: Final = (
     f" AND ({_OPEN} OR (state = 'accepted' AND kind = 'confirmation')) AND (expires IS NULL OR expires > {{now}})"
@@ -98,18 +98,18 @@ class OpenCase(Command, frozen=True):
         if rows:
             return Opened(Case(*rows[0]), new=False)
         yield Statement(
-            "UPDATE cases SET state = 'expired' "  # noqa: S608 - ours
+            "UPDATE cases SET state = 'expired' "
             f"WHERE kind = ? AND agent_id = ? AND digest = ? AND {_OPEN} AND expires <= {{now}}",
             key,
         )
         rows = yield Statement(
-            f"SELECT count(*) FROM cases WHERE kind = ? AND agent_id = ? AND {_OPEN}",  # noqa: S608 - ours
+            f"SELECT count(*) FROM cases WHERE kind = ? AND agent_id = ? AND {_OPEN}",
             key[:2],
         )
         if rows[0][0] >= self.most_open:
             return Conflict("too-many", {"most": self.most_open})
         rows = yield Statement(
-            "INSERT INTO cases "  # noqa: S608 - ours
+            "INSERT INTO cases "
             "(case_id, kind, state, agent_id, recipient, digest, subject, created, deadline, expires)"
             " VALUES (?, ?, 'pending', ?, ?, ?, ?, {now}, ?, {now} + ?) "
             f"ON CONFLICT (kind, agent_id, digest) WHERE {_OPEN} DO NOTHING RETURNING {_COLUMNS}",
@@ -146,7 +146,7 @@ class DecideCase(Command, frozen=True):
 
     def steps(self) -> Steps:
         """The Case as it is now; or a Conflict: not-found, own-case, not-permitted, already-decided, expired."""
-        rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ? {{lock}}", (self.case_id,))  # noqa: S608
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ? {{lock}}", (self.case_id,))
         if not rows:
             return Conflict("not-found")
         case = Case(*rows[0])
@@ -162,7 +162,7 @@ class DecideCase(Command, frozen=True):
             first = {"decided_by": case.decided_by, "decided_at": case.decided_at}
             return Conflict("already-decided", {"status": state, "attestation_id": case.attestation_id, **first})
         rows = yield Statement(
-            "UPDATE cases SET state = ?, decided_by = ?, decided_at = {now}, reason = ?, "  # noqa: S608 - ours
+            "UPDATE cases SET state = ?, decided_by = ?, decided_at = {now}, reason = ?, "
             "attestation_id = ?, "
             f"attestation = ? WHERE case_id = ? RETURNING {_COLUMNS}",
             (self.status, self.decided_by, self.reason, self.attestation_id, self.attestation, self.case_id),
@@ -188,7 +188,7 @@ class UseCase(Command, frozen=True):
 
     def steps(self) -> Steps:
         """The Case; or a Conflict: not-found, of-another, digest-differs, used, rejected, expired, pending."""
-        rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ? {{lock}}", (self.case_id,))  # noqa: S608
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ? {{lock}}", (self.case_id,))
         if not rows or rows[0][1] != CONFIRMATION:
             return Conflict("not-found")
         case = Case(*rows[0])
@@ -200,7 +200,7 @@ class UseCase(Command, frozen=True):
             reason = {EXECUTED: "used", DEFERRED: PENDING}.get(case.state, case.state)
             return Conflict(reason, {"status": case.state, "expires": case.expires, "reason": case.reason})
         rows = yield Statement(
-            f"UPDATE cases SET state = 'executed' WHERE case_id = ? RETURNING {_COLUMNS}",  # noqa: S608 - ours
+            f"UPDATE cases SET state = 'executed' WHERE case_id = ? RETURNING {_COLUMNS}",
             (self.case_id,),
         )
         yield Notify(TOPIC)
@@ -214,7 +214,7 @@ class ReadCase(Command, frozen=True):
 
     def steps(self) -> Steps:
         """The Case, or None."""
-        rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ?", (self.case_id,))  # noqa: S608
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ?", (self.case_id,))
         return Case(*rows[0]) if rows else None
 
 
@@ -232,7 +232,7 @@ class ListCases(Command, frozen=True):
             conditions.append("state = ?")
         where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
         rows = yield Statement(
-            f"SELECT {_COLUMNS} FROM cases {where}ORDER BY created, case_id LIMIT ?",  # noqa: S608 - ours
+            f"SELECT {_COLUMNS} FROM cases {where}ORDER BY created, case_id LIMIT ?",
             (*(self.state for _ in conditions), self.limit),
         )
         return [Case(*row) for row in rows]

@@ -74,7 +74,7 @@ class ReadDelegation(Command, frozen=True):
 
     def steps(self) -> Steps:
         """A Delegation or None."""
-        sql = f"SELECT {_COLUMNS} FROM delegations WHERE delegation_id = ?"  # noqa: S608
+        sql = f"SELECT {_COLUMNS} FROM delegations WHERE delegation_id = ?"
         rows = yield Statement(sql, (self.delegation_id,))
         return Delegation(*rows[0]) if rows else None
 

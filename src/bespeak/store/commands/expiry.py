@@ -19,7 +19,7 @@ class PurgeExpired(Command, frozen=True):
         removed = 0
         for table, key in _EXPIRING.items():
             rows = yield Statement(
-                f"DELETE FROM {table} WHERE ({key}) IN "  # noqa: S608 - the names are ours
+                f"DELETE FROM {table} WHERE ({key}) IN "
                 f"(SELECT {key} FROM {table} WHERE expires <= {{now}} LIMIT ? {{skip}}) RETURNING 1",
                 (self.limit,),
             )

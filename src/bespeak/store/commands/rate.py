@@ -46,7 +46,7 @@ class TakeTokens(Command, frozen=True):
 def _take(uses: Sequence[BucketUse]) -> Statement:
     row = "(CAST(? AS TEXT), CAST(? AS DOUBLE PRECISION), CAST(? AS DOUBLE PRECISION))"
     return Statement(
-        f"WITH used (name, cost, elapsed) AS (VALUES {', '.join([row] * len(uses))}) "  # noqa: S608 - the text is ours
+        f"WITH used (name, cost, elapsed) AS (VALUES {', '.join([row] * len(uses))}) "
         "INSERT INTO buckets (name, expires) SELECT name, {now} - elapsed + cost FROM used WHERE true "
         "ON CONFLICT (name) DO UPDATE SET expires = (SELECT CASE WHEN buckets.expires + used.cost > excluded.expires "
         "THEN buckets.expires + used.cost ELSE excluded.expires END FROM used WHERE used.name = buckets.name) "

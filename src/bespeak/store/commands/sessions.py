@@ -170,7 +170,7 @@ class ResumeSession(Command, frozen=True):
         if over:
             return Conflict("expired")
         rows = yield Statement(
-            "UPDATE sessions SET state = 'active', tls_identity = ?, expires = {now} + ?, "  # noqa: S608 - ours
+            "UPDATE sessions SET state = 'active', tls_identity = ?, expires = {now} + ?, "
             "checkpoint = coalesce(?, checkpoint) WHERE session_id = ? RETURNING " + _COLUMNS,
             (self.tls_identity, self.idle, self.checkpoint, self.session_id),
         )
@@ -186,7 +186,7 @@ class ReadSession(Command, frozen=True):
     def steps(self) -> Steps:
         """The Session, or None."""
         rows = yield Statement(
-            f"SELECT {_COLUMNS} FROM sessions WHERE session_id = ? AND expires > {{now}}",  # noqa: S608 - ours
+            f"SELECT {_COLUMNS} FROM sessions WHERE session_id = ? AND expires > {{now}}",
             (self.session_id,),
         )
         return Session(*rows[0]) if rows else None
