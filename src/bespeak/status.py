@@ -87,6 +87,31 @@ REASONS: Final[dict[int, str]] = {
 CODES: Final[dict[int, str]] = {number: reason.lower().replace(" ", "-") for number, reason in REASONS.items()}
 """The default `error.code` for a status: its name in kebab case, `method-violation`."""
 
+HTTP: Final[dict[int, int]] = {
+    NEGOTIATION_IN_PROGRESS: ACCEPTED,
+    AUTHORIZATION_REQUIRED: FORBIDDEN,
+    PROPOSAL_APPROVED: 201,
+    GRAMMAR_VIOLATION: BAD_REQUEST,
+    SCOPE_VIOLATION: FORBIDDEN,
+    # A dearer call stays too dear: 429 would let a client wait and try again.
+    BUDGET_EXCEEDED: 402,
+    ZONE_VIOLATION: FORBIDDEN,
+    COUNTERPARTY_UNVERIFIED: FORBIDDEN,
+    METHOD_VIOLATION: BAD_REQUEST,
+    ENDPOINT_VIOLATION: BAD_REQUEST,
+    PROPOSAL_REJECTED: UNPROCESSABLE,
+    DELEGATION_FAILURE: 502,
+    AUTHORITY_CHAIN_BROKEN: FORBIDDEN,
+}
+"""What AGTP's own codes are on HTTP; every other code is the same there. AGTP-Status keeps the number itself."""
+
+
+def to_http(status: int, condition: str | None = None) -> int:
+    """The HTTP status of an AGTP one. A 262 for want of any credential is 401, for want of anything else 403."""
+    if status == AUTHORIZATION_REQUIRED and condition == "credentials-missing":
+        return UNAUTHORIZED
+    return HTTP.get(status, status)
+
 
 def is_success(status: int) -> bool:
     """Whether a request was carried out. 262 is a refusal although its number begins with 2."""

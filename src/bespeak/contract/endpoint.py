@@ -40,6 +40,10 @@ class Endpoint:
     """What a call costs at most; a caller's Budget-Limit is held against it."""
     confirm: bool | None = None
     """Whether a call waits for a confirmation; None leaves it to `policies.confirm_irreversible`."""
+    internal: bool = False
+    """Served, and named in no document that the server publishes."""
+    since: str | None = None
+    """Where the output says when an item changed, `rooms[].updated_at`: what `?since=` is held against."""
     builtin: bool = False
     """Registered by bespeak itself; an operator's endpoint on the same pair takes its place (AGTP-API 5.8)."""
     location: Location | None = None

@@ -37,7 +37,7 @@ def served_with(
         said = given.operator != UNSPECIFIED
         identity = replace(
             given,
-            name=identity.name,
+            name=given.name or identity.name,
             server_id=given.server_id or identity.server_id,
             operator=given.operator if said else identity.operator,
             contact=given.contact or identity.contact,
@@ -59,7 +59,7 @@ def with_document(files: Service, described: Service, server: ServerDocument) ->
         policies=said.policies,
         catalog=said.catalog,
         document_version=server.document_version or said.document_version,
-        description=said.description,
+        description=server.description or said.description,
         agtp=said.agtp,
         vocabulary=said.vocabulary,
         data_manifest=said.data_manifest,

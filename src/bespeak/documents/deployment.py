@@ -68,6 +68,7 @@ class Deployment:
             apis=server.apis,
             hosted_protocols=server.hosted_protocols,
             document_version=server.document_version,
+            description=server.description,
             vocabulary=server.vocabulary,
             data_manifest=server.data_manifest,
             rate_limits=server.rate_limits,

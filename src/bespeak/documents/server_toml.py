@@ -17,6 +17,7 @@ from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.audit_toml import REFERENCE_KEYS, AuditSettings, read_audit
 from bespeak.documents.auth_toml import AuthSettings, read_auth
 from bespeak.documents.handlers_toml import HandlerEntry, read_handlers
+from bespeak.documents.http_toml import HttpSettings, read_http
 from bespeak.documents.policy_shape import read_policies
 from bespeak.documents.rate_toml import read_rate_limits
 from bespeak.documents.session_toml import CaseSettings, SessionSettings, read_cases, read_sessions
@@ -46,6 +47,8 @@ class ListenSettings:
 
     agtp: str | None = None
     """`host:port`"""
+    http: str | None = None
+    """`host:port`; None for no HTTP face."""
     cert: Path | None = None
     key: Path | None = None
     workers: int | None = None
@@ -89,6 +92,8 @@ class ServerDocument:
 
     identity: ServerIdentity | None = None
     """None when the file gives no `server_id`; an app may have one. Beside a document what is not said is empty."""
+    description: str = ""
+    """What the service does, for faces that say so."""
     document_version: str | None = None
     catalog: str | None = None
     """Version of a bundled catalog, or the path of a catalog document; None for the default one."""
@@ -103,6 +108,7 @@ class ServerDocument:
     sessions: SessionSettings = field(default_factory=SessionSettings)
     cases: CaseSettings = field(default_factory=CaseSettings)
     listen: ListenSettings = field(default_factory=ListenSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     rate_limits: RateLimits = field(default_factory=RateLimits)
     """`[limits.rate]`: how often one caller may call."""
@@ -149,6 +155,7 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
     agis = _path(root, "document", base) or _path(server, "document", base)
     document = ServerDocument(
         identity=_read_identity(server, beside_document=agis is not None),
+        description=server.text("description") or "",
         document_version=server.text("document_version"),
         catalog=server.text("catalog"),
         policies=read_policies(policies),
@@ -162,6 +169,7 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
         sessions=read_sessions(root),
         cases=read_cases(root),
         listen=_read_listen(_part(root, "listen"), base),
+        http=read_http(root),
         limits=_read_limits(limits),
         rate_limits=rate_limits,
         app=server.text("app"),
@@ -207,6 +215,7 @@ def _read_identity(server: Table, *, beside_document: bool) -> ServerIdentity | 
         server_id=server_id or "",
         operator=server.text("operator") or UNSPECIFIED,
         contact=server.text("contact") or "",
+        name=server.text("name") or "",
         domain=server.text("domain") or None,
         supported_features=server.texts("supported_features"),
         issued=server.text("issued") or None,
@@ -238,6 +247,7 @@ def _read_agents(block: Table, base: Path) -> AgentSettings:
 def _read_listen(block: Table, base: Path) -> ListenSettings:
     settings = ListenSettings(
         agtp=block.text("agtp"),
+        http=block.text("http"),
         cert=_path(block, "cert", base),
         key=_path(block, "key", base),
         workers=block.count("workers"),

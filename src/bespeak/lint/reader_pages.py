@@ -268,4 +268,16 @@ PAGES: Final[Mapping[str, Page]] = {
         '[limits.rate]\nagent = "100 per second"\n',
         '[limits.rate]\nagent = "100/s burst 200"\n',
     ),
+    "Y890": Page(
+        "Discovery systems sort services by a closed list of categories, and the schema of /.well-known/ai refuses "
+        "every other. Choose the nearest one, or none.",
+        '[http]\ncategory = ["hotels"]\n',
+        '[http]\ncategory = ["travel"]\n',
+    ),
+    "Y891": Page(
+        "What stands in a published document has to be found by whoever reads it, and a relative or mistyped address "
+        "leads nowhere. Write the whole address, with its scheme and host.",
+        '[http]\nurl = "rooms.example"\n',
+        '[http]\nurl = "https://rooms.example"\n',
+    ),
 }

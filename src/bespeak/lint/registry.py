@@ -77,6 +77,8 @@ _READERS: Final[Mapping[str, tuple[str, Normative]]] = {
     "Y877": ("idempotency-time-out-of-bounds", "MUST"),
     "Y878": ("session-setting-out-of-bounds", "MUST"),
     "Y881": ("rate-limit", "MUST"),
+    "Y890": ("unknown-service-category", "MUST"),
+    "Y891": ("no-web-address", "MUST"),
 }
 """Names for the rules of readers, which give an id and a sentence, and how binding each is."""
 

@@ -11,6 +11,7 @@ from bespeak.diagnostics.diagnostic import Severity
 from bespeak.documents.ai_json import AUTH_TYPES
 from bespeak.documents.ai_json import METHODS as HTTP_METHODS
 from bespeak.documents.auth_toml import MODES
+from bespeak.documents.http_toml import CATEGORIES
 from bespeak.documents.store_toml import DURABILITIES
 from bespeak.exchange.budget import UNITS
 from bespeak.lint.subject import Kind
@@ -176,6 +177,8 @@ _LINT: Final = _table(
 _SERVER: Final = _table(
     "Who runs it; every manifest carries it.",
     server_id=_text("The name of the server, usually its host."),
+    name=_text("What people call the service."),
+    description=_text("What the service does, in a sentence."),
     operator=_text("Who runs it."),
     contact=_text("How to reach the operator."),
     domain=_text("The field of the service."),
@@ -273,10 +276,25 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
         listen=_table(
             "Where it listens.",
             agtp=_text("HOST:PORT."),
+            http=_text("HOST:PORT of the HTTP face; without it there is none."),
             cert=_text("The TLS certificate."),
             key=_text("The key of the certificate."),
             workers=_number("How many processes."),
             insecure=_flag("Whether other machines may be served without TLS."),
+        ),
+        http=_table(
+            "How the service appears on the web.",
+            url=_text("Where it is reached from outside, https://..."),
+            category=_texts("What it is classified as.", enum=list(CATEGORIES)),
+            language=_texts("The languages it speaks, as BCP 47 tags."),
+            auth_docs=_text("Where people read how to authenticate."),
+            changelog=_text("Where its changes are told."),
+            status_page=_text("Where its state is told."),
+            agent_tier=_flag("Whether agents may ask for a higher rate."),
+            ai_alias=_flag("Whether /ai gives the same bytes as /.well-known/ai."),
+            cors=_texts('Origins whose pages may call; "*" for every one.'),
+            trusted_proxies=_texts("Addresses whose X-Forwarded-For is believed."),
+            related_services=_texts("Other services an agent may want to know."),
         ),
         limits=_table(
             "What a caller may ask of it.",

@@ -1,0 +1,68 @@
+"""Where an endpoint is found on HTTP: `BOOK /room` at `/room:book`, whatever else is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Endpoint
+
+_SCALARS: Final = frozenset({"string", "integer", "number", "boolean", "null"})
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRoute:
+    """The place of one endpoint on HTTP."""
+
+    path: str
+    """With the parameters of the template as they are, `/room/{room_id}:book`."""
+    methods: tuple[str, ...]
+    """`GET` first where the endpoint has it; `POST` always."""
+
+    @property
+    def preferred(self) -> str:
+        """The method that documents name: GET where it can be had."""
+        return self.methods[0]
+
+
+def http_route(endpoint: Endpoint) -> HttpRoute:
+    """The route of an endpoint. GET is for what changes nothing and takes nothing that a query cannot carry."""
+    path = f"{endpoint.path}:{endpoint.method.lower()}"
+    return HttpRoute(path, ("GET", "POST") if takes_get(endpoint) else ("POST",))
+
+
+def takes_get(endpoint: Endpoint) -> bool:
+    """Whether an endpoint may be called by GET: it is informational and its input is flat."""
+    return endpoint.semantic.impact == "informational" and _is_flat(endpoint.input_schema)
+
+
+def split_verb(path: str) -> tuple[str, str] | None:
+    """The path and the method behind a path on HTTP, or None for a path that names no verb."""
+    head, colon, verb = path.rpartition(":")
+    if not colon or not verb.isascii() or not verb.isalpha():
+        return None
+    return head, verb.upper()
+
+
+def _is_flat(schema: Mapping[str, Any]) -> bool:
+    """Whether every property is known and scalar, so that a query says it in one way."""
+    if not schema.keys().isdisjoint(("$ref", "allOf", "anyOf", "oneOf", "if", "not", "patternProperties")):
+        return False
+    properties = schema.get("properties", {})
+    return isinstance(properties, Mapping) and all(_is_scalar(each) for each in properties.values())
+
+
+def _is_scalar(schema: object) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        return kind in _SCALARS
+    if isinstance(kind, list):
+        return bool(kind) and _SCALARS.issuperset(each for each in kind if isinstance(each, str))
+    if "const" in schema or "enum" in schema:
+        values = [schema["const"]] if "const" in schema else schema["enum"]
+        return isinstance(values, list) and not any(isinstance(value, (list, dict)) for value in values)
+    options = schema.get("anyOf") or schema.get("oneOf")
+    return isinstance(options, list) and all(_is_scalar(option) for option in options)
