@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import httpx
 import pytest
+from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.documents.http_toml import HttpSettings
 from bespeak.server.http_face import make_face
-from tests.service import AGENT, build, echo, make_endpoint
 
 
 def client(*endpoints, **options):

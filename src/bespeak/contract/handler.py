@@ -21,6 +21,15 @@ UPSTREAM_ERRORS: Final = (
 
 UPSTREAM_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
+BODY_FORMS: Final = ("json", "form", "multipart", "none")
+"""How a body is encoded."""
+
+LIST_STYLES: Final = ("repeat", "comma", "space", "pipe", "deep", "json")
+"""How a query says several values: `a=1&a=2`, `a=1,2`, `a=1%202`, `a=1|2`, `a[b]=1`, or as JSON text."""
+
+ANSWER_FORMS: Final = ("json", "text", "none")
+"""JSON as the draft has it, a text that becomes `output_field`, or nothing that is looked at."""
+
 _STATUS: Final = re.compile(r"[1-5][0-9]{2}")
 
 
@@ -55,6 +64,24 @@ class ExternalService:
     output_transform: Mapping[str, str] = field(default_factory=dict)
     error_map: Mapping[str, str] = field(default_factory=dict)
     timeout_seconds: float = 30.0
+    query: tuple[str, ...] = ()
+    """Fields of the input that go into the query whatever the method; GET, HEAD, DELETE and OPTIONS put all there."""
+    lists: Mapping[str, str] = field(default_factory=dict)
+    """How a list or an object in the query is written, one of LIST_STYLES by field; `repeat` without an entry."""
+    header_fields: Mapping[str, str] = field(default_factory=dict)
+    """Fields of the input that become headers, each with the name of its header."""
+    cookie_fields: Mapping[str, str] = field(default_factory=dict)
+    """Fields of the input that become cookies, each with the name of its cookie."""
+    body: str | None = None
+    """How the remaining fields are sent, one of BODY_FORMS; None for what the method suggests."""
+    body_field: str | None = None
+    """The one field that is the body itself, for upstreams whose body is no object."""
+    files: tuple[str, ...] = ()
+    """Fields of a multipart body that are files, given as base64."""
+    answer: str = "json"
+    """What the upstream answers with, one of ANSWER_FORMS."""
+    output_field: str | None = None
+    """The field of the output that an answer which is no object becomes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
