@@ -67,9 +67,12 @@ def test_a_variable_comes_from_the_environment(tmp_path: Path, monkeypatch: pyte
         store_place(str(folder))
 
 
-@pytest.mark.parametrize(
-    "configuration", ["[store]\nplace = 1\n", 'store = "x"\n', "[store\n", '[store]\nplace = ""\n']
-)
+def test_a_configuration_that_cannot_be_read_is_refused_as_that(tmp_path: Path) -> None:
+    with pytest.raises(ContractError, match="the configuration cannot be used"):
+        store_place(str(deployment(tmp_path, "[store\n")))
+
+
+@pytest.mark.parametrize("configuration", ["[store]\nplace = 1\n", 'store = "x"\n', '[store]\nplace = ""\n'])
 def test_a_configuration_that_does_not_say_where_is_refused_rather_than_guessed(
     tmp_path: Path, configuration: str
 ) -> None:

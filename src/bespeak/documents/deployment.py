@@ -82,10 +82,10 @@ def read_deployment(path: Path) -> tuple[Deployment, list[Diagnostic]]:
         return _read_folder(path)
     text = read_text(path)
     if isinstance(text, Diagnostic):
-        return Deployment(root=path.parent), [text]
+        return Deployment(root=path.parent, faults=(text,)), [text]
     table = toml_table(text, str(path))
     if isinstance(table, Diagnostic):
-        return Deployment(root=path.parent), [table]
+        return Deployment(root=path.parent, faults=(table,)), [table]
     if table.has("endpoint"):
         endpoint, findings = endpoint_of(table, str(path))
         return Deployment(root=path.parent, endpoints=(endpoint,) if endpoint else ()), findings

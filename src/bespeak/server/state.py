@@ -51,7 +51,9 @@ def _settings(target: str) -> tuple[Path, StoreSettings]:
         return base, StoreSettings()
     document, findings = read_server(configuration)
     errors = [finding for finding in findings if finding.severity == "error"]
-    wrong = [finding for finding in errors if _is_about_store(finding.pointer) or document == ServerDocument()]
+    if errors and document == ServerDocument():
+        raise ContractError("the configuration cannot be used", with_positions(errors))
+    wrong = [finding for finding in errors if _is_about_store(finding.pointer)]
     if wrong:
         raise ContractError("the configuration does not say where the store is", with_positions(wrong))
     return base, document.store
