@@ -501,6 +501,12 @@ def test_whether_a_call_waits_for_a_confirmation_is_read(text: str, value: bool)
     assert good(WHOLE).confirm is None
 
 
+def test_where_the_output_says_when_an_item_changed_is_read() -> None:
+    text = WHOLE.replace("[endpoint.semantic]", 'since = "rooms[].updated_at"\n[endpoint.semantic]')
+    assert good(text).since == "rooms[].updated_at"
+    assert good(WHOLE).since is None
+
+
 def test_a_cost_is_read_by_unit() -> None:
     cost = good(WHOLE + '[endpoint.cost]\ntokens = 500\nUSD = "0.02"\ncompute-seconds = 1.5\n').cost
     assert str(cost) == "tokens=500, USD=0.02, compute-seconds=1.5"

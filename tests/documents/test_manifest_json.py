@@ -69,6 +69,14 @@ def test_whether_calls_are_confirmed_comes_back(confirm: bool) -> None:
     assert [one.confirm for one in manifest.endpoints] == [confirm]
 
 
+def test_what_since_is_held_against_comes_back() -> None:
+    (endpoint, *_) = read_deployment(FOLDER)[0].service().endpoints
+    assert "since" not in project_endpoint(endpoint)
+    sent = project_endpoint(replace(endpoint, since="rooms[].updated_at"))
+    manifest, _ = parse(endpoints=[sent])
+    assert [one.since for one in manifest.endpoints] == ["rooms[].updated_at"]
+
+
 def test_a_cost_comes_back_and_a_strange_one_is_left_out() -> None:
     service = read_deployment(FOLDER)[0].service()
     cost, _ = read_cost({"tokens": 500, "USD": "0.02"})

@@ -168,6 +168,8 @@ class App:
         deprecated: Deprecation | None = None,
         cost: Mapping[str, int | float | str] | None = None,
         confirm: bool | None = None,
+        internal: bool = False,
+        since: str | None = None,
         description: str | None = None,
         intent: str | None = None,
         outcome: str | None = None,
@@ -187,7 +189,8 @@ class App:
         `idempotent` says otherwise, any other is not. `capability` defaults to the category of the method.
         `cost` is what a call costs at most, by unit: `{"tokens": 500, "USD": "0.02"}`. `confirm` lets a call wait until
         somebody other than the caller has confirmed it, or never, whatever `policies.confirm_irreversible` says.
-        `blocking` runs the function in a thread.
+        `since` names where the output says when an item changed, `rooms[].updated_at`: what `?since=` is held against.
+        An `internal` endpoint is served and named in no published document. `blocking` runs the function in a thread.
         """
 
         def declare(function: _Function) -> _Function:
@@ -226,6 +229,8 @@ class App:
                 deprecated=deprecated,
                 cost=_declared_cost(name, function, cost),
                 confirm=confirm,
+                internal=internal,
+                since=since,
                 location=locate(function),
             )
             self._declare(endpoint, reading)

@@ -62,6 +62,8 @@ def read_endpoint(declared: Mapping[str, Any], shared: SharedSchemas, location: 
         deprecated=_read_deprecation(_mapping(declared, "deprecated")),
         cost=read_cost(_mapping(declared, "cost"))[0],
         confirm=confirm if isinstance(confirm := declared.get("confirm"), bool) else None,
+        internal=declared.get("internal") is True,
+        since=_optional(declared, "since"),
         location=location,
     )
 

@@ -65,7 +65,8 @@ def _read(block: Table, file: str) -> Endpoint | None:
         block.missing("errors", "Write `errors = []` for an endpoint that has none (AGTP-API 6.2).")
     errors, scopes, namespace = read_errors(block), block.texts("required_scopes"), block.text("namespace")
     deprecated, cost = read_deprecation(block.table("deprecated")), read_cost_block(block.table("cost"))
-    confirm = block.boolean("confirm")
+    confirm, since = block.boolean("confirm"), block.text("since")
+    internal = block.boolean("internal") or False
     if semantic is None or handler is None:
         return None
     return Endpoint(
@@ -82,6 +83,8 @@ def _read(block: Table, file: str) -> Endpoint | None:
         deprecated=deprecated,
         cost=cost,
         confirm=confirm,
+        internal=internal,
+        since=since,
         location=Location(file),
     )
 

@@ -165,6 +165,7 @@ def _read_endpoint(entry: Table) -> Endpoint | None:
         deprecated=read_deprecation(entry.table("deprecated")),
         cost=read_cost_block(entry.table("cost")),
         confirm=entry.boolean("confirm"),
+        since=entry.text("since"),
     )
 
 

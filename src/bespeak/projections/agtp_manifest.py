@@ -40,6 +40,8 @@ def project_endpoint(endpoint: Endpoint) -> dict[str, Any]:
         projected["cost"] = endpoint.cost.to_json()
     if endpoint.confirm is not None:
         projected["confirm"] = endpoint.confirm
+    if endpoint.since is not None:
+        projected["since"] = endpoint.since
     return projected
 
 
@@ -74,7 +76,7 @@ def project_manifest(
         },
         "embedded_methods": list(FLOOR_METHODS),
         "custom_methods": list(policies.methods.custom),
-        "endpoints": [project_endpoint(endpoint) for endpoint in endpoints],
+        "endpoints": [project_endpoint(endpoint) for endpoint in endpoints if not endpoint.internal],
         "agent_disclosure": service.agent_disclosure,
         "hosted_agents": [agent.reference() for agent in hosted if agent.is_discoverable],
         "agent_disclosure_notice": service.agent_disclosure_notice,

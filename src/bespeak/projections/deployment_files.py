@@ -116,6 +116,8 @@ def endpoint_data(endpoint: Endpoint, function: str) -> dict[str, Any]:
         "deprecated": endpoint.deprecated.to_json() if endpoint.deprecated else None,
         "cost": endpoint.cost.to_json() if endpoint.cost else None,
         "confirm": endpoint.confirm,
+        "internal": endpoint.internal or None,
+        "since": endpoint.since,
         "input_schema": _schema(endpoint.input_schema),
         "output_schema": _schema(endpoint.output_schema),
     }
