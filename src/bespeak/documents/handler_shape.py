@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 from bespeak.contract.handler import (
+    ANSWER_FORMS,
+    BODY_FORMS,
     HANDLER_TYPES,
+    LIST_STYLES,
     UPSTREAM_METHODS,
     Composition,
     ExternalService,
@@ -70,21 +73,45 @@ def _read_external(block: Table) -> ExternalService:
         block.missing("method", f"The HTTP method of the upstream: one of {', '.join(UPSTREAM_METHODS)}.")
     else:
         block.choice("method", UPSTREAM_METHODS)
-    error_map = block.text_map("error_map")
-    for status in error_map:
-        if not is_upstream_status(status):
-            message = f"`error_map` has the key {brief(status)}, which is no HTTP status"
-            block.findings.error("D104", message, block.pointer("error_map"), 'Write three digits: "404".')
     timeout = block.positive("timeout_seconds")
     return ExternalService(
         url=block.need_text(block.either("url", "reference"), "The https:// URL of the upstream."),
         method=method if isinstance(method, str) else "",
         headers=block.text_map("headers"),
+        query_credentials=block.text_map("query_credentials"),
+        cookie_credentials=block.text_map("cookie_credentials"),
         input_transform=block.text_map(block.either("input_transform", "input_map")),
         output_transform=block.text_map(block.either("output_transform", "output_map")),
-        error_map=error_map,
+        error_map=_read_error_map(block),
         timeout_seconds=30.0 if timeout is None else float(timeout),
+        query=block.texts("query"),
+        lists=_read_lists(block),
+        header_fields=block.text_map("header_fields"),
+        cookie_fields=block.text_map("cookie_fields"),
+        body=block.choice("body", BODY_FORMS),
+        body_field=block.text("body_field"),
+        files=block.texts("files"),
+        answer=block.choice("answer", ANSWER_FORMS) or "json",
+        output_field=block.text("output_field"),
     )
+
+
+def _read_error_map(block: Table) -> dict[str, str]:
+    error_map = block.text_map("error_map")
+    for status in error_map:
+        if not is_upstream_status(status):
+            message = f"`error_map` has the key {brief(status)}, which is no HTTP status"
+            advice = 'Write three digits, "404", or "4XX" or "5XX" for all others of their kind.'
+            block.findings.error("D104", message, block.pointer("error_map"), advice)
+    return error_map
+
+
+def _read_lists(block: Table) -> dict[str, str]:
+    styles = block.table("lists")
+    if styles is None:
+        return {}
+    chosen = {name: styles.choice(name, LIST_STYLES) for name in styles.data}
+    return {name: style for name, style in chosen.items() if style is not None}
 
 
 _READERS: Final[dict[str, Callable[[Table], HandlerBinding]]] = {

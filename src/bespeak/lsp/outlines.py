@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, get_args
 
+from bespeak.contract.handler import ANSWER_FORMS, BODY_FORMS
 from bespeak.contract.policy import LEGACY_VERBS
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS
 from bespeak.diagnostics.diagnostic import Severity
@@ -100,10 +101,21 @@ _HANDLER: Final = _table(
     url=_text("The https:// address of an upstream."),
     method=_text("The HTTP method of an upstream.", enum=["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]),
     headers=_table("Headers for the upstream; ${VAR} is taken from the environment."),
+    query_credentials=_table("Parameters of the upstream's query that hold a credential: api_key = ${VAR}."),
+    cookie_credentials=_table("Cookies for the upstream that hold a credential: session = ${VAR}."),
     input_transform=_table("Our name of a parameter = the upstream's name."),
     output_transform=_table("Our name of a field = the upstream's name."),
-    error_map=_table("A status of the upstream = a declared error."),
+    error_map=_table("A status of the upstream, or 4XX or 5XX = a declared error."),
     timeout_seconds=_number("How long an upstream may take; 30 by default."),
+    query=_texts("Parameters that go into the upstream's query whatever the method."),
+    lists=_table("How a list or an object is written in a query or a form: repeat, comma, space, pipe, deep or json."),
+    header_fields=_table("A parameter = the header for the upstream that it becomes."),
+    cookie_fields=_table("A parameter = the cookie for the upstream that it becomes."),
+    body=_text("How the remaining parameters are sent to an upstream.", enum=list(BODY_FORMS)),
+    body_field=_text("The one parameter that is the whole JSON body for the upstream."),
+    files=_texts("Parameters of a multipart body that are files, given as base64."),
+    answer=_text("What the upstream answers with; json by default.", enum=list(ANSWER_FORMS)),
+    output_field=_text("The field of the result that a text, or JSON which is no object, becomes."),
     recipe=_text("The recipe of a composition."),
 )
 
@@ -117,6 +129,8 @@ _ENDPOINT: Final = {
     "input_schema": {"type": "object", "description": "The JSON Schema of the parameters.", "format": SCHEMA},
     "output_schema": {"type": "object", "description": "The JSON Schema of the result.", "format": SCHEMA},
     "confirm": _flag("Whether a call needs a confirmation by somebody else, whatever the policies say."),
+    "since": _text("Where the output says when an item changed, as rooms[].updated_at; ?since= asks by it."),
+    "internal": _flag("Whether it is served and named in no document that is published."),
     "errors": _table("The ways a call can fail: names with what each means, or a list of names."),
     "deprecated": _DEPRECATED,
     "cost": _table(
