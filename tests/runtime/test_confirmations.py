@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.service import AGENT, build, echo, make_endpoint
 from tests.stateful import keeping
 
+from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.policy import Policies
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.documents.session_toml import CaseSettings
@@ -20,7 +21,7 @@ from bespeak.exchange.messages import Connection, Request
 from bespeak.exchange.principal import Principal
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.call import Call
-from bespeak.runtime.confirmations import MOST_SUBJECT, Confirmations, call_digest, needs_confirmation
+from bespeak.runtime.confirmations import MOST_SUBJECT, Confirmations, call_digest
 from bespeak.store.command import Command, Conflict
 from bespeak.store.commands.cases import KINDS, DecideCase, OpenCase, ReadCase, UseCase
 from bespeak.store.opening import open_store

@@ -12,8 +12,7 @@ import msgspec
 
 from bespeak import status
 from bespeak.authoring.calling import HandlerCall
-from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.policy import Policies
+from bespeak.contract.confirmation import needs_confirmation
 from bespeak.documents.session_toml import CaseSettings
 from bespeak.exchange.context import Context
 from bespeak.exchange.headers import CONFIRMATION_ID, TASK_ID
@@ -29,14 +28,6 @@ MOST_SUBJECT: Final = 256 * 1024
 
 _CASE_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _encode = msgspec.json.Encoder(order="sorted").encode
-
-
-def needs_confirmation(endpoint: Endpoint, policies: Policies) -> bool:
-    """Whether calls of an endpoint wait for a confirmation: its own word goes before the policy."""
-    if endpoint.confirm is not None:
-        return endpoint.confirm
-    # To decide something is irreversible too; were that to wait for a decision, nothing would ever be decided.
-    return policies.confirm_irreversible and endpoint.semantic.impact == "irreversible" and not endpoint.builtin
 
 
 def is_case_id(text: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 from bespeak.authoring.calling import HandlerCall
 from bespeak.authoring.signature import function_name
 from bespeak.catalog.catalog import Catalog
+from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition, ExternalService, RegisteredFunction
 from bespeak.contract.policy import Policies
@@ -25,10 +26,11 @@ from bespeak.lint.rules.handler import NOT_RUNNABLE
 from bespeak.projections.agtp_manifest import API_VERSION
 from bespeak.runtime.advisories import endpoint_advisories
 from bespeak.runtime.bindings.function import bind_function
-from bespeak.runtime.confirmations import held_back, needs_confirmation
+from bespeak.runtime.confirmations import held_back
 from bespeak.runtime.rate import unused_limits
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.route import Route, plan_coercions
+from bespeak.runtime.shaping import Shaping
 from bespeak.schema.compile import SchemaFault, Validator, compile_schema
 
 
@@ -142,6 +144,7 @@ def _register(registry: Registry, endpoint: Endpoint, environment: Mapping[str, 
         error_descriptions={error.name: error.description for error in endpoint.errors},
         has_parameters_field="parameters" in endpoint.input_schema.get("properties", ()),
         coercions=plan_coercions(endpoint.input_schema),
+        shaping=Shaping(endpoint, validators[1]),
     )
     registry.router.add(endpoint.method, template, route)
     registry.endpoints[endpoint.key] = endpoint
@@ -162,18 +165,26 @@ def _bind(
             bound = bind_function(endpoint, handler)
             return (None, [bound]) if isinstance(bound, Diagnostic) else (bound, [])
         case ExternalService() as handler:
-            from bespeak.runtime.bindings.external import bind_external  # noqa: PLC0415 - most servers need no HTTP client
-
-            external = bind_external(endpoint, handler, environment)
-            if isinstance(external, list):
-                return None, external
-            registry.closers.append(external.aclose)
-            return external.call, []
+            return _bind_external(registry, endpoint, handler, environment)
         case Composition(recipe=recipe):
             reason = f"it runs the recipe {recipe!r}, and this version of bespeak does not execute recipes"
         case other:
             reason = f"its handler type {other.type!r} says nothing about how to call it"
     return None, [NOT_RUNNABLE.at(endpoint, "/handler", f"not registered: {reason}")]
+
+
+def _bind_external(
+    registry: Registry, endpoint: Endpoint, handler: ExternalService, environment: Mapping[str, str]
+) -> tuple[HandlerCall | None, list[Diagnostic]]:
+    # Most servers need no HTTP client.
+    from bespeak.runtime.bindings.external import bind_external  # noqa: PLC0415
+    from bespeak.runtime.bindings.upstream_pool import UpstreamPool  # noqa: PLC0415
+
+    if registry.upstreams is None:
+        registry.upstreams = UpstreamPool()
+        registry.closers.append(registry.upstreams.aclose)
+    bound = bind_external(endpoint, handler, environment, pool=registry.upstreams)
+    return (None, bound) if isinstance(bound, list) else (bound.call, [])
 
 
 def _compile(endpoint: Endpoint, *, strict_output: bool) -> tuple[Validator, Validator] | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol
 
 from bespeak import status
+from bespeak.contract.confirmation import needs_confirmation
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.exchange.headers import CONFIRMATION_ID, IDEMPOTENCY_KEY, SESSION_ID
 from bespeak.exchange.messages import Response
@@ -19,7 +20,6 @@ from bespeak.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call
-from bespeak.runtime.confirmations import needs_confirmation
 from bespeak.runtime.idempotency import Claim, Idempotency, Kept, is_final, replay
 from bespeak.runtime.renewal import Renewal
 from bespeak.runtime.route import Route

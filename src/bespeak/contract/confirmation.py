@@ -1,0 +1,14 @@
+"""Which calls wait until somebody other than the caller has confirmed them."""
+
+from __future__ import annotations
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
+
+
+def needs_confirmation(endpoint: Endpoint, policies: Policies) -> bool:
+    """Whether calls of an endpoint wait for a confirmation: its own word goes before the policy."""
+    if endpoint.confirm is not None:
+        return endpoint.confirm
+    # To decide something is irreversible too; were that to wait for a decision, nothing would ever be decided.
+    return policies.confirm_irreversible and endpoint.semantic.impact == "irreversible" and not endpoint.builtin
