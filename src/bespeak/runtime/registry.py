@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from bespeak import status
 from bespeak.catalog.catalog import Catalog
@@ -20,6 +21,9 @@ from bespeak.runtime.redirects import Redirects
 from bespeak.runtime.route import Route
 from bespeak.runtime.router import Router
 from bespeak.store.store import Store
+
+if TYPE_CHECKING:
+    from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 
 
 class Registry:
@@ -43,6 +47,8 @@ class Registry:
         """Who takes decisions, and how long they are waited for."""
         self.closers: list[Callable[[], Awaitable[None]]] = []
         """What is held open until the server stops."""
+        self.upstreams: UpstreamPool | None = None
+        """The connections that external services share; None where there is none."""
         self.redirects = Redirects(policies.methods.redirects)
         self.agents = Agents(service.agents)
         self.principals = Principals(
@@ -55,8 +61,9 @@ class Registry:
 
     @property
     def supported_methods(self) -> list[str]:
-        """The methods some endpoint has and the policy admits, sorted."""
-        return sorted({method for method, _ in self.endpoints} & self.allowed)
+        """The methods some endpoint has and the policy admits, sorted; those of internal endpoints are not told."""
+        named = {method for (method, _), endpoint in self.endpoints.items() if not endpoint.internal}
+        return sorted(named & self.allowed)
 
     @cached_property
     def path_words(self) -> frozenset[str]:
@@ -68,9 +75,14 @@ class Registry:
         for close in self.closers:
             await close()
 
+    def named_at(self, path: str) -> list[str]:
+        """The methods registered on a path, sorted; internal endpoints are told to nobody who does not know them."""
+        at = ((name, self.router.find(name, path)) for name in self.router.methods_at(path))
+        return [name for name, found in at if found is not None and not found[0].endpoint.internal]
+
     def not_allowed(self, method: str, path: str, message: str) -> Refused:
         """A 405 with the two fields it must carry (AGTP-API 11), so that the agent can recover by itself."""
-        offered = [name for name in self.router.methods_at(path) if name in self.allowed]
+        offered = [name for name in self.named_at(path) if name in self.allowed]
         advice = f" Offered here: {', '.join(offered)}." if offered else ""
         return Refused(
             status.METHOD_NOT_ALLOWED,

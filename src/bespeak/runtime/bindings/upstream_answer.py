@@ -1,0 +1,70 @@
+"""What an upstream's answer says: JSON, a text, when to come back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+import httpx
+import msgspec
+
+LONGEST_WAIT: Final = 24 * 3600
+"""Seconds; whoever is told to wait for longer may ask once a day."""
+
+_TOLD: Final = frozenset({httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE})
+# Encodings of texts. Python knows others, some of which take quadratic time or are none of text.
+_CHARSET: Final = re.compile(
+    r"(?:utf-?(?:8|16|32)(?:-?[lb]e)?|(?:us-)?ascii|iso-?8859-?\d\d?|latin-?1|(?:windows-|cp)125\d"
+    r"|shift[_-]jis|euc-(?:jp|kr)|gb(?:k|2312|18030)|big5|koi8-[ru])",
+    re.IGNORECASE,
+)
+
+
+def decode_json(body: bytes | bytearray) -> Any:
+    """The JSON of a body; raises ValueError, which says what is wrong, if it is none."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise ValueError("is not JSON") from None
+
+
+def decode_text(body: bytes | bytearray, charset: str | None, encoding: str | None) -> str:
+    """The text of a body by the charset its sender names, else UTF-8; raises ValueError if it cannot be read."""
+    if encoding is not None and encoding.strip().lower() not in ("", "identity"):
+        # Identity was asked for. Nearly every byte is a letter to some charsets, a compressed one too.
+        raise ValueError("is compressed, which was not asked for")
+    if charset is not None and _CHARSET.fullmatch(charset) is None:
+        raise ValueError("is in a charset that is not known")
+    try:
+        return body.decode(charset or "utf-8")
+    except (UnicodeDecodeError, LookupError):
+        raise ValueError("is not a text of its charset") from None
+
+
+def retry_after(code: int, headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The header that tells a caller when to come back, if the upstream said it to us (RFC 9110 10.2.3)."""
+    told = headers.get("retry-after", "").strip() if code in _TOLD else ""
+    seconds = _seconds(told)
+    return () if seconds is None else (("Retry-After", str(min(max(seconds, 1), LONGEST_WAIT))),)
+
+
+def _seconds(told: str) -> int | None:
+    if told.isascii() and told.isdigit():
+        return int(told[:10])
+    try:
+        when = parsedate_to_datetime(told)
+    except (ValueError, OverflowError):
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return int((when - datetime.now(UTC)).total_seconds())
+
+
+def rename(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The fields under their names on our side; where two would meet, the renamed one counts."""
+    renamed = {name: value for name, value in fields.items() if name not in names}
+    renamed.update((names[name], value) for name, value in fields.items() if name in names)
+    return renamed

@@ -1,0 +1,89 @@
+"""The body of a request to an upstream: JSON, a form, or a form with files."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote_plus
+
+import msgspec
+
+from bespeak.diagnostics.brief import brief
+from bespeak.runtime.bindings.upstream_text import as_text, pairs, unusable
+from bespeak.schema.violation import Violation
+from bespeak.source.pointer import child
+
+FORM: Final = "application/x-www-form-urlencoded"
+
+Part = tuple[str, tuple[str | None, bytes, str | None]]
+"""A part of a multipart body as httpx takes it: its name, then file name, content and media type."""
+
+
+class Field(NamedTuple):
+    """A field of the input on its way into a query or a body."""
+
+    name: str
+    """As the contract calls it."""
+    value: Any
+    style: str
+    """How several values are written, one of LIST_STYLES."""
+
+    @property
+    def pointer(self) -> str:
+        """Its place in the input."""
+        return child("", self.name)
+
+
+def form_body(fields: Mapping[str, Field], faults: list[Violation]) -> bytes:
+    """Fields by their upstream names, as a browser sends a form."""
+    return encode_pairs(form_pairs(fields, faults)).encode("ascii")
+
+
+def form_pairs(fields: Mapping[str, Field], faults: list[Violation]) -> list[tuple[str, str]]:
+    """The names and encoded values of fields in a query or a form."""
+    return [
+        pair for name, field in fields.items() for pair in pairs(name, field.value, field.style, field.pointer, faults)
+    ]
+
+
+def encode_pairs(encoded: list[tuple[str, str]]) -> str:
+    """Pairs whose values are encoded already, as one text."""
+    return "&".join(f"{quote_plus(name)}={value}" for name, value in encoded)
+
+
+def multipart_body(fields: Mapping[str, Field], files: Collection[str], faults: list[Violation]) -> list[Part]:
+    """Fields by their upstream names, as parts; those among the files, by the contract's names, are decoded."""
+    parts: list[Part] = []
+    for name, field in fields.items():
+        parts += _file_parts(name, field, faults) if field.name in files else _text_parts(name, field.value)
+    return parts
+
+
+def _text_parts(name: str, value: Any) -> Iterator[Part]:
+    for item in value if isinstance(value, list) else (value,):
+        if item is not None:
+            kind = "application/json" if isinstance(item, list | dict) else None
+            yield name, (None, as_text(item).encode(), kind)
+
+
+def _file_parts(name: str, field: Field, faults: list[Violation]) -> Iterator[Part]:
+    several = isinstance(field.value, list)
+    for index, item in enumerate(field.value if several else (field.value,)):
+        if item is None:
+            continue
+        try:
+            content = b64decode(item, validate=True) if isinstance(item, str) else None
+        except (binascii.Error, ValueError):
+            content = None
+        if content is None:
+            at = child(field.pointer, index) if several else field.pointer
+            faults.append(unusable(at, f"{brief(item)} is no base64, as the content of a file has to be"))
+        else:
+            yield name, (name, content, "application/octet-stream")
+
+
+def json_body(fields: Mapping[str, Field]) -> bytes:
+    """Fields by their upstream names, as an object."""
+    return msgspec.json.encode({name: field.value for name, field in fields.items()})

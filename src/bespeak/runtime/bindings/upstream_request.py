@@ -1,0 +1,182 @@
+"""The request to an upstream, made of an input and nothing else: each field goes to its one place (AGTP-API 12.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field as member
+from typing import Any, Final
+from urllib.parse import quote, unquote_plus
+
+import httpx
+import msgspec
+
+from bespeak.contract.handler import ExternalService, fill_placeholders
+from bespeak.diagnostics.brief import brief
+from bespeak.exchange.headers import is_header_value
+from bespeak.runtime.bindings.upstream_body import (
+    FORM,
+    Field,
+    encode_pairs,
+    form_body,
+    form_pairs,
+    json_body,
+    multipart_body,
+)
+from bespeak.runtime.bindings.upstream_text import as_text, joined, unusable
+from bespeak.schema.violation import Violation
+from bespeak.source.pointer import child
+
+MAX_HEADER: Final = 8 * 1024
+"""Characters of a header that an input fills; most servers take no more."""
+
+_COOKIE_SAFE: Final = "!#$&'()*+-./:<=>?@[]^_`{|}~"
+"""What a cookie may hold as it is (RFC 6265 4.1.1), without the sign that marks the rest as encoded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What proves to an upstream who this server is, resolved; no representation shows it."""
+
+    headers: Mapping[str, str] = member(default_factory=dict, repr=False)
+    query: Mapping[str, str] = member(default_factory=dict, repr=False)
+    cookies: Mapping[str, str] = member(default_factory=dict, repr=False)
+
+
+class RequestPlan:
+    """How an input becomes a request, worked out once from the handler."""
+
+    def __init__(self, handler: ExternalService, credentials: Credentials) -> None:
+        self._handler = handler
+        self._form = handler.body_form
+        self._query = frozenset(handler.query)
+        address, _, own = handler.url.partition("#")[0].partition("?")
+        self._address, self._own = address, own
+        configured = {name.lower(): value for name, value in credentials.headers.items()}
+        self._cookies = [configured.pop("cookie")] if "cookie" in configured else []
+        self._cookies += [f"{name}={value}" for name, value in credentials.cookies.items()]
+        self._configured = configured
+        self._standard = {
+            "accept": "application/json" if handler.answer == "json" else "*/*",
+            # An encoded body could be a bomb; identity is all that is asked for and all that is read.
+            "accept-encoding": "identity",
+            "connection": "keep-alive",
+            "user-agent": "bespeak",
+        }
+        self._reserved = frozenset(credentials.query)
+        self._secret = encode_pairs([(name, quote(value, safe="")) for name, value in credentials.query.items()])
+
+    def build(self, given: Mapping[str, Any]) -> httpx.Request | list[Violation]:
+        """The request, or why this input cannot be sent."""
+        faults: list[Violation] = []
+        remaining = dict(given)
+        try:
+            address, own = self._fill_url(remaining, faults)
+            headers = self._fill_headers(remaining, faults)
+            body = self._fill_body(remaining, headers, faults)
+            query = self._fill_query(remaining, own, faults)
+            url = f"{address}?{query}" if query else address
+            lines = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+            return faults or httpx.Request(self._handler.method, url, headers=lines, **body)
+        except UnicodeEncodeError:
+            return [unusable("", "a text holds half a character, which UTF-8 cannot express")]
+        except httpx.InvalidURL as error:
+            return [unusable("", f"the input does not fit into a URL: {error}")]
+
+    def _fill_url(self, remaining: dict[str, Any], faults: list[Violation]) -> tuple[str, str]:
+        """The URL's address and its own query, with the fields that stand in it."""
+        filled: dict[str, str] = {}
+        for name in self._handler.path_fields:
+            value, at = remaining.pop(name, None), child("", name)
+            text = joined(value, ",", at, faults) if isinstance(value, list) else as_text(value)
+            # Upstreams resolve dot segments, also encoded ones: such a value would choose another resource.
+            if value is None or text in ("", ".", ".."):
+                faults.append(unusable(at, f"{text!r} cannot stand in the upstream's path"))
+            filled[name] = quote(text, safe="")
+        address = fill_placeholders(self._address, filled.__getitem__)
+        # The same holds for dots that only meet there, in `{a}{b}`.
+        segments = zip(self._address.split("/"), address.split("/"), strict=True)
+        for template, segment in segments:
+            if segment in (".", "..") and segment != template and not faults:
+                faults.append(unusable("", f"the input makes {segment!r} of {template!r} in the upstream's path"))
+        return address, fill_placeholders(self._own, filled.__getitem__)
+
+    def _fill_headers(self, remaining: dict[str, Any], faults: list[Violation]) -> dict[str, str]:
+        """Every header but those of the body. What is configured is never replaced by what came in."""
+        headers: dict[str, str] = dict(self._standard)
+        for name, header in self._handler.header_fields.items():
+            value, at = remaining.pop(name, None), child("", name)
+            if value is not None:
+                text = joined(value, ",", at, faults)
+                if _is_sendable(text):
+                    headers[header.lower()] = text
+                else:
+                    faults.append(unusable(at, f"{brief(text)} cannot stand in a header of the upstream"))
+        headers.update(self._configured)
+        cookies = list(self._cookies)
+        for name, cookie in self._handler.cookie_fields.items():
+            value = remaining.pop(name, None)
+            if value is not None:
+                cookies.append(f"{cookie}={quote(joined(value, ',', child('', name), faults), safe=_COOKIE_SAFE)}")
+        if cookies:
+            headers["cookie"] = "; ".join(cookies)
+            if len(headers["cookie"]) > MAX_HEADER:
+                faults.append(unusable("", "the input does not fit into the cookies of the upstream"))
+        return headers
+
+    def _fill_body(self, remaining: dict[str, Any], headers: dict[str, str], faults: list[Violation]) -> dict[str, Any]:
+        """The body as httpx takes it; the fields that are in it remain no longer."""
+        whole = self._handler.body_field
+        if whole is not None:
+            if whole not in remaining:
+                return {}
+            headers.setdefault("content-type", "application/json")
+            return {"content": msgspec.json.encode(remaining.pop(whole))}
+        if self._form == "none":
+            return {}
+        fields = self._named({name: remaining.pop(name) for name in list(remaining) if name not in self._query})
+        if self._form == "multipart":
+            # httpx says the media type: only it knows the boundary.
+            headers.pop("content-type", None)
+            return {"files": multipart_body(fields, self._handler.files, faults)}
+        if self._form == "form":
+            headers["content-type"] = FORM
+            return {"content": form_body(fields, faults)}
+        headers.setdefault("content-type", "application/json")
+        return {"content": json_body(fields)}
+
+    def _fill_query(self, remaining: Mapping[str, Any], own: str, faults: list[Violation]) -> str:
+        """What remains, behind the URL's own query, where it replaces what has the same name."""
+        fields = self._named(remaining)
+        pairs = form_pairs(fields, faults)
+        names = {name for name, _ in pairs}
+        faults += [
+            unusable(fields[name].pointer if name in fields else "", f"{name!r} is not for callers to say")
+            for name in sorted(names & self._reserved)
+        ]
+        names |= self._reserved
+        kept = [part for part in own.split("&") if part and unquote_plus(part.partition("=")[0]) not in names]
+        return "&".join(filter(None, (*kept, encode_pairs(pairs), self._secret)))
+
+    def _named(self, fields: Mapping[str, Any]) -> dict[str, Field]:
+        """Fields by their upstream names; where two would meet, the renamed one counts."""
+        names = self._handler.input_transform
+        styled = {name: Field(name, value, self._style(name)) for name, value in fields.items()}
+        found = {name: field for name, field in styled.items() if name not in names}
+        found.update((names[name], field) for name, field in styled.items() if name in names)
+        return found
+
+    def _style(self, name: str) -> str:
+        # What is in the query only because there is no body was JSON text before a handler could say how.
+        implied = name not in self._query and self._form in ("json", "none")
+        return self._handler.lists.get(name, "json" if implied else "repeat")
+
+
+def _is_sendable(text: str) -> bool:
+    """Whether a header can hold a text so that the upstream reads the same: blanks at its ends would be lost."""
+    return (
+        len(text) <= MAX_HEADER
+        and is_header_value(text)
+        and text == text.strip(" \t")
+        and all(character <= "\xff" for character in text)
+    )

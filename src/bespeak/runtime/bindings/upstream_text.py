@@ -1,0 +1,82 @@
+"""Values as HTTP writes them: one text, several joined by a sign, or the pairs of a query and a form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import quote, quote_plus
+
+import msgspec
+
+from bespeak.diagnostics.brief import brief
+from bespeak.schema.violation import Violation
+from bespeak.source.pointer import child
+
+DEEPEST: Final = 8
+"""Levels of `a[b][c]=1`; what lies below is written as JSON text."""
+
+_SIGNS: Final = {"comma": ",", "space": " ", "pipe": "|"}
+
+
+def as_text(value: Any) -> str:
+    """One value: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def joined(value: Any, sign: str, at: str, faults: list[Violation]) -> str:
+    """The items of a list, or the names and values of an object, with a sign between them; one value as it is.
+
+    An item that holds the sign would be two for the upstream, and past every check of the contract.
+    """
+    if isinstance(value, dict):
+        parts = [(child(at, name), part) for name, item in value.items() if item is not None for part in (name, item)]
+    elif isinstance(value, list):
+        parts = [(child(at, index), item) for index, item in enumerate(value) if item is not None]
+    else:
+        return as_text(value)
+    texts = [as_text(part) for _, part in parts]
+    for (where, _), text in zip(parts, texts, strict=True):
+        if sign in text:
+            faults.append(unusable(where, f"{brief(text)} holds {sign!r}, which separates items for the upstream"))
+    return sign.join(texts)
+
+
+def pairs(name: str, value: Any, style: str, at: str, faults: list[Violation]) -> Iterator[tuple[str, str]]:
+    """The names and encoded values of one field in a query or a form. What is null, or has no items, is left out."""
+    if value is None:
+        return
+    if style in _SIGNS and isinstance(value, list | dict):
+        if value:
+            sign = _SIGNS[style]
+            # The comma stays as it is for upstreams that split first; space and pipe have no place in a URL.
+            yield name, quote(joined(value, sign, at, faults), safe="," if sign == "," else "")
+    elif style == "deep" and isinstance(value, list | dict):
+        yield from _deep(name, value, at, faults, 1)
+    elif style != "json" and isinstance(value, list):
+        yield from ((name, quote_plus(as_text(item))) for item in value if item is not None)
+    else:
+        yield name, quote_plus(as_text(value))
+
+
+def _deep(
+    name: str, value: list[Any] | dict[str, Any], at: str, faults: list[Violation], depth: int
+) -> Iterator[tuple[str, str]]:
+    """`a[b]=1` for objects, `a[]=1` for lists, and `a[0][b]=1` for lists of what has parts itself."""
+    numbered = isinstance(value, list) and any(isinstance(item, list | dict) for item in value)
+    items = enumerate(value) if isinstance(value, list) else value.items()
+    for key, item in items:
+        if item is None:
+            continue
+        below = child(at, key)
+        if isinstance(key, str) and ("[" in key or "]" in key):
+            faults.append(unusable(below, f"the name {brief(key)} holds a bracket, which begins another level"))
+        inner = f"{name}[{key if numbered or isinstance(value, dict) else ''}]"
+        if isinstance(item, list | dict) and depth < DEEPEST:
+            yield from _deep(inner, item, below, faults, depth + 1)
+        else:
+            yield inner, quote_plus(as_text(item))
+
+
+def unusable(at: str, fault: str) -> Violation:
+    """A value that the contract admits and HTTP cannot carry."""
+    return Violation(at, "", "upstream", fault)
