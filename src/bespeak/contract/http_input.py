@@ -1,0 +1,160 @@
+"""How the input of an endpoint is said on HTTP: which part stands in the path, in a query, in a body."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.http_route import takes_get
+from bespeak.schema.compile import SchemaFault, compile_schema
+
+_PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
+
+_ABOUT_THE_WHOLE: Final = frozenset(
+    {
+        *("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "not", "const", "enum", "dependentSchemas"),
+        *("dependentRequired", "minProperties", "maxProperties", "propertyNames", "unevaluatedProperties"),
+    }
+)
+"""Beside these a property cannot be taken out of an object without changing what is said of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpParameter:
+    """One property of the input, outside a body."""
+
+    name: str
+    schema: Mapping[str, Any] | bool
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HttpInput:
+    """The input of one endpoint, placed."""
+
+    path: tuple[HttpParameter, ...]
+    query: tuple[HttpParameter, ...] | None
+    """What a GET says in its query; None where there is no GET."""
+    body: Mapping[str, Any]
+    """The schema of a POST's body: the input without what the path says, where it can be taken out."""
+    body_required: bool
+
+
+def place_input(endpoint: Endpoint, schema: Mapping[str, Any] | None = None) -> HttpInput:
+    """Place the input of an endpoint; with `schema`, as that one writes it."""
+    schema = endpoint.input_schema if schema is None else schema
+    in_path = tuple(_PARAMETER.findall(endpoint.path))
+    properties = schema.get("properties")
+    properties = properties if isinstance(properties, Mapping) else {}
+    required = _names(schema.get("required"))
+    path = tuple(HttpParameter(name, sayable(properties.get(name, True)), True) for name in in_path)
+    body = _without(schema, in_path) if in_path else schema
+    return HttpInput(
+        path=path,
+        query=_query(properties, required, in_path) if takes_get(endpoint) else None,
+        body=body,
+        body_required=_is_needed(endpoint, body),
+    )
+
+
+def _is_needed(endpoint: Endpoint, body: Mapping[str, Any]) -> bool:
+    """Whether nothing at all is too little: a request without a body has an empty input."""
+    if _names(body.get("required")) or _ABOUT_THE_WHOLE.isdisjoint(body):
+        return bool(_names(body.get("required")))
+    validator = compile_schema(endpoint.input_schema)
+    return isinstance(validator, SchemaFault) or not validator.is_valid({})
+
+
+def sayable(schema: Any) -> Any:
+    """The schema of a property as far as a text in a path or a query can meet it; False where none can.
+
+    There is no null there, and where a text is allowed every value is read as text.
+    """
+    if not isinstance(schema, Mapping):
+        return schema
+    kept = dict(schema)
+    kinds = _kinds(schema)
+    if "string" in kinds:
+        kinds = {"string"}
+    kinds.discard("null")
+    if not kinds and _kinds(schema):
+        return False
+    if isinstance(schema.get("type"), list):
+        types = [kind for kind in schema["type"] if kind in kinds]
+        if not types:
+            return False
+        kept["type"] = types[0] if len(types) == 1 else types
+    if isinstance(schema.get("enum"), list):
+        kept["enum"] = [value for value in schema["enum"] if _is_sayable(value, kinds)]
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(schema.get(keyword), list):
+            kept[keyword] = [option for option in map(sayable, schema[keyword]) if option is not False]
+            kept[keyword] = [option for option in kept[keyword] if not _kinds(option) or _kinds(option) & kinds]
+    if kept.get("default", ...) is None:
+        del kept["default"]
+    return kept
+
+
+def _is_sayable(value: object, kinds: set[str]) -> bool:
+    return isinstance(value, str) if kinds == {"string"} else value is not None
+
+
+def _query(
+    properties: Mapping[str, Any], required: frozenset[str], in_path: Iterable[str]
+) -> tuple[HttpParameter, ...] | None:
+    """The parameters of a query; None where something is required that a query cannot say."""
+    placed = []
+    for name, schema in properties.items():
+        if name in in_path:
+            continue
+        said = sayable(schema)
+        if said is not False:
+            placed.append(HttpParameter(name, said, name in required))
+        elif name in required:
+            return None
+    unnamed = sorted(required.difference(properties, in_path))
+    return (*placed, *(HttpParameter(name, True, True) for name in unnamed))
+
+
+def _without(schema: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
+    """An object's schema without some of its properties; the whole of it where they cannot be told apart."""
+    if not _ABOUT_THE_WHOLE.isdisjoint(schema):
+        return schema
+    kept = dict(schema)
+    left = {name: inner for name, inner in schema.get("properties", {}).items() if name not in names}
+    required = [name for name in schema.get("required", ()) if name not in names]
+    for keyword, value in (("properties", left), ("required", required)):
+        if keyword in kept:
+            kept[keyword] = value
+    if not required:
+        kept.pop("required", None)
+    return kept
+
+
+def _names(listed: Any) -> frozenset[str]:
+    return frozenset(listed) if isinstance(listed, list) else frozenset()
+
+
+def _kinds(schema: Any) -> set[str]:
+    """The JSON types a schema names, by `type`, alternatives or listed values; empty where it names none."""
+    if not isinstance(schema, Mapping):
+        return set()
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        return {kind}
+    if isinstance(kind, list):
+        return {one for one in kind if isinstance(one, str)}
+    found: set[str] = set()
+    for keyword in ("anyOf", "oneOf"):
+        for option in schema.get(keyword, ()):
+            found |= _kinds(option)
+    values = [schema["const"]] if "const" in schema else schema.get("enum", ())
+    return found or {_kind_of(value) for value in values}
+
+
+def _kind_of(value: object) -> str:
+    kinds = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+    return kinds.get(type(value), "object")

@@ -1,0 +1,119 @@
+"""The schemas of a contract as components: each under a name of its own, those that many use only once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from bespeak.projections.openapi.names import component_name, unique_in
+from bespeak.schema.transplant import Parts, references, transplant
+from bespeak.source.pointer import child
+
+PLACE: Final = "#/components/schemas/"
+
+_DEFINITIONS: Final = "$defs"
+_SORTED: Final = msgspec.json.Encoder(order="sorted")
+
+_NAMED: Final = b'nchor":'
+"""In the text of a schema that has places with names."""
+
+_Identity = bytes
+"""Two definitions of one identity mean the same, with all that they refer to."""
+
+
+class SchemaComponents:
+    """Collects `components.schemas`. In OpenAPI `#` is the whole document, so that every reference is written anew."""
+
+    def __init__(self, reserved: Mapping[str, Any]) -> None:
+        """`reserved`: schemas that are no part of the contract, whose names nothing else may have."""
+        self.schemas: dict[str, Any] = dict(reserved)
+        self._defined: dict[tuple[str, _Identity], str] = {}
+
+    def reserve(self, name: str) -> str:
+        """Keep a name for the schema of an endpoint, before definitions take theirs."""
+        free = unique_in(self.schemas, name)
+        self.schemas[free] = {}
+        return free
+
+    def add(self, name: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Put a schema under a name that was reserved; what stands there then is returned."""
+        definitions = schema.get(_DEFINITIONS)
+        definitions = definitions if isinstance(definitions, Mapping) else {}
+        new: list[tuple[str, str]] = []
+        places: dict[str, str] = {}
+        for key, identity in _identities(schema, definitions):
+            known = self._defined.get((key, identity))
+            if known is None:
+                known = self._name(name, key)
+                self._defined[key, identity] = known
+                new.append((key, known))
+            places[key] = known
+
+        def refer(parts: Parts) -> str:
+            if len(parts) > 1 and parts[0] == _DEFINITIONS and parts[1] in places:
+                return _reference(places[parts[1]], parts[2:])
+            return _reference(name, parts)
+
+        moved = transplant(schema, refer)
+        definitions = moved.pop(_DEFINITIONS, {})
+        for key, known in new:
+            self.schemas[known] = definitions[key]
+        self.schemas[name] = moved
+        return moved
+
+    def _name(self, owner: str, key: str) -> str:
+        plain = component_name(key)
+        name = plain if plain not in self.schemas else unique_in(self.schemas, f"{owner}.{plain}")
+        self.schemas[name] = {}
+        return name
+
+
+def reference(name: str) -> dict[str, str]:
+    """A reference to a component."""
+    return {"$ref": PLACE + name}
+
+
+def _reference(name: str, parts: Parts) -> str:
+    at = PLACE + name
+    for part in parts:
+        at = child(at, quote(part, safe="/~!$&'()*+,;=:@-._"))
+    return at
+
+
+def _identities(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterable[tuple[str, _Identity]]:
+    """Each definition with what it means: its own text and that of all it leads to."""
+    if not definitions:
+        return
+    text = _SORTED.encode(schema)
+    digests = {key: hashlib.sha256(_SORTED.encode(inner)).digest() for key, inner in definitions.items()}
+    leads = {key: _leads(key, inner, definitions) for key, inner in definitions.items()}
+    for key in definitions:
+        reached = _reached(key, leads)
+        if None in reached or _NAMED in text:
+            # It may lead to anywhere in the schema, so that only in the same schema it means the same.
+            yield key, hashlib.sha256(text).digest()
+        else:
+            yield key, b"".join(name.encode() + digests[name] for name in sorted(filter(None, reached)))
+
+
+def _leads(key: str, definition: Any, definitions: Mapping[str, Any]) -> set[str | None]:
+    """The definitions that one refers to; None for any other place in the schema."""
+    return {
+        parts[1] if len(parts) > 1 and parts[0] == _DEFINITIONS and parts[1] in definitions else None
+        for parts in references({_DEFINITIONS: {key: definition}})
+    }
+
+
+def _reached(key: str, leads: Mapping[str, set[str | None]]) -> set[str | None]:
+    reached: set[str | None] = {key}
+    waiting = [key]
+    while waiting:
+        for target in leads[waiting.pop()] - reached:
+            reached.add(target)
+            if target is not None:
+                waiting.append(target)
+    return reached

@@ -1,0 +1,56 @@
+"""How a caller proves who it is, as security schemes (AGTP-API 6.3, `[auth]`)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.auth_toml import AuthSettings
+from bespeak.projections.openapi.circumstances import Circumstances
+
+_SCHEMES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "open": (
+        "AgentId",
+        {
+            "type": "apiKey",
+            "in": "header",
+            "name": "Agent-ID",
+            "description": "Which agent calls: 64 hexadecimal digits in lower case. This server takes it without "
+            "proof; the scopes an agent acts with stand in Authority-Scope.",
+        },
+    ),
+    "token": (
+        "Bearer",
+        {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "JWT",
+            "description": "A token that names the agent and the scopes it was granted.",
+        },
+    ),
+    "mtls": (
+        "ClientCertificate",
+        {"type": "mutualTLS", "description": "The agent's certificate, presented when the connection is made."},
+    ),
+    "signed": (
+        "AgentSignature",
+        {
+            "type": "apiKey",
+            "in": "header",
+            "name": "Agent-Signature",
+            "description": "A detached JWS by the agent's Ed25519 key over this one request; Agent-ID goes with it.",
+        },
+    ),
+}
+
+
+def security_schemes(auth: AuthSettings) -> dict[str, Any]:
+    """`components.securitySchemes`: one for each mode in force."""
+    return dict(_SCHEMES[mode] for mode in auth.modes)
+
+
+def security_of(endpoint: Endpoint, circumstances: Circumstances) -> list[dict[str, list[str]]]:
+    """What a call must present, one of several; the empty one is for callers who need not say who they are."""
+    scopes = list(endpoint.required_scopes)
+    alternatives = [{_SCHEMES[mode][0]: scopes} for mode in circumstances.auth.modes]
+    return alternatives if circumstances.needs_authority(endpoint) else [{}, *alternatives]
