@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
 from bespeak import status
 from bespeak.contract.http_route import takes_get
 from bespeak.exchange.handler import Handler
-from bespeak.exchange.headers import IF_NONE_MATCH
 from bespeak.exchange.messages import Connection, Malformed, Response
-from bespeak.http.asgi import Headers, Receive, Scope, Send
-from bespeak.http.page import Page
+from bespeak.http.asgi import Headers, Receive, Reply, Scope, Send, send_reply
+from bespeak.http.origin import Forbidden, Origins
+from bespeak.http.page import Alternatives, Page
 from bespeak.http.problem import MEDIA_PROBLEM, problem_body
 from bespeak.http.translation import (
     AGIS_METHOD,
@@ -26,6 +27,8 @@ from bespeak.http.translation import (
 from bespeak.runtime.registry import Registry
 from bespeak.wire.limits import DEFAULT_LIMITS, Limits
 
+_logger = logging.getLogger(__name__)
+
 CONNECTION: Final = "bespeak.connection"
 """Where a server that knows more of its connections than ASGI tells puts them into the scope's state."""
 
@@ -38,17 +41,31 @@ class HttpFace:
     """Answers HTTP for one registry. Documents go before endpoints, and no endpoint can take a document's place."""
 
     def __init__(
-        self, handler: Handler, registry: Registry, pages: Mapping[str, Page], *, limits: Limits = DEFAULT_LIMITS
+        self,
+        handler: Handler,
+        registry: Registry,
+        pages: Mapping[str, Page | Alternatives],
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        origins: Origins | None = None,
+        prefix: str = "",
     ) -> None:
+        """`prefix`: the path under which the world knows the service, as far as requests still have it."""
+        self.limits = limits
+        self.prefix = prefix
         self._handler = handler
         self._registry = registry
         self._pages = pages
-        self._limits = limits
+        self._origins = origins or Origins()
         # The blocks of routes live as long as the registry, so that their identity says which one it is.
         self._blocks: dict[int, Headers] = {}
-        for methods in registry.router.literals.values():
-            for route in methods.values():
-                self._blocks[id(route.block)] = [*encode_block(route.block), _NO_STORE]
+        self._literal: dict[str, tuple[str, str]] = {}
+        for method, path in registry.endpoints:
+            found = registry.router.find(method, path)
+            if found is not None:
+                block = found[0].block
+                self._blocks[id(block)] = [*encode_block(block), _NO_STORE]
+                self._literal[f"{path}:{method.lower()}"] = (path, method)
         self._readable = frozenset(key for key, endpoint in registry.endpoints.items() if takes_get(endpoint))
         vocabulary = registry.service.vocabulary
         named = {endpoint.namespace for endpoint in registry.endpoints.values() if endpoint.namespace is not None}
@@ -58,149 +75,186 @@ class HttpFace:
         """Answer one request, or take part in the life of the server."""
         kind = scope["type"]
         if kind == "http":
-            number, headers, body = await self._answer(scope, receive)
-            await send({"type": "http.response.start", "status": number, "headers": headers})
-            await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+            await send_reply(await self._serve(scope, receive), scope["method"], send)
         elif kind == "lifespan":
             await _live(receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008, "reason": "This service has no web sockets."})
 
-    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, Headers, bytes]:
-        connection = scope.get("state", {}).get(CONNECTION) or _connection(scope)
-        headers = read_headers(scope["headers"], self._limits.headers)
+    async def _serve(self, scope: Scope, receive: Receive) -> Reply:
+        connection = connection_of(scope)
+        headers = read_headers(scope["headers"], self.limits.headers)
         if isinstance(headers, Malformed):
-            return self._malformed(headers, connection)
-        path = local_path(scope)
-        http_method = scope["method"]
-        if AGIS_METHOD not in headers and path in self._pages:
-            return self._page(self._pages[path], http_method, headers)
-        found = meant(path, headers)
-        if found is not None:
-            path, method = found
-            refused = self._check_namespace(headers) or self._check_method(http_method, method, path, headers)
-        elif http_method in self._registry.policies.methods.legacy:
-            method, refused = http_method, None  # AGTP-API 3.6: what a verb of HTTP means here is the operator's choice
-        else:
-            return self._advise(path, http_method)
-        if refused is not None:
-            return refused
-        body = await self._read(receive)
+            return self.malformed(headers, connection)
+        found = self.admit(scope["method"], local_path(scope, self.prefix), headers)
+        if isinstance(found, Reply):
+            return found
+        body = await self._read(receive, headers)
         if isinstance(body, Malformed):
-            return self._malformed(body, connection)
-        query = scope["query_string"].decode("latin-1")
-        answer = self._handler(to_request((path, method), query, headers, body, connection))
-        response = answer if isinstance(answer, Response) else await answer
-        return to_http(response, self._blocks.get(id(response.block)) or encode_block(response.block))
+            return self.malformed(body, connection)
+        answer = self.call(found, scope["query_string"].decode("latin-1"), headers, body, connection)
+        return answer if isinstance(answer, Reply) else await answer
 
-    async def _read(self, receive: Receive) -> bytes | Malformed:
+    def admit(self, http_method: str, path: str, headers: Mapping[str, str]) -> Reply | tuple[str, str]:
+        """What is to be called, path and method; or the answer, where that needs no call."""
+        forbidden = self._origins.check_host(headers)
+        if forbidden is not None:
+            return _forbid(forbidden)
+        found = None
+        if AGIS_METHOD not in headers:
+            if path in self._pages:
+                return self._page(path, http_method, headers)
+            found = self._literal.get(path)
+        if "origin" in headers:
+            forbidden = self._origins.check_origin(headers)
+            if forbidden is not None:
+                return _forbid(forbidden)
+        if found is None:
+            found = meant(path, headers)
+        if found is None:
+            if http_method not in self._registry.policies.methods.legacy:
+                return self._advise(path, http_method)
+            return path, http_method  # AGTP-API 3.6: what a verb of HTTP means here is the operator's choice
+        refused = self._check_namespace(headers) if AGIS_NAMESPACE in headers else None
+        if refused is None and http_method != "POST":
+            refused = self._check_method(http_method, found, headers)
+        return found if refused is None else refused
+
+    def call(
+        self, found: tuple[str, str], query: str, headers: dict[str, str], body: bytes, connection: Connection
+    ) -> Reply | Coroutine[Any, Any, Reply]:
+        """Call what was admitted. As with a handler, a coroutine only for an answer that has to be waited for."""
+        answer = self._handler(to_request(found, query, headers, body, connection))
+        return self._reply(answer) if isinstance(answer, Response) else self._wait(answer)
+
+    def malformed(self, fault: Malformed, connection: Connection) -> Reply:
+        """Answer what was no request, and ask for the connection to be closed."""
+        reply = self._reply(self._handler.malformed(fault, connection))
+        reply.headers.append((b"connection", b"close"))
+        return reply
+
+    async def _wait(self, answer: Coroutine[Any, Any, Response]) -> Reply:
+        return self._reply(await answer)
+
+    def _reply(self, response: Response) -> Reply:
+        return to_http(response, self._blocks.get(id(response.block)) or [*encode_block(response.block), _NO_STORE])
+
+    async def _read(self, receive: Receive, headers: Mapping[str, str]) -> bytes | Malformed:
         """The body, as far as the limit allows."""
-        message = await receive()
-        body: bytes = message.get("body", b"")
-        if message.get("more_body"):
-            parts, size = [body], len(body)
-            while message.get("more_body"):
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    return Malformed(status.BAD_REQUEST, "incomplete-message", "The body ends before its length.")
-                parts.append(message.get("body", b""))
-                size += len(parts[-1])
-                if size > self._limits.body:
-                    break
-            body = b"".join(parts)
-        if len(body) > self._limits.body:
-            most = self._limits.body
-            return Malformed(status.CONTENT_TOO_LARGE, "content-too-large", f"The body is larger than {most} bytes.")
-        return body
+        most = self.limits.body
+        too_large = Malformed(status.CONTENT_TOO_LARGE, "content-too-large", f"The body is larger than {most} bytes.")
+        declared = headers.get("content-length", "")
+        if declared.isdecimal() and int(declared[:20]) > most:
+            return too_large
+        parts, size = [], 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return Malformed(status.BAD_REQUEST, "incomplete-message", "The body ends before its length.")
+            part: bytes = message.get("body", b"")
+            parts.append(part)
+            size += len(part)
+            if size > most:
+                return too_large
+            if not message.get("more_body"):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _page(self, page: Page, http_method: str, headers: Mapping[str, str]) -> tuple[int, Headers, bytes]:
-        if http_method not in _READING:
-            return _refusal(405, "method-not-allowed", "A document can only be read.", allow="GET, HEAD")
-        return page.answer(headers.get(IF_NONE_MATCH), whole=http_method == "GET")
+    def _page(self, path: str, http_method: str, headers: Mapping[str, str]) -> Reply:
+        if http_method in _READING:
+            return self._pages[path].answer(headers)
+        if http_method == "OPTIONS":
+            return Reply(status.NO_CONTENT, [(b"allow", b"GET, HEAD, OPTIONS")], b"")
+        return refusal(405, "method-not-allowed", "A document can only be read.", allow="GET, HEAD, OPTIONS")
 
-    def _check_namespace(self, headers: Mapping[str, str]) -> tuple[int, Headers, bytes] | None:
+    def _check_namespace(self, headers: Mapping[str, str]) -> Reply | None:
         """AGIS 10.1: a client that holds several service maps says which one it means."""
-        wanted = headers.get(AGIS_NAMESPACE)
-        if wanted is None or not self._namespaces or wanted in self._namespaces:
+        wanted = headers[AGIS_NAMESPACE]
+        if not self._namespaces or wanted in self._namespaces:
             return None
         here = ", ".join(sorted(self._namespaces))
         message = f"The namespace {wanted[:80]!r} is not served here; this service has {here}."
-        return _refusal(status.NOT_FOUND, "namespace-not-found", message)
+        return refusal(status.NOT_FOUND, "namespace-not-found", message)
 
-    def _check_method(
-        self, http_method: str, method: str, path: str, headers: Mapping[str, str]
-    ) -> tuple[int, Headers, bytes] | None:
+    def _check_method(self, http_method: str, found: tuple[str, str], headers: Mapping[str, str]) -> Reply | None:
         """Whether the method of HTTP suits: GET must change nothing, and only a header may replace POST's meaning."""
-        if http_method == "POST":
-            return None
+        path, method = found
         if http_method not in _READING:
             if http_method != "OPTIONS" and AGIS_METHOD in headers:
                 return None
             return self._options(method, path, http_method)
         # What a redirect leads to is what would be carried out.
-        target = self._registry.redirects.follow(method, path)
-        found = self._registry.router.find(*target)
-        if found is not None and found[0].endpoint.key in self._readable:
+        route = self._registry.router.find(*self._registry.redirects.follow(method, path))
+        if route is not None and route[0].endpoint.key in self._readable:
             return None
-        if found is None and self._registry.wildcard is None:
+        if route is None and self._registry.wildcard is None:
             return None  # nothing can be carried out, and the dispatcher says why
-        message = f"{method} {path[:120]} is not for {http_method}: send it by POST."
-        return _refusal(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, allow="POST, OPTIONS")
+        message = f"{method[:40]} {path[:120]} is not for {http_method}: send it by POST."
+        return refusal(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, allow="POST, OPTIONS")
 
-    def _options(self, method: str, path: str, http_method: str) -> tuple[int, Headers, bytes]:
+    def _options(self, method: str, path: str, http_method: str) -> Reply:
         found = self._registry.router.find(method, path)
         readable = found is not None and found[0].endpoint.key in self._readable
         allow = "GET, HEAD, POST, OPTIONS" if readable else "POST, OPTIONS"
         if http_method == "OPTIONS":
-            return 204, [(b"allow", allow.encode())], b""
+            return Reply(status.NO_CONTENT, [(b"allow", allow.encode())], b"")
         message = f"An endpoint is called by {'GET or POST' if readable else 'POST'}, not by {http_method[:20]}."
-        return _refusal(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, allow=allow)
+        return refusal(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, allow=allow)
 
-    def _advise(self, path: str, http_method: str) -> tuple[int, Headers, bytes]:
+    def _advise(self, path: str, http_method: str) -> Reply:
         """The answer on a path that names no verb: where the endpoints on it are."""
         registry = self._registry
+        found = ((method, registry.router.find(method, path)) for method in registry.router.methods_at(path))
         offered = [
             f"{path}:{method.lower()}"
-            for method in registry.router.methods_at(path)
-            if method in registry.allowed and not registry.router.find(method, path)[0].endpoint.internal  # type: ignore[index]
+            for method, route in found
+            if method in registry.allowed and route is not None and not route[0].endpoint.internal
         ]
+        if http_method == "OPTIONS" and (offered or path == "*"):
+            return Reply(status.NO_CONTENT, [(b"allow", b"OPTIONS")], b"")
         if not offered:
             advice = "/openapi.json and /llms.txt list what is here."
-            return _refusal(status.NOT_FOUND, "endpoint-not-found", f"Nothing is at {path[:120]!r}. {advice}")
-        if http_method == "OPTIONS":
-            return 204, [(b"allow", b"OPTIONS")], b""
+            return refusal(status.NOT_FOUND, "endpoint-not-found", f"Nothing is at {path[:120]!r}. {advice}")
         message = f"{http_method[:20]} says nothing of what is meant: {', '.join(offered[:20])}, or send X-AGIS-Method."
-        return _refusal(
+        return refusal(
             status.METHOD_NOT_ALLOWED, "method-not-allowed", message, allow="OPTIONS", details={"routes": offered[:20]}
         )
 
-    def _malformed(self, fault: Malformed, connection: Connection) -> tuple[int, Headers, bytes]:
-        response = self._handler.malformed(fault, connection)
-        number, headers, body = to_http(response, encode_block(response.block))
-        return number, [*headers, (b"connection", b"close")], body
 
-
-def _refusal(
+def refusal(
     number: int, code: str, message: str, *, allow: str | None = None, details: Mapping[str, Any] | None = None
-) -> tuple[int, Headers, bytes]:
+) -> Reply:
     """A refusal of this face itself, before there is anything AGTP could refuse."""
     body = problem_body(number, number, {"code": code, "message": message, **(details or {})})
     headers: Headers = [
         (b"content-type", MEDIA_PROBLEM.encode()),
         (b"content-length", b"%d" % len(body)),
-        (b"agtp-status", b"%d" % number),
+        _NO_STORE,
     ]
+    if number in status.REASONS:
+        headers.append((b"agtp-status", b"%d" % number))
     if allow is not None:
         headers.append((b"allow", allow.encode()))
-    return number, headers, body
+    return Reply(number, headers, body)
 
 
-def _connection(scope: Scope) -> Connection:
-    """What ASGI tells of a connection. Every request counts as a later one: HTTP introduces itself by documents."""
+def connection_of(scope: Scope) -> Connection:
+    """The connection of a request: the one its server knows, unless a proxy speaks for somebody else.
+
+    Every request counts as a later one: HTTP introduces itself by documents.
+    """
+    known: Connection | None = scope.get("state", {}).get(CONNECTION)
     host, port = scope.get("client") or ("", 0)
+    if known is not None and host in ("", known.address):
+        return known
+    # A certificate that the proxy presented says nothing about the caller behind it.
     connection = Connection(face="http", peer=f"{host}:{port}", address=host, secure=scope.get("scheme") == "https")
     connection.answered = 1
     return connection
+
+
+def _forbid(forbidden: Forbidden) -> Reply:
+    _logger.info("%d %s", forbidden.status, forbidden.code)
+    return refusal(*forbidden)
 
 
 async def _live(receive: Receive, send: Send) -> None:

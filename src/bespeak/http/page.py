@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Final
 
-from bespeak.http.asgi import Headers
+from bespeak.exchange.headers import IF_NONE_MATCH
+from bespeak.http.asgi import Headers, Reply
 
 DAY: Final = 86400
 """Seconds for which ai-discovery recommends a discovery document to be kept."""
@@ -36,7 +37,12 @@ class Page:
 
     @cached_property
     def _kept_by(self) -> Headers:
-        kept = [(b"etag", self.etag), (b"cache-control", b"public, max-age=%d" % self._max_age)]
+        kept = [
+            (b"etag", self.etag),
+            (b"cache-control", b"public, max-age=%d" % self._max_age),
+            # Documents are for everybody, so that pages of other sites may read them too.
+            (b"access-control-allow-origin", b"*"),
+        ]
         if self._vary is not None:
             kept.append((b"vary", self._vary.encode()))
         return kept
@@ -51,10 +57,31 @@ class Page:
         ]
         return described + self._kept_by
 
-    def answer(self, held: str | None, *, whole: bool) -> tuple[int, Headers, bytes]:
-        """Status, headers and body; 304 for who holds it already. Without `whole` (HEAD) there is no body."""
+    @cached_property
+    def _whole(self) -> Reply:
+        return Reply(200, self.headers, self.body)
+
+    def answer(self, headers: Mapping[str, str]) -> Reply:
+        """The document; 304 for who holds it already."""
+        held = headers.get(IF_NONE_MATCH)
         if held is not None:
             tags = {tag.strip().removeprefix("W/") for tag in held.split(",")}
             if "*" in tags or self.etag.decode() in tags:
-                return 304, self._kept_by, b""
-        return 200, self.headers, self.body if whole else b""
+                return Reply(304, self._kept_by, b"")
+        return self._whole
+
+
+class Alternatives:
+    """Several documents at one path: the first that a request would rather have, else the one for everybody.
+
+    Each says by `vary` which header decides, so that nobody's cache gives one for the other.
+    """
+
+    def __init__(self, default: Page, *others: tuple[Callable[[Mapping[str, str]], bool], Page]) -> None:
+        self._default = default
+        self._others = others
+
+    def answer(self, headers: Mapping[str, str]) -> Reply:
+        """The document that suits these headers."""
+        page = next((page for prefers, page in self._others if prefers(headers)), self._default)
+        return page.answer(headers)

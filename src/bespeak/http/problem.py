@@ -31,15 +31,19 @@ def problem(agtp_status: int, body: bytes) -> tuple[int, bytes]:
 
 
 def problem_body(number: int, agtp_status: int, error: Mapping[str, Any], *, task_id: str | None = None) -> bytes:
-    """The body of a problem; `code` is what to rely on, `type` says nothing beyond the status."""
+    """The body of a problem; `code` is what to rely on, `type` says nothing beyond the status.
+
+    A number that AGTP does not have is one of HTTP alone, and not told as AGTP's.
+    """
     told: dict[str, Any] = {
         "type": "about:blank",
         "title": _phrase(number),
         "status": number,
         "detail": error.get("message", ""),
         "code": error.get("code", ""),
-        "agtp_status": agtp_status,
     }
+    if agtp_status in status.REASONS:
+        told["agtp_status"] = agtp_status
     for name, value in error.items():
         if name not in ("code", "message"):
             told[f"error_{name}" if name in _OWN else name] = value

@@ -8,44 +8,91 @@ from urllib.parse import quote
 
 from bespeak import status
 from bespeak.contract.http_route import split_verb
+from bespeak.exchange import headers as names
 from bespeak.exchange.headers import MEDIA_AGTP, MEDIA_JSON, METHOD_GRAMMAR, HeaderBlock
 from bespeak.exchange.messages import Connection, Malformed, Request, Response
-from bespeak.http.asgi import Headers, Scope
+from bespeak.http.asgi import Headers, Reply, Scope
 from bespeak.http.problem import MEDIA_PROBLEM, problem
 
 AGIS_METHOD: Final = "x-agis-method"
 AGIS_GRAMMAR: Final = "x-agis-grammar"
 AGIS_NAMESPACE: Final = "x-agis-namespace"
 
-_LISTS: Final = frozenset({"accept", "accept-encoding", "accept-language", "cache-control", "if-none-match", "via"})
-"""Headers that may stand several times, because each is a list; a second one of any other is refused."""
+READ_HEADERS: Final = (
+    names.AGENT_ID,
+    names.AGENT_SIGNATURE,
+    names.AUTHORITY_SCOPE,
+    names.AUTHORIZATION,
+    names.BUDGET_LIMIT,
+    names.CONFIRMATION_ID,
+    names.DELEGATION_CHAIN,
+    names.IDEMPOTENCY_KEY,
+    names.METHOD_GRAMMAR,
+    names.REQUEST_ID,
+    names.SESSION_ID,
+    names.TASK_ID,
+    AGIS_METHOD,
+    AGIS_GRAMMAR,
+    AGIS_NAMESPACE,
+)
+"""What a caller may say about itself and its call beyond what HTTP has headers for."""
+
+_SINGLE: Final = frozenset({*READ_HEADERS, "content-type", "content-length", "host", "origin"})
+"""Headers that may stand once: two readers of two would believe two things. Others are lists (RFC 9110 5.3)."""
 
 _CHALLENGE: Final = (b"www-authenticate", b"Bearer")
+_NAMES_REMEMBERED: Final = 512
+_names: dict[bytes, str] = {}
+"""Names as they come, by the bytes: most callers send the same few."""
+_encoded: dict[str, bytes] = {}
+"""Names of our own answers, which are few."""
 
 
-def local_path(scope: Scope) -> str:
-    """The path below where the face is mounted, percent-encoding untouched."""
+def local_path(scope: Scope, prefix: str = "") -> str:
+    """The path below where the face is mounted, percent-encoding untouched.
+
+    A mount takes its decoded path off the decoded one; of the encoded path that is as many segments.
+    """
+    path: str = scope["path"]
     raw = scope.get("raw_path")
-    path = raw.decode("latin-1") if raw else quote(scope["path"], safe="/:@!$&'()*+,;=~-._")
-    root = scope.get("root_path", "")
-    if root and path.startswith(root):
-        path = path[len(root) :] or "/"
+    encoded = raw.decode("latin-1").partition("?")[0] if raw else quote(path, safe="/:@!$&'()*+,;=~-._")
+    root: str = (scope.get("root_path") or "").rstrip("/")
+    if root and (path == root or path.startswith(f"{root}/")):
+        encoded = "/" + encoded.split("/", root.count("/") + 1)[-1] if path != root else "/"
+    return without_prefix(encoded, prefix)
+
+
+def without_prefix(path: str, prefix: str) -> str:
+    """A path without the one under which the world knows the service; a proxy may have taken it off already."""
+    if prefix and path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("/", ""):
+        return path[len(prefix) :] or "/"
     return path
 
 
 def read_headers(pairs: Headers, most: int) -> dict[str, str] | Malformed:
-    """The headers by name. What AGTP takes once must not stand twice: two readers would believe two things."""
+    """The headers by name, read as AGTP reads them: UTF-8, and what AGTP takes once at most once."""
     if len(pairs) > most:
-        return Malformed(status.BAD_REQUEST, "head-too-large", f"The request has more than {most} headers.")
+        return Malformed(431, "head-too-large", f"The request has more than {most} headers.")
     headers: dict[str, str] = {}
     for name, value in pairs:
-        key, text = name.decode("latin-1"), value.decode("latin-1")
+        key = _names.get(name) or _read_name(name)
+        try:
+            text = value.decode()
+        except UnicodeDecodeError:
+            text = value.decode("latin-1")
         if key in headers:
-            if key not in _LISTS:
-                return Malformed(status.BAD_REQUEST, "invalid-header", f"The header {key[:80]} stands twice.")
+            if key in _SINGLE:
+                return Malformed(status.BAD_REQUEST, "invalid-header", f"The header {key} stands twice.")
             text = f"{headers[key]}, {text}"
         headers[key] = text
     return headers
+
+
+def _read_name(name: bytes) -> str:
+    key = name.decode("latin-1").lower()
+    if len(_names) < _NAMES_REMEMBERED and len(name) < 64:
+        _names[name] = key
+    return key
 
 
 def meant(path: str, headers: Mapping[str, str]) -> tuple[str, str] | None:
@@ -73,13 +120,12 @@ def encode_block(block: HeaderBlock) -> Headers:
     return [_encode(name, value) for name, value in block.pairs]
 
 
-def to_http(response: Response, block: Headers) -> tuple[int, Headers, bytes]:
-    """Status, headers and body of an answer; `block` is that of the response, encoded."""
-    number = response.status
-    headers = [*block, (b"agtp-status", b"%d" % number)]
-    body = response.body
-    if response.headers:
-        headers += [_encode(name, value) for name, value in response.headers]
+def to_http(response: Response, block: Headers) -> Reply:
+    """An answer of AGTP as one of HTTP; `block` is that of the response, encoded."""
+    number, body = response.status, response.body
+    headers = block + [_encode(name, value) for name, value in response.headers]
+    if number in status.REASONS:
+        headers.append((b"agtp-status", b"%d" % number))
     if status.is_success(number):
         number = status.to_http(number)
     elif number != status.NOT_MODIFIED:
@@ -88,11 +134,21 @@ def to_http(response: Response, block: Headers) -> tuple[int, Headers, bytes]:
         headers.append((b"content-type", MEDIA_PROBLEM.encode()))
         if number == status.UNAUTHORIZED:
             headers.append(_CHALLENGE)
-    headers.append((b"content-length", b"%d" % len(body)))
-    return number, headers, body
+        elif number == status.METHOD_NOT_ALLOWED:
+            # RFC 9110 15.5.6 wants the header; that other verbs are at other paths is told in the body.
+            headers.append((b"allow", b"OPTIONS"))
+    if number not in (status.NO_CONTENT, status.NOT_MODIFIED):
+        headers.append((b"content-length", b"%d" % len(body)))
+    return Reply(number, headers, body)
 
 
 def _encode(name: str, value: str) -> tuple[bytes, bytes]:
     if value == MEDIA_AGTP:
         value = MEDIA_JSON
-    return name.lower().encode("latin-1"), value.encode("latin-1", "replace")
+    if not value.isprintable():
+        # A line break would begin another header.
+        value = "".join(char if char.isprintable() else " " for char in value)
+    encoded = _encoded.get(name)
+    if encoded is None:
+        encoded = _encoded[name] = name.lower().encode("latin-1")
+    return encoded, value.encode()

@@ -11,6 +11,9 @@ from bespeak.errors import ConfigError
 DEFAULT_PORT: Final = 4480
 """Core 1: the port of AGTP over TCP."""
 
+HTTP_PORT: Final = 8080
+"""Where HTTP is offered unless a port is named: no privilege is needed for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -33,13 +36,13 @@ class Address:
             return False
 
 
-def parse_address(text: str) -> Address:
-    """`HOST:PORT`, `HOST`, `:PORT` or `[IPv6]:PORT`."""
+def parse_address(text: str, default: int = DEFAULT_PORT) -> Address:
+    """`HOST:PORT`, `HOST`, `:PORT` or `[IPv6]:PORT`; `default` is the port where none is named."""
     bracketed = text.endswith("]") or ":" not in text
     host, _, port = (text, "", "") if bracketed else text.rpartition(":")
     if ":" in host and not host.startswith("["):
-        raise ConfigError(f"{text!r} is no address: write an IPv6 host in brackets, [::1]:{DEFAULT_PORT}")
+        raise ConfigError(f"{text!r} is no address: write an IPv6 host in brackets, [::1]:{default}")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if port and not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) < 65536):
         raise ConfigError(f"{text[:80]!r} is no address: the port is a number from 0 to 65535, not {port[:80]!r}")
-    return Address(host, int(port) if port else DEFAULT_PORT)
+    return Address(host, int(port) if port else default)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import logging
 import socket
 import ssl as tls
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from bespeak.errors import ConfigError
 from bespeak.exchange.handler import Handler
 from bespeak.exchange.messages import Connection, Malformed
 from bespeak.transports.agtp_connection import AgtpConnection, ServerState
+from bespeak.transports.listener import open_listeners
 from bespeak.transports.timeouts import DEFAULT_TIMEOUTS, Timeouts
 from bespeak.transports.translation import to_bytes
 from bespeak.wire.limits import DEFAULT_LIMITS, Limits
@@ -25,7 +23,6 @@ ACCEPT_BURST: Final = 64
 """Connections accepted in one go before others have their turn."""
 ACCEPT_PAUSE: Final = 0.25
 """Seconds to wait when the process has no descriptors left; new peers wait in the kernel's queue meanwhile."""
-BACKLOG: Final = 1024
 ABORT_PATIENCE: Final = 1.0
 """Seconds for a cancelled request to end; one that refuses to is left behind."""
 SHUTDOWN_TIMEOUT: Final = 5.0
@@ -60,14 +57,7 @@ class AgtpServer:
     ) -> list[tuple[str, int]]:
         """Listen on every address the host name has; return those addresses, with the port the system chose for 0."""
         loop = asyncio.get_running_loop()
-        try:
-            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-            listeners = _listen({address: family for family, _, _, _, address in found}, reuse_port)
-        except (OSError, UnicodeError) as error:  # UnicodeError: no host name, like a..b
-            taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-            advice = " Stop who is there, or choose another port." if taken else ""
-            reason = getattr(error, "strerror", None) or error
-            raise ConfigError(f"Cannot listen on {host}:{port}: {reason}.{advice}") from error
+        listeners = await open_listeners(host, port, reuse_port=reuse_port)
         self._listeners += listeners
         self._accepting += [loop.create_task(self._accept(listener, ssl)) for listener in listeners]
         if self._sweeping is None:
@@ -168,22 +158,3 @@ class AgtpServer:
             if connection.deadline <= now:
                 connection.expire()
         self._sweeping = loop.call_later(self._state.timeouts.period, self._sweep)
-
-
-def _listen(addresses: Mapping[tuple[Any, ...], int], reuse_port: bool) -> list[socket.socket]:
-    """One listening socket for each address, or none if one of them fails."""
-    with contextlib.ExitStack() as opened:
-        listeners = []
-        for address, family in addresses.items():
-            listener = opened.enter_context(socket.socket(family, socket.SOCK_STREAM))
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if reuse_port:
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            if family == socket.AF_INET6:
-                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            listener.bind(address)
-            listener.listen(BACKLOG)
-            listener.setblocking(False)
-            listeners.append(listener)
-        opened.pop_all()
-        return listeners

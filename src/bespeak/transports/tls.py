@@ -1,4 +1,4 @@
-"""TLS as AGTP wants it: 1.3 or nothing (core 1), ALPN `agtp` offered and never required."""
+"""TLS as AGTP wants it: 1.3 or nothing (core 1), ALPN offered and never required."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def server_context(
     *,
     client_ca: str | Path | None = None,
     required: bool = False,
+    alpn: str = ALPN,
 ) -> ssl.SSLContext:
     """A server's context from PEM files; without `key` the private key stands in the certificate's file.
 
@@ -26,7 +27,7 @@ def server_context(
     Session tickets stay on. A certificate with an elliptic-curve key makes handshakes about twice as cheap as RSA.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    _restrict(context)
+    _restrict(context, alpn)
     _load_pair(context, cert, key)
     if client_ca is not None:
         try:
@@ -79,6 +80,6 @@ def _load_pair(context: ssl.SSLContext, cert: str | Path, key: str | Path | None
         raise ConfigError(f"Cannot use certificate {cert} with key {key or cert}: {error}.") from error
 
 
-def _restrict(context: ssl.SSLContext) -> None:
+def _restrict(context: ssl.SSLContext, alpn: str = ALPN) -> None:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.set_alpn_protocols([ALPN])
+    context.set_alpn_protocols([alpn])
