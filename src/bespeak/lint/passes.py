@@ -33,6 +33,7 @@ from bespeak.lint.rules import (
     schema_safety,
     security,
     semantic,
+    upstream,
     vocabulary,
 )
 from bespeak.lint.subject import Declared, Subject
@@ -42,7 +43,7 @@ RULES: Final[dict[str, Rule]] = {
     for module in (
         *(manifest, ai_discovery, method, agis_method, path, agis_path),
         *(semantic, agis_semantic, intent, consequence, parameter_hint, consistency, vocabulary, data_manifest),
-        *(schema, agis_schema, agis_reference, agis_error, mcp_tool, handler, policy, recipe),
+        *(schema, agis_schema, agis_reference, agis_error, mcp_tool, handler, upstream, policy, recipe),
         *(security, schema_safety),
     )
     for rule in module.RULES

@@ -21,6 +21,7 @@ from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.diagnostics.fix import Fix
 from bespeak.lint.rule import Rule
+from bespeak.lint.rules import upstream
 from bespeak.source.change import Change
 
 NOT_RUNNABLE: Final = Rule(
@@ -208,7 +209,7 @@ ERROR_MAP: Final = Rule(
     "error-map",
     "MUST",
     "AGTP-API 12.3",
-    "error_map leads from HTTP status codes to declared errors.",
+    "error_map leads from HTTP status codes, or 4XX and 5XX, to declared errors.",
     fix="safe",
     why="A status that is none never comes, and an error that is not declared must not reach a caller.",
     bad=(
@@ -336,6 +337,7 @@ def check(endpoint: Endpoint, recipes: Collection[str]) -> Iterator[Diagnostic]:
         case ExternalService() as handler:
             yield from _check_upstream(endpoint, handler)
             yield from _check_error_map(endpoint, handler)
+            yield from upstream.check(endpoint, handler)
 
 
 def _check_function(endpoint: Endpoint, handler: RegisteredFunction) -> Iterator[Diagnostic]:
@@ -384,7 +386,8 @@ def _check_error_map(endpoint: Endpoint, handler: ExternalService) -> Iterator[D
     for code, name in handler.error_map.items():
         pointer = f"/handler/error_map/{code}"
         if not is_upstream_status(code):
-            yield ERROR_MAP.at(endpoint, pointer, f"{brief(code)} is no HTTP status code")
+            message = f"{brief(code)} is no HTTP status code"
+            yield ERROR_MAP.at(endpoint, pointer, message, 'Write "404", or "4XX" or "5XX" for all of them.')
         if name not in endpoint.error_names:
             message = f"error_map leads to {brief(name)}, which is no declared error"
             yield ERROR_MAP.at(endpoint, pointer, message, "Add it to errors.", _declaring(endpoint, (name,)))
