@@ -448,6 +448,10 @@ def test_an_app_can_state_the_blocks_of_an_agis_document() -> None:
     assert (service.description, service.document_version) == ("Rooms.", "2")
 
 
+def test_an_endpoint_may_be_kept_out_of_published_documents(app: App) -> None:
+    assert declare(app, fetch, internal=True).internal
+
+
 @pytest.mark.parametrize("confirm", [True, False, None])
 def test_whether_a_call_waits_for_a_confirmation_is_declared(app: App, confirm: bool | None) -> None:
     assert declare(app, fetch, confirm=confirm).confirm is confirm

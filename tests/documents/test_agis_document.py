@@ -42,6 +42,7 @@ def test_every_field_arrives_in_the_model() -> None:
         "errors": ["room_unavailable", {"name": "too_late", "description": "Tomorrow."}],
         "cost": {"tokens": 500, "USD": "0.02"},
         "confirm": False,
+        "internal": True,
         "since": "updated_at",
         "proposed": True,
     }
@@ -70,7 +71,7 @@ def test_every_field_arrives_in_the_model() -> None:
     assert (endpoint.description, endpoint.namespace) == ("Book a room.", "rooms")
     assert endpoint.required_scopes == ("booking:room",)
     assert str(endpoint.cost) == "tokens=500, USD=0.02"
-    assert (endpoint.confirm, endpoint.since) == (False, "updated_at")
+    assert (endpoint.confirm, endpoint.since, endpoint.internal) == (False, "updated_at", True)
     assert (semantic.impact, semantic.is_idempotent, semantic.confidence) == ("reversible", True, 0.9)
     assert (semantic.confidence_guidance, semantic.mcp_tool_name) == (0.85, "make_booking")
     assert semantic.state_transition == {"room.status": "FREE -> TAKEN"}

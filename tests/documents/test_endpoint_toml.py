@@ -517,3 +517,8 @@ def test_a_cost_is_read_by_unit() -> None:
 def test_a_cost_that_is_no_amount_is_refused_where_it_stands(line: str) -> None:
     finding = the_error(WHOLE + f"[endpoint.cost]\n{line}\n")
     assert (finding.rule, finding.pointer) == ("Y880", f"/endpoint/cost/{line.split(maxsplit=1)[0]}")
+
+
+def test_an_endpoint_may_be_kept_out_of_published_documents() -> None:
+    assert good(WHOLE.replace("[endpoint.semantic]", "internal = true\n[endpoint.semantic]")).internal
+    assert not good(WHOLE).internal

@@ -119,6 +119,16 @@ def test_a_cost_survives_the_way_through_a_document() -> None:
     assert project_agis(service)["endpoints"][0]["cost"] == {"tokens": 500, "USD": "0.02"}
 
 
+@pytest.mark.parametrize("since", ["rooms[].updated_at", "[].updated_at", "updated_at"])
+def test_what_since_is_held_against_survives_too(since: str) -> None:
+    data = booking()
+    assert "since" not in project_agis(service_of(tree_of(data)))["endpoints"][0]
+    data["endpoints"][0]["since"] = since
+    document = project_agis(service_of(tree_of(data)))
+    assert document["endpoints"][0]["since"] == since
+    assert check_structure(tree_of(document)) == []
+
+
 @pytest.mark.parametrize("confirm", [True, False])
 def test_whether_calls_are_confirmed_survives_too(confirm: bool) -> None:
     data = booking()

@@ -104,6 +104,16 @@ def test_whether_calls_are_confirmed_is_written_and_read_back(confirm: bool | No
     assert endpoint.confirm is confirm
 
 
+def test_that_no_document_names_an_endpoint_is_written_and_read_back() -> None:
+    service = read_deployment(HOTEL)[0].service()
+    hidden = replace(service, endpoints=(replace(service.endpoints[0], internal=True),))
+    [text] = [text for name, text in deployment_files(hidden).items() if name.startswith("endpoints/")]
+    endpoint, findings = parse_endpoint(text, "x.toml")
+    assert findings == []
+    assert endpoint is not None
+    assert endpoint.internal
+
+
 def test_what_since_is_held_against_is_written_and_read_back() -> None:
     service = read_deployment(HOTEL)[0].service()
     dated = replace(service, endpoints=(replace(service.endpoints[0], since="[].updated_at"),))

@@ -54,6 +54,11 @@ class Endpoint:
         return (self.method, self.path)
 
     @property
+    def is_listed(self) -> bool:
+        """Whether the documents about a service name it: it is the operator's own, and not internal."""
+        return not (self.builtin or self.internal)
+
+    @property
     def error_names(self) -> tuple[str, ...]:
         """The declared error names, in order."""
         return tuple(error.name for error in self.errors)

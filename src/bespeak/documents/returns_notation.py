@@ -47,6 +47,7 @@ def write_returns(schema: Mapping[str, Any], most: int = LONGEST) -> str:
 
 def write_fields(shape: Shape, root: Mapping[str, Any], most: int, *, typed: bool = False) -> str:
     """The fields of an object within `most` characters; `typed` also says types, and with `?` what may be left out."""
+    text = ""
     for depth in _DEPTHS:
         text, whole = _write(shape, root, most, depth, typed)
         if whole:

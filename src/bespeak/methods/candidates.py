@@ -15,7 +15,7 @@ class Candidates:
     """The endpoints an operator wrote and the agents the server hosts, ranked by what is sought."""
 
     def __init__(self, endpoints: Iterable[Endpoint], agents: Iterable[Agent]) -> None:
-        written = [endpoint for endpoint in endpoints if not endpoint.builtin]
+        written = [endpoint for endpoint in endpoints if endpoint.is_listed]
         # Core 7.4: experiments are found by nobody, and neither is who may not act.
         hosted = [agent for agent in agents if agent.is_discoverable]
         self._entries: list[dict[str, Any]] = [

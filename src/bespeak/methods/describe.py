@@ -54,7 +54,7 @@ def _capabilities(registry: Registry, domains: Iterable[str], version_min: str |
     known: dict[str, dict[str, Any]] = {
         "methods": {"methods": registry.supported_methods},
         "modalities": {"modalities": ["application/json"]},
-        "tools": {"tools": [str(endpoint) for endpoint in registry.endpoints.values() if not endpoint.builtin]},
+        "tools": {"tools": [str(endpoint) for endpoint in registry.endpoints.values() if endpoint.is_listed]},
         "version": {"version": API_VERSION},
         "budget": {"budget_units_accepted": _budget_units(registry)},
         "zones": {"zones_accepted": []},

@@ -20,8 +20,11 @@ _NEAREST: Final = {"creation": "transaction", "mechanics": "transaction", "domai
 
 
 def project_agis(service: Service) -> dict[str, Any]:
-    """The document of a service, in canonical order. Built-in endpoints are every server's, and left out."""
-    endpoints = [endpoint for endpoint in service.endpoints if not endpoint.builtin]
+    """The document of a service, in canonical order.
+
+    Built-in endpoints are every server's and left out, as are those that no document names.
+    """
+    endpoints = [endpoint for endpoint in service.endpoints if endpoint.is_listed]
     identity = service.identity
     document: dict[str, Any] = {
         "agis": AGIS_VERSION,
@@ -74,6 +77,7 @@ def _endpoint(endpoint: Endpoint, shared: Mapping[str, Any]) -> dict[str, Any]:
             "deprecated": endpoint.deprecated.to_json() if endpoint.deprecated else None,
             "cost": endpoint.cost.to_json() if endpoint.cost else None,
             "confirm": endpoint.confirm,
+            "since": endpoint.since,
         }
     )
 

@@ -8,8 +8,9 @@ from bespeak.contract.endpoint import Endpoint
 
 
 def project_inventory(endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:
-    """Method, path and description of every endpoint, and nothing else."""
+    """Method, path and description of every endpoint that documents name, and nothing else."""
     return [
         {"method": endpoint.method, "path": endpoint.path, "description": endpoint.description}
         for endpoint in endpoints
+        if not endpoint.internal
     ]

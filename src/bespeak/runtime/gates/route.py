@@ -24,7 +24,7 @@ def route_gate(call: Call) -> Refused | None:
             f"No endpoint {call.method} {call.path[:200]} is declared. This server takes ad-hoc calls only from "
             "agents whose identity document says wildcards: true.",
         )
-    if registry.router.methods_at(call.path):
+    if registry.named_at(call.path):
         requested = call.request.method
         return registry.not_allowed(requested, call.path, f"{requested} is not offered on {call.path[:200]}.")
     return Refused(
