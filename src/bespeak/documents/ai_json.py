@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from bespeak.diagnostics.brief import brief
 from bespeak.documents.table import Table
 
 MEMBERS: Final = ("aiendpoint", "service", "capabilities", "auth", "token_hints", "rate_limits", "meta")
 """Nothing else may stand at the top of a document."""
 METHODS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH")
 AUTH_TYPES: Final = ("none", "apikey", "bearer", "oauth2")
+MOST_CAPABILITIES: Final = 100
+"""How many of a stranger's capabilities are read unless somebody asks for all (ai-discovery 6.4)."""
+
+_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_MOST_PARAMS: Final = 100
+_LONGEST: Final = {"name": 100, "description": 300, "about": 200, "returns": 300, "param": 500, "header": 64}
+"""Characters of a stranger's texts that are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,15 +84,77 @@ def read_ai(root: Table) -> AiDocument:
     return document
 
 
+def consume_ai(root: Table, *, most: int | None = MOST_CAPABILITIES) -> AiDocument | None:
+    """A stranger's document by the consumers' rules, from a root with tolerant findings.
+
+    A version that is not known, members that nobody knows and capabilities that cannot be used do no harm: the rest is
+    read, texts no further than their bounds. None where a member is missing without which the document says nothing.
+    """
+    document = replace(read_ai(root), capabilities=())
+    entries = root.data.get("capabilities")
+    if not (document.aiendpoint and document.name.strip() and document.description.strip() and entries):
+        return None
+    kept: dict[str, AiCapability] = {}
+    for entry in root.tables("capabilities"):
+        if len(kept) == most:
+            message = f"of {len(entries)} capabilities the first {most} are taken"
+            root.findings.warning("W107", message, "/capabilities", "Ask for all of them (--all).")
+            break
+        capability = _capability(entry)
+        wrong = _unusable(capability, kept)
+        if wrong is None:
+            kept[capability.id] = _bounded(capability)
+        else:
+            root.findings.warning("W106", f"a capability is left out: {wrong}", capability.at)
+    if not kept:
+        return None
+    header = document.auth_header
+    return replace(
+        document,
+        name=document.name[: _LONGEST["name"]],
+        description=document.description[: _LONGEST["description"]],
+        category=tuple(text[: _LONGEST["header"]] for text in document.category[:MOST_CAPABILITIES]),
+        language=tuple(text[: _LONGEST["header"]] for text in document.language[:MOST_CAPABILITIES]),
+        capabilities=tuple(kept.values()),
+        auth_header=header if header is not None and len(header) <= _LONGEST["header"] else None,
+    )
+
+
+def _unusable(capability: AiCapability, others: Mapping[str, AiCapability]) -> str | None:
+    """Why a capability cannot be called, or None if it can."""
+    if _ID.fullmatch(capability.id) is None:
+        return f"its id is {brief(capability.id)}, and not small letters, digits and underscores"
+    if capability.id in others:
+        return f"the id {capability.id} was there before"
+    if not capability.method:
+        return f"{capability.id} has no method that is known"
+    if not capability.endpoint.strip():
+        return f"{capability.id} has no endpoint"
+    if not capability.description.strip():
+        return f"{capability.id} has no description"
+    return None
+
+
+def _bounded(capability: AiCapability) -> AiCapability:
+    params = list(capability.params.items())[:_MOST_PARAMS]
+    return replace(
+        capability,
+        description=capability.description[: _LONGEST["about"]],
+        params={name[: _LONGEST["about"]]: text[: _LONGEST["param"]] for name, text in params},
+        returns=capability.returns[: _LONGEST["returns"]] if capability.returns is not None else None,
+    )
+
+
 def _read_capabilities(root: Table) -> tuple[AiCapability, ...]:
     if not root.has("capabilities"):
         root.missing("capabilities", "List at least one thing the service can do.")
     elif root.value("capabilities") == []:
         root.findings.error("D104", "`capabilities` is empty", root.pointer("capabilities"), "List at least one.")
-    return tuple(_read_capability(entry) for entry in root.tables("capabilities"))
+    # A stranger's are read one by one, as far as they are wanted.
+    return () if root.findings.tolerant else tuple(_capability(entry) for entry in root.tables("capabilities"))
 
 
-def _read_capability(entry: Table) -> AiCapability:
+def _capability(entry: Table) -> AiCapability:
     method = entry.choice("method", METHODS)
     if not entry.has("method"):
         entry.missing("method", f"One of {', '.join(METHODS)}.")

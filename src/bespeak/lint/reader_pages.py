@@ -101,6 +101,67 @@ PAGES: Final[Mapping[str, Page]] = {
     "D119": Page(
         "What a program declares is known only when it runs. Compare with the manifest of the running server."
     ),
+    "D160": Page(
+        "Without its version nobody knows by which rules to read it, and without paths it has nothing to call. Give "
+        "the importer a description of OpenAPI 2.0, 3.0 or 3.1.",
+        "info:\n  title: Rooms\npaths: {}\n",
+        'openapi: "3.1.0"\ninfo:\n  title: Rooms\n  version: "1"\npaths: {}\n',
+        "yaml",
+    ),
+    "D161": Page(
+        "What stands behind the reference is not known, so anything is taken in its place. References stay in the "
+        "description or in files beside it: what a stranger's document names is not fetched.",
+        '{"schema": {"$ref": "https://schemas.example/room.json"}}\n',
+        '{"schema": {"$ref": "#/components/schemas/Room"}}\n',
+        "json",
+    ),
+    "D162": Page(
+        "The schema of an endpoint is complete in itself and is put before models whole. One that reaches half of the "
+        "description keeps what is nearest, and what is further away may be anything. Describe more of it in the "
+        "endpoint file where agents need it."
+    ),
+    "D163": Page(
+        "A keyword of the wrong type, or a pattern that no engine with bounded time takes, would make the whole schema "
+        "unusable. Without it the schema takes more than its author meant: look whether that matters.",
+        '{"type": "string", "pattern": "^(?!admin)[a-z]+$"}\n',
+        '{"type": "string", "pattern": "^[a-z]+$"}\n',
+        "json",
+    ),
+    "D164": Page(
+        "Each parameter needs a name, a place and a way of writing it. What is missing was guessed, or the parameter "
+        "was left out: compare with the upstream.",
+        "/room/{room_id}:\n  get:\n    parameters: []\n",
+        "/room/{room_id}:\n  get:\n    parameters:\n"
+        "      - {name: room_id, in: path, required: true, schema: {type: string}}\n",
+        "yaml",
+    ),
+    "D165": Page(
+        "Webhooks and callbacks are calls that the upstream makes, and no endpoint can answer for them. Everything "
+        "else is imported."
+    ),
+    "D166": Page(
+        "Names of endpoints are made of these ids. Both operations are imported; look at the names they were given.",
+        "/room:\n  get: {operationId: room}\n  post: {operationId: room}\n",
+        "/room:\n  get: {operationId: findRoom}\n  post: {operationId: bookRoom}\n",
+        "yaml",
+    ),
+    "D167": Page(
+        "A facade calls one address. Where none is described, or several are, look at the one that was taken.",
+        "servers:\n  - url: /v1\n",
+        "servers:\n  - url: https://rooms.acme.example/v1\n",
+        "yaml",
+    ),
+    "D168": Page(
+        "A facade sends a body in one media type: JSON where it can, then forms. Where the schema of the body is "
+        "missing anything is taken."
+    ),
+    "D169": Page(
+        "Without knowing where a credential goes the facade cannot send it, and the upstream refuses every call. "
+        "Declare the scheme, or write the header into the endpoint files.",
+        "security:\n  - token: []\n",
+        "security:\n  - token: []\ncomponents:\n  securitySchemes:\n    token: {type: http, scheme: bearer}\n",
+        "yaml",
+    ),
     "D196": Page(
         "Whoever reads it can act as the agent from then on. Remove it, make a new key, and keep that in a file of its "
         "own that only its owner can read."
@@ -137,6 +198,49 @@ PAGES: Final[Mapping[str, Page]] = {
     ),
     "V562": Page(
         "Without a catalog no method can be judged. Check the path, the permissions and the size of the file."
+    ),
+    "W101": Page(
+        "A service that cannot be reached in ten seconds, or that shows somebody else's certificate, is not used: what "
+        "came from it could come from anybody. Check the address, the network and the certificate."
+    ),
+    "W102": Page(
+        "Documents and redirects may name addresses inside the network of whoever reads them, or others than https. "
+        "Nothing is asked there. Type the address yourself, or say allow_private (--allow-private), if you mean it."
+    ),
+    "W103": Page(
+        "Only an answer with the status 200, the media type of the document and a bounded size is read. Serve the "
+        "document as application/json, without an encoding, and within the limits."
+    ),
+    "W104": Page(
+        "The owner of a site says in robots.txt what programs may ask for, and this program keeps to it. Ask the owner "
+        "to allow the user agent bespeak."
+    ),
+    "W105": Page(
+        "A document without its required members says too little to call anything by. The next source is looked at; "
+        "tell the owner of the service what is missing.",
+        '{"aiendpoint": "1.0", "service": {"name": "Flights"}}\n',
+        '{"aiendpoint": "1.0", "service": {"name": "Flights", "description": "Finds flights."}, "capabilities": [\n'
+        '  {"id": "search_flights", "description": "Search flights", "endpoint": "/flights", "method": "GET"}]}\n',
+        "json",
+    ),
+    "W106": Page(
+        "One capability that cannot be called must not keep the others from being used. It is left out; the message "
+        "says what is wrong with it.",
+        '{"capabilities": [{"id": "search", "endpoint": "javascript:search()", "method": "GET"}]}\n',
+        '{"capabilities": [{"id": "search", "endpoint": "/search", "method": "GET"}]}\n',
+        "json",
+    ),
+    "W107": Page(
+        "Nobody who reads documents of strangers takes them whole. A text that is too long is cut, and capabilities "
+        "beyond the first hundred are left out unless all are asked for (--all)."
+    ),
+    "W108": Page(
+        "A discovery document gives no permission to use content. What the service says about that, in headers or in "
+        "robots.txt, is shown so that whoever uses the content can keep to it."
+    ),
+    "W109": Page(
+        "A document may name capabilities at other hosts. They can be called, but no credential is sent there unless "
+        "the host is named as trusted."
     ),
     "Y820": Page(
         "Every manifest names who runs the server and whom to ask. Write operator and contact.",

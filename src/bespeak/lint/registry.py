@@ -39,6 +39,16 @@ _READERS: Final[Mapping[str, tuple[str, Normative]]] = {
     "D117": ("method-in-small-letters", "SHOULD"),
     "D118": ("assumed-default", "SHOULD"),
     "D119": ("python-not-read", "style"),
+    "D160": ("no-openapi-description", "MUST"),
+    "D161": ("reference-not-followed", "MUST"),
+    "D162": ("schema-cut", "SHOULD"),
+    "D163": ("schema-part-left-out", "SHOULD"),
+    "D164": ("parameter-not-described", "SHOULD"),
+    "D165": ("part-not-imported", "style"),
+    "D166": ("operation-id-twice", "SHOULD"),
+    "D167": ("server-left-open", "SHOULD"),
+    "D168": ("body-left-open", "SHOULD"),
+    "D169": ("unusable-security-scheme", "MUST"),
     "D196": ("private-key-in-document", "MUST"),
     "D197": ("genesis-does-not-hold", "MUST"),
     "D198": ("trust-without-proof", "MUST"),
@@ -55,6 +65,15 @@ _READERS: Final[Mapping[str, tuple[str, Normative]]] = {
     "V560": ("catalog-unknown-key", "SHOULD"),
     "V561": ("catalog-odd-deprecation", "SHOULD"),
     "V562": ("catalog-unreadable", "MUST"),
+    "W101": ("web-document-unreachable", "MUST"),
+    "W102": ("web-address-refused", "MUST"),
+    "W103": ("web-answer-unusable", "MUST"),
+    "W104": ("robots-disallowed", "MUST"),
+    "W105": ("web-document-unusable", "MUST"),
+    "W106": ("capability-unusable", "SHOULD"),
+    "W107": ("web-document-cut", "SHOULD"),
+    "W108": ("content-usage-preference", "style"),
+    "W109": ("capability-elsewhere", "style"),
     "Y820": ("incomplete-identity", "SHOULD"),
     "Y821": ("setting-without-effect", "SHOULD"),
     "Y822": ("contradicting-settings", "MUST"),
@@ -81,6 +100,9 @@ _READERS: Final[Mapping[str, tuple[str, Normative]]] = {
     "Y891": ("no-web-address", "MUST"),
 }
 """Names for the rules of readers, which give an id and a sentence, and how binding each is."""
+
+_SOURCES: Final = {"V": "AGTP-API 4.2", "W": "AI-Discovery 4"}
+"""What asks for the rules of readers, by the first letter of their ids; the others are about files."""
 
 _FIXES: Final[Mapping[str, Fixable]] = {"D105": "unsafe", "D106": "unsafe", "D107": "safe", "D117": "safe"}
 """Which of them come with a repair."""
@@ -126,7 +148,7 @@ def all_rules() -> Mapping[str, Rule]:
     for id_, text in (*READER_RULES.items(), *CATALOG_RULES.items()):
         if id_ not in rules:
             name, normative = _READERS[id_]
-            source = "AGTP-API 4.2" if id_.startswith("V") else "reading files"
+            source = _SOURCES.get(id_[0], "reading files")
             page, fix = PAGES[id_], _FIXES.get(id_, "none")
             rules[id_] = Rule(id_, name, normative, source, text, page.why, page.bad, page.good, fix, page.notation)
     rules |= {rule.id: rule for rule in (*suppress.RULES, *baseline.RULES)}

@@ -1,0 +1,170 @@
+"""Which addresses may be connected to: what a document names must not lead into somebody's own network."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+Resolver = Callable[[str, int], Awaitable[list[str]]]
+"""The addresses of a name. Raises OSError if it has none."""
+
+_MOST: Final = 4
+"""Addresses of one name that are tried."""
+_LOCAL_NAMES: Final = (".localhost", ".local", ".internal", ".home.arpa")
+"""Names that mean something else on every machine or in every network (RFC 6761, 6762, 8375)."""
+_REFUSED: Final[tuple[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, str], ...]] = tuple(
+    (ipaddress.ip_network(network), what)
+    for network, what in (
+        ("0.0.0.0/8", "this network"),
+        ("10.0.0.0/8", "a private network"),
+        ("100.64.0.0/10", "the network of a carrier"),
+        ("127.0.0.0/8", "this machine"),
+        ("169.254.0.0/16", "a link-local address"),
+        ("172.16.0.0/12", "a private network"),
+        ("192.0.0.0/24", "a reserved network"),
+        ("192.0.2.0/24", "a network for examples"),
+        ("192.88.99.0/24", "a reserved network"),
+        ("192.168.0.0/16", "a private network"),
+        ("198.18.0.0/15", "a network for measurements"),
+        ("198.51.100.0/24", "a network for examples"),
+        ("203.0.113.0/24", "a network for examples"),
+        ("224.0.0.0/4", "a multicast group"),
+        ("240.0.0.0/4", "a reserved network"),
+        ("::/128", "this network"),
+        ("::1/128", "this machine"),
+        ("64:ff9b:1::/48", "a private network"),
+        ("100::/64", "a reserved network"),
+        ("2001::/23", "a reserved network"),
+        ("2001:db8::/32", "a network for examples"),
+        ("3fff::/20", "a network for examples"),
+        ("5f00::/16", "a reserved network"),
+        ("fc00::/7", "a private network"),
+        ("fe80::/10", "a link-local address"),
+        ("fec0::/10", "a private network"),
+        ("ff00::/8", "a multicast group"),
+    )
+)
+_GLOBAL: Final = ipaddress.ip_network("2000::/3")
+"""The one part of IPv6 that is given out for the public."""
+_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_COMPATIBLE: Final = ipaddress.ip_network("::/96")
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why nothing is connected to."""
+
+    message: str
+    found: bool = True
+    """Whether the name has addresses at all."""
+
+
+def what_is_private(address: IpAddress) -> str | None:
+    """What kind of place an address is in if the public internet cannot reach it, or None if it can."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = _embedded(address)
+        if inner is not None:
+            return what_is_private(inner)
+    for network, what in _REFUSED:
+        if address.version == network.version and address in network:
+            return what
+    if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL:
+        return "a reserved network"
+    return None
+
+
+def literal_address(host: str) -> IpAddress | None:
+    """The address a host is, in any form that a system's resolver takes for one: `127.1`, `0x7f000001`, `2130706433`.
+
+    None for a name.
+    """
+    bare = host.strip("[]").partition("%")[0]
+    try:
+        return ipaddress.ip_address(bare)
+    except ValueError:
+        pass
+    if bare and all(part[:1].isdigit() for part in bare.removesuffix(".").split(".")):
+        try:
+            return ipaddress.IPv4Address(socket.inet_aton(bare.removesuffix(".")))
+        except (OSError, UnicodeError):
+            return None
+    return None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine by its name or its address."""
+    address = literal_address(host)
+    return address.is_loopback if address is not None else host.lower().removesuffix(".") == "localhost"
+
+
+class AddressGuard:
+    """Resolves a host once and says which of its addresses may be connected to; whoever connects uses exactly these.
+
+    Hosts that the user typed, and every host with `allow_private`, may be anywhere.
+    """
+
+    def __init__(
+        self, typed: Iterable[str] = (), *, allow_private: bool = False, resolve: Resolver | None = None
+    ) -> None:
+        self._typed = frozenset(_plain(host) for host in typed)
+        self._allow_private = allow_private
+        self._resolve = resolve or system_resolve
+
+    async def addresses(self, host: str, port: int) -> list[str] | Refused:
+        """Where to connect to for a host, or why not."""
+        free = self._allow_private or _plain(host) in self._typed
+        literal = literal_address(host)
+        if literal is None:
+            if not free and _is_local_name(host):
+                return Refused(f"{host[:120]!r} is a name of a private network")
+            try:
+                found = await self._resolve(host, port)
+            except (OSError, UnicodeError) as error:
+                reason = getattr(error, "strerror", None) or str(error)
+                return Refused(f"the name {host[:120]!r} cannot be resolved: {reason}", found=False)
+        else:
+            found = [str(literal)]
+        if not found:
+            return Refused(f"the name {host[:120]!r} has no address", found=False)
+        if not free:
+            # One private address is enough: a name for both is a way to get in by trying often.
+            for text in found:
+                what = what_is_private(ipaddress.ip_address(text.partition("%")[0]))
+                if what is not None:
+                    named = "" if literal is not None else f" has the address {text}, which"
+                    return Refused(f"{host[:120]!r}{named} is {what}")
+        return found[:_MOST]
+
+
+async def system_resolve(host: str, port: int) -> list[str]:
+    """The addresses the system knows for a name."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def _plain(host: str) -> str:
+    return host.lower().strip("[]").removesuffix(".")
+
+
+def _is_local_name(host: str) -> bool:
+    plain = _plain(host)
+    return plain == "localhost" or plain.endswith(_LOCAL_NAMES) or "." not in plain
+
+
+def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 one stands for: mapped, compatible, NAT64, 6to4 or ISATAP."""
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address.sixtofour is not None:
+        return address.sixtofour
+    number = int(address)
+    if address in _NAT64 or (address in _COMPATIBLE and number > 1):
+        return ipaddress.IPv4Address(number & 0xFFFFFFFF)
+    if (number >> 32) & 0xFFFFFFFF in (0x00005EFE, 0x02005EFE):
+        return ipaddress.IPv4Address(number & 0xFFFFFFFF)
+    return None

@@ -1,0 +1,136 @@
+"""robots.txt (RFC 9309): whether the owner of a site lets this program ask for a path."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, unquote
+
+AGENT: Final = "bespeak"
+"""The name site owners know this program by."""
+
+MOST_BYTES: Final = 512_000
+"""RFC 9309 2.5 asks for 500 KiB at least; what stands behind is not read."""
+
+_MOST_RULES: Final = 5_000
+_LONGEST_RULE: Final = 2_000
+_PRODUCT: Final = re.compile(r"[A-Za-z_-]+")
+_RESERVED: Final = re.compile(r"(%(?:2[345FAfa]|3[Ff]))")
+"""Characters that mean something else when they are not encoded: # $ % * / ?"""
+_SAFE: Final = "/:@!$&'()*+,;=~-._?#[]%"
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsRule:
+    """One line of a group."""
+
+    allows: bool
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Robots:
+    """The rules that are for this program."""
+
+    rules: tuple[RobotsRule, ...] = ()
+    preferences: tuple[str, ...] = ()
+    """What the site says about the use of its content (`Content-Usage`)."""
+
+    def allows(self, target: str) -> bool:
+        """Whether a path with its query may be asked for: the longest rule that matches decides, allow on a tie."""
+        path = _canonical(target)
+        if path == "/robots.txt":
+            return True
+        best: tuple[int, bool] = (-1, True)
+        for rule in self.rules:
+            if len(rule.pattern) >= best[0] and _matches(rule.pattern, path):
+                best = max(best, (len(rule.pattern), rule.allows))
+        return best[1]
+
+
+ALL_ALLOWED: Final = Robots()
+NONE_ALLOWED: Final = Robots((RobotsRule(False, "/"),))
+
+
+def parse_robots(data: bytes, agent: str = AGENT) -> Robots:
+    """The rules for an agent in the text of a robots.txt. Lines that are none are skipped; nothing is refused."""
+    text = data[:MOST_BYTES].removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
+    groups = _Groups(agent.lower())
+    for line in re.split(r"\r\n|\r|\n", text):
+        key, colon, value = line.partition("#")[0].partition(":")
+        if colon:
+            groups.take(key.strip().lower(), value.strip())
+    # Rules for everybody are for who is not named.
+    named = groups.named
+    return Robots(tuple(groups.rules[named]), tuple(groups.preferences[named][:20]))
+
+
+class _Groups:
+    """The rules of all groups that name an agent (True), and of those for everybody (False)."""
+
+    def __init__(self, agent: str) -> None:
+        self.rules: dict[bool, list[RobotsRule]] = {True: [], False: []}
+        self.preferences: dict[bool, list[str]] = {True: [], False: []}
+        self.named = False
+        self._agent = agent
+        self._meant: set[bool] = set()
+        self._opening = True
+
+    def take(self, key: str, value: str) -> None:
+        """Read one line."""
+        if key == "user-agent":
+            self._open(value)
+        elif key in ("allow", "disallow"):
+            self._opening = False
+            if value and len(value) <= _LONGEST_RULE:
+                for own in self._meant:
+                    if len(self.rules[own]) < _MOST_RULES:
+                        self.rules[own].append(RobotsRule(key == "allow", _canonical(value)))
+        elif key == "content-usage":
+            self._opening = False
+            for own in self._meant:
+                self.preferences[own].append(value[:200])
+
+    def _open(self, value: str) -> None:
+        """Several names may open one group together."""
+        if not self._opening:
+            self._meant, self._opening = set(), True
+        product = _PRODUCT.match(value)
+        if value.startswith("*"):
+            self._meant.add(False)
+        elif product is not None and product[0].lower() == self._agent:
+            self._meant.add(True)
+            self.named = True
+
+
+def _canonical(text: str) -> str:
+    """A path in one spelling: what need not be encoded is not, everything else is (RFC 9309 2.2.2)."""
+    if not text.startswith(("/", "*", "$")):
+        text = f"/{text}"
+    if text.isascii() and "%" not in text:
+        return text
+    parts = _RESERVED.split(text)
+    return "".join(
+        part.upper() if _RESERVED.fullmatch(part) else quote(unquote(part), safe=_SAFE) for part in parts if part
+    )
+
+
+def _matches(pattern: str, path: str) -> bool:
+    """Whether a pattern with `*` and a `$` at its end matches the beginning of a path; time grows with both only."""
+    ends = pattern.endswith("$")
+    first, *others = (pattern.removesuffix("$") if ends else pattern).split("*")
+    if not path.startswith(first):
+        return False
+    at = len(first)
+    if not others:
+        return not ends or at == len(path)
+    *middle, last = others
+    for piece in middle:
+        found = path.find(piece, at)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    if ends:
+        return len(path) - at >= len(last) and path.endswith(last)
+    return path.find(last, at) >= 0
