@@ -25,6 +25,9 @@ _SURROUNDINGS: Final = {
 
 ELSEWHERE: Final = {
     "D129": "reported by `bespeak format`",
+    **dict.fromkeys(
+        ("D160", "D161", "D163", "D164", "D166", "D167", "D169"), "reported by `bespeak import openapi`"
+    ),
     **dict.fromkeys(("H701", "H702", "H704"), "reported by a server that binds its handlers"),
     **dict.fromkeys(("H703", "J607"), "reported where the function is at hand"),
     **dict.fromkeys(("H705", "H706"), "a document and a configuration beside it"),
@@ -36,6 +39,7 @@ WITHOUT: Final = {
     "D115": "about the identity document of an agent",
     "D118": "about what is not there",
     "D119": "about a comparison of deployments",
+    **dict.fromkeys(("D162", "D165", "D168"), "about a description of OpenAPI as a whole"),
     "D182": "64 kilobytes are no example",
     "D193": "about a baseline",
     **dict.fromkeys(("D196", "D197", "D198"), "about the identity document of an agent"),

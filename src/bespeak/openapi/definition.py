@@ -1,0 +1,48 @@
+"""A schema that others refer to by its name, and how much it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.schema.compile import nodes
+
+DEFINITIONS: Final = "#/$defs/"
+"""What a reference to a definition starts with."""
+
+
+@dataclass
+class Definition:
+    """One definition, converted."""
+
+    name: str
+    body: dict[str, Any]
+    in_place: frozenset[str]
+    """Definitions that judge the same value as this one."""
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The definitions it refers to, in the order it names them."""
+        return names_in(self.body)
+
+    @cached_property
+    def parts(self) -> int:
+        """How many schemas it consists of."""
+        return sum(1 for _ in nodes(self.body))
+
+    @cached_property
+    def length(self) -> int:
+        """Its length as JSON."""
+        return len(msgspec.json.encode(self.body))
+
+
+def names_in(schema: dict[str, Any]) -> tuple[str, ...]:
+    """The definitions a schema refers to, nearest first."""
+    found = sorted(
+        ((len(at), node["$ref"].removeprefix(DEFINITIONS)) for at, node in nodes(schema) if "$ref" in node),
+        key=lambda one: one[0],
+    )
+    return tuple(dict.fromkeys(name for _, name in found))

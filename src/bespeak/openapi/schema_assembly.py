@@ -1,0 +1,207 @@
+"""Schemas that are complete in themselves and stay small, of descriptions in which everything refers to everything."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.openapi.definition import DEFINITIONS, Definition, names_in
+from bespeak.openapi.notices import Notices
+from bespeak.openapi.references import References
+from bespeak.openapi.schema_conversion import Converter, Direction
+from bespeak.openapi.spot import Spot
+from bespeak.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, SchemaFault, compile_schema, nodes
+from bespeak.schema.multiplied import excess
+
+MAX_DEFINITIONS: Final = 100
+MAX_PARTS: Final = 1_000
+"""Half of what lint takes for the whole input of an endpoint."""
+MAX_LENGTH: Final = 64_000
+"""Bytes of JSON: a thousand operations have some thousand such schemas, and a model reads each of them whole."""
+
+_MANY_STEPS: Final = 30
+"""References between definitions that judge one value, below which they cannot multiply beyond what is bearable."""
+
+
+class SchemaReader:
+    """The schemas of one description."""
+
+    def __init__(self, references: References, notices: Notices, *, modern: bool) -> None:
+        self._notices = notices
+        self._converters: dict[Direction, Converter] = {
+            "input": Converter(references, notices, "input", modern=modern),
+            "output": Converter(references, notices, "output", modern=modern),
+        }
+        self._done: dict[tuple[Direction, tuple[str, str]], dict[str, Any]] = {}
+        self._shared: dict[tuple[Direction, bytes], dict[str, Any]] = {}
+        self._cut: dict[tuple[Direction, str, frozenset[str]], dict[str, Any]] = {}
+
+    def read(self, spot: Spot, direction: Direction) -> Mapping[str, Any]:
+        """The schema at a place, with all it refers to under `$defs`."""
+        key = (direction, spot.key)
+        made = self._done.get(key)
+        if made is None:
+            made = self._done[key] = self.complete(self._converters[direction].convert(spot), spot, direction)
+        return made
+
+    def complete(self, schema: dict[str, Any], spot: Spot, direction: Direction) -> dict[str, Any]:
+        """A converted schema with the definitions it needs. Equal ones are one object."""
+        key = (direction, msgspec.json.encode(schema))
+        made = self._shared.get(key)
+        if made is None:
+            made = self._shared[key] = _checked(self._assembled(schema, spot, direction), spot, self._notices)
+        return made
+
+    def _assembled(self, schema: dict[str, Any], spot: Spot, direction: Direction) -> dict[str, Any]:
+        converter = self._converters[direction]
+        name = schema.get("$ref", "").removeprefix(DEFINITIONS)
+        while name:
+            # The properties of an input are looked for at its root, not behind a name.
+            schema = {**converter.definition(name).body, **{key: schema[key] for key in schema if key != "$ref"}}
+            name = schema.get("$ref", "").removeprefix(DEFINITIONS)
+        root = Definition("", schema, frozenset())
+        if root.parts > MAX_PARTS or root.length > MAX_LENGTH:
+            root = self._flattened(root, spot)
+        kept, left = _nearest(root, converter)
+        if left:
+            message = (
+                f"the schema reaches more than {MAX_DEFINITIONS} definitions, {MAX_PARTS:,} parts or "
+                f"{MAX_LENGTH:,} bytes; {len(left)} references that lead further are left open"
+            )
+            self._notices.info("D162", message, spot, "Describe those that agents need in the endpoint file.")
+        opened = {name: _open_schema(converter.definition(name)) for name in left}
+        made = _cut(root.body, opened) if left.intersection(root.names) else root.body
+        if not kept:
+            return made
+        definitions: dict[str, Any] = {}
+        for definition in kept.values():
+            away = left.intersection(definition.names)
+            if not away:
+                definitions[definition.name] = definition.body
+                continue
+            known = (direction, definition.name, frozenset(away))
+            if known not in self._cut:
+                self._cut[known] = _cut(definition.body, opened)
+            definitions[definition.name] = self._cut[known]
+        return {**made, "$defs": definitions}
+
+    def _flattened(self, root: Definition, spot: Spot) -> Definition:
+        """A schema without its innermost levels, as many as it has to lose."""
+        for levels in range(24, 0, -2):
+            body = _shallow(root.body, levels)
+            made = Definition("", body, frozenset())
+            if made.parts <= MAX_PARTS and made.length <= MAX_LENGTH:
+                message = f"the schema has {root.parts:,} parts and {root.length:,} bytes; the innermost are left open"
+                self._notices.info("D162", message, spot)
+                return made
+        kind = root.body.get("type")
+        message = f"the schema has {root.parts:,} parts and {root.length:,} bytes, and is left open"
+        self._notices.warning("D162", message, spot)
+        return Definition("", {"type": kind} if kind else {}, frozenset())
+
+
+def _nearest(root: Definition, converter: Converter) -> tuple[dict[str, Definition], set[str]]:
+    """The definitions that fit, those that are reached in the fewest steps first; and those that are left."""
+    kept: dict[str, Definition] = {}
+    left: set[str] = set()
+    parts, length = root.parts, root.length
+    waiting = deque(root.names)
+    while waiting:
+        name = waiting.popleft()
+        if name in kept or name in left:
+            continue
+        definition = converter.definition(name)
+        if (
+            len(kept) == MAX_DEFINITIONS
+            or parts + definition.parts > MAX_PARTS
+            or length + definition.length > MAX_LENGTH
+        ):
+            left.add(name)
+            continue
+        kept[name] = definition
+        parts += definition.parts
+        length += definition.length
+        waiting.extend(definition.names)
+    return kept, left
+
+
+def _open_schema(definition: Definition) -> dict[str, Any]:
+    kind = definition.body.get("type")
+    return {"type": kind} if kind is not None else {}
+
+
+def _cut(schema: Any, opened: Mapping[str, dict[str, Any]], *, names: bool = False) -> Any:
+    """A schema with some of its references left open."""
+    if isinstance(schema, list):
+        return [_cut(item, opened) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if names:
+        return {name: _cut(item, opened) for name, item in schema.items()}
+    reference = schema.get("$ref")
+    name = reference.removeprefix(DEFINITIONS) if isinstance(reference, str) else ""
+    made = dict(opened.get(name, {}))
+    for key, value in schema.items():
+        if key in DATA_KEYWORDS:
+            made[key] = value
+        elif key != "$ref" or name not in opened:
+            made[key] = _cut(value, opened, names=key in NAMING_KEYWORDS)
+    return made
+
+
+def _shallow(schema: Any, levels: int, *, names: bool = False) -> Any:
+    """A schema with nothing below so many levels."""
+    if isinstance(schema, list):
+        return [_shallow(item, levels) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if names:
+        return {name: _shallow(item, levels) for name, item in schema.items()}
+    if levels == 0:
+        return {key: schema[key] for key in ("type", "description") if key in schema}
+    return {
+        key: value if key in DATA_KEYWORDS else _shallow(value, levels - 1, names=key in NAMING_KEYWORDS)
+        for key, value in schema.items()
+    }
+
+
+def _checked(schema: dict[str, Any], spot: Spot, notices: Notices) -> dict[str, Any]:
+    """A schema that a validator takes, with defaults that it takes itself."""
+    definitions = schema.get("$defs")
+    if definitions is not None:
+        found = list(nodes(schema))
+        steps = sum("$ref" in node for _, node in found)
+        reason = excess(found) if steps > _MANY_STEPS else None
+        if reason is not None:
+            notices.warning("D162", f"the schema is left open: {reason}", spot)
+            return {"type": schema["type"]} if "type" in schema else {}
+    return _with_fitting_defaults(schema, spot, notices)
+
+
+def _with_fitting_defaults(schema: dict[str, Any], spot: Spot, notices: Notices) -> dict[str, Any]:
+    properties = schema.get("properties", {})
+    named = {name: part for name, part in properties.items() if "default" in part}
+    wrong = [name for name, part in named.items() if not _takes_default(part, schema)]
+    if wrong:
+        for name in wrong:
+            message = f"the default of {name} is none that its own schema takes, and is left out"
+            notices.warning("D163", message, spot)
+        bare = {name: _without_default(part) if name in wrong else part for name, part in properties.items()}
+        schema = {**schema, "properties": bare}
+    if "default" in schema and not _takes_default(schema, schema):
+        notices.warning("D163", "the default is none that its own schema takes, and is left out", spot)
+        schema = _without_default(schema)
+    return schema
+
+
+def _takes_default(part: Mapping[str, Any], around: Mapping[str, Any]) -> bool:
+    whole = {**part, "$defs": around["$defs"]} if names_in(dict(part)) and "$defs" in around else part
+    compiled = compile_schema(whole)
+    return not isinstance(compiled, SchemaFault) and compiled.is_valid(part["default"])
+
+
+def _without_default(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in part.items() if name != "default"}
