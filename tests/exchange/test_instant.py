@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from math import isfinite
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.exchange.instant import read_instant, write_instant, write_milliseconds
+from bespeak.exchange.instant import read_instant, read_moment, write_instant, write_milliseconds
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,12 @@ def test_a_moment_is_read_in_every_form_of_iso_8601(text: str) -> None:
 )
 def test_what_is_no_moment_is_none(text: str) -> None:
     assert read_instant(text) is None
+
+
+def test_a_moment_before_1970_is_one_too_and_all_are_in_utc() -> None:
+    assert read_moment("1960-01-01T02:00:00+02:00") == datetime(1960, 1, 1, tzinfo=UTC)
+    assert read_moment("2026-12-01") == datetime(2026, 12, 1, tzinfo=UTC)
+    assert read_moment("0001-01-01T00:00:00+14:00") is None
 
 
 @given(st.integers(0, 4_000_000_000))

@@ -11,15 +11,21 @@ _LATEST: Final = 253_402_300_799
 """The last second of the year 9999; what is later cannot be written."""
 
 
-def read_instant(text: str) -> float | None:
-    """The seconds since 1970 that a text means; None for what is no moment since then."""
+def read_moment(text: str) -> datetime | None:
+    """The moment a text means, in UTC where it names no offset; None for what is no moment."""
     if len(text) > _LONGEST:
         return None
     try:
         moment = datetime.fromisoformat(text)
-        seconds = (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def read_instant(text: str) -> float | None:
+    """The seconds since 1970 that a text means; None for what is no moment since then."""
+    moment = read_moment(text)
+    seconds = -1.0 if moment is None else moment.timestamp()
     return seconds if 0 <= seconds <= _LATEST else None
 
 

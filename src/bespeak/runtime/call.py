@@ -9,6 +9,7 @@ from bespeak.exchange.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     from bespeak.exchange.messages import Request
+    from bespeak.exchange.token_hints import TokenHints
     from bespeak.runtime.registry import Registry
     from bespeak.runtime.route import Route
 
@@ -18,6 +19,7 @@ class Call:
 
     __slots__ = (
         "captures",
+        "hints",
         "input",
         "method",
         "nonce",
@@ -46,6 +48,8 @@ class Call:
         self.preset: dict[str, Any] | None = None
         """Input a legacy mapping adds, `action: "delete"` (AGTP-API 3.6)."""
         self.input: dict[str, Any] = {}
+        self.hints: TokenHints | None = None
+        """Which part of the answer the caller wants; None for all of it."""
 
     @property
     def speaks_agis(self) -> bool:

@@ -19,9 +19,10 @@ from bespeak.authoring.foreign_types import dump_foreign
 from bespeak.contract.refusal import Refusal
 from bespeak.errors import StoreError
 from bespeak.exchange.context import Context
-from bespeak.exchange.headers import MEDIA_AGTP, REQUEST_ID, TASK_ID
+from bespeak.exchange.headers import MEDIA_AGTP, REQUEST_ID, TASK_ID, HeaderBlock
 from bespeak.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.exchange.refusal import Refused
+from bespeak.exchange.token_hints import UNCHANGED, TokenHints
 from bespeak.runtime.advisories import catalog_warning
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.call import Call
@@ -173,11 +174,24 @@ class Dispatcher:
         output = {} if result is None else msgspec.to_builtins(result, str_keys=True, enc_hook=dump_foreign)
         if not route.output.is_valid(output):
             return self._break(call, route, route.output.violations(output))
+        if call.hints is not None:
+            return self._shape(call, route, output, call.hints)
         body = _encode(output)
         if b"null" in body and (places := non_finite(output)):
             # JSON has no infinity and no NaN; `null` in their place would be another answer than the handler gave.
             return self._break(call, route, places)
         return Response(status.OK, body, route.block, self.headers_of(call))
+
+    def _shape(self, call: Call, route: Route, output: Any, hints: TokenHints) -> Response:
+        """As much of an output as the caller wants. The whole of it is checked: what is left out counts as given."""
+        if places := non_finite(output):
+            return self._break(call, route, places)
+        assert route.shaping is not None
+        shaped = route.shaping.apply(hints, output)
+        if shaped is not UNCHANGED:
+            return Response(status.OK, _encode(shaped), route.block, self.headers_of(call))
+        block = HeaderBlock(*(pair for pair in route.block.pairs if pair[0] != "Content-Type"))
+        return Response(status.NOT_MODIFIED, b"", block, self.headers_of(call))
 
     def _break(self, call: Call, route: Route, violations: list[Violation]) -> Response:
         """A 500 for an output that breaks the contract. The log says which part of it; values stay out of both."""

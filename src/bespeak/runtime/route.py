@@ -12,6 +12,7 @@ from typing import Any
 from bespeak.authoring.calling import HandlerCall
 from bespeak.contract.endpoint import Endpoint
 from bespeak.exchange.headers import HeaderBlock
+from bespeak.runtime.shaping import Shaping
 from bespeak.schema.compile import Validator
 
 
@@ -32,6 +33,8 @@ class Route:
     """The input has a property `parameters` of its own, so the envelope is only the second guess."""
     coercions: Mapping[str, Callable[[str], Any]]
     """How a text from the path or the query becomes the JSON value its property asks for."""
+    shaping: Shaping | None = None
+    """How token hints are followed; None where no contract says what an answer is made of."""
 
 
 def read_integer(text: str) -> Any:

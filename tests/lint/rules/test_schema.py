@@ -105,3 +105,56 @@ def test_an_error_is_declared_once(check: Check) -> None:
 
 def test_an_endpoint_may_have_no_errors(check: Check) -> None:
     assert check(errors=()) == []
+
+
+CHANGED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "rooms": {"type": "array", "items": {"$ref": "#/$defs/Room"}},
+        "updated_at": {"type": "string", "format": "date-time"},
+        "count": {"type": "integer"},
+        "any": {},
+    },
+    "$defs": {"Room": {"type": "object", "properties": {"updated_at": {"type": ["string", "null"]}}}},
+}
+
+
+def dated(room: Endpoint, since: str) -> Endpoint:
+    informing = replace(room.semantic, impact="informational", is_idempotent=True, capability="retrieval")
+    return replace(room, method="QUERY", path="/rooms", output_schema=CHANGED, since=since, semantic=informing)
+
+
+@pytest.mark.parametrize("since", ["rooms[].updated_at", "updated_at", "any"])
+def test_since_names_a_text_of_the_output(room: Endpoint, catalog: Catalog, since: str) -> None:
+    assert check_endpoint(dated(room, since), catalog, Policies()) == []
+
+
+@pytest.mark.parametrize(
+    ("since", "why"),
+    [
+        ("changed_at", "the output declares no 'changed_at': there are rooms, updated_at, count, any"),
+        ("rooms.updated_at", "'rooms' declares no 'updated_at'"),
+        ("rooms[].changed_at", "an item of 'rooms' declares no 'changed_at': there are updated_at"),
+        ("[].updated_at", "the output is no list"),
+        ("count", "'count' is no text"),
+        ("any.updated_at", "'any' declares no 'updated_at'"),
+        ("rooms[]", "no place in an output"),
+        ("", "no place in an output"),
+    ],
+)
+def test_since_that_names_nothing_is_refused(room: Endpoint, catalog: Catalog, since: str, why: str) -> None:
+    (finding,) = check_endpoint(dated(room, since), catalog, Policies())
+    assert (finding.rule, finding.pointer) == ("J609", "/endpoint/since")
+    assert why in finding.message
+
+
+def test_since_in_a_schema_that_is_none_is_not_looked_for(room: Endpoint, catalog: Catalog) -> None:
+    endpoint = replace(dated(room, "updated_at"), output_schema={"type": "nonsense"})
+    assert [finding.rule for finding in check_endpoint(endpoint, catalog, Policies())] == ["J601"]
+
+
+def test_since_is_for_what_only_informs(room: Endpoint, catalog: Catalog) -> None:
+    endpoint = dated(room, "updated_at")
+    acting = replace(endpoint, semantic=replace(endpoint.semantic, impact="reversible"))
+    (finding,) = check_endpoint(acting, catalog, Policies())
+    assert (finding.rule, finding.pointer) == ("J610", "/endpoint/since")

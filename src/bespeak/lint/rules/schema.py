@@ -12,9 +12,11 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.diagnostics.fix import Fix
+from bespeak.exchange.token_hints import LIST, read_place
 from bespeak.lint.rule import Rule
 from bespeak.schema.closing import closing_keyword, is_closed
 from bespeak.schema.compile import SchemaFault, compile_schema
+from bespeak.schema.members import Members, members_of
 from bespeak.source.change import Change
 from bespeak.source.pointer import pointer
 
@@ -134,8 +136,41 @@ DEFAULT: Final = Rule(
     ),
     notation="toml",
 )
+SINCE: Final = Rule(
+    "J609",
+    "since-names-nothing",
+    "MUST",
+    "AI-Discovery 3.5",
+    "since names a text in output_schema that tells when an item, or the whole output, changed.",
+    why="Callers who ask for what is new would get everything, or nothing, and take it for the truth.",
+    bad=(
+        '[endpoint]\nsince = "rooms.changed"\n\n[endpoint.output_schema]\ntype = "object"\n\n'
+        '[endpoint.output_schema.properties.rooms]\ntype = "array"\n'
+        'items = { type = "object", properties = { updated_at = { type = "string", format = "date-time" } } }\n'
+    ),
+    good=(
+        '[endpoint]\nsince = "rooms[].updated_at"\n\n[endpoint.output_schema]\ntype = "object"\n\n'
+        '[endpoint.output_schema.properties.rooms]\ntype = "array"\n'
+        'items = { type = "object", properties = { updated_at = { type = "string", format = "date-time" } } }\n'
+    ),
+    notation="toml",
+)
+SINCE_OF_ACTION: Final = Rule(
+    "J610",
+    "since-of-an-action",
+    "MUST",
+    "AI-Discovery 3.5",
+    "since is for endpoints that only inform.",
+    why="Where a call changes something, an answer that leaves out what is not new would hide what was done.",
+    bad='[endpoint]\nsince = "updated_at"\n\n[endpoint.semantic]\nimpact = "reversible"\n',
+    good='[endpoint]\nsince = "updated_at"\n\n[endpoint.semantic]\nimpact = "informational"\n',
+    notation="toml",
+)
 
-RULES: Final = (INVALID, NOT_OBJECT, OPEN_INPUT, CLOSED_OUTPUT, ERROR_NAME, REPEATED_ERROR, UNDECLARED_ERROR, DEFAULT)
+RULES: Final = (
+    *(INVALID, NOT_OBJECT, OPEN_INPUT, CLOSED_OUTPUT, ERROR_NAME, REPEATED_ERROR, UNDECLARED_ERROR, DEFAULT),
+    *(SINCE, SINCE_OF_ACTION),
+)
 """J607 is found where the handler's source is at hand: in contracts written in Python."""
 
 _DEFINING: Final = frozenset({"$defs", "definitions"})
@@ -168,6 +203,8 @@ def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
         yield CLOSED_OUTPUT.at(endpoint, at, message, 'Set "additionalProperties": true.', fix)
     yield from _check_defaults(endpoint)
     yield from _check_errors(endpoint)
+    if endpoint.since is not None:
+        yield from _check_since(endpoint, endpoint.since)
 
 
 def _check_valid(endpoint: Endpoint, name: str, schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
@@ -215,3 +252,33 @@ def _check_errors(endpoint: Endpoint) -> Iterator[Diagnostic]:
                 endpoint, f"/errors/{index}", f"the error {name} is declared twice", "Remove one.", fix
             )
         seen.add(name)
+
+
+def _check_since(endpoint: Endpoint, since: str) -> Iterator[Diagnostic]:
+    place = read_place(since)
+    if endpoint.semantic.impact != "informational":
+        message = f"calls of this endpoint change something, and since is {brief(since)}"
+        yield SINCE_OF_ACTION.at(endpoint, "/since", message, "Remove it, or give what only informs its own endpoint.")
+    if place is None:
+        advice = "Write members with dots between them, and [] behind a list: rooms[].updated_at."
+        yield SINCE.at(endpoint, "/since", f"since is {brief(since)}, which is no place in an output", advice)
+    elif not isinstance(compile_schema(endpoint.output_schema), SchemaFault):
+        wrong = _misplaced(place, members_of(endpoint.output_schema))
+        if wrong is not None:
+            yield SINCE.at(endpoint, "/since", f"since is {brief(since)}, and {wrong}")
+
+
+def _misplaced(place: tuple[str, ...], members: Members) -> str | None:
+    """Why a place leads to no moment in an output."""
+    here = "the output"
+    for step in place:
+        if step == LIST:
+            if members.element is None or "array" not in members.types:
+                return f"{here} is no list"
+            members, here = members.element, f"an item of {here}"
+        elif step not in members.names:
+            there = ", ".join(list(members.names)[:10])
+            return f"{here} declares no {brief(step)}{f': there are {there}' if there else ''}"
+        else:
+            members, here = members.below(step), brief(step)
+    return None if not members.types or "string" in members.types else f"{here} is no text"

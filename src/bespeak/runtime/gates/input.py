@@ -10,6 +10,7 @@ import msgspec
 from bespeak import status
 from bespeak.exchange.headers import MEDIA_AGTP, MEDIA_JSON
 from bespeak.exchange.refusal import Refused
+from bespeak.exchange.token_hints import HINTS
 from bespeak.runtime.call import Call
 from bespeak.runtime.route import Route
 from bespeak.schema.report import refuse_input
@@ -48,11 +49,11 @@ def input_gate(call: Call) -> Refused | None:
         value, unwrapped = unwrapped, None
     if call.captures is not None or request.query or call.preset:
         try:
-            conflict = _merge(call, route, value)
+            refused = _merge(call, route, value)
         except UnicodeDecodeError:
             return Refused(status.BAD_REQUEST, "invalid-query", "The query string does not decode to UTF-8 text.")
-        if conflict is not None:
-            return refuse_input(call.method, call.path, [conflict])
+        if refused is not None:
+            return refused
     try:
         if route.input.is_valid(value):
             call.input = value
@@ -65,10 +66,16 @@ def input_gate(call: Call) -> Refused | None:
         return _bad_body(f"The body cannot be validated: {error}.")
 
 
-def _merge(call: Call, route: Route, value: dict[str, Any]) -> Violation | None:
+def _merge(call: Call, route: Route, value: dict[str, Any]) -> Refused | None:
     """Add path and query parameters. The body wins over the query (5.5); against the path it must agree."""
     if call.request.query:
-        for name, text in _query_parameters(call.request.query).items():
+        parameters = _query_parameters(call.request.query)
+        if route.shaping is not None and not HINTS.isdisjoint(parameters):
+            hints = route.shaping.take(parameters)
+            if isinstance(hints, Refused):
+                return hints
+            call.hints = hints
+        for name, text in parameters.items():
             if name not in value:
                 read = route.coercions.get(name)
                 value[name] = read(text) if read else text
@@ -78,12 +85,8 @@ def _merge(call: Call, route: Route, value: dict[str, Any]) -> Violation | None:
         read = route.coercions.get(name)
         captured = read(text) if read else text
         if value.setdefault(name, captured) != captured:
-            return Violation(
-                pointer((name,)),
-                "",
-                "path",
-                f"the path says {captured!r} for {name!r}, the rest of the request says otherwise",
-            )
+            message = f"the path says {captured!r} for {name!r}, the rest of the request says otherwise"
+            return refuse_input(call.method, call.path, [Violation(pointer((name,)), "", "path", message)])
     return None
 
 

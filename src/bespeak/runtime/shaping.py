@@ -1,0 +1,128 @@
+"""How the answers of one endpoint are made smaller: by its contract it is known what can be asked for, and left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any, Final
+
+from bespeak import status
+from bespeak.contract.endpoint import Endpoint
+from bespeak.exchange.refusal import Refused
+from bespeak.exchange.token_hints import (
+    HINTS,
+    UNCHANGED,
+    TokenHints,
+    Wanted,
+    keep_changed,
+    read_hints,
+    read_place,
+    select,
+)
+from bespeak.schema.compile import Validator
+from bespeak.schema.members import Members, members_of, without_empty
+
+_MOST_NAMED: Final = 50
+"""Fields that a refusal lists: enough to choose from, and no second answer."""
+_MOST_SUGGESTED: Final = 5
+_MOST_COMPARED: Final = 100
+"""Near names are found by comparing letters: some milliseconds at most, whoever asks for what."""
+_LONGEST: Final = 80
+
+
+class Shaping:
+    """Token hints at one endpoint. Nothing is worked out before somebody sends one."""
+
+    def __init__(self, endpoint: Endpoint, output: Validator) -> None:
+        self._endpoint = endpoint
+        self._output = output
+
+    @cached_property
+    def _members(self) -> Members:
+        return members_of(self._endpoint.output_schema)
+
+    @cached_property
+    def _hints(self) -> frozenset[str]:
+        """The names that are hints here: what the endpoint declares for itself is its own."""
+        declared = members_of(self._endpoint.input_schema)
+        return frozenset(name for name in HINTS if not declared.declares(name))
+
+    def take(self, parameters: dict[str, str]) -> TokenHints | Refused | None:
+        """Take the hints out of the parameters of a query; None if there are none."""
+        given = {name: parameters.pop(name) for name in self._hints & parameters.keys()}
+        if not given:
+            return None
+        if self._endpoint.builtin:
+            names = ", ".join(sorted(given))
+            return Refused(
+                status.BAD_REQUEST,
+                "token-hints-not-supported",
+                f"{self._endpoint} is a method of every server and gives its answer whole; leave out {names}.",
+                {"parameters": sorted(given)},
+            )
+        hints = read_hints(given)
+        return hints if isinstance(hints, Refused) else self._refuse(hints) or hints
+
+    def apply(self, hints: TokenHints, output: Any) -> Any:
+        """An output that keeps its schema, as the caller wants it; UNCHANGED if there is nothing to tell."""
+        try:
+            return self._shaped(hints, output)
+        except RecursionError:
+            return output  # nested deeper than Python goes: whole is better than not at all
+
+    def _shaped(self, hints: TokenHints, output: Any) -> Any:
+        if hints.compact:
+            output = self._compact(output)
+        if hints.since is not None:
+            place = read_place(self._endpoint.since or "")
+            assert place is not None
+            output = keep_changed(output, place, hints.since)
+        return output if hints.fields is None or output is UNCHANGED else select(output, hints.fields)
+
+    def _compact(self, output: Any) -> Any:
+        if type(output) not in (dict, list):
+            return output
+        less = without_empty(output, self._members)
+        # What members depend on each other by, a walk through the schema does not see; the schema itself does.
+        return less if self._output.is_valid(less) else output
+
+    def _refuse(self, hints: TokenHints) -> Refused | None:
+        if hints.since is not None and self._endpoint.since is None:
+            return Refused(
+                status.BAD_REQUEST,
+                "since-not-supported",
+                f"since: the contract of {self._endpoint} does not say where its output tells when something changed.",
+                {"parameter": "since"},
+            )
+        unknown = list(_unknown(hints.fields, self._members)) if hints.fields else []
+        return _refuse_fields(unknown) if unknown else None
+
+
+def _unknown(wanted: Wanted, members: Members, around: str = "") -> Iterator[tuple[str, str, Members]]:
+    """The fields that an output cannot have: the whole name, the part that is wrong, and what is there."""
+    for name, inside in wanted.items():
+        found = members.step(name)
+        if found is None:
+            yield around + name, name, members
+        elif inside is not None:
+            yield from _unknown(inside, found, f"{around}{name}.")
+
+
+def _refuse_fields(unknown: list[tuple[str, str, Members]]) -> Refused:
+    whole, name, members = unknown[0]
+    there = members.reachable
+    around = whole[: len(whole) - len(name)]
+    choice = f"there are {', '.join(there[:_MOST_NAMED])}" if there else "there is nothing inside"
+    suggestions: dict[str, list[str]] = {}
+    for given, part, inside in unknown[:_MOST_SUGGESTED]:
+        near = get_close_matches(part[:_LONGEST], inside.reachable[:_MOST_COMPARED])
+        if near:
+            suggestions[given] = [given[: len(given) - len(part)] + one for one in near]
+    details: Mapping[str, Any] = {
+        "unknown": [given for given, _, _ in unknown],
+        "available": [around + one for one in there[:_MOST_NAMED]],
+        "suggestions": suggestions,
+    }
+    message = f"fields: {whole[:_LONGEST]!r} is no field of the output; {choice}."
+    return Refused(status.BAD_REQUEST, "unknown-fields", message, details)
