@@ -16,13 +16,15 @@ _NAMES: Final = frozenset({"$id", "$anchor", "$dynamicAnchor", "$schema"})
 """What names a schema or a place in it. Two schemas may use one name, and a `$id` would change what `#` means."""
 
 _REFERENCES: Final = ("$ref", "$dynamicRef")
+_ANNOTATIONS: Final = ("default", "examples")
 
 
 def transplant(schema: Mapping[str, Any], refer: Callable[[Parts], str]) -> dict[str, Any]:
     """A copy of a schema whose references are what `refer` makes of the places they lead to.
 
     Anchors and `$id` are followed and left out. In a schema that stands by itself a `$dynamicRef` leads to one place,
-    so that it becomes a plain reference. A reference to elsewhere stays as it is.
+    so that it becomes a plain reference. A reference to elsewhere stays as it is. A default or an example with a `$ref`
+    in it is left out, for readers of larger documents take data for schemas and follow it.
     """
     return _Transplant(schema, refer).copy
 
@@ -73,7 +75,8 @@ class _Transplant:
             if keyword in NAMING_KEYWORDS and isinstance(value, Mapping):
                 copied[keyword] = {name: self._copy(inner, (*at, keyword, name), base) for name, inner in value.items()}
             elif keyword in DATA_KEYWORDS:
-                copied[keyword] = value
+                if keyword not in _ANNOTATIONS or not _looks_referring(value):
+                    copied[keyword] = value
             elif keyword not in _NAMES or not isinstance(value, str):
                 copied[keyword] = self._copy(value, (*at, keyword), base)
         led = [self._lead(node[keyword], base) for keyword in _REFERENCES if isinstance(node.get(keyword), str)]
@@ -100,6 +103,12 @@ def _is_resource(node: Mapping[str, Any]) -> bool:
     """Whether a schema is a document of its own, so that `#` in it means itself."""
     found = node.get("$id")
     return isinstance(found, str) and not found.startswith("#")
+
+
+def _looks_referring(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_looks_referring, value))
+    return isinstance(value, Mapping) and ("$ref" in value or any(map(_looks_referring, value.values())))
 
 
 def _below(node: Mapping[str, Any], at: Parts) -> Iterator[tuple[Parts, Any]]:

@@ -9,7 +9,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_input import HttpInput, HttpParameter, place_input
 from bespeak.projections.openapi.circumstances import Circumstances
 from bespeak.projections.openapi.names import tag_of, type_name
-from bespeak.projections.openapi.parameters import parameters_of
+from bespeak.projections.openapi.parameters import parameters_of, token_hints
 from bespeak.projections.openapi.responses import MEDIA_JSON, responses_of
 from bespeak.projections.openapi.schemas import PLACE, SchemaComponents, reference
 from bespeak.projections.openapi.security import security_of
@@ -74,6 +74,7 @@ class Operations:
             described["x-agtp-confirm"] = self._served.confirms(endpoint)
         if endpoint.since is not None:
             described["x-agtp-since"] = endpoint.since
+        described["x-agtp-token-hints"] = token_hints(endpoint)
         return described
 
     def _get(self, endpoint: Endpoint, query: Iterable[HttpParameter], output_name: str) -> dict[str, Any]:

@@ -6,24 +6,37 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.exchange.budget import UNITS
 from bespeak.projections.openapi.circumstances import Circumstances
 
 _SCOPE: Final = r"(?:[a-z0-9_-]+|\*)(?::(?:[a-z0-9_-]+|\*))+"
 
-_AMOUNT: Final = r"(?:(?:tokens|calls)=[0-9]{1,15}|(?:USD|EUR|GBP)=[0-9]{1,15}(?:\.[0-9]{1,2})?)"
+_CENTS: Final = 2
+_MONEY: Final = {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,2})?$"}
+_WHOLE: Final = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999}
 
 PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "AuthorityScope": {
         "name": "Authority-Scope",
         "in": "header",
         "description": "The scopes the agent acts with, separated by commas.",
-        "schema": {"type": "string", "pattern": f"^{_SCOPE}(?:, ?{_SCOPE}){{0,15}}$"},
+        "schema": {"type": "string", "pattern": f"^(?:|{_SCOPE}(?: ?, ?{_SCOPE}){{0,15}})$"},
     },
     "BudgetLimit": {
         "name": "Budget-Limit",
         "in": "header",
-        "description": "What the call may cost at most, such as `tokens=5000, USD=0.50`; beyond it, it is not made.",
-        "schema": {"type": "string", "pattern": f"^{_AMOUNT}$"},
+        "description": "What the call may cost at most, such as `tokens=5000,USD=0.50`; beyond it, it is not made.",
+        "style": "simple",
+        "explode": True,
+        "schema": {
+            "type": "object",
+            "properties": {
+                **{unit: _MONEY if places == _CENTS else _WHOLE for unit, places in UNITS.items() if places <= _CENTS},
+                "compute-seconds": {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,9})?$"},
+            },
+            "additionalProperties": False,
+            "minProperties": 1,
+        },
     },
     "ConfirmationId": {
         "name": "Confirmation-ID",
@@ -48,18 +61,19 @@ PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
         "name": "Task-ID",
         "in": "header",
         "description": "The caller's own name for what it is at; answers repeat it.",
-        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"},
+        "schema": {"type": "string"},
     },
     "Compact": {
         "name": "compact",
         "in": "query",
-        "description": "`true` for an answer without what says nothing.",
+        "description": "`true` for an answer without the optional fields that are empty.",
         "schema": {"type": "boolean"},
     },
     "Fields": {
         "name": "fields",
         "in": "query",
-        "description": "The fields of the answer that are wanted, separated by commas: `id,room.name`.",
+        "description": "The fields of the answer that are wanted, separated by commas: `id,room.name`. The others are "
+        "left out, even those that the schema of the answer requires.",
         "schema": {"type": "string"},
     },
     "Since": {
@@ -85,12 +99,14 @@ def parameters_of(endpoint: Endpoint, circumstances: Circumstances) -> list[str]
         names.append("BudgetLimit")
     if circumstances.keeps_state and circumstances.confirms(endpoint):
         names.append("ConfirmationId")
-    return names + _hints(endpoint)
+    # An answer to `fields` is a part of what its schema describes, which OpenAPI has no word for: an operation that
+    # took it could promise nothing of any answer. So it is told beside the parameters, with the other hints.
+    return names + [hint.capitalize() for hint in token_hints(endpoint) if hint != "fields"]
 
 
-def _hints(endpoint: Endpoint) -> list[str]:
-    """The hints an endpoint follows; a name that its input has is the input's."""
-    hints = ["Compact", "Fields", *(["Since"] if endpoint.since is not None else [])]
+def token_hints(endpoint: Endpoint) -> list[str]:
+    """The names of the hints an endpoint follows; a name that its input has is the input's."""
+    hints = ["compact", "fields", *(["since"] if endpoint.since is not None else [])]
     properties = endpoint.input_schema.get("properties")
     taken = properties if isinstance(properties, Mapping) else {}
-    return [hint for hint in hints if PARAMETERS[hint]["name"] not in taken]
+    return [hint for hint in hints if hint not in taken]

@@ -75,6 +75,9 @@ _REFUSALS: Final[Mapping[int, tuple[str, str, tuple[str, ...]]]] = {
     503: ("Unavailable", "The service cannot answer for now.", ("Retry-After",)),
 }
 
+LIST: Final = "[]"
+"""In the place that `since` names: items are left out of a list, and the answer stays one."""
+
 _INPUT_ERROR: Final = "input-validation-failed"
 _KEY_ERROR: Final = "idempotency-key-reused"
 
@@ -104,6 +107,8 @@ def responses_of(
         },
         422: _unprocessable(endpoint, circumstances),
     }
+    if endpoint.since is not None and LIST not in endpoint.since:
+        found[304] = {"description": "Nothing has changed since then.", "headers": _headers(("AGTP-Status",))}
     for number in refusals_of(endpoint, circumstances, has_body=has_body):
         found[number] = {"$ref": f"#/components/responses/{_REFUSALS[number][0]}"}
     return {str(number): found[number] for number in sorted(found)}

@@ -32,6 +32,8 @@ class SchemaComponents:
         """`reserved`: schemas that are no part of the contract, whose names nothing else may have."""
         self.schemas: dict[str, Any] = dict(reserved)
         self._defined: dict[tuple[str, _Identity], str] = {}
+        self._leads: dict[bytes, frozenset[str | None]] = {}
+        """Where a definition leads, by its text: many schemas bring the same ones."""
 
     def reserve(self, name: str) -> str:
         """Keep a name for the schema of an endpoint, before definitions take theirs."""
@@ -43,14 +45,13 @@ class SchemaComponents:
         """Put a schema under a name that was reserved; what stands there then is returned."""
         definitions = schema.get(_DEFINITIONS)
         definitions = definitions if isinstance(definitions, Mapping) else {}
-        new: list[tuple[str, str]] = []
+        new: dict[str, str] = {}
         places: dict[str, str] = {}
-        for key, identity in _identities(schema, definitions):
+        text = _SORTED.encode(schema) if definitions else b""
+        for key, identity in self._identities(text, definitions):
             known = self._defined.get((key, identity))
             if known is None:
-                known = self._name(name, key)
-                self._defined[key, identity] = known
-                new.append((key, known))
+                known = new[key] = self._defined[key, identity] = self._name(name, key)
             places[key] = known
 
         def refer(parts: Parts) -> str:
@@ -58,12 +59,38 @@ class SchemaComponents:
                 return _reference(places[parts[1]], parts[2:])
             return _reference(name, parts)
 
+        if definitions and _NAMED not in text:
+            # What stands there already is not copied again; only a name could lead into it from outside.
+            schema = {**schema, _DEFINITIONS: {key: definitions[key] for key in new}}
         moved = transplant(schema, refer)
         definitions = moved.pop(_DEFINITIONS, {})
-        for key, known in new:
+        for key, known in new.items():
             self.schemas[known] = definitions[key]
         self.schemas[name] = moved
         return moved
+
+    def _identities(self, text: bytes, definitions: Mapping[str, Any]) -> Iterable[tuple[str, _Identity]]:
+        """Each definition of a schema, of which `text` is the whole, with what it means: with all that it leads to."""
+        texts = {key: _SORTED.encode(inner) for key, inner in definitions.items()}
+        digests = {key: hashlib.sha256(text).digest() for key, text in texts.items()}
+        leads = {key: self._lead(texts[key], definitions[key]).intersection((*definitions, None)) for key in texts}
+        for key in definitions:
+            reached = _reached(key, leads)
+            if None in reached or _NAMED in text:
+                # It may lead to anywhere in the schema, so that only in the same schema it means the same.
+                yield key, hashlib.sha256(text).digest()
+            else:
+                yield key, b"".join(name.encode() + digests[name] for name in sorted(filter(None, reached)))
+
+    def _lead(self, text: bytes, definition: Any) -> frozenset[str | None]:
+        """The definitions that one refers to; None for any other place in the schema."""
+        known = self._leads.get(text)
+        if known is None:
+            known = self._leads[text] = frozenset(
+                parts[1] if len(parts) > 1 and parts[0] == _DEFINITIONS else None
+                for parts in references({_DEFINITIONS: {"": definition}})
+            )
+        return known
 
     def _name(self, owner: str, key: str) -> str:
         plain = component_name(key)
@@ -84,31 +111,7 @@ def _reference(name: str, parts: Parts) -> str:
     return at
 
 
-def _identities(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterable[tuple[str, _Identity]]:
-    """Each definition with what it means: its own text and that of all it leads to."""
-    if not definitions:
-        return
-    text = _SORTED.encode(schema)
-    digests = {key: hashlib.sha256(_SORTED.encode(inner)).digest() for key, inner in definitions.items()}
-    leads = {key: _leads(key, inner, definitions) for key, inner in definitions.items()}
-    for key in definitions:
-        reached = _reached(key, leads)
-        if None in reached or _NAMED in text:
-            # It may lead to anywhere in the schema, so that only in the same schema it means the same.
-            yield key, hashlib.sha256(text).digest()
-        else:
-            yield key, b"".join(name.encode() + digests[name] for name in sorted(filter(None, reached)))
-
-
-def _leads(key: str, definition: Any, definitions: Mapping[str, Any]) -> set[str | None]:
-    """The definitions that one refers to; None for any other place in the schema."""
-    return {
-        parts[1] if len(parts) > 1 and parts[0] == _DEFINITIONS and parts[1] in definitions else None
-        for parts in references({_DEFINITIONS: {key: definition}})
-    }
-
-
-def _reached(key: str, leads: Mapping[str, set[str | None]]) -> set[str | None]:
+def _reached(key: str, leads: Mapping[str, frozenset[str | None]]) -> set[str | None]:
     reached: set[str | None] = {key}
     waiting = [key]
     while waiting:
