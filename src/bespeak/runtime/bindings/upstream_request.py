@@ -93,13 +93,8 @@ class RequestPlan:
             if value is None or text in ("", ".", ".."):
                 faults.append(unusable(at, f"{text!r} cannot stand in the upstream's path"))
             filled[name] = quote(text, safe="")
-        address = fill_placeholders(self._address, filled.__getitem__)
-        # The same holds for dots that only meet there, in `{a}{b}`.
-        segments = zip(self._address.split("/"), address.split("/"), strict=True)
-        for template, segment in segments:
-            if segment in (".", "..") and segment != template and not faults:
-                faults.append(unusable("", f"the input makes {segment!r} of {template!r} in the upstream's path"))
-        return address, fill_placeholders(self._own, filled.__getitem__)
+        fill = filled.__getitem__
+        return fill_placeholders(self._address, fill), fill_placeholders(self._own, fill)
 
     def _fill_headers(self, remaining: dict[str, Any], faults: list[Violation]) -> dict[str, str]:
         """Every header but those of the body. What is configured is never replaced by what came in."""

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.runtime.bindings.upstream_text import DEEPEST, as_text, joined, pairs
+from bespeak.schema.violation import Violation
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+SCALARS = TEXT | st.integers(-(2**53), 2**53) | st.booleans() | st.floats(allow_nan=False, allow_infinity=False)
+
+
+def written(name: str, value: Any, style: str) -> list[tuple[str, str]]:
+    """The pairs as a server reads them."""
+    faults: list[Violation] = []
+    found = list(pairs(name, value, style, "/f", faults))
+    encoded = "&".join(f"n={text}" for _, text in found)
+    assert faults == []
+    read = parse_qsl(encoded, keep_blank_values=True, errors="strict")
+    assert len(read) == len(found)
+    return [(name, text) for (name, _), (_, text) in zip(found, read, strict=True)]
+
+
+def refused(value: Any, style: str) -> list[str]:
+    faults: list[Violation] = []
+    list(pairs("f", value, style, "/f", faults))
+    return [fault.pointer for fault in faults]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("a b", "a b"), (True, "true"), (2, "2"), (1.5, "1.5"), (None, "null"), ({"a": [1]}, '{"a":[1]}')],
+)
+def test_a_value_is_its_text_or_json(value: Any, text: str) -> None:
+    assert as_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("style", "encoded"),
+    [
+        ("repeat", [("f", "a+b"), ("f", "2"), ("f", "true")]),
+        ("comma", [("f", "a%20b,2,true")]),
+        ("pipe", [("f", "a%20b%7C2%7Ctrue")]),
+        ("deep", [("f[]", "a+b"), ("f[]", "2"), ("f[]", "true")]),
+        ("json", [("f", "%5B%22a+b%22%2C2%2Ctrue%2Cnull%5D")]),
+    ],
+)
+def test_a_list_is_written_in_its_style_without_nulls(style: str, encoded: list[tuple[str, str]]) -> None:
+    assert list(pairs("f", ["a b", 2, True, None], style, "/f", [])) == encoded
+
+
+def test_spaces_between_items_are_written_for_every_parser() -> None:
+    assert list(pairs("f", ["a", "b"], "space", "/f", [])) == [("f", "a%20b")]
+
+
+@pytest.mark.parametrize(
+    ("style", "read"),
+    [
+        ("repeat", [("f", '{"a":"x","n":null,"b":[1,2]}')]),
+        ("json", [("f", '{"a":"x","n":null,"b":[1,2]}')]),
+        ("deep", [("f[a]", "x"), ("f[b][]", "1"), ("f[b][]", "2")]),
+    ],
+)
+def test_an_object_is_written_in_its_style(style: str, read: list[tuple[str, str]]) -> None:
+    assert written("f", {"a": "x", "n": None, "b": [1, 2]}, style) == read
+
+
+def test_an_object_of_joined_items_is_names_and_values_in_turn() -> None:
+    assert written("f", {"role": "admin", "first": "Ann"}, "comma") == [("f", "role,admin,first,Ann")]
+
+
+def test_a_list_of_objects_is_numbered() -> None:
+    assert written("f", [{"a": 1}, {"a": 2}], "deep") == [("f[0][a]", "1"), ("f[1][a]", "2")]
+
+
+def test_what_is_nested_too_deep_is_json() -> None:
+    value: Any = 1
+    for _ in range(DEEPEST + 3):
+        value = {"a": value}
+    assert written("f", value, "deep") == [("f" + "[a]" * DEEPEST, '{"a":{"a":{"a":1}}}')]
+
+
+@pytest.mark.parametrize("style", ["repeat", "comma", "space", "pipe", "deep", "json"])
+@pytest.mark.parametrize("value", [None, "x", "a,b c|d", 3, False])
+def test_one_value_is_written_the_same_in_every_style(style: str, value: Any) -> None:
+    assert written("f", value, style) == ([] if value is None else [("f", as_text(value))])
+
+
+@pytest.mark.parametrize("style", ["repeat", "comma", "space", "pipe", "deep"])
+@pytest.mark.parametrize("value", [[], [None]])
+def test_a_list_without_items_is_left_out_or_empty(style: str, value: list[Any]) -> None:
+    assert [text for _, text in written("f", value, style) if text] == []
+
+
+@pytest.mark.parametrize(("style", "item"), [("comma", "a,b"), ("space", "a b"), ("pipe", "a|b")])
+def test_an_item_that_would_be_two_is_refused_at_its_place(style: str, item: str) -> None:
+    assert refused(["x", item], style) == ["/f/1"]
+    assert refused({"k": item}, style) == ["/f/k"]
+    assert refused({item: "x"}, style)[0].startswith("/f/a")
+
+
+@pytest.mark.parametrize("key", ["a]", "[a", "a][b"])
+def test_a_name_that_would_be_another_level_is_refused(key: str) -> None:
+    assert refused({key: 1}, "deep") == [f"/f/{key}"]
+
+
+@given(st.lists(SCALARS, max_size=8), st.sampled_from([("comma", ","), ("space", " "), ("pipe", "|")]))
+def test_joined_items_come_apart_as_they_were_or_are_refused(items: list[Any], style: tuple[str, str]) -> None:
+    texts = [as_text(item) for item in items]
+    if any(style[1] in text for text in texts):
+        assert refused(items, style[0])
+    elif items:
+        ((_, text),) = written("f", items, style[0])
+        assert text.split(style[1]) == texts
+
+
+@given(st.dictionaries(TEXT, SCALARS | st.lists(SCALARS, min_size=1, max_size=4), max_size=6))
+def test_a_deep_object_can_be_put_together_again(value: dict[str, Any]) -> None:
+    if refused(value, "deep"):
+        assert any("[" in key or "]" in key for key in value)
+        return
+    again: dict[str, Any] = {}
+    for name, text in written("f", value, "deep"):
+        key, _, rest = name.removeprefix("f[").partition("]")
+        if rest:
+            assert rest == "[]"
+            again.setdefault(key, []).append(text)
+        else:
+            again[key] = text
+    assert again == {
+        key: [as_text(one) for one in item] if isinstance(item, list) else as_text(item) for key, item in value.items()
+    }
+
+
+@given(st.lists(SCALARS, max_size=8))
+def test_repeated_and_json_lists_come_back(items: list[Any]) -> None:
+    assert written("f", items, "repeat") == [("f", as_text(item)) for item in items]
+    ((_, text),) = written("f", items, "json")
+    assert msgspec.json.decode(text) == items
+
+
+def test_one_value_is_joined_with_nothing() -> None:
+    assert joined("a,b", ",", "/f", []) == "a,b"
