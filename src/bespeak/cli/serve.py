@@ -14,13 +14,13 @@ from bespeak.server.log import FORMATS, LEVELS, log_findings, log_to_stderr
 from bespeak.server.serving import serve_target
 from bespeak.server.settings import Settings, plan_settings
 from bespeak.server.target import load_target
-from bespeak.transports.address import Address
 
 
 @click.command()
 @click.argument("target")
-@click.option("--agtp", "address", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:4480]")
-@click.option("--workers", type=int, help="Processes that share the port.  [default: 1]")
+@click.option("--agtp", "address", metavar="HOST:PORT", help="Where to speak AGTP.  [default: 127.0.0.1:4480]")
+@click.option("--http", metavar="HOST:PORT", help="Where to speak HTTP as well; without a port, 8080.")
+@click.option("--workers", type=int, help="Processes that share the ports.  [default: 1]")
 @click.option("--cert", "certificate", type=click.Path(path_type=Path), help="Certificate chain (PEM), for TLS 1.3.")
 @click.option("--key", type=click.Path(path_type=Path), help="Private key of the certificate (PEM).")
 @click.option(
@@ -46,7 +46,7 @@ from bespeak.transports.address import Address
 )
 @click.option("--strict", is_flag=True, help="Do not start when an endpoint is not valid.")
 def serve(target: str, level: str, log_format: str, **options: Any) -> int:
-    """Serve TARGET over AGTP until SIGTERM or Ctrl-C.
+    """Serve TARGET over AGTP, and over HTTP if asked to, until SIGTERM or Ctrl-C.
 
     TARGET is a folder (bespeak.toml, endpoints/*.toml), an .agis, .toml or .py file, or module:app.
     An AGIS document is bound to its handlers by a bespeak.toml beside it, or by a module of its name.
@@ -56,7 +56,7 @@ def serve(target: str, level: str, log_format: str, **options: Any) -> int:
     Examples:
 
     \b
-    bespeak serve examples/hotel
+    bespeak serve examples/hotel --http 127.0.0.1:8080
     bespeak serve examples/restaurant/menu.agis
     bespeak serve rooms --agtp 0.0.0.0:4480 --cert cert.pem --key key.pem --workers 2
     """
@@ -64,17 +64,20 @@ def serve(target: str, level: str, log_format: str, **options: Any) -> int:
     loaded = load_target(target)
     settings = plan_settings(target, loaded.document, log_level=level, log_format=log_format, **options)
     report = log_findings if log_format == "json" else print_findings
-    return serve_target(
-        loaded, settings, report=report, ready=lambda assembled, *at: _announce(assembled, settings, *at)
-    )
+    return serve_target(loaded, settings, report=report, ready=_announce)
 
 
-def _announce(assembled: Assembled, settings: Settings, host: str, port: int) -> None:
+def _announce(assembled: Assembled, settings: Settings) -> None:
     """One line for each face, once it accepts connections."""
-    security = "TLS 1.3" if settings.certificate else "plain TCP"
+    secured = settings.certificate is not None
     own = sum(not endpoint.builtin for endpoint in assembled.registry.endpoints.values())
     click.echo(
-        f"AGTP  agtp://{Address(host, port)}  {security}, {own} endpoint{'' if own == 1 else 's'}, "
-        f"{settings.workers} worker{'' if settings.workers == 1 else 's'}"
+        f"AGTP  agtp://{settings.address}  {'TLS 1.3' if secured else 'plain TCP'}, "
+        f"{own} endpoint{'' if own == 1 else 's'}, {settings.workers} worker{'' if settings.workers == 1 else 's'}"
     )
+    if settings.http is not None:
+        scheme = "https" if secured else "http"
+        known = f", known as {settings.web.url}" if settings.web.url else ""
+        here = f"{scheme}://{settings.http}"
+        click.echo(f"HTTP  {here}  described at /.well-known/ai{known if settings.web.url != here else ''}")
     sys.stdout.flush()

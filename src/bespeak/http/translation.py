@@ -37,6 +37,27 @@ READ_HEADERS: Final = (
 )
 """What a caller may say about itself and its call beyond what HTTP has headers for."""
 
+EXPOSED_HEADERS: Final = (
+    "AGTP-Status",
+    "AGTP-API-Version",
+    "AGTP-Catalog-Warning",
+    "AGTP-Endpoint-Warning",
+    "Attribution-Record",
+    "Audit-ID",
+    "Cost-Estimate",
+    "Confirmation-ID",
+    "ETag",
+    "Idempotency-Replayed",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Request-ID",
+    "Response-ID",
+    "Retry-After",
+    "Server-ID",
+    "Task-ID",
+)
+"""What a page of another site may read of an answer beyond what browsers show by themselves."""
+
 _SINGLE: Final = frozenset({*READ_HEADERS, "content-type", "content-length", "host", "origin"})
 """Headers that may stand once: two readers of two would believe two things. Others are lists (RFC 9110 5.3)."""
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from bespeak.documents.http_toml import HttpSettings
+from bespeak.http.asgi import Application
 from bespeak.http.face import HttpFace
 from bespeak.http.origin import Origins
 from bespeak.http.page import Page
+from bespeak.http.translation import EXPOSED_HEADERS, READ_HEADERS
 from bespeak.runtime.access_log import AccessLog
 from bespeak.server.assembly import Assembled
 from bespeak.wire.limits import DEFAULT_LIMITS, Limits
@@ -20,6 +24,30 @@ def make_face(
     origins = Origins(url=settings.url, allowed=settings.cors, loopback=loopback)
     pages = make_pages(assembled, settings)
     return HttpFace(handler, registry, pages, limits=limits, origins=origins, prefix=settings.prefix)
+
+
+def make_way(face: HttpFace, settings: HttpSettings) -> Application | None:
+    """What requests go through on their way to the face where the operator has said more; None for the straight way.
+
+    The address that a trusted proxy names goes before everything else is looked at.
+    """
+    way: Application | None = None
+    if settings.cors:
+        from starlette.middleware.cors import CORSMiddleware  # noqa: PLC0415 - for who lets pages of other sites call
+
+        way = CORSMiddleware(
+            cast("Any", face),
+            allow_origins=settings.cors,
+            allow_methods=("GET", "HEAD", "POST"),
+            allow_headers=("content-type", *READ_HEADERS),
+            expose_headers=EXPOSED_HEADERS,
+            max_age=3600,
+        )
+    if settings.trusted_proxies:
+        from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware  # noqa: PLC0415 - for who has proxies
+
+        way = cast("Application", ProxyHeadersMiddleware(cast("Any", way or face), list(settings.trusted_proxies)))
+    return way
 
 
 def make_pages(assembled: Assembled, settings: HttpSettings) -> dict[str, Page]:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+import ssl
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from bespeak.runtime.access_log import AccessLog
 from bespeak.server.assembly import Assembled
 from bespeak.server.keeper import Keeper
 from bespeak.server.settings import Settings
+from bespeak.transports.address import Address
 from bespeak.transports.agtp_server import AgtpServer
 from bespeak.transports.timeouts import Timeouts
-from bespeak.transports.tls import server_context
+from bespeak.transports.tls import ALPN, server_context
 from bespeak.wire.limits import Limits
+
+if TYPE_CHECKING:
+    from bespeak.http.server import HttpServer
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 """Each ends a server in order; the last one comes when its terminal is closed."""
@@ -27,45 +33,69 @@ async def serve(
     settings: Settings,
     keeper: Keeper,
     *,
-    ready: Callable[[str, int], None],
+    ready: Callable[[Settings], None],
     reuse_port: bool = False,
     lifeline: int | None = None,
 ) -> None:
-    """Accept until a signal to stop, or until `lifeline` can be read; then finish what is running and return."""
+    """Accept until a signal to stop, or until `lifeline` can be read; then finish what is running and return.
+
+    `ready` gets the settings with the addresses that connections are accepted on.
+    """
     stop = _stop_on_signals()
     if lifeline is not None:
         asyncio.get_running_loop().add_reader(lifeline, stop.set)
-    context = None
-    if settings.certificate is not None and settings.key is not None:
-        auth = settings.auth
-        context = server_context(
-            settings.certificate,
-            settings.key,
-            client_ca=auth.mtls.ca if "mtls" in auth.modes else None,
-            required=auth.modes == ("mtls",),
-        )
+    limits = Limits(body=settings.max_body)
+    timeouts = Timeouts(idle=settings.idle_timeout, read=settings.read_timeout, drain=settings.drain_timeout)
     dispatcher = assembled.dispatcher
-    server = AgtpServer(
-        AccessLog(dispatcher, assembled.registry) if AccessLog.wanted() else dispatcher,
-        limits=Limits(body=settings.max_body),
-        timeouts=Timeouts(idle=settings.idle_timeout, read=settings.read_timeout, drain=settings.drain_timeout),
-        max_connections=settings.max_connections,
-    )
+    handler = AccessLog(dispatcher, assembled.registry) if AccessLog.wanted() else dispatcher
+    agtp = AgtpServer(handler, limits=limits, timeouts=timeouts, max_connections=settings.max_connections)
+    web = _web_server(assembled, settings, limits, timeouts) if settings.http is not None else None
     await keeper.start()
     try:
-        addresses = await server.start(settings.address.host, settings.address.port, ssl=context, reuse_port=reuse_port)
+        context = _tls(settings, ALPN)
+        at = await agtp.start(settings.address.host, settings.address.port, ssl=context, reuse_port=reuse_port)
+        settings = replace(settings, address=Address(*at[0]))
+        if web is not None and settings.http is not None:
+            context = _tls(settings, "http/1.1")
+            at = await web.start(settings.http.host, settings.http.port, ssl=context, reuse_port=reuse_port)
+            settings = replace(settings, http=Address(*at[0]))
     except BaseException:
+        await agtp.close()
         await keeper.stop()
         raise
     # What exists now lives as long as the process: the collector need not look at it again.
     gc.freeze()
-    ready(*addresses[0])
+    ready(settings)
     try:
         await stop.wait()
     finally:
-        await server.drain()
+        await asyncio.gather(agtp.drain(), *([web.drain()] if web is not None else []))
         await assembled.registry.close()
         await keeper.stop()
+
+
+def _web_server(assembled: Assembled, settings: Settings, limits: Limits, timeouts: Timeouts) -> HttpServer:
+    from bespeak.http.server import HttpServer  # noqa: PLC0415 - loads uvicorn, for who speaks HTTP
+    from bespeak.server.http_face import make_face, make_way  # noqa: PLC0415
+
+    assert settings.http is not None
+    face = make_face(assembled, settings.web, limits=limits, loopback=settings.http.is_loopback)
+    way = make_way(face, settings.web)
+    return HttpServer(face, way, timeouts=timeouts, max_connections=settings.max_connections)
+
+
+def _tls(settings: Settings, alpn: str) -> ssl.SSLContext | None:
+    """What a face speaks TLS with; None for plain TCP."""
+    if settings.certificate is None or settings.key is None:
+        return None
+    auth = settings.auth
+    return server_context(
+        settings.certificate,
+        settings.key,
+        client_ca=auth.mtls.ca if "mtls" in auth.modes else None,
+        required=auth.modes == ("mtls",),
+        alpn=alpn,
+    )
 
 
 def _stop_on_signals() -> asyncio.Event:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import multiprocessing
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,26 +21,32 @@ from bespeak.server.assembly import Assembled, assemble, now
 from bespeak.server.keeper import Keeper
 from bespeak.server.lifecycle import run, serve
 from bespeak.server.log import log_to_stderr
+from bespeak.server.public_url import with_http_face, with_public_url
 from bespeak.server.settings import Settings
 from bespeak.server.target import Target, load_target
 from bespeak.server.workers import Workers
 from bespeak.store.opening import Role, open_store
+from bespeak.transports.listener import reserve_port
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
 
 _logger = logging.getLogger(__name__)
 
-Ready = Callable[[Assembled, str, int], None]
-"""Called once connections are accepted, with the address they are accepted on."""
+Ready = Callable[[Assembled, Settings], None]
+"""Called once connections are accepted, with the settings that name the addresses they are accepted on."""
 
 
-def assemble_target(target: Target, updated: str) -> Assembled:
-    """A loaded target, put together; its findings come before those of the assembly."""
+def assemble_target(target: Target, updated: str, *, http_url: str | None = None) -> Assembled:
+    """A loaded target, put together; its findings come before those of the assembly.
+
+    `http_url` is where its HTTP face is, if it has one.
+    """
     path = target.document.signing_key
     key = None if path is None else _signing_key(path)
     verifies = not target.document.auth.is_open
-    assembled = assemble(target.service, base=target.base, updated=updated, signing_key=key, verifies=verifies)
+    service = target.service if http_url is None else with_http_face(target.service, http_url)
+    assembled = assemble(service, base=target.base, updated=updated, signing_key=key, verifies=verifies)
     assembled.findings[:0] = target.findings
     assembled.findings.extend(unknown_fields(target.document.audit.fields, assembled.registry.endpoints.values()))
     return assembled
@@ -72,17 +80,24 @@ def serve_target(
 ) -> int:
     """Serve until told to stop. The exit code: 0 after an orderly end."""
     updated = now()
-    assembled = assemble_target(target, updated)
-    report(assembled.findings)
-    if settings.strict and has_errors(assembled.findings):
-        raise ConfigError("not started: --strict was given, and there are errors")
-    if settings.workers > 1:
-        workers = Workers(settings, updated, _work)
-        # Faults of the store are told once, here, before the first worker starts; its tables are up to date then.
-        run(_try_store(settings))
-        return workers.run(lambda host, port: ready(assembled, host, port))
-    keeper = _keeper(assembled, target, settings)
-    run(serve(assembled, settings, keeper, ready=lambda host, port: ready(assembled, host, port)))
+    with contextlib.ExitStack() as held:
+        if settings.http is not None and settings.http.port == 0 and settings.workers == 1:
+            # The documents name the port, so it is chosen before they are made.
+            placeholder, http = reserve_port(settings.http, shared=False)
+            held.enter_context(placeholder)
+            settings = replace(settings, http=http)
+        settings = with_public_url(settings, target.service)
+        assembled = assemble_target(target, updated, http_url=settings.web.url if settings.http is not None else None)
+        report(assembled.findings)
+        if settings.strict and has_errors(assembled.findings):
+            raise ConfigError("not started: --strict was given, and there are errors")
+        if settings.workers > 1:
+            workers = Workers(settings, updated, _work)
+            # Faults of the store are told once, here, before the first worker starts; its tables are up to date then.
+            run(_try_store(settings))
+            return workers.run(lambda served: ready(assembled, served))
+        keeper = _keeper(assembled, target, settings)
+        run(serve(assembled, settings, keeper, ready=lambda served: ready(assembled, served)))
     _leave_threads_behind()
     return 0
 
@@ -104,7 +119,8 @@ def _work(settings: Settings, updated: str, ready: Connection) -> None:
     log_to_stderr(settings.log_level, settings.log_format)
     try:
         target = load_target(settings.target)
-        assembled = assemble_target(target, updated)
+        settings = with_public_url(settings, target.service)
+        assembled = assemble_target(target, updated, http_url=settings.web.url if settings.http is not None else None)
         keeper = _keeper(assembled, target, settings)
         parent = multiprocessing.parent_process()
         # A parent that is killed cannot say goodbye; its sentinel can be read as soon as it is gone.

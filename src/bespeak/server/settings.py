@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bespeak.documents.auth_toml import AuthSettings
+from bespeak.documents.http_toml import HttpSettings
 from bespeak.documents.server_toml import ServerDocument
 from bespeak.documents.store_toml import MEMORY
 from bespeak.errors import ConfigError
 from bespeak.server.state import store_place
-from bespeak.transports.address import Address, parse_address
+from bespeak.transports.address import HTTP_PORT, Address, parse_address
 from bespeak.transports.timeouts import DEFAULT_TIMEOUTS
 from bespeak.wire.limits import DEFAULT_LIMITS
 
@@ -21,6 +22,11 @@ class Settings:
 
     target: str
     address: Address
+    """Where AGTP is spoken."""
+    http: Address | None = None
+    """Where HTTP is spoken, if it is."""
+    web: HttpSettings = field(default_factory=HttpSettings)
+    """How the service appears on the web."""
     workers: int = 1
     certificate: Path | None = None
     key: Path | None = None
@@ -48,20 +54,31 @@ class Settings:
         for file, what in ((self.certificate, "certificate (--cert)"), (self.key, "key (--key)")):
             if file is not None and not file.is_file():
                 raise ConfigError(f"no such file: {file}, the {what} for TLS")
-        if self.certificate is None and not self.address.is_loopback and not self.insecure:
-            raise ConfigError(
-                f"AGTP on {self.address} needs TLS: give --cert and --key "
-                "(or --insecure, to send everything in the clear)"
-            )
-        if self.auth.is_open and not self.address.is_loopback and not self.insecure:
-            raise ConfigError(
-                f"callers on {self.address} would be believed whatever they say they are: choose [auth] modes in "
-                "bespeak.toml (token, mtls, signed), or give --insecure"
-            )
+        self._check_reach("AGTP", self.address)
+        if self.http is not None:
+            self._check_reach("HTTP", self.http)
+            if self.http == self.address and self.http.port:
+                raise ConfigError(f"AGTP and HTTP cannot both be on {self.http}: give --http another port")
         if "mtls" in self.auth.modes:
             self._check_mtls()
         if not 1 <= self.workers <= 256:
             raise ConfigError(f"--workers is a number from 1 to 256, not {self.workers}")
+
+    def _check_reach(self, protocol: str, address: Address) -> None:
+        """What others can reach needs TLS and proof of who calls, unless the operator says otherwise."""
+        if address.is_loopback or self.insecure:
+            return
+        option = "" if protocol == "AGTP" else f" (--{protocol.lower()})"
+        if self.certificate is None:
+            raise ConfigError(
+                f"{protocol} on {address}{option} needs TLS: give --cert and --key "
+                "(or --insecure, to send everything in the clear)"
+            )
+        if self.auth.is_open:
+            raise ConfigError(
+                f"callers on {address}{option} would be believed whatever they say they are: choose [auth] modes in "
+                "bespeak.toml (token, mtls, signed), or give --insecure"
+            )
 
     def _check_mtls(self) -> None:
         if self.certificate is None:
@@ -77,6 +94,7 @@ def plan_settings(
     document: ServerDocument,
     *,
     address: str | None = None,
+    http: str | None = None,
     workers: int | None = None,
     certificate: Path | None = None,
     key: Path | None = None,
@@ -91,9 +109,12 @@ def plan_settings(
     limits = {name: value for name, value in asdict(document.limits).items() if value is not None}
     if certificate is None and key is None:
         certificate, key = listen.cert, listen.key
+    web_address = listen.http if http is None else http
     settings = Settings(
         target=target,
         address=parse_address(address or listen.agtp or ""),
+        http=None if web_address is None else parse_address(web_address, HTTP_PORT),
+        web=document.http,
         workers=workers if workers is not None else listen.workers or 1,
         certificate=certificate,
         key=key,

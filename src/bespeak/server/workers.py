@@ -1,4 +1,4 @@
-"""Several processes on one port: each accepts by itself (SO_REUSEPORT), one parent starts and ends them."""
+"""Several processes on the same ports: each accepts by itself (SO_REUSEPORT), one parent starts and ends them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
-from bespeak.errors import ConfigError
 from bespeak.server.lifecycle import STOP_SIGNALS
 from bespeak.server.settings import Settings
-from bespeak.transports.address import Address
+from bespeak.transports.listener import reserve_port
 
 _logger = logging.getLogger(__name__)
 
@@ -34,19 +33,19 @@ class Workers:
         self._context = multiprocessing.get_context("spawn")
         self._main = main
         self._updated = updated
-        self._placeholder, self._settings = _reserve_port(settings)
+        self._placeholders, self._settings = _reserve_ports(settings)
         self._processes: list[SpawnProcess] = []
         self._restarts: list[float] = []
         self._stopping = threading.Event()
 
-    def run(self, ready: Callable[[str, int], None]) -> int:
+    def run(self, ready: Callable[[Settings], None]) -> int:
         """Start all, announce once, restart the fallen, end all on a signal to stop. The exit code."""
         for number in STOP_SIGNALS:
             signal.signal(number, self._stop)
         for _ in range(self._settings.workers):
             if not self._start():
                 return self._end(2)
-        ready(self._settings.address.host, self._settings.address.port)
+        ready(self._settings)
         while not self._stopping.is_set():
             wait([process.sentinel for process in self._processes], timeout=1.0)
             if not self._stopping.is_set() and not self._replace_fallen():
@@ -99,26 +98,19 @@ class Workers:
             if process.is_alive():
                 process.kill()
                 process.join()
-        self._placeholder.close()
+        for placeholder in self._placeholders:
+            placeholder.close()
         return code
 
 
-def _reserve_port(settings: Settings) -> tuple[socket.socket, Settings]:
-    """Bind, without listening: the port is chosen and taken before the first worker starts."""
-    address = settings.address
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    placeholder = socket.socket(family, socket.SOCK_STREAM)
+def _reserve_ports(settings: Settings) -> tuple[list[socket.socket], Settings]:
+    """The ports are chosen and taken before the first worker starts."""
+    placeholder, address = reserve_port(settings.address, shared=True)
+    if settings.http is None:
+        return [placeholder], replace(settings, address=address)
     try:
-        with socket.socket(family, socket.SOCK_STREAM) as alone:
-            # Without SO_REUSEPORT this fails while somebody else listens, who would then get half of the callers.
-            alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            alone.bind((address.host, address.port))
-        placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        placeholder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        placeholder.bind((address.host, address.port))
-    except OSError as error:
+        another, http = reserve_port(settings.http, shared=True)
+    except BaseException:
         placeholder.close()
-        raise ConfigError(
-            f"Cannot listen on {address}: {error.strerror}. Stop who is there, or choose another port."
-        ) from error
-    return placeholder, replace(settings, address=Address(address.host, placeholder.getsockname()[1]))
+        raise
+    return [placeholder, another], replace(settings, address=address, http=http)
