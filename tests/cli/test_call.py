@@ -211,3 +211,48 @@ def test_a_claim_beyond_the_grant_is_answered_with_the_advice_to_claim_less(tmp_
     result = bespeak("call", str(tmp_path), "QUERY", "/rooms", "--agent-id", AGENT, "--scope", "admin:all")
     assert "scope-claim-invalid" in result.stderr
     assert "help: claim less with --scope" in result.stderr
+
+
+NOTICES = '''
+from dataclasses import dataclass
+
+from bespeak import App
+from bespeak.contract.policy import Policies
+
+app = App("Notices", server_id="notices.example", operator="Test", contact="ops@notices.example",
+          policies=Policies(scope_required_for_invocation=False))
+
+
+@dataclass
+class Notice:
+    text: str
+    updated_at: str
+    author: str | None = None
+
+
+@app.endpoint("FETCH", "/notice", impact="informational", since="updated_at")
+def fetch() -> Notice:
+    """Fetch the notice of the day.
+
+    Outcome: The notice is returned.
+    """
+    return Notice("Rain.", "2026-12-01T10:00:00Z")
+'''
+
+
+def test_less_of_an_answer_is_asked_for_by_options(tmp_path: Path) -> None:
+    (tmp_path / "notices.py").write_text(NOTICES)
+
+    def fetch(*options: str) -> tuple[int, str]:
+        done = bespeak("call", str(tmp_path / "notices.py"), "FETCH", "/notice", *options)
+        return done.returncode, done.stdout if done.returncode == 0 and done.stdout else done.stderr
+
+    code, text = fetch("--fields", "text,author")
+    assert (code, json.loads(text)) == (0, {"text": "Rain.", "author": None})
+    code, text = fetch("--compact", "--since", "2026-11-01")
+    assert (code, json.loads(text)) == (0, {"text": "Rain.", "updated_at": "2026-12-01T10:00:00Z"})
+    code, text = fetch("--since", "2026-12-02")
+    assert (code, text) == (0, "note: nothing has changed since then\n")
+    code, text = fetch("--fields", "texts")
+    assert code == 1
+    assert "unknown-fields: fields: 'texts' is no field of the output; there are text, updated_at, author." in text

@@ -106,3 +106,8 @@ def test_whatever_a_server_says_it_can_be_read(header: str, body: bytes) -> None
     strange = Reply(422, header, {"agtp-catalog-warning": header}, body)
     assert strange.error is not None
     assert len(strange.warnings) == 1
+
+
+def test_a_304_says_that_nothing_has_changed() -> None:
+    assert reply(304).unchanged
+    assert not reply(200, {}).unchanged

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -74,6 +75,21 @@ async def test_query_parameters_are_percent_encoded() -> None:
         await service.request("QUERY", "/rooms?x=1", query={"y": "2"})
     assert server.seen[0].line == "AGTP/1.0 QUERY /rooms?q=a%20b%26c%2B%C3%BC&free=true&n=2"
     assert server.seen[1].line == "AGTP/1.0 QUERY /rooms?x=1&y=2"
+
+
+async def test_less_of_an_answer_is_asked_for_in_the_query() -> None:
+    noon = datetime(2026, 12, 1, 12, tzinfo=UTC)
+    async with service_of(always(200, {})) as (service, server):
+        await service.request("QUERY", "/rooms", query={"beds": 2}, fields=["id", "owner.name"], compact=True)
+        await service.request("QUERY", "/rooms", since=noon)
+        await service.request("QUERY", "/rooms", since="2026-12-01")
+        with pytest.raises(ConfigError, match=r"write \['id'\]"):
+            await service.request("QUERY", "/rooms", fields="id")
+    assert [seen.line.rpartition(" ")[2] for seen in server.seen] == [
+        "/rooms?beds=2&compact=true&fields=id%2Cowner.name",
+        "/rooms?since=2026-12-01T12%3A00%3A00%2B00%3A00",
+        "/rooms?since=2026-12-01",
+    ]
 
 
 async def test_request_raises_for_no_refusal() -> None:

@@ -25,10 +25,13 @@ from bespeak.runtime.route import property_types
 @click.argument("service")
 @click.argument("method")
 @click.argument("path")
-@click.argument("fields", nargs=-1, metavar="[KEY=VALUE | KEY:=JSON]...")
+@click.argument("given", nargs=-1, metavar="[KEY=VALUE | KEY:=JSON]...")
 @click.option("-d", "--data", metavar="JSON", help="The input as a JSON object; @FILE reads a file, - standard input.")
 @click.option("--task-id", help="Task-ID header, echoed by the service.")
 @click.option("--idempotency-key", metavar="KEY", help="Carry this call out once, however often it is sent.")
+@click.option("--fields", metavar="NAME,...", help="Only these fields of the answer, nested by dots: id,owner.name.")
+@click.option("--compact", is_flag=True, help="Leave optional fields that are empty out of the answer.")
+@click.option("--since", metavar="MOMENT", help="Only what has changed after a date or moment (ISO 8601).")
 @click.option("-H", "--header", "headers", multiple=True, metavar="NAME:VALUE", help="Another header; repeatable.")
 @service_options
 def call(
@@ -36,10 +39,13 @@ def call(
     service: str,
     method: str,
     path: str,
-    fields: tuple[str, ...],
+    given: tuple[str, ...],
     data: str | None,
     task_id: str | None,
     idempotency_key: str | None,
+    fields: str | None,
+    compact: bool,
+    since: str | None,
     headers: tuple[str, ...],
     as_json: bool,
     **options: Any,
@@ -55,16 +61,24 @@ def call(
     bespeak call agtp://127.0.0.1 QUERY /rooms beds=2 --scope rooms:read
     bespeak call agtp://127.0.0.1 BOOK /room -d @booking.json --agent-id ID --scope booking:room
     bespeak call agtp://127.0.0.1 BOOK /room guest=ann --idempotency-key 7f3a
+    bespeak call agtp://127.0.0.1 QUERY /rooms --fields rooms.room_id --compact
     """
-    _check_text(method, path, task_id or "", idempotency_key or "", *fields, *headers)
-    given = _read_data(data)
+    _check_text(method, path, task_id or "", idempotency_key or "", fields or "", since or "", *given, *headers)
+    whole = _read_data(data)
     more = dict(_read_header(header) for header in headers)
 
     async def run() -> Reply:
         async with open_service(service, **options) as client:
-            whole = await _with_fields(client, method.upper(), path, given, fields) if fields else given
             return await client.request(
-                method.upper(), path, whole, headers=more, task_id=task_id, idempotency_key=idempotency_key
+                method.upper(),
+                path,
+                await _with_given(client, method.upper(), path, whole, given) if given else whole,
+                headers=more,
+                task_id=task_id,
+                idempotency_key=idempotency_key,
+                fields=None if fields is None else [fields],
+                compact=compact,
+                since=since,
             )
 
     reply = asyncio.run(run())
@@ -74,14 +88,14 @@ def call(
         )
     else:
         _print(reply)
-    return 0 if reply.ok else 1
+    return 0 if reply.ok or reply.unchanged else 1
 
 
-async def _with_fields(
-    client: ServiceClient, method: str, path: str, given: dict[str, Any] | None, fields: tuple[str, ...]
+async def _with_given(
+    client: ServiceClient, method: str, path: str, whole: dict[str, Any] | None, given: tuple[str, ...]
 ) -> dict[str, Any]:
     types = await _property_types(client, method, path)
-    return {**(given or {}), **dict(_read_field(field, types) for field in fields)}
+    return {**(whole or {}), **dict(_read_field(field, types) for field in given)}
 
 
 def _read_header(header: str) -> tuple[str, str]:
@@ -154,6 +168,8 @@ def _print(reply: Reply) -> None:
     _print_notes(reply)
     if reply.ok:
         print_json(reply.output)
+    elif reply.unchanged:
+        console(stderr=True).print(line(("note: nothing has changed since then", "dim")))
     else:
         _print_refusal(reply)
 

@@ -55,6 +55,11 @@ class Reply(msgspec.Struct, frozen=True):
         """Whether the request was carried out. 262 is a refusal."""
         return codes.is_success(self.status)
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether the service says that nothing has changed since the moment, or the version, that was asked about."""
+        return self.status == codes.NOT_MODIFIED
+
     def json(self) -> Any:
         """The decoded body; None when there is none."""
         if not self.body:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -26,6 +27,7 @@ from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, MEDIA_IDENTITY
 from bespeak.exchange.principal import is_canonical_id
 from bespeak.exchange.scope import is_scope_token
+from bespeak.exchange.token_hints import COMPACT, FIELDS, SINCE
 from bespeak.projections.manifest_signature import SignatureVerdict, verify_manifest
 
 _logger = logging.getLogger(__name__)
@@ -73,12 +75,19 @@ class ServiceClient:
         scopes: Iterable[str] | None = None,
         task_id: str | None = None,
         idempotency_key: str | None = None,
+        fields: Iterable[str] | None = None,
+        compact: bool = False,
+        since: str | datetime | None = None,
     ) -> Reply:
         """Send one request and give its reply, whatever its status.
 
         Raises UnreachableError or CallTimeoutError when there is none. `scopes` narrows the client's own for this
         request; `headers` replaces those the client would send. A call with an `idempotency_key` is carried out once,
         however often it is sent with that key, so it may be repeated whatever the endpoint does.
+
+        The last three ask for less of an answer, and go into the query: only `fields`, nested by dots; nothing optional
+        that is empty; only what has changed `since` a moment. A single object that has not gives a reply that is
+        `unchanged`.
         """
         signer = self._sender.signer
         if self._stale or (signer is not None and signer.server_id is None):
@@ -91,7 +100,7 @@ class ServiceClient:
             "Idempotency-Key": idempotency_key,
             "Content-Type": MEDIA_AGTP if body else None,
         }
-        target = path + _encode_query(path, query)
+        target = path + _encode_query(path, {**(query or {}), **_hints(fields, since, compact=compact)})
         return await self._send(method, target, _merge_headers(standard, headers or {}), body)
 
     async def call(self, method: str, path: str, /, **input: Any) -> Any:  # noqa: A002 - the draft's word
@@ -211,6 +220,18 @@ def _merge_headers(standard: Mapping[str, str | None], special: Mapping[str, str
     given = {name.lower() for name in special}
     kept = {name: value for name, value in standard.items() if value is not None and name.lower() not in given}
     return {**kept, **special}
+
+
+def _hints(fields: Iterable[str] | None, since: str | datetime | None, *, compact: bool) -> dict[str, str]:
+    """Token hints as parameters of a query."""
+    hints = {COMPACT: "true"} if compact else {}
+    if fields is not None:
+        if isinstance(fields, str):
+            raise ConfigError(f"fields is a list of names, not the text {fields[:80]!r}; write [{fields[:80]!r}].")
+        hints[FIELDS] = ",".join(fields)
+    if since is not None:
+        hints[SINCE] = since if isinstance(since, str) else since.isoformat()
+    return hints
 
 
 def _encode_query(path: str, query: Mapping[str, Any] | None) -> str:
