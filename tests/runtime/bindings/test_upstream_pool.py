@@ -26,7 +26,7 @@ async def test_endpoints_of_one_host_and_port_share_their_connections(first: str
 async def test_a_closed_pool_is_empty_and_can_be_closed_again() -> None:
     pool = UpstreamPool()
     pool.transport(httpx.URL("https://a.example"))
-    assert len(pool) == 1
+    assert pool.hosts == 1
     await pool.aclose()
     await pool.aclose()
-    assert len(pool) == 0
+    assert pool.hosts == 0

@@ -52,7 +52,9 @@ def bind_external(
     url = upstream_url(handler)
     if findings or isinstance(credentials, list) or url is None:
         return [*findings, *(credentials if isinstance(credentials, list) else ())]
-    return ExternalBinding(endpoint, handler, RequestPlan(handler, credentials), pool or UpstreamPool(tls), url)
+    return ExternalBinding(
+        endpoint, handler, RequestPlan(handler, credentials), UpstreamPool(tls) if pool is None else pool, url
+    )
 
 
 class ExternalBinding:

@@ -31,7 +31,9 @@ class UpstreamPool:
             found = self._transports[key] = httpx.AsyncHTTPTransport(verify=tls, trust_env=False, limits=_LIMITS)
         return found
 
-    def __len__(self) -> int:
+    @property
+    def hosts(self) -> int:
+        """How many upstreams there are connections to."""
         return len(self._transports)
 
     async def aclose(self) -> None:
