@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bespeak.contract.vocabulary import Vocabulary
     from bespeak.errors import BespeakError, ConfigError, ContractError
     from bespeak.exchange.context import Context
+    from bespeak.server.mounted import asgi
 
 __all__ = [
     "App",
@@ -36,6 +37,7 @@ __all__ = [
     "Refusal",
     "ServiceError",
     "Vocabulary",
+    "asgi",
     "connect",
     "connect_sync",
 ]
@@ -55,6 +57,7 @@ _HOMES = {
     "Refusal": "bespeak.contract.refusal",
     "ServiceError": "bespeak.client.errors",
     "Vocabulary": "bespeak.contract.vocabulary",
+    "asgi": "bespeak.server.mounted",
     "connect": "bespeak.client.connect",
     "connect_sync": "bespeak.client.connect",
 }

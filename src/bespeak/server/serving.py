@@ -52,7 +52,7 @@ def assemble_target(target: Target, updated: str, *, http_url: str | None = None
     return assembled
 
 
-def _signing_keys(path: Path | None) -> tuple[OKPKey, ...]:
+def signing_keys(path: Path | None) -> tuple[OKPKey, ...]:
     """The key that signs, and those it has replaced."""
     if path is None:
         return ()
@@ -105,7 +105,7 @@ def serve_target(
 def _keeper(assembled: Assembled, target: Target, settings: Settings) -> Keeper:
     role: Role = "sole" if settings.workers == 1 else "shared"
     store = open_store(settings.store, role=role, durability=settings.durability)
-    return Keeper(assembled, store, target.document, _signing_keys(target.document.signing_key))
+    return Keeper(assembled, store, target.document, signing_keys(target.document.signing_key))
 
 
 async def _try_store(settings: Settings) -> None:

@@ -55,17 +55,18 @@ def load_target(text: str) -> Target:
     if path.suffix == ".agis" and is_there(path):
         return _load_document(path)
     if path.suffix == ".py" and is_there(path):
-        return _load_app(_app_in(_import_file(path), name), path.parent)
+        return load_app(_app_in(_import_file(path), name), path.parent)
     if names_attribute(text) and all(part.isidentifier() for part in place.split(".")):
         _make_importable(Path.cwd())
-        return _load_app(_app_in(_import_module(place), name), Path.cwd())
+        return load_app(_app_in(_import_module(place), name), Path.cwd())
     raise ConfigError(
         f"nothing to serve at {text!r}: give a folder with a bespeak.toml or endpoints/, an .agis, .toml or .py file, "
         "or module:app"
     )
 
 
-def _load_app(app: App, base: Path) -> Target:
+def load_app(app: App, base: Path) -> Target:
+    """An app as a target; its relative paths start from `base`."""
     if app.contract is None:
         return Target(app.service(), base)
     if not app.contract.endpoints:
@@ -85,7 +86,7 @@ def _load_document(path: Path) -> Target:
     if is_there(module):
         for value in vars(_import_file(module)).values():
             if isinstance(value, App) and value.contract is not None and is_same(value.contract.path, path):
-                return _load_app(value, path.parent)
+                return load_app(value, path.parent)
     raise _open_contract(path, ServerDocument(), path.parent).unserved()
 
 
@@ -104,7 +105,7 @@ def _load_deployment(path: Path) -> Target:
         findings += [*nameless(service.identity, contract.path), *wrong, *contract.findings]
     if server.app is not None:
         module, _, name = server.app.partition(":")
-        loaded = _load_app(_app_in(_import_module(module), name or "app"), deployment.root)
+        loaded = load_app(_app_in(_import_module(module), name or "app"), deployment.root)
         service = _join(service, loaded.service, server)
         findings += loaded.findings
     return Target(service, deployment.root, server, findings)

@@ -1,0 +1,141 @@
+"""A service as an ASGI application: under a server of one's own, or mounted inside another application."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from bespeak.authoring.app import App
+from bespeak.documents.http_toml import HttpSettings
+from bespeak.documents.store_toml import MEMORY
+from bespeak.errors import BespeakError, ConfigError
+from bespeak.http.asgi import Receive, Scope, Send
+from bespeak.server.assembly import now
+from bespeak.server.http_face import make_face, make_way
+from bespeak.server.keeper import Keeper
+from bespeak.server.log import log_findings
+from bespeak.server.serving import assemble_target, signing_keys
+from bespeak.server.state import store_place
+from bespeak.server.target import Target, load_app, load_target
+from bespeak.store.opening import Role, open_store
+from bespeak.wire.limits import DEFAULT_LIMITS, Limits
+
+_logger = logging.getLogger(__name__)
+
+
+def asgi(target: App | str | Path, *, store: str | None = None, **http: Any) -> MountedService:
+    """An ASGI application that serves `target`: an App, or what `bespeak serve` takes (a folder, a file, module:app).
+
+    `store` is where state is kept, as with `bespeak serve --store`; without it the state of an App ends with its
+    process. Other keywords are keys of `[http]`: `url`, `cors`, `trusted_proxies` and so on.
+
+    The application opens its store when the server says that it starts (lifespan) and closes it at the end, so that
+    `uvicorn module:name` is all it takes. Starlette and FastAPI do not tell the applications mounted in them. Such a
+    one begins with its first request; to have it closed in order too, hold it open in the lifespan of the whole:
+
+        rooms = bespeak.asgi("rooms.py:app", store="rooms.db")
+
+        @asynccontextmanager
+        async def lifespan(_):
+            async with rooms.running():
+                yield
+
+        app = Starlette(routes=[Mount("/rooms", rooms)], lifespan=lifespan)
+
+    Who is let in is for `[auth]` of the bespeak.toml of a deployment to say. An App alone has none: callers are
+    believed, as `bespeak serve` does on this machine only.
+    """
+    if isinstance(target, App):
+        loaded, place = load_app(target, Path.cwd()), store or MEMORY
+    else:
+        loaded, place = load_target(str(target)), store_place(str(target), store)
+    return MountedService(loaded, place, _settings(loaded.document.http, http))
+
+
+class MountedService:
+    """One service, its face and its state, for whoever speaks ASGI."""
+
+    def __init__(self, target: Target, store: str, settings: HttpSettings) -> None:
+        self._target = target
+        self._place = store
+        self._assembled = assemble_target(target, now(), http_url=settings.url)
+        log_findings(self._assembled.findings)
+        limits = Limits(body=target.document.limits.max_body or DEFAULT_LIMITS.body)
+        face = make_face(self._assembled, settings, limits=limits)
+        self._way = make_way(face, settings) or face
+        self._keeper: Keeper | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._starting = asyncio.Lock()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or begin and end with the server."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        if self._loop is not asyncio.get_running_loop():
+            await self.start()
+        await self._way(scope, receive, send)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[MountedService]:
+        """Open the store, keep it open inside the block, close it."""
+        await self.start()
+        try:
+            yield self
+        finally:
+            await self.stop()
+
+    async def start(self) -> None:
+        """Begin to keep state in the running loop; nothing happens if that was done."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not None and self._loop.is_closed():
+            # A server that is started again in the same process, as tests do, has a loop of its own.
+            self._starting, self._loop, self._keeper = asyncio.Lock(), None, None
+        async with self._starting:
+            if self._keeper is not None:
+                return
+            document = self._target.document
+            if document.auth.is_open:
+                _logger.warning("callers are believed whatever they say they are: no [auth] modes are chosen")
+            # Nobody knows how many processes the server has, so the store is never taken for one's own.
+            role: Role = "sole" if self._place == MEMORY else "shared"
+            store = open_store(self._place, role=role, durability=document.store.durability)
+            keeper = Keeper(self._assembled, store, document, signing_keys(document.signing_key))
+            await keeper.start()
+            self._keeper, self._loop = keeper, loop
+
+    async def stop(self) -> None:
+        """Finish what is under way and close the store."""
+        keeper, self._keeper, self._loop = self._keeper, None, None
+        if keeper is not None:
+            await self._assembled.registry.close()
+            await keeper.stop()
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                try:
+                    await self.start()
+                except BespeakError as error:
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+
+def _settings(given: HttpSettings, changes: dict[str, Any]) -> HttpSettings:
+    known = {field.name for field in fields(HttpSettings)}
+    for name, value in changes.items():
+        if name not in known:
+            raise ConfigError(f"[http] has no key {name!r}; it has {', '.join(sorted(known))}")
+        changes[name] = tuple(value) if isinstance(value, list) else value
+    return replace(given, **changes)
