@@ -125,8 +125,6 @@ def services(draw: st.DrawFn) -> Service:
         ),
         description=draw(TEXT),
         endpoints=tuple(found),
-        policies=Policies(
-            scope_required_for_invocation=draw(st.booleans()), confirm_irreversible=draw(st.booleans())
-        ),
+        policies=Policies(scope_required_for_invocation=draw(st.booleans()), confirm_irreversible=draw(st.booleans())),
         rate_limits=draw(st.sampled_from([RateLimits(), RateLimits(agent=Rate(100, "s", 100))])),
     )

@@ -21,8 +21,6 @@ class Circumstances:
     rate_limits: RateLimits = field(default_factory=RateLimits)
     knows_agents: bool = False
     """Whether there may be agents with documents, which can be suspended or revoked."""
-    knows_only: bool = False
-    """Whether agents without a document are refused."""
     keeps_state: bool = True
     """Whether idempotency keys, sessions and confirmations have a store."""
     keys_required: bool = False
@@ -46,7 +44,3 @@ class Circumstances:
     def needs_key(self, endpoint: Endpoint) -> bool:
         """Whether a call without an Idempotency-Key is refused."""
         return self.keys_required and self.takes_key(endpoint) and endpoint.semantic.impact == "irreversible"
-
-    def limits(self, endpoint: Endpoint) -> bool:
-        """Whether somebody may call too often."""
-        return bool(self.rate_limits)

@@ -44,7 +44,6 @@ def project_openapi(
         policies=policies or service.policies,
         rate_limits=service.rate_limits,
         knows_agents=bool(service.agents) or keeps_state,
-        knows_only=service.require_known_agents,
         keeps_state=keeps_state,
         keys_required=keys_required,
         catalog_warnings=catalog_warnings or {},

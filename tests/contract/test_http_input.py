@@ -1,0 +1,98 @@
+"""Where each part of an input is said on HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.service import echo, make_endpoint
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.http_input import HttpInput, HttpParameter, place_input, sayable
+
+ROOM = {"type": "string"}
+GUEST = {"type": "object", "properties": {"name": {"type": "string"}}}
+
+
+def place(path: str, schema: dict[str, Any], impact: str = "informational") -> HttpInput:
+    return place_input(replace(endpoint(path, impact), input_schema=schema))
+
+
+def endpoint(path: str, impact: str) -> Endpoint:
+    return make_endpoint("FIND", path, echo, impact=impact)
+
+
+def test_what_the_path_says_is_neither_in_the_query_nor_in_the_body() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"room_id": ROOM, "beds": {"type": "integer"}, "sea": {"type": "boolean"}},
+        "required": ["room_id", "beds"],
+        "additionalProperties": False,
+    }
+    placed = place("/room/{room_id}", schema)
+    assert placed.path == (HttpParameter("room_id", ROOM, True),)
+    assert placed.query == (
+        HttpParameter("beds", {"type": "integer"}, True),
+        HttpParameter("sea", {"type": "boolean"}, False),
+    )
+    assert placed.body == {
+        "type": "object",
+        "properties": {"beds": {"type": "integer"}, "sea": {"type": "boolean"}},
+        "required": ["beds"],
+        "additionalProperties": False,
+    }
+    assert placed.body_required
+
+
+def test_without_a_path_parameter_the_body_is_the_input_itself() -> None:
+    schema = {"type": "object", "properties": {"guest": GUEST}}
+    placed = place("/room", schema)
+    assert placed.body is schema
+    assert not placed.body_required
+    assert placed.query is None
+
+
+def test_what_changes_something_has_no_query() -> None:
+    assert place("/room", {"type": "object", "properties": {"a": ROOM}}, "reversible").query is None
+
+
+@pytest.mark.parametrize("whole", [{"minProperties": 2}, {"allOf": [{"required": ["beds"]}]}, {"$ref": "#/$defs/A"}])
+def test_a_body_from_which_nothing_can_be_taken_stays_whole(whole: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"room_id": ROOM}, "$defs": {"A": {}}, **whole}
+    assert place("/room/{room_id}", schema).body is schema
+
+
+@pytest.mark.parametrize(
+    ("extra", "needed"), [({"minProperties": 1}, True), ({"maxProperties": 1}, False), ({"$ref": "#/nowhere"}, True)]
+)
+def test_a_body_is_needed_where_an_empty_input_is_too_little(extra: dict[str, Any], needed: bool) -> None:
+    assert place("/room", {"type": "object", **extra}).body_required is needed
+
+
+def test_a_get_is_not_offered_where_something_required_cannot_be_said() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "null"}}}
+    assert place("/room", schema).query == ()
+    assert place("/room", {**schema, "required": ["a"]}).query is None
+    assert place("/room", {"type": "object", "required": ["b"]}).query == (HttpParameter("b", True, True),)
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"type": ["integer", "null"], "default": None}, {"type": "integer"}),
+        ({"type": ["integer", "string"]}, {"type": "string"}),
+        ({"type": ["integer", "boolean", "null"]}, {"type": ["integer", "boolean"]}),
+        ({"type": "null"}, False),
+        ({"enum": [1, None]}, {"enum": [1]}),
+        ({"enum": ["a", 1, None]}, {"enum": ["a"]}),
+        ({"type": "number", "enum": [1, 2.5]}, {"type": "number", "enum": [1, 2.5]}),
+        ({"const": None}, False),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, {"anyOf": [{"type": "integer"}]}),
+        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"anyOf": [{"type": "string"}]}),
+        ({"oneOf": [{"type": ["string", "null"]}]}, {"oneOf": [{"type": "string"}]}),
+        (True, True),
+    ],
+)
+def test_a_query_knows_no_null_and_reads_as_text_what_may_be_text(schema: Any, said: Any) -> None:
+    assert sayable(schema) == said

@@ -1,0 +1,35 @@
+"""Security schemes, and what each operation asks for."""
+
+from __future__ import annotations
+
+import pytest
+from tests.service import echo, make_endpoint
+
+from bespeak.contract.policy import Policies
+from bespeak.documents.auth_toml import MODES, AuthSettings
+from bespeak.projections.openapi.circumstances import Circumstances
+from bespeak.projections.openapi.security import security_of, security_schemes
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_has_its_scheme(mode: str) -> None:
+    (scheme,) = security_schemes(AuthSettings(modes=(mode,))).values()
+    expected = {"open": "apiKey", "token": "http", "mtls": "mutualTLS", "signed": "apiKey"}
+    assert scheme["type"] == expected[mode]
+
+
+@pytest.mark.parametrize(
+    ("scopes", "always", "asked"),
+    [
+        (("room:book",), False, [{"Bearer": ["room:book"]}, {"ClientCertificate": ["room:book"]}]),
+        ((), True, [{"Bearer": []}, {"ClientCertificate": []}]),
+        ((), False, [{}, {"Bearer": []}, {"ClientCertificate": []}]),
+    ],
+)
+def test_one_proof_of_several_will_do_and_none_where_nothing_is_asked(
+    scopes: tuple[str, ...], always: bool, asked: list[dict[str, list[str]]]
+) -> None:
+    served = Circumstances(
+        auth=AuthSettings(modes=("token", "mtls")), policies=Policies(scope_required_for_invocation=always)
+    )
+    assert security_of(make_endpoint("BOOK", "/room", echo, scopes=scopes), served) == asked
