@@ -29,6 +29,7 @@ from bespeak.lint.rules import (
     path,
     policy,
     recipe,
+    review,
     schema,
     schema_safety,
     security,
@@ -44,7 +45,7 @@ RULES: Final[dict[str, Rule]] = {
         *(manifest, ai_discovery, method, agis_method, path, agis_path),
         *(semantic, agis_semantic, intent, consequence, parameter_hint, consistency, vocabulary, data_manifest),
         *(schema, agis_schema, agis_reference, agis_error, mcp_tool, handler, upstream, policy, recipe),
-        *(security, schema_safety),
+        *(security, schema_safety, review),
     )
     for rule in module.RULES
 }
@@ -120,6 +121,7 @@ DOCUMENTS: Final[tuple[DocumentCheck, ...]] = (
     manifest.check_document,
     recipe.check_document,
     ai_discovery.check_document,
+    review.check_document,
 )
 """What documents of other kinds than AGIS are asked as a whole; each check knows which it is for."""
 

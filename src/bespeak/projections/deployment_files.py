@@ -11,6 +11,7 @@ from itertools import chain, count
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import ExternalService, HandlerBinding, RegisteredFunction
 from bespeak.contract.service import DEFAULT_CATALOG, Service
 from bespeak.diagnostics.printable import printable
 from bespeak.documents.toml_text import toml_text
@@ -22,6 +23,12 @@ HANDLERS: Final = "handlers"
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
 
 _LONGEST_NAME: Final = 80
+
+_UPSTREAM_KEYS: Final = (
+    *("headers", "query_credentials", "cookie_credentials", "query", "lists", "header_fields", "cookie_fields"),
+    *("input_transform", "body", "body_field", "files", "answer", "output_field", "output_transform", "error_map"),
+)
+_UPSTREAM_DEFAULTS: Final = {"answer": "json"}
 
 _HEAD: Final = '''"""What answers the endpoints of {service}. Every function here is still to be written.
 
@@ -56,7 +63,7 @@ def deployment_files(service: Service) -> dict[str, str]:
     """The text of every file by its path. Endpoints keep everything but their handlers."""
     endpoints = [endpoint for endpoint in service.endpoints if not endpoint.builtin]
     names = function_names(endpoints)
-    files = {"bespeak.toml": toml_text(_configuration(service))}
+    files = {"bespeak.toml": toml_text(configuration_data(service))}
     for endpoint, name in zip(endpoints, names, strict=True):
         files[f"endpoints/{name.replace('_', '-')}.toml"] = toml_text({"endpoint": endpoint_data(endpoint, name)})
     title = _quoted(service.identity.name or service.identity.server_id)
@@ -112,7 +119,7 @@ def endpoint_data(endpoint: Endpoint, function: str) -> dict[str, Any]:
         if described
         else list(endpoint.error_names),
         "semantic": semantic,
-        "handler": {"type": "registered_function", "function": f"{HANDLERS}.{function}"},
+        "handler": handler_data(endpoint.handler, function),
         "deprecated": endpoint.deprecated.to_json() if endpoint.deprecated else None,
         "cost": endpoint.cost.to_json() if endpoint.cost else None,
         "confirm": endpoint.confirm,
@@ -124,16 +131,36 @@ def endpoint_data(endpoint: Endpoint, function: str) -> dict[str, Any]:
     return {key: value for key, value in data.items() if value is not None}
 
 
-def _configuration(service: Service) -> dict[str, Any]:
+def handler_data(handler: HandlerBinding, function: str) -> dict[str, Any]:
+    """The `[endpoint.handler]` table: an upstream as it is, for anything else the function that is to be written."""
+    if not isinstance(handler, ExternalService):
+        return {"type": RegisteredFunction.type, "function": f"{HANDLERS}.{function}"}
+    data: dict[str, Any] = {"type": handler.type, "url": handler.url, "method": handler.method}
+    for name in _UPSTREAM_KEYS:
+        value = getattr(handler, name)
+        if value and value != _UPSTREAM_DEFAULTS.get(name):
+            data[name] = (
+                list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
+            )
+    timeout = handler.timeout_seconds
+    return {**data, "timeout_seconds": int(timeout) if timeout == int(timeout) else timeout}
+
+
+def configuration_data(service: Service) -> dict[str, Any]:
+    """The tables of a bespeak.toml."""
     identity = service.identity
     server = {
         "server_id": identity.server_id,
         "operator": identity.operator,
         "contact": identity.contact,
+        "name": identity.name or None,
+        "description": service.description or None,
         "document_version": service.document_version,
         "catalog": service.catalog if service.catalog != DEFAULT_CATALOG else None,
     }
     configuration: dict[str, Any] = {"server": {key: value for key, value in server.items() if value is not None}}
+    if service.apis:
+        configuration["apis"] = [dict(entry) for entry in service.apis]
     if service.policies.methods.custom:
         configuration["policies"] = {"methods": {"custom": list(service.policies.methods.custom)}}
     vocabulary = service.vocabulary

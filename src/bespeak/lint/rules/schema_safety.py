@@ -107,14 +107,15 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
         except (TypeError, ValueError, RecursionError):
             continue  # what is not JSON is refused elsewhere
         if len(text) > _LARGE or text.count(b"{") > _DEEPEST or any(word in text for word in _SUSPECT):
-            for rule, at, message, advice in _check(schema):
+            for rule, at, message, advice in traps(schema):
                 yield rule.at(endpoint, f"{name}{at}", message, advice)
 
 
 _Found = tuple[Rule, str, str, str]
 
 
-def _check(schema: Mapping[str, Any]) -> Iterator[_Found]:
+def traps(schema: Mapping[str, Any]) -> Iterator[_Found]:
+    """What is wrong with a schema: the rule, the place in it, what to say and what to do."""
     for parts, (at, node) in enumerate(nodes(dict(schema)), 1):
         if parts > _MOST_PARTS or len(at) > 2 * _DEEPEST:
             what = f"more than {_MOST_PARTS} parts" if parts > _MOST_PARTS else f"more than {2 * _DEEPEST} levels"
