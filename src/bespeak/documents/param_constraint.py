@@ -39,6 +39,19 @@ _BOUNDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "array": ("minItems", "maxItems", ""),
 }
 """What a bound without a unit means for a type that is no number."""
+_NUMBER_FORMS: Final[Mapping[str, str]] = {
+    "minimum": "min {}",
+    "maximum": "max {}",
+    "exclusiveMinimum": "above {}",
+    "exclusiveMaximum": "below {}",
+    "multipleOf": "multiple of {}",
+}
+_BOUND_FORMS: Final[Mapping[str, Mapping[str, str]]] = {
+    "string": {"minLength": "min length {}", "maxLength": "max length {}"},
+    "array": {"minItems": "min {} items", "maxItems": "max {} items"},
+    "boolean": {},
+    "object": {},
+}
 _SYNONYMS: Final = {
     "yyyy-mm-dd": "date",
     "datetime": "date-time",
@@ -96,22 +109,11 @@ def _write_text(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _write_bounds(shape: Shape) -> Iterator[str]:
-    words = {
-        "string": {"minLength": "min length {}", "maxLength": "max length {}"},
-        "array": {"minItems": "min {} items", "maxItems": "max {} items"},
-    }.get(
-        shape.kind,
-        {
-            "minimum": "min {}",
-            "maximum": "max {}",
-            "exclusiveMinimum": "above {}",
-            "exclusiveMaximum": "below {}",
-            "multipleOf": "multiple of {}",
-        },
-    )
-    for keyword, form in words.items():
+    for keyword, form in _BOUND_FORMS.get(shape.kind, _NUMBER_FORMS).items():
         value = shape.schema.get(keyword)
-        number = _token(value, plain=False) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        if value is None or isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        number = _token(value, plain=False)
         if number not in (None, "null"):
             yield form.format(number)
     if shape.kind == "array" and shape.schema.get("uniqueItems") is True:

@@ -19,6 +19,9 @@ _NAMES: Final[Mapping[type, str]] = {
 _DEEPEST: Final = 5
 """Alternatives within alternatives, and references to references, that are looked into."""
 _ALTERNATIVES: Final = ("anyOf", "oneOf")
+_COMPOUND: Final = frozenset({"allOf", *_ALTERNATIVES})
+_INDIRECT: Final = frozenset({"$ref", "allOf"})
+"""A schema with a type and none of these says itself what it is, as nearly all do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,9 @@ class Shape:
     """Further types, where there are several."""
 
 
+_NULL_SHAPE: Final = Shape("", {"type": "null"}, nullable=True)
+
+
 class Field(NamedTuple):
     """A field of an object."""
 
@@ -44,6 +50,8 @@ class Field(NamedTuple):
 
 def shape_of(schema: object, root: Mapping[str, Any], depth: int = 0) -> Shape:
     """The shape of a schema; `root` is the document its references lead into."""
+    if type(schema) is dict and type(schema.get("type")) is str and _INDIRECT.isdisjoint(schema):
+        return _NULL_SHAPE if schema["type"] == "null" else Shape(schema["type"], schema)
     found = _resolved(schema, root)
     if depth > _DEEPEST:
         return Shape("", found)
@@ -62,9 +70,20 @@ def fields_of(shape: Shape, root: Mapping[str, Any]) -> list[Field]:
 
 
 def _fields(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dict[str, Field]:
+    required, properties = schema.get("required"), schema.get("properties")
+    needed = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
+    found = {} if _COMPOUND.isdisjoint(schema) or depth > _DEEPEST else _inherited(schema, root, depth)
+    for name in needed & found.keys():
+        found[name] = found[name]._replace(required=True)
+    for name, value in properties.items() if isinstance(properties, Mapping) else ():
+        known = found.get(name)
+        found[name] = Field(name, value, name in needed or (known is not None and known.required))
+    return found
+
+
+def _inherited(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dict[str, Field]:
+    """The fields of what an object is put together of; one of alternatives is required if it is in all of them."""
     found: dict[str, Field] = {}
-    if depth > _DEEPEST:
-        return found
     for keyword in _ALTERNATIVES:
         branches = [_fields(_resolved(part, root), root, depth + 1) for part in _parts(schema, keyword)]
         for branch in branches:
@@ -73,11 +92,7 @@ def _fields(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> d
                 found.setdefault(name, field._replace(required=everywhere))
     for part in _parts(schema, "allOf"):
         found |= _fields(_resolved(part, root), root, depth + 1)
-    properties, required = schema.get("properties"), schema.get("required")
-    needed = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
-    for name, value in properties.items() if isinstance(properties, Mapping) else ():
-        found[name] = Field(name, value, False)
-    return {name: field._replace(required=field.required or name in needed) for name, field in found.items()}
+    return found
 
 
 def _of_alternatives(

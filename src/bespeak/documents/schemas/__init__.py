@@ -18,6 +18,9 @@ class DocumentSchema(NamedTuple):
 
 SCHEMAS: Final = {
     "agis": DocumentSchema("agis-1.0.json", "An AGIS document (.agis), in YAML or JSON."),
+    "ai": DocumentSchema(
+        "ai-1.0.json", "A discovery document (/.well-known/ai), as whoever publishes one has to write it."
+    ),
 }
 """Every schema by the name commands know it by."""
 

@@ -1,0 +1,78 @@
+"""A name for each endpoint that programs can use, made of the endpoint alone, so that no other one ever changes it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from bespeak.contract.endpoint import Endpoint
+
+LONGEST: Final = 64
+"""ai-discovery 3.3."""
+
+_DIGEST: Final = 8
+_NO_WORD: Final = re.compile(r"[^a-z0-9]+")
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_PLAIN: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_CHOSEN: Final = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def capability_ids(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], str]:
+    """The id of each endpoint by its key: its tool name if it has one, else its own words.
+
+    Only tool names can be given twice. Then the endpoint that comes later says with a digest which one it is.
+    """
+    ids: dict[tuple[str, str], str] = {}
+    taken: set[str] = set()
+    for endpoint in endpoints:
+        chosen = endpoint.semantic.mcp_tool_name or ""
+        usable = len(chosen) <= LONGEST and _CHOSEN.fullmatch(chosen) is not None
+        found = chosen if usable else capability_id(endpoint)
+        if found in taken:
+            found = _marked(found, endpoint)
+        taken.add(found)
+        ids[endpoint.key] = found
+    return ids
+
+
+def capability_id(endpoint: Endpoint) -> str:
+    """`FIND /rooms/{room_id}/free-beds` as `find_rooms_by_room_id__free_beds`.
+
+    What a hyphen joins has one underscore, what a slash joins has two: no two paths of plain words come to the same
+    id. A path of other words, and an id that is too long, is told apart by a digest. Names of path parameters may be
+    anything, as two paths that differ in nothing else cannot both be served.
+    """
+    text, plain = _words(endpoint.method), endpoint.method.isalpha()
+    for number, segment in enumerate(endpoint.path.strip("/").split("/")):
+        if segment.startswith("{"):
+            words = _words(_HUMP.sub("_", segment)) or "id"
+            text += f"_by_{words}"
+        elif segment:
+            words = _words(segment)
+            plain = plain and _PLAIN.fullmatch(segment) is not None
+            text += f"_{words}" if number == 0 else f"__{words}"
+        else:
+            continue
+        plain = plain and "by" not in words.split("_")
+    if not text[:1].isalpha():
+        text, plain = f"call_{text}", False
+    return text if plain and len(text) <= LONGEST else _marked(text, endpoint)
+
+
+def group_of(endpoint: Endpoint) -> str:
+    """What an endpoint is grouped by: its namespace, else the first thing its path names."""
+    named = endpoint.namespace or next(
+        (segment for segment in endpoint.path.split("/") if segment and not segment.startswith("{")), ""
+    )
+    return _NO_WORD.sub("-", named.lower()).strip("-")[:40] or "service"
+
+
+def _marked(text: str, endpoint: Endpoint) -> str:
+    digest = hashlib.sha256(str(endpoint).encode(errors="replace")).hexdigest()[:_DIGEST]
+    return f"{text[: LONGEST - _DIGEST - 1].rstrip('_')}_{digest}"
+
+
+def _words(text: str) -> str:
+    return _NO_WORD.sub("_", text.lower()).strip("_")
