@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bespeak.runtime.route import plan_coercions, read_boolean, read_integer, read_number
 
 
-@given(st.integers(-(10**18), 10**18))
+@given(st.integers() | st.integers(-(10**298), 10**298))
 def test_every_integer_is_read_back(number: int) -> None:
     assert read_integer(str(number)) == number
 
@@ -19,7 +19,7 @@ def test_every_number_is_read_back(number: float) -> None:
     assert read_number(repr(number)) == number
 
 
-@pytest.mark.parametrize("text", ["", "-", "+", "1.5", "٣", "1_000", "0x10", " 1", "1" * 30, "²"])
+@pytest.mark.parametrize("text", ["", "-", "+", "1.5", "٣", "1_000", "0x10", " 1", "1" * 301, "²"])
 def test_what_is_no_integer_stays_text_for_the_schema_to_refuse(text: str) -> None:
     assert read_integer(text) == text
 

@@ -37,10 +37,14 @@ class Route:
     """How token hints are followed; None where no contract says what an answer is made of."""
 
 
+_MOST_DIGITS = 300
+"""Of an integer in a path or a query: what a body may say can be said there too, and is read in no time."""
+
+
 def read_integer(text: str) -> Any:
     """The integer a text says, else the text, for the schema to refuse."""
     sign = 1 if text[:1] in "+-" else 0
-    return int(text) if text.isascii() and text[sign:].isdigit() and len(text) <= 20 else text
+    return int(text) if text.isascii() and text[sign:].isdigit() and len(text) <= _MOST_DIGITS else text
 
 
 # RFC 8259 6:  number = [ minus ] int [ frac ] [ exp ]
