@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.exchange.accept import prefers_agis
+from bespeak.exchange.accept import names_manifest, negotiate, prefers_agis
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,48 @@ def test_without_the_header_nothing_is_preferred() -> None:
 @given(st.text(max_size=200))
 def test_no_header_is_too_strange(accept: str) -> None:
     assert prefers_agis({"accept": accept}) in (True, False)
+
+
+@pytest.mark.parametrize(
+    ("accept", "named"),
+    [
+        ("application/vnd.agtp.manifest+json", True),
+        ("text/html, application/vnd.agtp.manifest+json;q=0.1", True),
+        ("application/vnd.agtp.manifest+json;q=0", False),
+        ("application/json", False),
+        ("*/*", False),
+    ],
+)
+def test_the_manifest_is_named_by_its_own_type_only(accept: str, named: bool) -> None:
+    assert names_manifest({"accept": accept}) is named
+
+
+OFFERS = ("application/json", "application/agis", "text/markdown", "text/plain", "text/html")
+
+
+@pytest.mark.parametrize(
+    ("accept", "best"),
+    [
+        (None, "application/json"),
+        ("*/*", "application/json"),
+        ("application/*", "application/json"),
+        ("application/agis", "application/agis"),
+        ("application/agis, */*", "application/agis"),
+        ("*/*, application/agis;q=0.5", "application/json"),
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "text/html"),
+        ("text/*", "text/markdown"),
+        ("text/*, text/markdown;q=0", "text/plain"),
+        ("text/plain;q=0.9, text/markdown", "text/markdown"),
+        ("TEXT/Plain", "text/plain"),
+        ("image/png", "application/json"),
+        ("application/json;q=0", "application/json"),
+        ("a" * 2000, "application/json"),
+    ],
+)
+def test_the_offer_that_suits_best_is_chosen_and_never_none(accept: str | None, best: str) -> None:
+    assert negotiate({} if accept is None else {"accept": accept}, OFFERS) == best
+
+
+@given(st.text(max_size=200))
+def test_whatever_is_accepted_something_is_offered(accept: str) -> None:
+    assert negotiate({"accept": accept}, OFFERS) in OFFERS

@@ -204,3 +204,8 @@ def test_a_data_manifest_that_promises_it_makes_the_agis_document_public_and_not
     assert bench.send("DISCOVER", "/").status == 262
     assert bench.send("DISCOVER", "/methods", accept=AGIS).status == 262
     assert bench.send("DESCRIBE", "/", accept=AGIS).status == 262
+
+
+def test_who_accepts_the_manifest_by_name_gets_it_whoever_asks() -> None:
+    reply = build().send("DISCOVER", "/", accept="application/vnd.agtp.manifest+json", agent_id=AGENT)
+    assert (reply.status, reply.header("Content-Type")) == (200, "application/vnd.agtp.manifest+json")

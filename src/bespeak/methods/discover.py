@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bespeak import status
-from bespeak.exchange.accept import prefers_agis
+from bespeak.exchange.accept import names_manifest, prefers_agis
 from bespeak.exchange.context import Context
 from bespeak.exchange.headers import AGENT_ID
 from bespeak.exchange.refusal import Refused
@@ -36,7 +36,8 @@ def discover(publication: Publication) -> Callable[[Context], Answer | Envelope 
         criteria = context.input.get("criteria")
         # Who is known by a token or a certificate and sends no Agent-ID has not asked for candidates by that.
         unnamed = criteria is None and AGENT_ID not in context.request.headers
-        if target == "manifest" or context.agent_id is None or unnamed:
+        meant = target == "manifest" or (criteria is None and names_manifest(context.request.headers))
+        if meant or context.agent_id is None or unnamed:
             return publication.manifest_for(context.principal).answer(context.request)
         if criteria is None:
             return Refused(
