@@ -431,10 +431,55 @@ def test_an_external_service_has_thirty_seconds_unless_it_says_otherwise() -> No
         ('method = "POST"\nerror_map = { gone = "x" }', "D104"),
         ('method = "POST"\nheaders = { a = [1] }', "D104"),
         ('method = "POST"\ninput_transform = 1', "D104"),
+        ('method = "POST"\nerror_map = { 4xx = "x" }', "D104"),
+        ('method = "POST"\nquery = "page"', "D104"),
+        ('method = "POST"\nfiles = [1]', "D104"),
+        ('method = "POST"\nlists = { page = "tabs" }', "D106"),
+        ('method = "POST"\nlists = ["page"]', "D104"),
+        ('method = "POST"\nbody = "xml"', "D106"),
+        ('method = "POST"\nbody_field = 1', "D104"),
+        ('method = "POST"\nanswer = "html"', "D106"),
+        ('method = "POST"\noutput_field = []', "D104"),
+        ('method = "POST"\nheader_fields = { a = [1] }', "D104"),
+        ('method = "POST"\ncookie_credentials = "x"', "D104"),
     ],
 )
 def test_a_wrong_field_of_an_external_service_is_refused(line: str, rule: str) -> None:
     assert the_error(WHOLE.replace(HANDLER, EXTERNAL.replace('method = "POST"', line))).rule == rule
+
+
+def test_an_external_service_says_where_each_field_goes() -> None:
+    keys = """\
+query = ["page"]
+lists = { page = "pipe" }
+header_fields = { lang = "Accept-Language" }
+cookie_fields = { theme = "Theme" }
+query_credentials = { api_key = "${KEY}" }
+cookie_credentials = { sid = "${SID}" }
+body = "multipart"
+files = ["photo"]
+answer = "text"
+output_field = "report"
+error_map = { 404 = "gone", 4XX = "wrong", 5XX = "down" }
+"""
+    assert good(WHOLE.replace(HANDLER, EXTERNAL + keys)).handler == ExternalService(
+        url="https://upstream.example/booking",
+        method="POST",
+        query=("page",),
+        lists={"page": "pipe"},
+        header_fields={"lang": "Accept-Language"},
+        cookie_fields={"theme": "Theme"},
+        query_credentials={"api_key": "${KEY}"},
+        cookie_credentials={"sid": "${SID}"},
+        body="multipart",
+        files=("photo",),
+        answer="text",
+        output_field="report",
+        error_map={"404": "gone", "4XX": "wrong", "5XX": "down"},
+    )
+    handler = good(WHOLE.replace(HANDLER, EXTERNAL + 'body_field = "items"\n')).handler
+    assert isinstance(handler, ExternalService)
+    assert handler.body_field == "items"
 
 
 def test_text_that_is_not_toml_is_one_finding_with_its_place() -> None:

@@ -9,7 +9,8 @@ import pytest
 from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
-from bespeak.contract.handler import Composition, RegisteredFunction
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import UPSTREAM_ERRORS, Composition, ExternalService, RegisteredFunction
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 
 
@@ -133,3 +134,39 @@ def test_ad_hoc_calls_that_must_be_confirmed_do_not_run_where_no_confirmation_ca
     bench = build(policies=policies, agents=(agent,), wildcard_handler=lambda context: {"ran": True})
     reply = bench.send("EXECUTE", "/thing", {}, agent_id=AGENT)
     assert reply.status == (501 if confirmed else 200)
+
+
+def upstream(path: str, **fields: Any) -> Endpoint:
+    handler = ExternalService(
+        url=f"https://upstream.example{path}", method="GET", error_map={"404": "upstream_error"}, **fields
+    )
+    return replace(make_endpoint("FETCH", path, echo, errors=UPSTREAM_ERRORS), handler=handler)
+
+
+@pytest.mark.anyio
+async def test_endpoints_with_upstreams_share_one_pool_that_is_closed_with_the_server() -> None:
+    bench = build(upstream("/rooms"), upstream("/guests"))
+    registry = bench.assembled.registry
+    assert rules(bench) == []
+    assert registry.upstreams is not None
+    assert len(registry.closers) == 1
+    await registry.close()
+
+
+def test_a_server_without_upstreams_has_no_pool() -> None:
+    assert build(make_endpoint("BOOK", "/room", echo)).assembled.registry.upstreams is None
+
+
+def test_an_upstream_whose_placement_contradicts_itself_is_left_out() -> None:
+    bench = build(upstream("/rooms", header_fields={"a": "Authorization"}), make_endpoint("BOOK", "/room", echo))
+    assert rules(bench) == ["H720", "H727"]
+    assert ("FETCH", "/rooms") not in bench.assembled.registry.endpoints
+
+
+def test_no_published_document_tells_where_an_upstream_is_or_how_it_knows_us() -> None:
+    secrets = {"query_credentials": {"api_key": "${PATH}"}, "cookie_credentials": {"sid": "abc-sid"}}
+    bench = build(upstream("/rooms", **secrets))
+    bodies = [bench.send("DISCOVER", target).response.body for target in ("/", "/methods")]
+    assert all(b"rooms" in body for body in bodies[:1])
+    for hidden in (b"upstream.example", b"api_key", b"abc-sid", b"PATH"):
+        assert all(hidden not in body for body in bodies)

@@ -134,6 +134,15 @@ def test_an_answer_that_has_no_place_in_the_output_is_refused(found: Found, fiel
     assert found(**fields) == ["H725"]
 
 
+def test_an_output_of_which_nothing_is_said_may_have_any_field(room: Endpoint, catalog: Catalog) -> None:
+    handler = ExternalService(
+        url="https://upstream.example", method="GET", output_field="items", error_map={"404": "upstream_error"}
+    )
+    errors = tuple(DeclaredError(name) for name in UPSTREAM_ERRORS)
+    endpoint = replace(room, output_schema={"type": "object"}, errors=errors, handler=handler)
+    assert check_endpoint(endpoint, catalog, Policies()) == []
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -156,6 +165,7 @@ def test_a_style_is_for_queries_and_forms(found: Found, fields: dict[str, Any]) 
     "header",
     [
         *("Authorization", "COOKIE", "Host", "Content-Length", "Transfer-Encoding", "Connection"),
+        *("Proxy-Authorization", "Content-Type", "X-Forwarded-For", "AGTP-Agent-ID", "Agent-ID"),
         *("X-Version", "x-version", "X Room", "X-Room:", "", "X-Röm", "X\r\nEvil"),
     ],
 )

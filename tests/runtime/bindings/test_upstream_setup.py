@@ -81,3 +81,18 @@ def test_what_is_no_url_is_found(url: str) -> None:
     handler = service(url=url)
     assert upstream_url(handler) is None
     assert len(check_setup(ROOM, handler)) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        ({"method": "POST"}, 1),
+        ({"method": "POST", "query": ("a",)}, 0),
+        ({"method": "POST", "query": ("a", "b")}, 1),
+        ({"method": "GET", "query": ("a",)}, 1),
+        ({"method": "POST", "query": ("a",), "body_field": "room_id"}, 1),
+    ],
+)
+def test_one_upstream_name_may_stand_in_the_query_and_in_the_body_once(fields: dict[str, Any], count: int) -> None:
+    handler = service(input_transform={"a": "id", "b": "id"}, **fields)
+    assert len(check_setup(ROOM, handler)) == count

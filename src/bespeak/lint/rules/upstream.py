@@ -138,13 +138,14 @@ RULES: Final = (
 
 FORBIDDEN: Final = frozenset(
     {
-        *("authorization", "proxy-authorization", "cookie", "host"),
-        *("content-length", "content-type", "content-encoding", "transfer-encoding", "accept-encoding"),
-        *("connection", "proxy-connection", "keep-alive", "te", "trailer", "upgrade", "expect"),
+        *("authorization", "cookie", "host", "agent-id", "authority-scope", "owner-id"),
+        *("accept-encoding", "connection", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
+        *("forwarded", "via", "x-real-ip"),
     }
 )
-"""Headers that say who asks, where a message ends or what its body is, so that no field of an input fills them."""
+"""Headers that say who asks or where a message ends, so that no field of an input fills them."""
 
+_FORBIDDEN_BEGINNINGS: Final = ("agtp-", "content-", "proxy-", "sec-", "x-forwarded-")
 _SECRET_HEADERS: Final = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"})
 _INDIRECT: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
 
@@ -225,7 +226,7 @@ def _check_headers(endpoint: Endpoint, handler: ExternalService) -> Iterator[Dia
         at = child("/handler/header_fields", name)
         if not is_header_name(header):
             yield HEADER.at(endpoint, at, f"{brief(header)} is no name of a header", "Use letters, digits and hyphens.")
-        elif header.lower() in FORBIDDEN:
+        elif header.lower() in FORBIDDEN or header.lower().startswith(_FORBIDDEN_BEGINNINGS):
             message = f"no field of an input may fill the header {header}"
             yield HEADER.at(endpoint, at, message, "If the upstream needs it, say it in headers.")
         elif header.lower() in configured:
@@ -296,7 +297,8 @@ def _check_answer(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diag
         yield ANSWER.at(endpoint, at, "output_field has no effect where no answer is looked at", "Leave it out.")
     else:
         declared = _declared(endpoint.output_schema)
-        if declared is not None and field not in declared:
+        # An output of which nothing is said may have any field.
+        if declared and field not in declared:
             message = f"output_field names {brief(field)}, which the output schema does not declare"
             yield ANSWER.at(endpoint, at, message, _known(declared))
 

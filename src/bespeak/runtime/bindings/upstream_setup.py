@@ -103,9 +103,12 @@ def _check_url(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnos
 
 
 def _check_transforms(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
-    transforms = {"input_transform": handler.input_transform, "output_transform": handler.output_transform}
-    for member, names in transforms.items():
-        if len(set(names.values())) < len(names):
+    # A name may stand in the query and in the body; two of them in one place would be one.
+    with_body = handler.body_form != "none" and handler.body_field is None
+    places = [(with_body and name not in handler.query, theirs) for name, theirs in handler.input_transform.items()]
+    returned = list(handler.output_transform.values())
+    for member, names in (("input_transform", places), ("output_transform", returned)):
+        if len(set(names)) < len(names):
             yield UPSTREAM_SETUP.at(
                 endpoint,
                 f"/handler/{member}",
