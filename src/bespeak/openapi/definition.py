@@ -20,8 +20,8 @@ class Definition:
 
     name: str
     body: dict[str, Any]
-    in_place: frozenset[str]
-    """Definitions that judge the same value as this one."""
+    in_place: tuple[str, ...] = ()
+    """Definitions that judge the same value as this one, each as often as it is asked."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -41,8 +41,6 @@ class Definition:
 
 def names_in(schema: dict[str, Any]) -> tuple[str, ...]:
     """The definitions a schema refers to, nearest first."""
-    found = sorted(
-        ((len(at), node["$ref"].removeprefix(DEFINITIONS)) for at, node in nodes(schema) if "$ref" in node),
-        key=lambda one: one[0],
-    )
-    return tuple(dict.fromkeys(name for _, name in found))
+    found = [(len(at), node["$ref"].removeprefix(DEFINITIONS)) for at, node in nodes(schema) if "$ref" in node]
+    found.reverse()  # the walk takes what was written last first
+    return tuple(dict.fromkeys(name for _, name in sorted(found, key=lambda one: one[0])))

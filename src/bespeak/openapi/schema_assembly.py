@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -16,13 +16,21 @@ from bespeak.openapi.spot import Spot
 from bespeak.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, SchemaFault, compile_schema, nodes
 from bespeak.schema.multiplied import excess
 
-MAX_DEFINITIONS: Final = 100
-MAX_PARTS: Final = 1_000
-"""Half of what lint takes for the whole input of an endpoint."""
-MAX_LENGTH: Final = 64_000
-"""Bytes of JSON: a thousand operations have some thousand such schemas, and a model reads each of them whole."""
 
-_MANY_STEPS: Final = 30
+class Limits(NamedTuple):
+    """How much one schema may take."""
+
+    definitions: int
+    parts: int
+    """Schemas inside it. Lint takes 2,000 in the whole input of an endpoint."""
+    length: int
+    """Bytes of JSON: a thousand operations have some thousand such schemas, and a model reads each of them whole."""
+
+
+LIMITS: Final[Mapping[Direction, Limits]] = {"input": Limits(100, 1_000, 64_000), "output": Limits(60, 500, 32_000)}
+"""An agent has to know what it may send; of what it gets it needs less."""
+
+_MANY_STEPS: Final = 12
 """References between definitions that judge one value, below which they cannot multiply beyond what is bearable."""
 
 
@@ -52,7 +60,7 @@ class SchemaReader:
         key = (direction, msgspec.json.encode(schema))
         made = self._shared.get(key)
         if made is None:
-            made = self._shared[key] = _checked(self._assembled(schema, spot, direction), spot, self._notices)
+            made = self._shared[key] = self._assembled(schema, spot, direction)
         return made
 
     def _assembled(self, schema: dict[str, Any], spot: Spot, direction: Direction) -> dict[str, Any]:
@@ -62,20 +70,21 @@ class SchemaReader:
             # The properties of an input are looked for at its root, not behind a name.
             schema = {**converter.definition(name).body, **{key: schema[key] for key in schema if key != "$ref"}}
             name = schema.get("$ref", "").removeprefix(DEFINITIONS)
-        root = Definition("", schema, frozenset())
-        if root.parts > MAX_PARTS or root.length > MAX_LENGTH:
-            root = self._flattened(root, spot)
-        kept, left = _nearest(root, converter)
+        root = Definition("", schema)
+        limits = LIMITS[direction]
+        if root.parts > limits.parts or root.length > limits.length:
+            root = self._flattened(root, spot, limits)
+        kept, left = _nearest(root, converter, limits)
         if left:
             message = (
-                f"the schema reaches more than {MAX_DEFINITIONS} definitions, {MAX_PARTS:,} parts or "
-                f"{MAX_LENGTH:,} bytes; {len(left)} references that lead further are left open"
+                f"the schema reaches more than {limits.definitions} definitions, {limits.parts:,} parts or "
+                f"{limits.length:,} bytes; {len(left)} of those it refers to are left open"
             )
             self._notices.info("D162", message, spot, "Describe those that agents need in the endpoint file.")
         opened = {name: _open_schema(converter.definition(name)) for name in left}
         made = _cut(root.body, opened) if left.intersection(root.names) else root.body
         if not kept:
-            return made
+            return _with_fitting_defaults(made, spot, self._notices)
         definitions: dict[str, Any] = {}
         for definition in kept.values():
             away = left.intersection(definition.names)
@@ -86,24 +95,30 @@ class SchemaReader:
             if known not in self._cut:
                 self._cut[known] = _cut(definition.body, opened)
             definitions[definition.name] = self._cut[known]
-        return {**made, "$defs": definitions}
+        made = {**made, "$defs": definitions}
+        if sum(len(definition.in_place) for definition in kept.values()) > _MANY_STEPS:
+            reason = excess(nodes(made))
+            if reason is not None:
+                self._notices.warning("D162", f"the schema is left open: {reason}", spot)
+                return {"type": made["type"]} if "type" in made else {}
+        return _with_fitting_defaults(made, spot, self._notices)
 
-    def _flattened(self, root: Definition, spot: Spot) -> Definition:
+    def _flattened(self, root: Definition, spot: Spot, limits: Limits) -> Definition:
         """A schema without its innermost levels, as many as it has to lose."""
         for levels in range(24, 0, -2):
             body = _shallow(root.body, levels)
-            made = Definition("", body, frozenset())
-            if made.parts <= MAX_PARTS and made.length <= MAX_LENGTH:
+            made = Definition("", body)
+            if made.parts <= limits.parts and made.length <= limits.length:
                 message = f"the schema has {root.parts:,} parts and {root.length:,} bytes; the innermost are left open"
                 self._notices.info("D162", message, spot)
                 return made
         kind = root.body.get("type")
         message = f"the schema has {root.parts:,} parts and {root.length:,} bytes, and is left open"
         self._notices.warning("D162", message, spot)
-        return Definition("", {"type": kind} if kind else {}, frozenset())
+        return Definition("", {"type": kind} if kind else {})
 
 
-def _nearest(root: Definition, converter: Converter) -> tuple[dict[str, Definition], set[str]]:
+def _nearest(root: Definition, converter: Converter, limits: Limits) -> tuple[dict[str, Definition], set[str]]:
     """The definitions that fit, those that are reached in the fewest steps first; and those that are left."""
     kept: dict[str, Definition] = {}
     left: set[str] = set()
@@ -115,9 +130,9 @@ def _nearest(root: Definition, converter: Converter) -> tuple[dict[str, Definiti
             continue
         definition = converter.definition(name)
         if (
-            len(kept) == MAX_DEFINITIONS
-            or parts + definition.parts > MAX_PARTS
-            or length + definition.length > MAX_LENGTH
+            len(kept) == limits.definitions
+            or parts + definition.parts > limits.parts
+            or length + definition.length > limits.length
         ):
             left.add(name)
             continue
@@ -166,19 +181,6 @@ def _shallow(schema: Any, levels: int, *, names: bool = False) -> Any:
         key: value if key in DATA_KEYWORDS else _shallow(value, levels - 1, names=key in NAMING_KEYWORDS)
         for key, value in schema.items()
     }
-
-
-def _checked(schema: dict[str, Any], spot: Spot, notices: Notices) -> dict[str, Any]:
-    """A schema that a validator takes, with defaults that it takes itself."""
-    definitions = schema.get("$defs")
-    if definitions is not None:
-        found = list(nodes(schema))
-        steps = sum("$ref" in node for _, node in found)
-        reason = excess(found) if steps > _MANY_STEPS else None
-        if reason is not None:
-            notices.warning("D162", f"the schema is left open: {reason}", spot)
-            return {"type": schema["type"]} if "type" in schema else {}
-    return _with_fitting_defaults(schema, spot, notices)
 
 
 def _with_fitting_defaults(schema: dict[str, Any], spot: Spot, notices: Notices) -> dict[str, Any]:

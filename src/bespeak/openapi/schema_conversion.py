@@ -46,7 +46,7 @@ class _Position:
     levels: int
     chain: tuple[str, ...] = ()
     """Definitions that led here and judge the same value."""
-    reached: set[str] = field(default_factory=set)
+    reached: list[str] = field(default_factory=list)
     """Collects the definitions that judge the same value as the one being converted."""
 
     def down(self, spot: Spot, steps: int) -> _Position:
@@ -88,7 +88,7 @@ class Converter:
             self._active.add(name)
             body = self._schema(position)
             self._active.discard(name)
-            made = self._made[name] = Definition(name, body, frozenset(position.reached))
+            made = self._made[name] = Definition(name, body, tuple(position.reached))
         return made
 
     def _schema(self, here: _Position) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Converter:
                 self._notices.warning("D161", message, here.spot, "Let one of them go down into a property or an item.")
                 made = {}
             else:
-                here.reached.add(name)
+                here.reached.append(name)
                 made = {"$ref": f"{DEFINITIONS}{name}"}
         if beside:
             added = self._keywords(here)
