@@ -16,14 +16,12 @@ from bespeak.openapi.facade import Facade, make_facades, upstream_hosts
 from bespeak.openapi.guess import RISKS, Guess, LeftOut
 from bespeak.openapi.naming import hyphenated
 from bespeak.openapi.plain_text import plain_text
-from bespeak.openapi.review import review_text, used_variables
+from bespeak.openapi.review import MADE_OF, review_text, used_variables
 from bespeak.projections.deployment_files import configuration_data, endpoint_data, function_names
 
 REVIEW: Final = "REVIEW.md"
 ENVIRONMENT: Final = ".env.example"
 ENDPOINTS: Final = "endpoints"
-MADE_OF: Final = "Made by `bespeak import openapi`"
-"""How a file of ours begins, so that a later run knows which are its own."""
 
 
 @dataclass(frozen=True, slots=True)

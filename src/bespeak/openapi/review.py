@@ -10,6 +10,8 @@ from bespeak.openapi.credentials import Variable
 from bespeak.openapi.facade import Facade
 from bespeak.openapi.guess import RISKS, Guess, LeftOut
 
+MADE_OF: Final = "Made by `bespeak import openapi`"
+"""How a file of ours begins, so that a later run knows which are its own."""
 _TITLES: Final = {
     "high": "High: what cannot be undone, and what does not work as it stands",
     "medium": "Medium: what an agent may rely on",
@@ -38,6 +40,8 @@ def _lines(title: str, entries: Entries, left_out: Sequence[LeftOut], general: S
     found.sort(key=lambda one: (RISKS.index(one[2].risk), impacts.get(one[1], 1), one[2].confidence))
     counts = {risk: sum(1 for _, _, guess in found if guess.risk == risk) for risk in RISKS}
     yield f"# What to review: {_plain(title) or 'the import'}"
+    yield ""
+    yield f"{MADE_OF}."
     yield ""
     yield (
         "These endpoints were made from an OpenAPI description. It does not say what an agent needs to know, above "

@@ -1,0 +1,78 @@
+"""An OpenAPI description that a command was given: a file, or an address that is asked once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from bespeak.cli.console import print_findings
+from bespeak.cli.main import RefusedError
+from bespeak.diagnostics.brief import brief
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.errors import ConfigError
+from bespeak.openapi.description import Description
+
+if TYPE_CHECKING:
+    from bespeak.discovery.fetched import Fetched
+
+_SECONDS: Final = 60.0
+"""For a document of forty megabytes over an ordinary line."""
+
+
+def open_description(source: str, *, server: str | None, insecure: bool) -> tuple[Description, list[Diagnostic]]:
+    """The description at a path or an address. Raises RefusedError if nothing can be made of it."""
+    from bespeak.openapi.reader import read_description  # noqa: PLC0415 - slow to load
+
+    text, name = _fetch(source, insecure=insecure) if "://" in source else (_read(source), source)
+    description, findings = read_description(text, name, base_url=server)
+    if description is None:
+        print_findings(findings)
+        raise RefusedError(f"{brief(source)[1:-1]} cannot be imported")
+    return description, findings
+
+
+def _read(source: str) -> bytes:
+    from bespeak.discovery.document_kind import OPENAPI  # noqa: PLC0415 - slow to load
+
+    path = Path(source)
+    try:
+        if path.exists() and not path.is_file():
+            raise ConfigError(f"{path} is not an ordinary file. Give a description in JSON or YAML.")
+        if path.stat().st_size > OPENAPI.most:
+            raise RefusedError(f"{path} has more than {OPENAPI.most // 1_000_000} MB. Split the description.")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _fetch(source: str, *, insecure: bool) -> tuple[bytes, str]:
+    """The bytes at an address, and the address they came from."""
+    from bespeak.discovery.address_guard import is_loopback  # noqa: PLC0415 - slow to load
+
+    try:
+        parts = urlsplit(source)
+        host = parts.hostname or ""
+    except ValueError as error:
+        raise ConfigError(f"{brief(source)} is no address") from error
+    if parts.scheme.lower() == "http" and not (insecure and is_loopback(host)):
+        advice = "Use --insecure" if is_loopback(host) else "Use https"
+        raise ConfigError(f"{brief(source)} is plain http, over which anybody could answer. {advice}.")
+    fetched = asyncio.run(_get(source, host))
+    if fetched.fault is not None:
+        raise RefusedError(fetched.fault.message)
+    return fetched.body, fetched.final_url
+
+
+async def _get(source: str, host: str) -> Fetched:
+    from bespeak.discovery.address_guard import AddressGuard  # noqa: PLC0415 - slow to load
+    from bespeak.discovery.document_kind import OPENAPI  # noqa: PLC0415
+    from bespeak.discovery.fetcher import Fetcher  # noqa: PLC0415
+
+    # The user typed this host: it may be anywhere. Where a redirect leads to may not.
+    fetcher = Fetcher(AddressGuard([host]), deadline=_SECONDS)
+    try:
+        return await fetcher.get(source, OPENAPI, robots=False)
+    finally:
+        await fetcher.close()
