@@ -34,6 +34,8 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({"cost": read_cost({"tokens": 5})[0]}, {"cost": read_cost({"tokens": 6})[0]}, "C114", "risky"),
     ({"cost": read_cost({"USD": "0.10"})[0]}, {"cost": read_cost({"USD": "0.02"})[0]}, "C115", "safe"),
     ({"cost": read_cost({"USD": "0.10"})[0]}, {}, "C115", "safe"),
+    ({"since": "updated_at"}, {}, "C116", "breaking"),
+    ({}, {"since": "updated_at"}, "C117", "safe"),
 ]
 
 

@@ -93,6 +93,11 @@ RULES: Final[dict[str, ChangeRule]] = {
             "WIRE",
         ),
         _pair(
+            ("C116", "since-removed", "removed", "A call can no longer ask for what has changed since a moment."),
+            ("C117", "since-added", "added", "A call can ask for what has changed since a moment."),
+            "WIRE",
+        ),
+        _pair(
             ("C120", "field-required", "narrowed", "A field that could be left out is required."),
             ("C121", "field-optional", "widened", "A field that was required can be left out."),
             "WIRE",

@@ -35,6 +35,7 @@ def diff_endpoints(old: Endpoint, new: Endpoint) -> list[ContractChange]:
     diff_semantics(old.semantic, new.semantic, changes)
     _deprecation(old.deprecated, new.deprecated, changes)
     _cost(old.cost, new.cost, changes)
+    _since(old.since, new.since, changes)
     _circumstances(old, new, changes)
     return changes.found
 
@@ -142,6 +143,15 @@ def _cost(old: Cost | None, new: Cost | None, changes: ChangeList) -> None:
             changes.add("C114", "risky", "request", place, message, advice=advice, old=old_text, new=new_text)
         else:
             changes.add("C115", "safe", "request", place, message, old=old_text, new=new_text)
+
+
+def _since(old: str | None, new: str | None, changes: ChangeList) -> None:
+    """Whether `?since=` is understood; where in the output it is held against is no concern of a caller."""
+    if old is not None and new is None:
+        advice = "Callers who send ?since= get 400; keep the place of the moment in the contract."
+        changes.add("C116", "breaking", "request", "/since", "since is gone", advice=advice, old=old)
+    elif old is None and new is not None:
+        changes.add("C117", "safe", "request", "/since", "calls may ask by since", new=new)
 
 
 def _circumstances(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
