@@ -35,6 +35,8 @@ _logger = logging.getLogger(__name__)
 
 BURST: Final = 64
 """Requests of one connection that are answered in one go; then others have their turn."""
+BATCH_BYTES: Final = 16384
+"""Answers larger than this are written at once, smaller ones together."""
 
 _CLOSE: Final = (b"connection", b"close")
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -295,7 +297,8 @@ class HttpConnection(HttpToolsProtocol):
         """Nothing else is answered until this is."""
         self._flush()
         self._busy = True
-        self.deadline = math.inf
+        if not self.flow.write_paused:
+            self.deadline = math.inf
 
     def _proceed(self) -> None:
         """Go on with what waits behind an answer that took its time."""
@@ -326,6 +329,8 @@ class HttpConnection(HttpToolsProtocol):
         self._out.append(self._encode(reply, body=asked.http_method != "HEAD", closes=closes))
         if closes:
             self._leave()
+        elif len(reply.body) > BATCH_BYTES:
+            self._flush()
 
     def _encode(self, reply: Reply, *, body: bool, closes: bool) -> bytes:
         parts = [STATUS_LINE[reply.status]]

@@ -1,0 +1,44 @@
+"""Documents at fixed paths, and the copies clients keep."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.http.page import Alternatives, Page
+
+
+def test_a_page_is_made_once_when_it_is_first_asked_for() -> None:
+    made: list[int] = []
+
+    def content() -> bytes:
+        made.append(1)
+        return b"{}"
+
+    page = Page(content, "application/json", max_age=60)
+    assert made == []
+    first, second = page.answer({}), page.answer({})
+    assert (first, len(made)) == (second, 1)
+    headers = dict(first.headers)
+    assert headers[b"cache-control"] == b"public, max-age=60"
+    assert headers[b"content-length"] == b"2"
+    assert headers[b"access-control-allow-origin"] == b"*"
+
+
+@pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', "*"])
+def test_who_holds_it_already_gets_304(form: str) -> None:
+    page = Page(lambda: b"{}", "application/json", vary="Accept")
+    reply = page.answer({"if-none-match": form.format(page.etag.decode())})
+    assert (reply.status, reply.body) == (304, b"")
+    assert dict(reply.headers)[b"vary"] == b"Accept"
+    assert b"content-length" not in dict(reply.headers)
+
+
+def test_who_holds_another_one_gets_this_one() -> None:
+    assert Page(lambda: b"{}", "application/json").answer({"if-none-match": '"other"'}).status == 200
+
+
+def test_of_alternatives_the_first_that_is_preferred_is_given() -> None:
+    plain, other = Page(lambda: b"a", "text/plain"), Page(lambda: b"b", "text/html")
+    choice = Alternatives(plain, (lambda headers: "b" in headers.get("accept", ""), other))
+    assert choice.answer({}).body == b"a"
+    assert choice.answer({"accept": "b"}).body == b"b"
