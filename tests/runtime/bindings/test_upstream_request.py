@@ -9,8 +9,11 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.echo import parts_of
+from tests.process import ROOT
 
 from bespeak.contract.handler import ExternalService
+from bespeak.documents.endpoint_toml import parse_endpoint
 from bespeak.runtime.bindings.upstream_request import MAX_HEADER, Credentials, RequestPlan
 from bespeak.runtime.bindings.upstream_text import as_text
 
@@ -310,3 +313,20 @@ def test_every_input_becomes_a_request_or_a_refusal_and_each_field_stays_in_its_
         assert query(made)[0] == ("q", given["q"])
     if isinstance(given.get("p"), str | int):
         assert unquote(path.rpartition("/")[2]) == as_text(given["p"])
+
+
+def test_the_request_that_the_guide_shows_is_the_one_that_is_sent() -> None:
+    text = (ROOT / "docs_src" / "endpoint-files" / "books.toml").read_text("utf-8")
+    endpoint, findings = parse_endpoint(text, "books.toml")
+    assert endpoint is not None
+    assert findings == []
+    assert isinstance(endpoint.handler, ExternalService)
+    given = {"library": "a/b", "shelf": ["sea", "birds"], "language": "de", "scan": "aGVsbG8=", "title": "Voyage"}
+    request = RequestPlan(endpoint.handler, Credentials(query={"api_key": "k"})).build(given)
+    assert isinstance(request, httpx.Request)
+    assert target(request) == "/v1/libraries/a%2Fb/books?shelf=sea,birds&api_key=k"
+    assert request.headers["accept-language"] == "de"
+    assert sorted(parts_of(request.headers["content-type"], request.read()), key=str) == [
+        ("file", "file", b"hello"),
+        ("title", None, b"Voyage"),
+    ]
