@@ -37,8 +37,11 @@ class BearerCredential:
         """The headers with the token, unless the caller has given another credential."""
         if any(name.lower() == AUTHORIZATION for name in headers):
             return headers
-        token = self._source if isinstance(self._source, str) else _checked(self._source())
-        return {**headers, "Authorization": f"Bearer {token}"}
+        return {**headers, "Authorization": f"Bearer {self.present()}"}
+
+    def present(self) -> str:
+        """The token as it is now."""
+        return self._source if isinstance(self._source, str) else _checked(self._source())
 
 
 def read_token(path: Path) -> str:

@@ -10,13 +10,14 @@ from joserfc.jwk import OKPKey
 
 from bespeak.client.bearer_token import BearerCredential, TokenSource
 from bespeak.client.block import async_block
-from bespeak.client.locator import parse_uri
+from bespeak.client.locator import is_web, parse_uri
 from bespeak.client.retry import RetryPolicy
 from bespeak.client.sender import Sender
 from bespeak.client.service import ServiceClient
 from bespeak.client.signer import read_signer
 from bespeak.client.synchronous import blocking
 from bespeak.client.tls import choose_tls
+from bespeak.client.web_options import WebOptions
 from bespeak.documents.key_text import KeyFault, parse_key
 from bespeak.errors import ConfigError
 from bespeak.transports.agtp_client import Pool
@@ -42,8 +43,9 @@ async def connect(
     server_id: str | None = None,
     pool_size: int = 8,
     retry: RetryPolicy | None = None,
+    web: WebOptions | None = None,
 ) -> AsyncIterator[ServiceClient]:
-    """A service by its URI, `agtp://host[:port]` or `agtp://<agent-id>@host[:port]`.
+    """A service by its URI: `agtp://host[:port]`, `agtp://<agent-id>@host[:port]` or `https://host[:port][/path]`.
 
     Connections are opened when needed, at most `pool_size`, and closed at the end of the block. TLS is used for every
     host but the loopback ones, where `tls`, `ca_file` or `client_cert` asks for it; `insecure` means plain TCP,
@@ -55,9 +57,33 @@ async def connect(
     gives the present one; the files of a certificate, `client_cert`, and of its key, `client_key`; or `agent_key`, the
     file with the agent's private key: requests are signed with it for the server named `server_id`, or, without it,
     for the host itself.
+
+    On the web, documents say what can be called: they are looked up before the block is entered, as `web` says. There
+    plain http is for loopback hosts or with `insecure`, and a certificate is always verified.
     """
     if pool_size < 1:
         raise ConfigError(f"pool_size is at least 1, not {pool_size!r}: without a connection nothing can be sent.")
+    key = _read_key(signing_key)
+    credential = BearerCredential(token) if token is not None else None
+    if is_web(uri):
+        from bespeak.client.web import WebConnection, open_web  # noqa: PLC0415 - AGTP does without HTTP
+
+        if not verify:
+            raise ConfigError("On the web the certificate is always verified: give its authority as ca_file.")
+        connection = WebConnection(
+            timeout=timeout,
+            retry=retry or RetryPolicy(),
+            ca_file=ca_file,
+            client_cert=client_cert,
+            client_key=client_key,
+            insecure=insecure,
+            pool_size=pool_size,
+            credential=credential,
+            signer=read_signer(agent_key, agent_id, server_id) if agent_key is not None else None,
+        )
+        async with open_web(uri, connection, web or WebOptions(), agent_id=agent_id, scopes=scopes, key=key) as service:
+            yield service
+        return
     locator = parse_uri(uri)
     context = choose_tls(
         locator,
@@ -77,10 +103,10 @@ async def connect(
         retry=retry or RetryPolicy(),
         secure=context is not None,
         signer=signer,
-        credential=BearerCredential(token) if token is not None else None,
+        credential=credential,
     )
     try:
-        service = ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes, signing_key=_read_key(signing_key))
+        service = ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes, signing_key=key)
         if locator.agent_id is not None:
             await service.identify()
         yield service

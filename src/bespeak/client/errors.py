@@ -22,6 +22,10 @@ class CallTimeoutError(BespeakError):
     """No reply in the time given. Whether the request was carried out is not known."""
 
 
+class NothingDiscoveredError(BespeakError):
+    """An address of the web has no document that says what can be called there."""
+
+
 class IdentityMismatchError(BespeakError):
     """The host does not vouch for the agent the URI names (core 3, form 1a)."""
 

@@ -1,4 +1,4 @@
-"""Where a service is reached: the agtp URI forms that name a host (core 3)."""
+"""Where a service is reached: the agtp URI forms that name a host (core 3), or an address of the web."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ class Locator:
     host: str
     port: int = DEFAULT_PORT
     agent_id: str | None = None
+    web: str | None = None
+    """The address on the web, `https://host/prefix`; None for AGTP's own transport."""
 
     @property
     def address(self) -> Address:
@@ -32,8 +34,15 @@ class Locator:
         return Address(self.host, self.port)
 
     def __str__(self) -> str:
+        if self.web is not None:
+            return self.web
         agent = f"{self.agent_id}@" if self.agent_id else ""
         return f"agtp://{agent}{self.address}"
+
+
+def is_web(uri: str) -> bool:
+    """Whether an address is one of the web."""
+    return uri[:8].lower().startswith(("https://", "http://"))
 
 
 def parse_uri(uri: str) -> Locator:

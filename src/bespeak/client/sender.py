@@ -111,7 +111,7 @@ class Sender:
         if isinstance(error, ssl.SSLCertVerificationError):
             return f"{what} Give the authority that issued its certificate as ca_file (--ca-file)."
         broken = isinstance(error, ssl.SSLError | RemoteProtocolError | ConnectionResetError | ConnectionAbortedError)
-        if self._answered or not broken:
+        if self._answered or not broken or self._locator.web is not None:
             return what
         if self._secure and isinstance(error, ConnectionResetError):
             # The handshake was over for this side: with TLS 1.3 that is when a server refuses a certificate, or none.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import msgspec
@@ -30,9 +31,13 @@ from bespeak.exchange.scope import is_scope_token
 from bespeak.exchange.token_hints import COMPACT, FIELDS, SINCE
 from bespeak.projections.manifest_signature import SignatureVerdict, verify_manifest
 
+if TYPE_CHECKING:
+    from bespeak.discovery.discovered import Discovered
+
 _logger = logging.getLogger(__name__)
 
 _API_VERSION: Final = "agtp-api-version"
+_PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 
 
 class ServiceClient:
@@ -46,6 +51,7 @@ class ServiceClient:
         agent_id: str | None = None,
         scopes: Iterable[str] = (),
         signing_key: OKPKey | None = None,
+        ids: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
         self.locator = locator
         self.manifest: ManifestDocument | None = None
@@ -54,10 +60,13 @@ class ServiceClient:
         """What that manifest's signature is worth."""
         self.catalog_version: str | None = None
         """The catalog version both sides know (AGTP-API 4.6); None before `discover`, or if there is none."""
+        self.discovered: Discovered | None = None
+        """What was found on the web; None for a service that is reached by AGTP."""
         self._sender = sender
         self._agent_id = _checked_agent(agent_id or locator.agent_id)
         self._scopes = _join_scopes(scopes)
         self._signing_key = signing_key
+        self._ids = ids or {}
         self._idempotency = Idempotency()
         self._etag: str | None = None
         self._api_version: str | None = None
@@ -92,7 +101,7 @@ class ServiceClient:
         signer = self._sender.signer
         if self._stale or (signer is not None and signer.server_id is None):
             await self.discover()
-        body = b"" if input is None else _encode_json(input, "input")
+        body = b"" if input is None else encode_json(input, "input")
         standard = {
             "Agent-ID": self._agent_id,
             "Authority-Scope": self._scopes if scopes is None else _join_scopes(scopes),
@@ -100,11 +109,16 @@ class ServiceClient:
             "Idempotency-Key": idempotency_key,
             "Content-Type": MEDIA_AGTP if body else None,
         }
-        target = path + _encode_query(path, {**(query or {}), **_hints(fields, since, compact=compact)})
+        target = path + _encode_query(path, {**(query or {}), **hint_query(fields, since, compact=compact)})
         return await self._send(method, target, _merge_headers(standard, headers or {}), body)
 
-    async def call(self, method: str, path: str, /, **input: Any) -> Any:  # noqa: A002 - the draft's word
-        """The output of an endpoint. Raises the ServiceError of the status when the service refuses."""
+    async def call(self, method: str, path: str | None = None, /, **input: Any) -> Any:  # noqa: A002 - the draft's word
+        """The output of an endpoint. Raises the ServiceError of the status when the service refuses.
+
+        Where a service on the web has named its endpoints, one is also called by that name alone: `call("book_room")`.
+        """
+        if path is None:
+            method, path, input = self._named(method, input)  # noqa: A001 - as above
         if self.manifest is not None and self.catalog_version is None:
             offered = ", ".join(self.manifest.catalog_versions_supported)
             raise NoCommonCatalogError(
@@ -126,9 +140,10 @@ class ServiceClient:
             if reply.status != status.NOT_MODIFIED or self.manifest is None:
                 if not reply.ok:
                     raise error_of(reply)
-                self.manifest = self._adopt(reply)
+                self._adopt(self._read(reply))
                 self._etag = reply.headers.get("etag")
             self._stale = False
+            assert self.manifest is not None
             return self.manifest
 
     async def methods(self) -> list[InventoryEntry]:
@@ -167,7 +182,31 @@ class ServiceClient:
         """Give up the connections."""
         await self._sender.close()
 
-    def _adopt(self, reply: Reply) -> ManifestDocument:
+    def _adopt(self, manifest: ManifestDocument) -> None:
+        """Go by a manifest from now on."""
+        offered = manifest.catalog_versions_supported or (manifest.catalog_version,)
+        self.catalog_version = common_version(DEFAULT_CATALOG, bundled_versions(), offered)
+        self._idempotency = Idempotency(
+            (endpoint.method, endpoint.path, endpoint.semantic.is_idempotent) for endpoint in manifest.endpoints
+        )
+        self.manifest = manifest
+
+    def _named(self, name: str, given: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
+        """The method and the path of an endpoint by its name, and what of the input is not in the path."""
+        if name not in self._ids:
+            known = f" It names {', '.join(list(self._ids)[:10])}." if self._ids else ""
+            raise ConfigError(f"{self.locator} has nothing of the name {name[:80]!r}: give a method and a path.{known}")
+        method, path = self._ids[name]
+        left = dict(given)
+        for parameter in _PARAMETER.findall(path):
+            value = left.pop(parameter, "")
+            text = value if isinstance(value, str) else encode_json(value, parameter).decode()
+            if not text:
+                raise ConfigError(f"{name} needs {parameter!r}: it stands in the path {path}.")
+            path = path.replace(f"{{{parameter}}}", quote(text, safe=""))
+        return method, path, left
+
+    def _read(self, reply: Reply) -> ManifestDocument:
         manifest, findings = parse_manifest(reply.body)
         if manifest is None:
             raise RemoteProtocolError(f"{self.locator} gave a manifest that cannot be read: {findings[0]}")
@@ -180,11 +219,6 @@ class ServiceClient:
         self.signature = verdict
         if self._sender.signer is not None:
             self._sender.signer.learn(manifest.server.server_id, self.locator, trusted=verdict.trusted)
-        offered = manifest.catalog_versions_supported or (manifest.catalog_version,)
-        self.catalog_version = common_version(DEFAULT_CATALOG, bundled_versions(), offered)
-        self._idempotency = Idempotency(
-            (endpoint.method, endpoint.path, endpoint.semantic.is_idempotent) for endpoint in manifest.endpoints
-        )
         return manifest
 
     async def _send(self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"") -> Reply:
@@ -222,7 +256,7 @@ def _merge_headers(standard: Mapping[str, str | None], special: Mapping[str, str
     return {**kept, **special}
 
 
-def _hints(fields: Iterable[str] | None, since: str | datetime | None, *, compact: bool) -> dict[str, str]:
+def hint_query(fields: Iterable[str] | None, since: str | datetime | None, *, compact: bool) -> dict[str, str]:
     """Token hints as parameters of a query."""
     hints = {COMPACT: "true"} if compact else {}
     if fields is not None:
@@ -239,7 +273,7 @@ def _encode_query(path: str, query: Mapping[str, Any] | None) -> str:
     if not query:
         return ""
     texts = (
-        (name, value if isinstance(value, str) else _encode_json(value, "query").decode())
+        (name, value if isinstance(value, str) else encode_json(value, "query").decode())
         for name, value in query.items()
     )
     try:
@@ -250,7 +284,8 @@ def _encode_query(path: str, query: Mapping[str, Any] | None) -> str:
         raise ConfigError(f"The query cannot be sent: {error}.") from error
 
 
-def _encode_json(value: object, what: str) -> bytes:
+def encode_json(value: object, what: str) -> bytes:
+    """A value as JSON. Raises ConfigError, which names it by `what`, if it is none."""
     try:
         return msgspec.json.encode(value)
     except RecursionError as error:

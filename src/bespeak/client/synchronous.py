@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError
 from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from bespeak.client.block import Block, block
 from bespeak.client.locator import Locator
@@ -16,6 +16,9 @@ from bespeak.client.service import ServiceClient
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.errors import BespeakError
 from bespeak.projections.manifest_signature import SignatureVerdict
+
+if TYPE_CHECKING:
+    from bespeak.discovery.discovered import Discovered
 
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
@@ -64,11 +67,12 @@ class _LoopThread:
 def _waiting(
     method: Callable[Concatenate[ServiceClient, P], Coroutine[Any, Any, ResultT]],
 ) -> Callable[Concatenate[SyncServiceClient, P], ResultT]:
-    """The blocking twin of a method."""
+    """The blocking twin of a method, as the client at hand has it."""
 
     @functools.wraps(method)
     def wait(self: SyncServiceClient, /, *arguments: P.args, **options: P.kwargs) -> ResultT:
-        return self._loop.run(method(self._service, *arguments, **options))
+        own: Callable[P, Coroutine[Any, Any, ResultT]] = getattr(self._service, method.__name__)
+        return self._loop.run(own(*arguments, **options))
 
     return wait
 
@@ -90,6 +94,11 @@ class SyncServiceClient:
     def locator(self) -> Locator:
         """Where the service is."""
         return self._service.locator
+
+    @property
+    def discovered(self) -> Discovered | None:
+        """What was found on the web; None for a service that is reached by AGTP."""
+        return self._service.discovered
 
     @property
     def manifest(self) -> ManifestDocument | None:

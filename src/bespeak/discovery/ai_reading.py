@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.discovery.capability import Capability, CredentialPlace, input_schema, resolve_template
+from bespeak.discovery.capability import Capability, CredentialPlace, Placement, input_schema, resolve_template
 from bespeak.discovery.web_address import AddressFault, WebAddress
 from bespeak.documents.ai_json import MOST_CAPABILITIES, AiCapability, AiDocument, consume_ai
 from bespeak.documents.json_text import json_table
@@ -76,12 +76,14 @@ def _with_input(capability: Capability, entry: AiCapability, document: AiDocumen
         properties[name] = schema
         if notation.required:
             required.append(name)
+    placements: dict[str, Placement] = {}
     for hint, (name, schema) in _HINTS.items():
-        if document.token_hints.get(hint):
-            properties.setdefault(name, schema)
+        if document.token_hints.get(hint) and name not in properties:
+            properties[name] = schema
+            placements[name] = Placement("query", name)
     # A document that says nothing of parameters forbids none.
     whole = input_schema(properties, required, capability.placeholders, closed=bool(entry.params))
-    return replace(capability, input_schema=whole)
+    return replace(capability, input_schema=whole, placements=placements)
 
 
 def _credentials(document: AiDocument) -> tuple[CredentialPlace, ...]:

@@ -21,6 +21,8 @@ class DocumentKind:
     any_type: bool = False
     cut: bool = False
     """Whether of a larger document the beginning counts, and not nothing."""
+    method: str = "GET"
+    """POST where a document is the answer of an endpoint; such an answer is not kept, and not looked for elsewhere."""
     default_age: float = 0.0
     """Seconds for which it is good where the server says nothing."""
 
@@ -34,8 +36,10 @@ _YAML: Final = frozenset({"application/yaml", "application/x-yaml", "text/yaml",
 DISCOVERY: Final = DocumentKind(what="the discovery document", accept="application/json", most=256_000)
 SUMMARY: Final = DocumentKind(what="the AGIS summary", accept="application/json", most=256_000)
 MANIFEST: Final = DocumentKind(
-    what="the manifest", accept="application/vnd.agtp.manifest+json, application/json;q=0.9", most=16_000_000
+    what="the manifest", accept="application/vnd.agtp.manifest+json", most=16_000_000, method="POST"
 )
+FACE: Final = DocumentKind(what="the face of AGTP", accept="application/vnd.agtp.manifest+json", most=16_000_000)
+"""What a host says to somebody who only looks whether it speaks AGTP over HTTP."""
 AGIS: Final = DocumentKind(
     what="the AGIS document",
     accept="application/agis+json, application/agis, application/yaml;q=0.5",

@@ -139,6 +139,8 @@ class Fetcher:
     def _follow(self, address: WebAddress, answer: _Answer, trace: _Trace) -> WebAddress | FetchFault:
         """The address a redirect leads to, if it may be followed."""
         at, location = str(address), answer.headers.get("location", "")
+        if trace.kind.method != "GET":
+            return FetchFault("redirect", "it is somewhere else, and only documents are followed", at)
         if not location:
             return FetchFault("redirect", f"the answer {answer.status} does not say where to go", at)
         if len(trace.hops) >= MOST_REDIRECTS:
@@ -157,7 +159,7 @@ class Fetcher:
     async def _ask(self, address: WebAddress, trace: _Trace) -> _Answer:
         """The answer of one address: kept, confirmed, or new; asked again while the server has a passing trouble."""
         url, accept = str(address), trace.kind.accept
-        held = self._cache.find(url, accept) if self._cache else None
+        held = self._cache.find(url, accept) if self._cache and trace.kind.method == "GET" else None
         if held is not None and not trace.refresh and self._clock() < held.fresh_until:
             return self._kept(held, url)
         retries = 0
@@ -196,7 +198,7 @@ class Fetcher:
         began = time.monotonic()
         try:
             async with asyncio.timeout(trace.left):
-                response = await self._transport.send("GET", address, headers)
+                response = await self._transport.send(trace.kind.method, address, headers)
                 try:
                     return await _take(response, trace.kind, url)
                 finally:
@@ -240,20 +242,24 @@ class Fetcher:
             return answer
         if status in _MISSING:
             # On this machine its developer sits in front of it, and is told at once.
-            if self._cache is not None and not is_loopback(_host(url)):
-                self._cache.keep(_entry(url, trace.kind, answer, now, now + DAY))
+            if not is_loopback(_host(url)):
+                self._remember(url, trace.kind, answer, now + DAY)
             return replace(answer, fault=FetchFault("status", f"the server has none: {status}", url))
         if status == 429:
             if wait is None:
                 return replace(answer, fault=FetchFault("rate", "the server refuses for now: 429", url))
-            if self._cache is not None:
-                self._cache.keep(_entry(url, trace.kind, answer, now, now + min(wait, DAY)))
+            self._remember(url, trace.kind, answer, now + min(wait, DAY))
             message = f"the server wants to be asked again in {wait:.0f} seconds, at {_moment(now + wait)}"
             return replace(answer, fault=FetchFault("rate", message, url, wait))
         return replace(answer, fault=FetchFault("status", f"the answer is {status}, not 200", url, wait))
 
+    def _remember(self, url: str, kind: DocumentKind, answer: _Answer, until: float) -> None:
+        """Keep a refusal, so that nobody is asked again before it is time."""
+        if self._cache is not None and kind.method == "GET":
+            self._cache.keep(_entry(url, kind, answer, self._clock(), until))
+
     def _keep(self, url: str, kind: DocumentKind, answer: _Answer, now: float) -> None:
-        if self._cache is None:
+        if self._cache is None or kind.method != "GET":
             return
         if not may_be_kept(answer.headers):
             self._cache.forget(url, kind.accept)

@@ -12,7 +12,7 @@ from bespeak.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.discovery.ai_reading import ai_capabilities, read_ai_document
 from bespeak.discovery.capability import Capability
 from bespeak.discovery.discovered import Discovered, Kind
-from bespeak.discovery.document_kind import AGIS, DISCOVERY, MANIFEST, OPENAPI, SUMMARY, DocumentKind
+from bespeak.discovery.document_kind import AGIS, DISCOVERY, FACE, MANIFEST, OPENAPI, SUMMARY, DocumentKind
 from bespeak.discovery.fetched import Fetched, FetchFault
 from bespeak.discovery.fetcher import Fetcher
 from bespeak.discovery.links import service_descriptions
@@ -62,6 +62,10 @@ class _Search:
     def callable(self) -> bool:
         """Whether something was found that calls can be made by."""
         return bool(self.is_face or self.ai or self.agis or self.openapi)
+
+    def shows_face(self) -> bool:
+        """Whether an answer came from an HTTP face of AGTP."""
+        return any(_FACE in step.headers for step in self.steps)
 
     def is_hopeless(self) -> bool:
         """Whether the host itself cannot be asked."""
@@ -121,8 +125,13 @@ class Lookup:
 
     async def _read_manifest(self, search: _Search) -> None:
         """The contract of an HTTP face of AGTP: DISCOVER on its root."""
-        prefix = search.address.path.rstrip("/")
-        fetched = await self._get(search, f"{search.address.origin}{prefix}/:discover", MANIFEST)
+        place = f"{search.address.origin}{search.address.path.rstrip('/')}/:discover"
+        # Nothing is posted to who has not shown that it speaks AGTP: only looking does no harm there.
+        if not search.shows_face() or search.address.path != "/":
+            looked = await self._get(search, place, FACE)
+            if _FACE not in looked.headers:
+                return
+        fetched = await self._get(search, place, MANIFEST)
         if not fetched.ok:
             # Who must prove who they are before they may discover is a face nevertheless.
             search.is_face = _FACE in fetched.headers and fetched.status in (401, 403)
@@ -132,7 +141,7 @@ class Lookup:
             search.findings += found if manifest is None else ()
             return
         search.is_face, search.manifest = True, manifest
-        self._base(search, fetched)
+        search.base = search.address
 
     async def _read_summary(self, search: _Search) -> None:
         """/.well-known/agis.json, and the document it names (AGIS 11.1)."""
@@ -321,7 +330,7 @@ class Lookup:
 
 def _may_be_face(search: _Search) -> bool:
     """Whether the host looks like an HTTP face of AGTP, or the user names the path of one."""
-    if search.address.path != "/" or any(_FACE in step.headers for step in search.steps):
+    if search.address.path != "/" or search.shows_face():
         return True
     return any(split_verb(each.target) is not None for each in search.capabilities)
 

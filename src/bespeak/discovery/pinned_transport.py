@@ -49,16 +49,21 @@ class PinnedTransport:
         import httpx  # noqa: PLC0415 - slow to load, and a client of AGTP does without
 
         origin = address.origin
+        try:
+            target = address.target.encode("ascii")
+        except UnicodeEncodeError as error:
+            raise httpx.LocalProtocolError(f"{address.target[:120]!r} is not ASCII") from error
         transport = self._transport(origin)
         refused: httpx.ConnectError | None = None
         for host in await self._addresses(origin):
             bare = f"[{host}]" if ":" in host else host
             request = httpx.Request(
                 method,
-                f"{origin.scheme}://{bare}:{origin.port}{address.target}",
+                f"{origin.scheme}://{bare}:{origin.port}/",
                 headers={"Host": str(origin).partition("://")[2], **headers},
                 content=body,
-                extensions={"sni_hostname": origin.host},
+                # The target goes out as it is: resolving its dots would make it another one.
+                extensions={"sni_hostname": origin.host, "target": target},
             )
             try:
                 return await transport.handle_async_request(request)
