@@ -104,8 +104,8 @@ PAGES: Final[Mapping[str, Page]] = {
     "D160": Page(
         "Without its version nobody knows by which rules to read it, and without paths it has nothing to call. Give "
         "the importer a description of OpenAPI 2.0, 3.0 or 3.1.",
-        "info:\n  title: Rooms\npaths: {}\n",
-        'openapi: "3.1.0"\ninfo:\n  title: Rooms\n  version: "1"\npaths: {}\n',
+        "info: {title: Rooms}\npaths:\n  /room: {get: {operationId: findRoom}}\n",
+        'openapi: "3.1.0"\ninfo: {title: Rooms}\npaths:\n  /room: {get: {operationId: findRoom}}\n',
         "yaml",
     ),
     "D161": Page(
@@ -383,5 +383,12 @@ PAGES: Final[Mapping[str, Page]] = {
         "leads nowhere. Write the whole address, with its scheme and host.",
         '[http]\nurl = "rooms.example"\n',
         '[http]\nurl = "https://rooms.example"\n',
+    ),
+    "Y892": Page(
+        "Whoever lists endpoints for all agents of the web has to limit each of them, because agents do not have to "
+        "keep to what a document asks for. The server says so when it starts with an HTTP face. Limit what one agent "
+        "and what one address may call; /.well-known/ai then tells the tighter of the two.",
+        '[listen]\nhttp = "127.0.0.1:8080"\n',
+        '[listen]\nhttp = "127.0.0.1:8080"\n\n[limits.rate]\nagent = "600/min"\naddress = "600/min"\n',
     ),
 }
