@@ -126,6 +126,7 @@ DOCUMENTS: Final[tuple[DocumentCheck, ...]] = (
 """What documents of other kinds than AGIS are asked as a whole; each check knows which it is for."""
 
 
-def check_binding(declared: Declared, context: Context) -> Iterable[Diagnostic]:
+def check_binding(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     """What AGTP-API asks of a handler; a published contract shows none."""
-    return handler.check(declared.endpoint, {recipe.name for recipe in context.recipes})
+    yield from handler.check(declared.endpoint, {recipe.name for recipe in context.recipes})
+    yield from upstream.check(declared.endpoint)

@@ -9,7 +9,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.lint.rules import handler, method, path, policy, schema, semantic
+from bespeak.lint.rules import handler, method, path, policy, schema, semantic, upstream
 
 
 def check_endpoint(
@@ -23,6 +23,7 @@ def check_endpoint(
         *semantic.check(endpoint, policies.methods.custom),
         *schema.check(endpoint),
         *handler.check(endpoint, {recipe.name for recipe in recipes}),
+        *upstream.check(endpoint),
         *policy.check(endpoint, verbs),
     ]
 

@@ -21,7 +21,6 @@ from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.diagnostics.fix import Fix
 from bespeak.lint.rule import Rule
-from bespeak.lint.rules import upstream
 from bespeak.source.change import Change
 
 NOT_RUNNABLE: Final = Rule(
@@ -337,7 +336,6 @@ def check(endpoint: Endpoint, recipes: Collection[str]) -> Iterator[Diagnostic]:
         case ExternalService() as handler:
             yield from _check_upstream(endpoint, handler)
             yield from _check_error_map(endpoint, handler)
-            yield from upstream.check(endpoint, handler)
 
 
 def _check_function(endpoint: Endpoint, handler: RegisteredFunction) -> Iterator[Diagnostic]:

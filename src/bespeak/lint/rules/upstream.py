@@ -150,8 +150,11 @@ _SECRET_HEADERS: Final = frozenset({"authorization", "proxy-authorization", "coo
 _INDIRECT: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
 
 
-def check(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
-    """Findings about what a handler says of its upstream's request and answer."""
+def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
+    """Findings about what a handler says of its upstream's request and answer, if there is an upstream."""
+    handler = endpoint.handler
+    if not isinstance(handler, ExternalService):
+        return
     yield from _check_fields(endpoint, handler)
     yield from _check_body(endpoint, handler)
     yield from _check_lists(endpoint, handler)
