@@ -14,12 +14,18 @@ def test_every_integer_is_read_back(number: int) -> None:
     assert read_integer(str(number)) == number
 
 
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    assert [read_integer(text) for text in ("2.0", "-3.00", "1800000000.0")] == [2, -3, 1800000000]
+
+
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_every_number_is_read_back(number: float) -> None:
     assert read_number(repr(number)) == number
 
 
-@pytest.mark.parametrize("text", ["", "-", "+", "1.5", "٣", "1_000", "0x10", " 1", "1" * 301, "²"])
+@pytest.mark.parametrize(
+    "text", ["", "-", "+", "1.5", "1.", ".0", "-.0", "1.0.0", "٣", "1_000", "0x10", " 1", "1" * 301, "²"]
+)
 def test_what_is_no_integer_stays_text_for_the_schema_to_refuse(text: str) -> None:
     assert read_integer(text) == text
 

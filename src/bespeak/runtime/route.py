@@ -42,9 +42,12 @@ _MOST_DIGITS = 300
 
 
 def read_integer(text: str) -> Any:
-    """The integer a text says, else the text, for the schema to refuse."""
+    """The integer a text says, else the text, for the schema to refuse. In JSON Schema `2.0` is an integer too."""
+    digits, point, zeros = text.partition(".")
+    if point and (not zeros or zeros.strip("0")):
+        return text
     sign = 1 if text[:1] in "+-" else 0
-    return int(text) if text.isascii() and text[sign:].isdigit() and len(text) <= _MOST_DIGITS else text
+    return int(digits) if text.isascii() and digits[sign:].isdigit() and len(text) <= _MOST_DIGITS else text
 
 
 # RFC 8259 6:  number = [ minus ] int [ frac ] [ exp ]
