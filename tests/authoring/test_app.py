@@ -452,6 +452,13 @@ def test_an_endpoint_may_be_kept_out_of_published_documents(app: App) -> None:
     assert declare(app, fetch, internal=True).internal
 
 
+def test_where_the_output_says_when_it_changed_is_declared(app: App) -> None:
+    reading = {"impact": "informational", "since": "reservation_id"}
+    assert declare(app, fetch, "FETCH", "/reservation", **reading).since == "reservation_id"
+    (finding,) = refused(app, fetch, "FETCH", "/stay", **{**reading, "since": "updated_at"})
+    assert finding.rule == "J609"
+
+
 @pytest.mark.parametrize("confirm", [True, False, None])
 def test_whether_a_call_waits_for_a_confirmation_is_declared(app: App, confirm: bool | None) -> None:
     assert declare(app, fetch, confirm=confirm).confirm is confirm

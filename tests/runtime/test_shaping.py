@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,16 @@ from tests.process import serving
 from tests.service import AGENT, Bench, build, echo, make_endpoint
 
 import bespeak
+from bespeak.audit.record import request_hash
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.documents.http_toml import HttpSettings
 from bespeak.exchange.headers import MEDIA_AGTP
+from bespeak.exchange.messages import Request, Response
 from bespeak.exchange.token_hints import TokenHints
+from bespeak.runtime.auditor import Auditor
+from bespeak.runtime.call import Call
 from bespeak.runtime.shaping import Shaping
 from bespeak.schema.compile import Validator, compile_schema
 from bespeak.server.http_face import make_face
@@ -221,6 +226,19 @@ def test_what_is_nested_too_deeply_to_be_cut_is_given_whole(query: str) -> None:
     bench = build(make_endpoint("QUERY", "/rooms", giving({"a": deep, "b": ""})))
     reply, whole = bench.send("QUERY", f"/rooms?{query}"), bench.send("QUERY", "/rooms")
     assert (reply.status, reply.response.body) == (200, whole.response.body)
+
+
+def test_a_record_tells_of_the_input_without_hints_and_of_the_answer_that_was_sent() -> None:
+    bench = build(make_endpoint("BOOK", "/room", echo, properties={"room_id": {"type": "string"}}))
+    request = Request("BOOK", "/room", "fields=room_id&room_id=7", {"agent-id": AGENT}, b"", bench.connection)
+    call = Call(request, bench.assembled.registry)
+    response = bench.assembled.dispatcher(request, call=call)
+    assert isinstance(response, Response)
+    auditor = Auditor("rooms", attributes=False, fields={("BOOK", "/room"): ("room_id", "fields")})
+    payload = auditor.entry(call, response, replayed=False).payload
+    assert payload["extra"] == {"input": {"room_id": "7"}}
+    assert payload["result_hash"] == sha256(b'{"room_id":"7"}').hexdigest()
+    assert payload["request_hash"] == request_hash(request)
 
 
 # Schemas that count, compare and choose, each held against values that may keep it.
