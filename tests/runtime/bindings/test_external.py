@@ -241,6 +241,37 @@ async def test_connections_are_kept_between_calls(authority: trustme.CA) -> None
     assert (len(server.seen), server.connections) == (3, 1)
 
 
+@pytest.mark.parametrize(
+    ("code", "body", "fields"),
+    [
+        (204, b"", {}),
+        (200, b"", {"method": "HEAD"}),
+        (404, b"nothing here" * 100, {}),
+        (200, b"<html>" * 100, {"answer": "none"}),
+    ],
+)
+async def test_connections_are_kept_after_answers_that_nobody_reads(
+    authority: trustme.CA, code: int, body: bytes, fields: dict[str, Any]
+) -> None:
+    async with facade(authority, answer(code, body), **fields) as (binding, server):
+        for _ in range(3):
+            await binding.call({}, CONTEXT)
+    assert (len(server.seen), server.connections) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"HTTP/1.1 404 Gone\r\nContent-Length: 9\r\n\r\nx", b"HTTP/1.1 404 Gone\r\nTransfer-Encoding: chunked\r\n\r\nz"],
+)
+async def test_a_failure_is_told_though_its_body_never_ends(authority: trustme.CA, head: bytes) -> None:
+    async def stall(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        writer.write(head)
+        await writer.drain()
+
+    async with facade(authority, stall, error_map={"404": "room_unavailable"}) as (binding, _):
+        assert (await refusal(binding)).code == "room_unavailable"
+
+
 @pytest.mark.requirement("API-12.3-18")
 async def test_the_upstream_learns_nothing_of_the_agent(authority: trustme.CA) -> None:
     async with facade(

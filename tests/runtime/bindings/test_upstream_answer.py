@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 
 import pytest
 from hypothesis import given
@@ -65,7 +63,7 @@ def test_what_is_no_json_is_refused(body: bytes) -> None:
         (" 120 ", "120"),
         ("0", "1"),
         ("999999999999999999999", str(LONGEST_WAIT)),
-        (format_datetime(datetime.now(UTC) + timedelta(days=400), usegmt=True), str(LONGEST_WAIT)),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", str(LONGEST_WAIT)),
         ("Wed, 21 Oct 2015 07:28:00 GMT", "1"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import ssl
 from collections.abc import Mapping
@@ -29,6 +30,8 @@ MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
 """A larger upstream response is refused, whatever it holds; the draft sets no limit."""
 
 _MOST_VIOLATIONS: Final = 100
+_DRAINED_BYTES: Final = 64 * 1024
+_DRAINED_SECONDS: Final = 0.5
 _LATER: Final = (("Retry-After", "5"),)
 _EMPTY: Final = frozenset({httpx.codes.NO_CONTENT, httpx.codes.RESET_CONTENT})
 _REJECTED: Final = frozenset({httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN})
@@ -97,10 +100,9 @@ class ExternalBinding:
         response = await self._pool.transport(self._url).handle_async_request(request)
         try:
             refused = self._judge(response)
-            if refused is not None:
-                return refused
-            if request.method == "HEAD" or response.status_code in _EMPTY or self._handler.answer == "none":
-                return {}
+            if refused is not None or self._is_unread(request, response):
+                await _drain(response)
+                return {} if refused is None else refused
             body = bytearray()
             async for chunk in response.aiter_raw():
                 body += chunk
@@ -109,6 +111,9 @@ class ExternalBinding:
         finally:
             await response.aclose()
         return self._read(body, response)
+
+    def _is_unread(self, request: httpx.Request, response: httpx.Response) -> bool:
+        return request.method == "HEAD" or response.status_code in _EMPTY or self._handler.answer == "none"
 
     def _read(self, body: bytearray, response: httpx.Response) -> Any:
         try:
@@ -159,3 +164,14 @@ class ExternalBinding:
             f"The input of {self._endpoint} cannot be passed on: {violations[0].message}.",
             {"violations": [msgspec.to_builtins(violation) for violation in violations[:_MOST_VIOLATIONS]]},
         )
+
+
+async def _drain(response: httpx.Response) -> None:
+    """Take in a short answer that nobody reads: only a connection with nothing left in it can be used again."""
+    left = _DRAINED_BYTES
+    with contextlib.suppress(TimeoutError, httpx.TransportError):
+        async with asyncio.timeout(_DRAINED_SECONDS):
+            async for chunk in response.aiter_raw():
+                left -= len(chunk)
+                if left < 0:
+                    break
