@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.http.page import Alternatives, Page
+from bespeak.http.page import Page
 
 
 def test_a_page_is_made_once_when_it_is_first_asked_for() -> None:
@@ -35,10 +35,3 @@ def test_who_holds_it_already_gets_304(form: str) -> None:
 
 def test_who_holds_another_one_gets_this_one() -> None:
     assert Page(lambda: b"{}", "application/json").answer({"if-none-match": '"other"'}).status == 200
-
-
-def test_of_alternatives_the_first_that_is_preferred_is_given() -> None:
-    plain, other = Page(lambda: b"a", "text/plain"), Page(lambda: b"b", "text/html")
-    choice = Alternatives(plain, (lambda headers: "b" in headers.get("accept", ""), other))
-    assert choice.answer({}).body == b"a"
-    assert choice.answer({"accept": "b"}).body == b"b"

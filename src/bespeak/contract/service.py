@@ -76,3 +76,9 @@ class Service:
     data_manifest: DataManifest | None = None
     schemas: Mapping[str, Any] = field(default_factory=dict)
     """Schemas that several endpoints share; each endpoint's own schema is complete without them."""
+
+    @property
+    def address(self) -> str:
+        """Where the service is reached by AGTP: the address it gives, else the one its server has by its id."""
+        server_id = self.identity.server_id
+        return self.agtp or (f"agtp://[{server_id}]" if ":" in server_id else f"agtp://{server_id}")

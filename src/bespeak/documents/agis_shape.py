@@ -29,6 +29,9 @@ UNBOUND: Final = OpaqueHandler(type="")
 AGTP_CAPABILITY: Final = "x-agtp-capability"
 """Where a semantic block keeps a category of AGTP-API that AGIS has no word for."""
 
+AGIS_CAPABILITY: Final = {"creation": "transaction", "mechanics": "transaction", "domain_spanning": "modification"}
+"""AGTP-API's categories that AGIS does not have, each with the one whose caution it calls for."""
+
 _ANNOTATIONS: Final = frozenset({"$ref", "title", "description"})
 
 

@@ -79,6 +79,7 @@ RULES: Final = {
     "Y881": "A rate limit is written as a count for a time.",
     "Y890": "A category of the service is none of those there are.",
     "Y891": "A setting of the HTTP face is no address of the web.",
+    "Y892": "Endpoints are published on the web, and nothing limits how often they are called.",
 }
 """Every rule of this package by its id. Lint has the same Y804 for contracts that were not read from a file,
 the server the same Y821, and a scan of a deployment reports D119."""

@@ -11,8 +11,9 @@ from bespeak.contract.http_route import takes_get
 from bespeak.exchange.handler import Handler
 from bespeak.exchange.messages import Connection, Malformed, Response
 from bespeak.http.asgi import Headers, Receive, Reply, Scope, Send, send_reply
+from bespeak.http.negotiation import Root
 from bespeak.http.origin import Forbidden, Origins
-from bespeak.http.page import Alternatives, Page
+from bespeak.http.page import Page
 from bespeak.http.problem import MEDIA_PROBLEM, problem_body
 from bespeak.http.translation import (
     AGIS_METHOD,
@@ -44,7 +45,7 @@ class HttpFace:
         self,
         handler: Handler,
         registry: Registry,
-        pages: Mapping[str, Page | Alternatives],
+        pages: Mapping[str, Page | Root],
         *,
         limits: Limits = DEFAULT_LIMITS,
         origins: Origins | None = None,
@@ -95,7 +96,7 @@ class HttpFace:
         answer = self.call(found, scope["query_string"].decode("latin-1"), headers, body, connection)
         return answer if isinstance(answer, Reply) else await answer
 
-    def admit(self, http_method: str, path: str, headers: Mapping[str, str]) -> Reply | tuple[str, str]:
+    def admit(self, http_method: str, path: str, headers: dict[str, str]) -> Reply | tuple[str, str]:
         """What is to be called, path and method; or the answer, where that needs no call."""
         forbidden = self._origins.check_host(headers)
         if forbidden is not None:
@@ -159,7 +160,7 @@ class HttpFace:
             if not message.get("more_body"):
                 return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _page(self, path: str, http_method: str, headers: Mapping[str, str]) -> Reply:
+    def _page(self, path: str, http_method: str, headers: dict[str, str]) -> Reply | tuple[str, str]:
         if http_method in _READING:
             return self._pages[path].answer(headers)
         if http_method == "OPTIONS":

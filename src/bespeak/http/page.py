@@ -69,19 +69,3 @@ class Page:
             if "*" in tags or self.etag.decode() in tags:
                 return Reply(304, self._kept_by, b"")
         return self._whole
-
-
-class Alternatives:
-    """Several documents at one path: the first that a request would rather have, else the one for everybody.
-
-    Each says by `vary` which header decides, so that nobody's cache gives one for the other.
-    """
-
-    def __init__(self, default: Page, *others: tuple[Callable[[Mapping[str, str]], bool], Page]) -> None:
-        self._default = default
-        self._others = others
-
-    def answer(self, headers: Mapping[str, str]) -> Reply:
-        """The document that suits these headers."""
-        page = next((page for prefers, page in self._others if prefers(headers)), self._default)
-        return page.answer(headers)

@@ -7,16 +7,13 @@ from typing import Any, Final
 
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.semantic import Semantic
-from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
+from bespeak.contract.service import UNSPECIFIED, Service
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.agis_references import unbundle
-from bespeak.documents.agis_shape import AGTP_CAPABILITY
+from bespeak.documents.agis_shape import AGIS_CAPABILITY, AGTP_CAPABILITY
 from bespeak.schema.compile import DIALECT
 
 AGIS_VERSION: Final = "1.0"
-
-_NEAREST: Final = {"creation": "transaction", "mechanics": "transaction", "domain_spanning": "modification"}
-"""AGTP-API's categories that AGIS does not have, each with the one whose caution it calls for."""
 
 
 def project_agis(service: Service) -> dict[str, Any]:
@@ -29,7 +26,7 @@ def project_agis(service: Service) -> dict[str, Any]:
     document: dict[str, Any] = {
         "agis": AGIS_VERSION,
         "service": identity.name or identity.server_id,
-        "agtp": service.agtp or address_of(identity),
+        "agtp": service.address,
         "description": service.description or None,
         "version": service.document_version,
         "operator": identity.operator if identity.operator != UNSPECIFIED else None,
@@ -40,11 +37,6 @@ def project_agis(service: Service) -> dict[str, Any]:
         "schemas": dict(service.schemas) or None,
     }
     return _said(document)
-
-
-def address_of(identity: ServerIdentity) -> str:
-    """The AGTP address a server has by its id."""
-    return f"agtp://[{identity.server_id}]" if ":" in identity.server_id else f"agtp://{identity.server_id}"
 
 
 def _vocabulary(vocabulary: Vocabulary, methods: Iterable[str]) -> dict[str, Any]:
@@ -84,7 +76,7 @@ def _endpoint(endpoint: Endpoint, shared: Mapping[str, Any]) -> dict[str, Any]:
 
 def _semantic(semantic: Semantic) -> dict[str, Any]:
     """The block in AGIS's words. Its confidence is not AGIS's guidance, so it keeps a name of its own."""
-    nearest = _NEAREST.get(semantic.capability)
+    nearest = AGIS_CAPABILITY.get(semantic.capability)
     return _said(
         {
             "intent": semantic.intent,

@@ -32,6 +32,8 @@ class Assembled:
     dispatcher: Dispatcher
     registry: Registry
     findings: list[Diagnostic]
+    updated: str = ""
+    """Since when the service is as it is; the same in every process that serves it."""
 
 
 def now() -> str:
@@ -62,11 +64,12 @@ def assemble(
     findings += found
     service, found = _without_what_is_not_there(service, verifies=verifies)
     findings += found
-    publication = Publication(updated=updated or now(), signing_key=signing_key)
+    updated = updated or now()
+    publication = Publication(updated=updated, signing_key=signing_key)
     registry, found = build_registry(service, catalog, builtin_endpoints(publication), os.environ)
     findings += found
     publication.attach(registry)
-    return Assembled(Dispatcher(registry), registry, findings)
+    return Assembled(Dispatcher(registry), registry, findings, updated)
 
 
 def _without_what_is_not_there(service: Service, *, verifies: bool) -> tuple[Service, list[Diagnostic]]:

@@ -8,21 +8,26 @@ from bespeak.documents.http_toml import HttpSettings
 from bespeak.http.asgi import Application
 from bespeak.http.face import HttpFace
 from bespeak.http.origin import Origins
-from bespeak.http.page import Page
 from bespeak.http.translation import EXPOSED_HEADERS, READ_HEADERS
 from bespeak.runtime.access_log import AccessLog
 from bespeak.server.assembly import Assembled
+from bespeak.server.http_pages import Publishing, make_pages
 from bespeak.wire.limits import DEFAULT_LIMITS, Limits
 
 
 def make_face(
-    assembled: Assembled, settings: HttpSettings, *, limits: Limits = DEFAULT_LIMITS, loopback: bool = False
+    assembled: Assembled,
+    settings: HttpSettings,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    loopback: bool = False,
+    publishing: Publishing | None = None,
 ) -> HttpFace:
     """The ASGI application of an assembled service; `loopback` where it listens on this machine alone."""
     dispatcher, registry = assembled.dispatcher, assembled.registry
     handler = AccessLog(dispatcher, registry) if AccessLog.wanted() else dispatcher
     origins = Origins(url=settings.url, allowed=settings.cors, loopback=loopback)
-    pages = make_pages(assembled, settings)
+    pages = make_pages(assembled, settings, publishing)
     return HttpFace(handler, registry, pages, limits=limits, origins=origins, prefix=settings.prefix)
 
 
@@ -48,8 +53,3 @@ def make_way(face: HttpFace, settings: HttpSettings) -> Application | None:
 
         way = cast("Application", ProxyHeadersMiddleware(cast("Any", way or face), list(settings.trusted_proxies)))
     return way
-
-
-def make_pages(assembled: Assembled, settings: HttpSettings) -> dict[str, Page]:
-    """What stands at fixed paths."""
-    return {}

@@ -49,13 +49,15 @@ async def serve(
     dispatcher = assembled.dispatcher
     handler = AccessLog(dispatcher, assembled.registry) if AccessLog.wanted() else dispatcher
     agtp = AgtpServer(handler, limits=limits, timeouts=timeouts, max_connections=settings.max_connections)
-    web = _web_server(assembled, settings, limits, timeouts) if settings.http is not None else None
+    web: HttpServer | None = None
     await keeper.start()
     try:
         context = _tls(settings, ALPN)
         at = await agtp.start(settings.address.host, settings.address.port, ssl=context, reuse_port=reuse_port)
         settings = replace(settings, address=Address(*at[0]))
-        if web is not None and settings.http is not None:
+        if settings.http is not None:
+            # Its documents say where AGTP is spoken, which is known now.
+            web = _web_server(assembled, settings, limits, timeouts)
             context = _tls(settings, "http/1.1")
             at = await web.start(settings.http.host, settings.http.port, ssl=context, reuse_port=reuse_port)
             settings = replace(settings, http=Address(*at[0]))
@@ -77,9 +79,11 @@ async def serve(
 def _web_server(assembled: Assembled, settings: Settings, limits: Limits, timeouts: Timeouts) -> HttpServer:
     from bespeak.http.server import HttpServer  # noqa: PLC0415 - loads uvicorn, for who speaks HTTP
     from bespeak.server.http_face import make_face, make_way  # noqa: PLC0415
+    from bespeak.server.http_pages import Publishing  # noqa: PLC0415
 
     assert settings.http is not None
-    face = make_face(assembled, settings.web, limits=limits, loopback=settings.http.is_loopback)
+    publishing = Publishing(auth=settings.auth, keys_required=settings.keys_required, agtp_port=settings.address.port)
+    face = make_face(assembled, settings.web, limits=limits, loopback=settings.http.is_loopback, publishing=publishing)
     way = make_way(face, settings.web)
     return HttpServer(face, way, timeouts=timeouts, max_connections=settings.max_connections)
 

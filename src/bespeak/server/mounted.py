@@ -17,6 +17,7 @@ from bespeak.errors import BespeakError, ConfigError
 from bespeak.http.asgi import Receive, Scope, Send
 from bespeak.server.assembly import now
 from bespeak.server.http_face import make_face, make_way
+from bespeak.server.http_pages import Publishing
 from bespeak.server.keeper import Keeper
 from bespeak.server.log import log_findings
 from bespeak.server.serving import assemble_target, signing_keys
@@ -66,7 +67,9 @@ class MountedService:
         self._assembled = assemble_target(target, now(), http_url=settings.url)
         log_findings(self._assembled.findings)
         limits = Limits(body=target.document.limits.max_body or DEFAULT_LIMITS.body)
-        face = make_face(self._assembled, settings, limits=limits)
+        document = target.document
+        publishing = Publishing(auth=document.auth, keys_required=document.idempotency.require)
+        face = make_face(self._assembled, settings, limits=limits, publishing=publishing)
         self._way = make_way(face, settings) or face
         self._keeper: Keeper | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

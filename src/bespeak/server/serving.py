@@ -49,6 +49,10 @@ def assemble_target(target: Target, updated: str, *, http_url: str | None = None
     assembled = assemble(service, base=target.base, updated=updated, signing_key=key, verifies=verifies)
     assembled.findings[:0] = target.findings
     assembled.findings.extend(unknown_fields(target.document.audit.fields, assembled.registry.endpoints.values()))
+    if http_url is not None:
+        from bespeak.server.http_pages import check_publishing  # noqa: PLC0415 - for who speaks HTTP
+
+        assembled.findings.extend(check_publishing(assembled.registry))
     return assembled
 
 

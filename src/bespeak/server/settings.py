@@ -36,6 +36,8 @@ class Settings:
     store: str = MEMORY
     """Where state is kept: a path, `memory` or `postgresql://...`."""
     durability: str = "full"
+    keys_required: bool = False
+    """Whether calls that cannot be undone need an idempotency key, which documents tell."""
     strict: bool = False
     """Refuse to start when any endpoint is left out."""
     log_level: str = "warning"
@@ -122,6 +124,7 @@ def plan_settings(
         insecure=insecure or listen.insecure,
         store=store_place(target, store),
         durability=document.store.durability,
+        keys_required=document.idempotency.require,
         strict=strict,
         log_level=log_level,
         log_format=log_format,
