@@ -13,7 +13,7 @@ FUZZ = Path(__file__).parents[1] / "fuzz"
 
 @pytest.mark.parametrize(
     "target",
-    ["wire.py", "path.py", "toml.py", "manifest.py", "credentials.py", "yaml_source.py", "json_source.py", "braces.py"],
+    ["wire.py", "path.py", "toml.py", "manifest.py", "credentials.py", "yaml_source.py", "json_source.py", "braces.py", "openapi.py"],
 )
 def test_the_invariant_holds_on_random_input(target: str) -> None:
     command = [sys.executable, str(FUZZ / target), "--seconds", "2", "--seed", "1"]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.schema.compile import nodes
+from bespeak.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, nodes
 
 DEFINITIONS: Final = "#/$defs/"
 """What a reference to a definition starts with."""
@@ -44,3 +44,19 @@ def names_in(schema: dict[str, Any]) -> tuple[str, ...]:
     found = [(len(at), node["$ref"].removeprefix(DEFINITIONS)) for at, node in nodes(schema) if "$ref" in node]
     found.reverse()  # the walk takes what was written last first
     return tuple(dict.fromkeys(name for _, name in sorted(found, key=lambda one: one[0])))
+
+
+def shallow(schema: Any, levels: int, *, names: bool = False) -> Any:
+    """A schema with nothing below so many levels."""
+    if isinstance(schema, list):
+        return [shallow(item, levels) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if names:
+        return {name: shallow(item, levels) for name, item in schema.items()}
+    if levels == 0:
+        return {key: schema[key] for key in ("type", "description") if key in schema}
+    return {
+        key: value if key in DATA_KEYWORDS else shallow(value, levels - 1, names=key in NAMING_KEYWORDS)
+        for key, value in schema.items()
+    }

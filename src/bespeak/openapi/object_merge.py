@@ -11,13 +11,16 @@ _WORDS: Final = frozenset({"title", "description", "deprecated", "default"})
 _PLAIN: Final = _WORDS | {"type", "properties", "required", "additionalProperties"}
 """What a part may say and still be put together with others."""
 
+_MOST: Final = 1_000
+"""Properties of one object. More are kept where they were described, and not once more in all that is made of them."""
+
 
 def merge_objects(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """One object with the properties of all parts, which is closed if one of them is; None if they are more than that.
 
     The first part may be what stands around the `allOf`: words of an earlier part count before those of a later one.
     """
-    if not all(_is_plain(part) for part in parts):
+    if not all(_is_plain(part) for part in parts) or sum(len(part.get("properties", ())) for part in parts) > _MOST:
         return None
     further = [part["additionalProperties"] for part in parts if isinstance(part.get("additionalProperties"), dict)]
     if any(one != further[0] for one in further[1:]):

@@ -33,7 +33,8 @@ class References:
         self._folder = root.path.resolve().parent if root.path is not None else None
         self._files: dict[Path, Document | None] = {}
         self._left = MAX_BYTES
-        self._targets: dict[tuple[str, str], Spot | None] = {}
+        self._targets: dict[tuple[str, str], Spot | str] = {}
+        """What references name, or why they name nothing."""
         self._anchors: dict[str, dict[str, Spot]] = {}
         if root.path is not None:
             self._files[root.path.resolve()] = root
@@ -61,26 +62,28 @@ class References:
         reference: str = spot.value["$ref"]
         known = (spot.document.name, reference)
         if known not in self._targets:
-            found = self._find(reference, spot)
-            self._targets[known] = found if isinstance(found, Spot) else None
-            if isinstance(found, str):
-                self._notices.error("D161", f"the reference {brief(reference)} {found}", spot, _ADVICE)
-        elif self._targets[known] is None:
-            self._notices.error("D161", f"the reference {brief(reference)} leads nowhere", spot, _ADVICE)
-        return self._targets[known]
+            self._targets[known] = self._find(reference, spot.document)
+        found = self._targets[known]
+        if isinstance(found, str):
+            # Not remembered: two schemas may each have their own definitions under one name.
+            found = self._nearby(reference, spot) or found
+        if isinstance(found, str):
+            self._notices.error("D161", f"the reference {brief(reference)} {found}", spot, _ADVICE)
+            return None
+        return found
 
-    def _find(self, reference: str, spot: Spot) -> Spot | str:
+    def _find(self, reference: str, beside: Document) -> Spot | str:
         file, _, fragment = reference.partition("#")
-        document: Document | str = spot.document
-        if file and file != spot.document.name:
-            document = self._document(file, spot.document)
+        document: Document | str = beside
+        if file and file != beside.name:
+            document = self._document(file, beside)
         if isinstance(document, str):
             return document
         fragment = unquote(fragment)
         if fragment and not fragment.startswith("/"):
             found = self._anchors_of(document).get(fragment)
             return found if found is not None else "names an anchor that is not there"
-        return _walk(document, fragment) or self._nearby(fragment, spot) or "names nothing that is there"
+        return _walk(document, fragment) or "names nothing that is there"
 
     def _document(self, file: str, beside: Document) -> Document | str:
         if _REMOTE.match(file):
@@ -111,11 +114,11 @@ class References:
             self._notices.pass_on(finding)
         return document
 
-    def _nearby(self, fragment: str, spot: Spot) -> Spot | None:
+    def _nearby(self, reference: str, spot: Spot) -> Spot | None:
         """Tools that make schemas alone leave `#/$defs/Name` in them when they are put into a description."""
-        name = fragment.split("/")[1] if fragment.startswith(("/$defs/", "/definitions/")) else ""
-        if not name:
+        if not reference.startswith(("#/$defs/", "#/definitions/")):
             return None
+        fragment = unquote(reference[1:])
         parts = spot.at.split("/")
         for end in range(len(parts) - 1, 0, -1):
             found = _walk(spot.document, "/".join(parts[:end]) + fragment)

@@ -72,8 +72,6 @@ class SchemaReader:
             name = schema.get("$ref", "").removeprefix(DEFINITIONS)
         root = Definition("", schema)
         limits = LIMITS[direction]
-        if root.parts > limits.parts or root.length > limits.length:
-            root = self._flattened(root, spot, limits)
         kept, left = _nearest(root, converter, limits)
         if left:
             message = (
@@ -102,20 +100,6 @@ class SchemaReader:
                 self._notices.warning("D162", f"the schema is left open: {reason}", spot)
                 return {"type": made["type"]} if "type" in made else {}
         return _with_fitting_defaults(made, spot, self._notices)
-
-    def _flattened(self, root: Definition, spot: Spot, limits: Limits) -> Definition:
-        """A schema without its innermost levels, as many as it has to lose."""
-        for levels in range(24, 0, -2):
-            body = _shallow(root.body, levels)
-            made = Definition("", body)
-            if made.parts <= limits.parts and made.length <= limits.length:
-                message = f"the schema has {root.parts:,} parts and {root.length:,} bytes; the innermost are left open"
-                self._notices.info("D162", message, spot)
-                return made
-        kind = root.body.get("type")
-        message = f"the schema has {root.parts:,} parts and {root.length:,} bytes, and is left open"
-        self._notices.warning("D162", message, spot)
-        return Definition("", {"type": kind} if kind else {})
 
 
 def _nearest(root: Definition, converter: Converter, limits: Limits) -> tuple[dict[str, Definition], set[str]]:
@@ -165,22 +149,6 @@ def _cut(schema: Any, opened: Mapping[str, dict[str, Any]], *, names: bool = Fal
         elif key != "$ref" or name not in opened:
             made[key] = _cut(value, opened, names=key in NAMING_KEYWORDS)
     return made
-
-
-def _shallow(schema: Any, levels: int, *, names: bool = False) -> Any:
-    """A schema with nothing below so many levels."""
-    if isinstance(schema, list):
-        return [_shallow(item, levels) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if names:
-        return {name: _shallow(item, levels) for name, item in schema.items()}
-    if levels == 0:
-        return {key: schema[key] for key in ("type", "description") if key in schema}
-    return {
-        key: value if key in DATA_KEYWORDS else _shallow(value, levels - 1, names=key in NAMING_KEYWORDS)
-        for key, value in schema.items()
-    }
 
 
 def _with_fitting_defaults(schema: dict[str, Any], spot: Spot, notices: Notices) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from bespeak.diagnostics.brief import brief
-from bespeak.openapi.definition import DEFINITIONS, Definition
+from bespeak.openapi.definition import DEFINITIONS, Definition, shallow
 from bespeak.openapi.notices import Notices
 from bespeak.openapi.nullability import typed, with_null
 from bespeak.openapi.object_merge import merge_objects, opened
@@ -24,8 +24,16 @@ Direction = Literal["input", "output"]
 MAX_LEVELS: Final = 32
 """Steps of a pointer from the start of a definition to its innermost part; lint takes 40 for the whole of an input."""
 
+MAX_PARTS: Final = 1_000
+"""Schemas inside one definition. Lint takes 2,000 in the whole input of an endpoint."""
+MAX_LENGTH: Final = 64_000
+"""Bytes of JSON in one definition."""
+
 _MOST_NESTED: Final = 60
 """Schemas that are converted one inside the other, through `allOf` of other definitions as well."""
+
+_MOST_IN_PLACE: Final = 500
+"""Definitions that judge one value."""
 
 _WORDS: Final = frozenset({"title", "description", "deprecated", "default"})
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
@@ -75,18 +83,35 @@ class Converter:
 
     def convert(self, spot: Spot) -> dict[str, Any]:
         """The schema at a place; what it refers to stands in definitions of their own."""
-        return self._schema(_Position(spot, 0))
+        return self._fitting(self._schema(_Position(spot, 0)), spot)
 
     def definition(self, name: str) -> Definition:
         """What a name stands for."""
         return self._define(name, ())
+
+    def _fitting(self, schema: dict[str, Any], spot: Spot) -> dict[str, Any]:
+        """A schema without its innermost levels, as many as it has to lose to be of use to anybody."""
+        whole = Definition("", schema)
+        if whole.parts <= MAX_PARTS and whole.length <= MAX_LENGTH:
+            return schema
+        for levels in range(24, 0, -2):
+            made = Definition("", shallow(schema, levels))
+            if made.parts <= MAX_PARTS and made.length <= MAX_LENGTH:
+                message = (
+                    f"the schema has {whole.parts:,} parts and {whole.length:,} bytes; the innermost are left open"
+                )
+                self._notices.info("D162", message, spot)
+                return made.body
+        message = f"the schema has {whole.parts:,} parts and {whole.length:,} bytes, and is left open"
+        self._notices.warning("D162", message, spot)
+        return {"type": schema["type"]} if "type" in schema else {}
 
     def _define(self, name: str, chain: tuple[str, ...]) -> Definition:
         made = self._made.get(name)
         if made is None:
             position = _Position(self._spots[name], 2, (*chain, name))
             self._active.add(name)
-            body = self._schema(position)
+            body = self._fitting(self._schema(position), position.spot)
             self._active.discard(name)
             made = self._made[name] = Definition(name, body, tuple(position.reached))
         return made
@@ -152,6 +177,8 @@ class Converter:
                 if other not in seen:
                     seen.add(other)
                     waiting.append(other)
+            if len(seen) > _MOST_IN_PLACE:
+                return True  # as bad: nobody could follow it, and a validator would have to
         return False
 
     def _name(self, target: Spot) -> str:
@@ -303,7 +330,7 @@ class Converter:
     def _hidden_names(self, spot: Spot) -> Iterator[str]:
         target = self._references.follow(spot)
         given = target.below("properties") if target is not None else None
-        if given is not None and isinstance(given.value, dict):
+        if given is not None and isinstance(given.value, dict) and len(given.value) <= MAX_PARTS:
             for name in given.value:
                 if self._is_hidden(given.below(name)):
                     yield name
