@@ -38,9 +38,16 @@ def test_a_key_that_the_operator_demands_is_required() -> None:
     assert "RequiredIdempotencyKey" not in parameters_of(BOOK, served)
 
 
-def test_scopes_are_claimed_only_where_claims_are_believed() -> None:
-    assert "Authority-Scope" in names(BOOK)
-    assert "Authority-Scope" not in names(BOOK, "token")
+def test_an_agent_and_its_scopes_are_claimed_only_where_claims_are_believed() -> None:
+    assert {"Agent-ID", "Authority-Scope"} <= names(BOOK)
+    assert {"Agent-ID", "Authority-Scope"}.isdisjoint(names(BOOK, "token"))
+
+
+def test_the_agent_has_to_be_named_where_its_authority_is_needed() -> None:
+    served = Circumstances(auth=AuthSettings(), policies=Policies(scope_required_for_invocation=False))
+    assert "AgentId" in parameters_of(BOOK, served)
+    assert "RequiredAgentId" in parameters_of(replace(BOOK, required_scopes=("room:book",)), served)
+    assert PARAMETERS["RequiredAgentId"]["required"] is True
 
 
 def test_a_budget_is_for_what_costs_and_a_confirmation_for_what_waits() -> None:

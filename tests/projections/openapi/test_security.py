@@ -11,10 +11,16 @@ from bespeak.projections.openapi.circumstances import Circumstances
 from bespeak.projections.openapi.security import security_of, security_schemes
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_every_mode_has_its_scheme(mode: str) -> None:
+def test_where_headers_are_believed_nothing_is_called_security() -> None:
+    served = Circumstances(auth=AuthSettings(), policies=Policies())
+    assert security_schemes(AuthSettings()) == {}
+    assert security_of(make_endpoint("BOOK", "/room", echo, scopes=("room:book",)), served) == []
+
+
+@pytest.mark.parametrize("mode", MODES[1:])
+def test_every_mode_that_proves_something_has_its_scheme(mode: str) -> None:
     (scheme,) = security_schemes(AuthSettings(modes=(mode,))).values()
-    expected = {"open": "apiKey", "token": "http", "mtls": "mutualTLS", "signed": "apiKey"}
+    expected = {"token": "http", "mtls": "mutualTLS", "signed": "apiKey"}
     assert scheme["type"] == expected[mode]
 
 

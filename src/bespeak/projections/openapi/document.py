@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from bespeak.contract.capability_id import capability_ids, group_of
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_route import http_route
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
 from bespeak.documents.auth_toml import AuthSettings
 from bespeak.documents.http_toml import HttpSettings
+from bespeak.exchange.headers import MEDIA_MANIFEST
 from bespeak.projections.openapi.circumstances import Circumstances
-from bespeak.projections.openapi.names import operation_ids, tag_of
 from bespeak.projections.openapi.operation import Operations
 from bespeak.projections.openapi.parameters import PARAMETERS
 from bespeak.projections.openapi.responses import HEADERS, PROBLEM, PROBLEM_SCHEMA, shared_responses
@@ -38,7 +39,7 @@ def project_openapi(
 
     `version` is that of the manifest. `keeps_state` and `keys_required` say what becomes of idempotency keys.
     """
-    told = [endpoint for endpoint in endpoints if not endpoint.builtin and not endpoint.internal]
+    told = [endpoint for endpoint in endpoints if endpoint.is_listed]
     served = Circumstances(
         auth=auth,
         policies=policies or service.policies,
@@ -49,15 +50,15 @@ def project_openapi(
         catalog_warnings=catalog_warnings or {},
     )
     schemas = SchemaComponents({PROBLEM: PROBLEM_SCHEMA})
-    operations = Operations(operation_ids(told), schemas, served)
+    operations = Operations(capability_ids(told), schemas, served)
     for endpoint in told:
         operations.reserve(endpoint)
     paths = {http_route(endpoint).path: operations.path_item(endpoint) for endpoint in told}
     return {
         "openapi": OPENAPI_VERSION,
-        "info": _info(service, version),
+        "info": _info(service, settings, version),
         "servers": [{"url": settings.url or "/"}],
-        "tags": [{"name": name} for name in dict.fromkeys(map(tag_of, told))],
+        "tags": [{"name": name} for name in dict.fromkeys(map(group_of, told))],
         "paths": paths,
         "components": {
             "schemas": schemas.schemas,
@@ -69,18 +70,17 @@ def project_openapi(
     }
 
 
-def _info(service: Service, version: str) -> dict[str, Any]:
+def _info(service: Service, settings: HttpSettings, version: str) -> dict[str, Any]:
     identity = service.identity
-    title = identity.name or identity.server_id
-    manifest = service.agtp or _address(identity)
-    note = f"Derived from the AGTP manifest at {manifest}, which has the last word."
+    note = f"Derived from the AGTP manifest at {service.address}, which has the last word."
     return {
-        "title": title,
+        "title": identity.name or identity.server_id,
         "version": version,
         "description": f"{service.description}\n\n{note}" if service.description else note,
         **_contact(identity),
         "x-agtp-derived-from": "agtp-manifest",
-        "x-agtp-manifest": manifest,
+        "x-agtp-manifest": service.address,
+        "x-agtp-manifest-on-http": {"url": f"{settings.url or ''}/", "accept": MEDIA_MANIFEST},
         "x-agtp-server-id": identity.server_id,
     }
 
@@ -96,7 +96,3 @@ def _contact(identity: ServerIdentity) -> dict[str, Any]:
     elif given.count("@") == 1 and not given.startswith("@") and not any(map(str.isspace, given)):
         contact["email"] = given
     return {"contact": contact} if contact else {}
-
-
-def _address(identity: ServerIdentity) -> str:
-    return f"agtp://[{identity.server_id}]" if ":" in identity.server_id else f"agtp://{identity.server_id}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bespeak.contract.capability_id import group_of
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_input import HttpInput, HttpParameter, place_input
 from bespeak.projections.openapi.circumstances import Circumstances
-from bespeak.projections.openapi.names import tag_of, type_name
+from bespeak.projections.openapi.names import type_name
 from bespeak.projections.openapi.parameters import parameters_of, token_hints
 from bespeak.projections.openapi.responses import MEDIA_JSON, responses_of
 from bespeak.projections.openapi.schemas import PLACE, SchemaComponents, reference
@@ -54,7 +55,7 @@ class Operations:
         described: dict[str, Any] = {
             "summary": endpoint.description,
             "description": "\n\n".join(filter(None, told)),
-            "tags": [tag_of(endpoint)],
+            "tags": [group_of(endpoint)],
             "security": security_of(endpoint, self._served),
             "x-agtp-method": endpoint.method,
             "x-agtp-path": endpoint.path,

@@ -15,7 +15,22 @@ _CENTS: Final = 2
 _MONEY: Final = {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,2})?$"}
 _WHOLE: Final = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999}
 
+_AGENT: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+
 PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "AgentId": {
+        "name": "Agent-ID",
+        "in": "header",
+        "description": "Which agent calls. This server takes it without proof.",
+        "schema": _AGENT,
+    },
+    "RequiredAgentId": {
+        "name": "Agent-ID",
+        "in": "header",
+        "required": True,
+        "description": "Which agent calls: without one nobody has authority. This server takes it without proof.",
+        "schema": _AGENT,
+    },
     "AuthorityScope": {
         "name": "Authority-Scope",
         "in": "header",
@@ -90,7 +105,7 @@ def parameters_of(endpoint: Endpoint, circumstances: Circumstances) -> list[str]
     """The names of the parameters that an endpoint takes beside its input."""
     names = ["TaskId"]
     if circumstances.auth.is_open:
-        names.append("AuthorityScope")
+        names += ["RequiredAgentId" if circumstances.needs_authority(endpoint) else "AgentId", "AuthorityScope"]
     if circumstances.needs_key(endpoint):
         names.append("RequiredIdempotencyKey")
     elif circumstances.takes_key(endpoint):

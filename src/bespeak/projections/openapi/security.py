@@ -1,4 +1,4 @@
-"""How a caller proves who it is, as security schemes (AGTP-API 6.3, `[auth]`)."""
+"""How a caller proves who it is, as security schemes: what `[auth]` asks for."""
 
 from __future__ import annotations
 
@@ -9,16 +9,6 @@ from bespeak.documents.auth_toml import AuthSettings
 from bespeak.projections.openapi.circumstances import Circumstances
 
 _SCHEMES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
-    "open": (
-        "AgentId",
-        {
-            "type": "apiKey",
-            "in": "header",
-            "name": "Agent-ID",
-            "description": "Which agent calls: 64 hexadecimal digits in lower case. This server takes it without "
-            "proof; the scopes an agent acts with stand in Authority-Scope.",
-        },
-    ),
     "token": (
         "Bearer",
         {
@@ -45,12 +35,15 @@ _SCHEMES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 
 def security_schemes(auth: AuthSettings) -> dict[str, Any]:
-    """`components.securitySchemes`: one for each mode in force."""
-    return dict(_SCHEMES[mode] for mode in auth.modes)
+    """`components.securitySchemes`: one for each mode that proves something.
+
+    In open mode headers are believed, so that there is nothing to call security: Agent-ID is a parameter.
+    """
+    return dict(_SCHEMES[mode] for mode in auth.modes if mode in _SCHEMES)
 
 
 def security_of(endpoint: Endpoint, circumstances: Circumstances) -> list[dict[str, list[str]]]:
     """What a call must present, one of several; the empty one is for callers who need not say who they are."""
     scopes = list(endpoint.required_scopes)
-    alternatives = [{_SCHEMES[mode][0]: scopes} for mode in circumstances.auth.modes]
-    return alternatives if circumstances.needs_authority(endpoint) else [{}, *alternatives]
+    alternatives = [{_SCHEMES[mode][0]: scopes} for mode in circumstances.auth.modes if mode in _SCHEMES]
+    return alternatives if circumstances.needs_authority(endpoint) or not alternatives else [{}, *alternatives]
