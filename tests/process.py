@@ -26,6 +26,8 @@ class Served:
         assert found, announcement
         self.port = int(found[1])
         self.uri = f"agtp://127.0.0.1:{self.port}"
+        self.url = ""
+        """Where it speaks HTTP, for tests that ask for it."""
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)
@@ -53,7 +55,10 @@ def serving(
         if not line:
             assert process.stderr is not None
             raise AssertionError(f"the server did not start: {process.stderr.read()}")
-        yield Served(process, line)
+        served = Served(process, line)
+        if "--http" in options:
+            served.url = process.stdout.readline().split()[1]
+        yield served
     finally:
         if process.poll() is None:
             process.kill()

@@ -1,0 +1,41 @@
+"""Where the world finds the HTTP face, and how the manifest says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bespeak.contract.service import ServerIdentity, Service
+from bespeak.documents.http_toml import HttpSettings
+from bespeak.server.public_url import with_http_face, with_public_url
+from bespeak.server.settings import Settings
+from bespeak.transports.address import Address
+
+SERVICE = Service(identity=ServerIdentity(server_id="rooms.example", operator="Acme", contact="ops@acme.example"))
+
+
+def settings(http: Address | None, **more: object) -> Settings:
+    return Settings(target="x", address=Address("127.0.0.1", 1), http=http, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        (settings(None), None),
+        (settings(Address("127.0.0.1", 8080)), "http://127.0.0.1:8080"),
+        (settings(Address("::1", 8080)), "http://[::1]:8080"),
+        (settings(Address("0.0.0.0", 443), certificate=Path("c"), key=Path("k")), "https://rooms.example:443"),
+        (settings(Address("127.0.0.1", 8080), web=HttpSettings(url="https://a.example")), "https://a.example"),
+        (settings(Address("127.0.0.1", 0)), None),
+    ],
+)
+def test_the_operator_s_word_goes_before_where_it_listens(given: Settings, url: str | None) -> None:
+    assert with_public_url(given, SERVICE).web.url == url
+
+
+def test_the_manifest_names_the_face_once() -> None:
+    once = with_http_face(SERVICE, "https://a.example")
+    assert [api["http_documentation"] for api in once.apis] == ["https://a.example/openapi.json"]
+    assert with_http_face(once, "https://a.example") == once
+    assert len(with_http_face(once, "https://b.example").apis) == 2
