@@ -9,7 +9,7 @@ from typing import Final
 from bespeak.catalog.bundled import load_bundled
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.diagnostics.printable import printable
-from bespeak.documents.toml_text import toml_text
+from bespeak.documents.toml_text import Written, toml_text
 from bespeak.openapi.credentials import Variable
 from bespeak.openapi.description import Description
 from bespeak.openapi.facade import Facade, make_facades, upstream_hosts
@@ -44,7 +44,8 @@ def import_description(description: Description, notes: Sequence[LeftOut] = ()) 
     left_out = (*skipped, *notes)
     service, general = _service(description, facades)
     files = {"bespeak.toml": _configuration(service, general, description)}
-    files.update((file, _endpoint_file(facade, description)) for file, facade in entries)
+    written: Written = {}
+    files.update((file, _endpoint_file(facade, description, written)) for file, facade in entries)
     files[REVIEW] = review_text(description.title, entries, left_out, general)
     variables = used_variables(entries)
     if variables:
@@ -101,14 +102,14 @@ def _configuration(service: Service, guesses: Sequence[Guess], description: Desc
     return toml_text(configuration_data(service), comments)
 
 
-def _endpoint_file(facade: Facade, description: Description) -> str:
+def _endpoint_file(facade: Facade, description: Description, written: Written) -> str:
     operation = facade.operation
     named = f" ({_shown(operation.operation_id)})" if operation.operation_id else ""
     origin = f"{operation.method} {_shown(operation.path)}{named}"
     comments: dict[str, list[str]] = {"": [f"{MADE_OF} of {origin}, {_shown(description.title)}."]}
     for guess in facade.guesses:
         comments.setdefault(f"/endpoint{guess.at}", []).append(_shown(guess.comment))
-    return toml_text({"endpoint": endpoint_data(facade.endpoint, "")}, comments)
+    return toml_text({"endpoint": endpoint_data(facade.endpoint, "")}, comments, written)
 
 
 def _shown(text: str) -> str:

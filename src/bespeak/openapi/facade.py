@@ -21,7 +21,7 @@ from bespeak.openapi.guess import Guess, LeftOut
 from bespeak.openapi.impact_guess import guess_impact
 from bespeak.openapi.input_shape import InputShape, shape_input
 from bespeak.openapi.naming import words
-from bespeak.openapi.output_shape import shape_output
+from bespeak.openapi.output_shape import Known, shape_output
 from bespeak.openapi.schema_fit import SchemaFitter
 from bespeak.openapi.sentences import write_sentences
 
@@ -85,6 +85,7 @@ class _Maker:
     def __init__(self, description: Description, catalog: Catalog) -> None:
         self._catalog = catalog
         self._fitter = SchemaFitter()
+        self._outputs: Known = {}
         self._credentials = CredentialChoice(description)
         version = description.version.strip()
         self._version = version if version and ";" not in version and is_header_value(version) else "1"
@@ -97,7 +98,7 @@ class _Maker:
         given = shape_input(operation, claim.path, self._fitter, credentials=credentials.parameters)
         if isinstance(given, str):
             return given
-        returned = shape_output(operation, self._fitter)
+        returned = shape_output(operation, self._fitter, self._outputs)
         if isinstance(returned, str):
             return returned
         verb, path = claim.verb.verb, claim.path.path

@@ -206,7 +206,10 @@ class _Shaper:
             self._guess(f"without {loss}", "an endpoint file cannot carry it", 0.7, "a schema of your own")
 
     def _keeps_default(self, schema: Mapping[str, Any]) -> bool:
-        compiled = compile_schema({**schema, "$defs": self._definitions.found})
+        compiled = compile_schema(schema)
+        if isinstance(compiled, SchemaFault):
+            # It may refer to a definition: those are many, and most defaults need none.
+            compiled = compile_schema({**schema, "$defs": self._definitions.found})
         return isinstance(compiled, SchemaFault) or compiled.is_valid(schema["default"])
 
     def _clean(self, schema: Mapping[str, Any], description: str = "") -> dict[str, Any]:

@@ -29,14 +29,21 @@ class OutputShape:
     guesses: list[Guess] = field(default_factory=list)
 
 
-def shape_output(operation: Operation, fitter: SchemaFitter) -> OutputShape | str:
-    """The output of an operation, or why there is none to give."""
+Known = dict[tuple[int, ...], tuple[list[Answer], "OutputShape"]]
+"""Outputs by the schemas they were made of; with the answers, so that no other schema has their ids."""
+
+
+def shape_output(operation: Operation, fitter: SchemaFitter, known: Known) -> OutputShape | str:
+    """The output of an operation, or why there is none to give. Operations often answer with the same schemas."""
     good = _good(operation.answers)
     if operation.method == "HEAD" or (good and all(answer.media_type is None for answer in good)):
         return OutputShape(answer="none")
     with_json = [answer for answer in good if _is_json(answer.media_type)]
     if with_json:
-        return _json(with_json, fitter)
+        key = tuple(id(answer.schema) for answer in with_json)
+        if key not in known:
+            known[key] = (with_json, _json(with_json, fitter))
+        return known[key][1]
     if any(_is_text(answer.media_type) for answer in good):
         schema = {"type": "object", "properties": {_TEXT: {"type": "string"}}, "required": [_TEXT]}
         return OutputShape(schema, "text", _TEXT)

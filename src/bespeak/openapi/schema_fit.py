@@ -24,7 +24,7 @@ _DROPPED: Final = frozenset(
 _TEXTS: Final = frozenset({"title", "description"})
 _DEEPEST: Final = 36
 """Lint speaks up beyond 40 steps."""
-_MOST_PARTS: Final = 800
+_MOST_PARTS: Final = 1_500
 """Parts of a schema that an agent is shown at once."""
 _MOST_VALUES: Final = 900
 _LARGEST: Final = 2**63 - 1

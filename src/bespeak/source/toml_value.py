@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping
+from json.encoder import encode_basestring
 from typing import Any, Final
 
 from bespeak.source.yaml_scalar import number_scalar
@@ -36,7 +36,7 @@ def _write(value: Any, *, literal: bool = False) -> str:
     if isinstance(value, str):
         if literal and value.isprintable() and "'" not in value:
             return f"'{value}'"
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return encode_basestring(value).replace("\x7f", "\\u007f")
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
