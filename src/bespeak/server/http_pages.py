@@ -28,12 +28,13 @@ _JSON: Final = f"{MEDIA_JSON}; charset=utf-8"
 _TEXT: Final = "text/plain; charset=utf-8"
 _MARKDOWN: Final = "text/markdown; charset=utf-8"
 _PARTS: Final = f"{ai_discovery.PATH}/"
-_ABOUT: Final = {
+ABOUT: Final = {
     ai_discovery.PATH: "what can be called, in its shortest form",
     OPENAPI: "OpenAPI 3.1, with every schema",
     "/": "the AGIS document: intent, outcome and impact of every endpoint",
     agis_summary.PATH: "a summary of it",
 }
+"""What each document is, for the page that leads to them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +188,7 @@ class _Contents:
         return msgspec.json.encode(document)
 
     def llms(self, pages: Mapping[str, Any]) -> bytes:
-        about = {path: text for path, text in _ABOUT.items() if path in pages}
+        about = {path: text for path, text in ABOUT.items() if path in pages}
         return llms_text.project_llms(self._service, self._endpoints, self._settings, about).encode()
 
     @property

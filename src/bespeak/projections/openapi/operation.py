@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from bespeak.contract.capability_id import group_of
 from bespeak.contract.endpoint import Endpoint
@@ -14,6 +14,9 @@ from bespeak.projections.openapi.parameters import parameters_of, token_hints
 from bespeak.projections.openapi.responses import MEDIA_JSON, responses_of
 from bespeak.projections.openapi.schemas import PLACE, SchemaComponents, reference
 from bespeak.projections.openapi.security import security_of
+
+_NO_METHOD: Final = "It cannot be the name of an AGTP method, which no segment of a path may be."
+"""AGTP-API 5.1. There are hundreds of them, so that a pattern would say it to nobody."""
 
 
 class Operations:
@@ -41,7 +44,7 @@ class Operations:
         shared = self._shared(endpoint, (input_name, output_name))
         item: dict[str, Any] = {}
         if placed.path:
-            item["parameters"] = [_parameter(parameter, "path", endpoint) for parameter in placed.path]
+            item["parameters"] = [_parameter(parameter, "path") for parameter in placed.path]
         if placed.query is not None:
             item["get"] = {"operationId": operation_id, **shared, **self._get(endpoint, placed.query, output_name)}
         post_id = operation_id if placed.query is None else f"post_{operation_id}"
@@ -79,7 +82,7 @@ class Operations:
         return described
 
     def _get(self, endpoint: Endpoint, query: Iterable[HttpParameter], output_name: str) -> dict[str, Any]:
-        said = [_parameter(parameter, "query", endpoint) for parameter in query]
+        said = [_parameter(parameter, "query") for parameter in query]
         return {
             "parameters": said + self._beside(endpoint),
             "responses": responses_of(endpoint, self._served, reference(output_name), has_body=False),
@@ -102,13 +105,15 @@ class Operations:
         return reference(name)
 
 
-def _parameter(parameter: HttpParameter, where: str, endpoint: Endpoint) -> dict[str, Any]:
-    schema = parameter.schema
+def _parameter(parameter: HttpParameter, where: str) -> dict[str, Any]:
+    schema = parameter.schema if isinstance(parameter.schema, Mapping) else {}
+    told = schema.get("description")
+    described = [told] if isinstance(told, str) and told else []
+    if where == "path" and schema.get("type") == "string":
+        described.append(_NO_METHOD)
     written: dict[str, Any] = {"name": parameter.name, "in": where}
-    description = schema.get("description") if isinstance(schema, Mapping) else None
-    if isinstance(description, str):
-        written["description"] = description
+    if described:
+        written["description"] = " ".join(described)
     if parameter.required:
         written["required"] = True
-    written["schema"] = schema if isinstance(schema, Mapping) else {}
-    return written
+    return {**written, "schema": schema}
