@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.exchange.messages import Malformed
-from bespeak.http.reader import Asked, RequestReader, split_target
+from bespeak.http.reader import Asked, Head, Heads, RequestReader, split_target
 from bespeak.wire.limits import Limits
 
 SMALL = Limits(line=200, head=1000, headers=10, body=500)
@@ -31,9 +31,9 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
 
 REQUEST = b"POST /room:book?x=1 HTTP/1.1\r\nHost: a\r\nAgent-ID: b\r\nContent-Length: 3\r\n\r\nabc"
 CHUNKED = b"POST /r HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\nT: u\r\n\r\n"
-ASKED = Asked(
-    "POST", b"/room:book?x=1", "1.1", [(b"host", b"a"), (b"agent-id", b"b"), (b"content-length", b"3")], b"abc", True
-)
+PAIRS = [(b"host", b"a"), (b"agent-id", b"b"), (b"content-length", b"3")]
+NAMED = {"host": "a", "agent-id": "b", "content-length": "3"}
+ASKED = Asked(Head("POST", "/room:book", "x=1", "1.1", PAIRS, NAMED, True), b"abc")
 
 
 @given(st.lists(st.integers(0, 1000), max_size=8))
@@ -41,13 +41,13 @@ def test_how_bytes_are_cut_changes_nothing(places: list[int]) -> None:
     found, fault = read(*cut(REQUEST + CHUNKED + REQUEST, places))
     assert fault is None
     assert [found[0], found[2]] == [ASKED, ASKED]
-    assert (found[1].body, found[1].headers) == (b"abc", [(b"host", b"a"), (b"transfer-encoding", b"chunked")])
+    assert (found[1].body, found[1].head.pairs) == (b"abc", [(b"host", b"a"), (b"transfer-encoding", b"chunked")])
 
 
 @given(st.binary(max_size=300), st.lists(st.integers(0, 1000), max_size=5))
 def test_any_bytes_are_requests_or_a_fault(data: bytes, places: list[int]) -> None:
     found, fault = read(*cut(data, places))
-    assert all(asked.target for asked in found)
+    assert all(asked.head.path for asked in found)
     assert fault is None or (400 <= fault.status < 600 and fault.code and fault.message)
 
 
@@ -75,7 +75,7 @@ def test_a_small_head_behind_a_large_body_is_not_taken_for_a_large_one() -> None
     begun = b"GET /next HTTP/1.1\r\nHost: a"
     found, fault = read(body + begun, b"\r\n\r\n", limits=Limits(head=200, body=2000))
     assert fault is None
-    assert [asked.target for asked in found] == [b"/", b"/next"]
+    assert [asked.head.path for asked in found] == ["/", "/next"]
 
 
 def test_a_peer_that_waits_for_leave_is_told_of() -> None:
@@ -85,6 +85,35 @@ def test_a_peer_that_waits_for_leave_is_told_of() -> None:
     assert (told, reader.in_message) == (["waits"], True)
     reader.feed(b"x")
     assert (told, reader.in_message) == (["waits", "whole"], False)
+
+
+def test_a_head_that_was_read_before_gives_the_same_request() -> None:
+    heads: Heads = {}
+    found: list[Asked] = []
+    for _ in range(3):
+        reader = RequestReader(SMALL, found.append, lambda: None, heads)
+        assert reader.feed(REQUEST) is None
+        assert reader.feed(REQUEST.replace(b"abc", b"xyz")) is None
+        assert reader.feed(REQUEST + REQUEST) is None
+        assert reader.feed(REQUEST[:-1]) is None
+        assert reader.in_message
+        assert reader.feed(b"c") is None
+    assert len(heads) == 1
+    bodies = [b"abc", b"xyz", b"abc", b"abc", b"abc"] * 3
+    assert found == [Asked(ASKED.head, body) for body in bodies]
+
+
+def test_only_plain_heads_are_remembered_and_no_more_than_so_many() -> None:
+    heads: Heads = {}
+    reader = RequestReader(SMALL, lambda _: None, lambda: None, heads)
+    for line in (b"Connection: close", b"Expect: 100-continue", b"Transfer-Encoding: chunked"):
+        reader = RequestReader(SMALL, lambda _: None, lambda: None, heads)
+        reader.feed(b"POST / HTTP/1.1\r\nHost: a\r\n" + line + b"\r\n\r\n" + b"0\r\n\r\n" * (b"chunk" in line))
+    assert heads == {}
+    reader = RequestReader(SMALL, lambda _: None, lambda: None, heads)
+    for number in range(2000):
+        assert reader.feed(b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n" % number) is None
+        assert len(heads) <= 512
 
 
 def test_targets_are_split_into_path_and_query() -> None:

@@ -22,6 +22,7 @@ from bespeak.http.translation import (
     local_path,
     meant,
     read_headers,
+    to_good,
     to_http,
     to_request,
 )
@@ -60,12 +61,14 @@ class HttpFace:
         self._origins = origins or Origins()
         # The blocks of routes live as long as the registry, so that their identity says which one it is.
         self._blocks: dict[int, Headers] = {}
+        self._good: dict[int, Headers] = {}  # the same of answers that are 200
         self._literal: dict[str, tuple[str, str]] = {}
         for method, path in registry.endpoints:
             found = registry.router.find(method, path)
             if found is not None:
                 block = found[0].block
                 self._blocks[id(block)] = [*encode_block(block), _NO_STORE]
+                self._good[id(block)] = [*self._blocks[id(block)], (b"agtp-status", b"200")]
                 self._literal[f"{path}:{method.lower()}"] = (path, method)
         self._readable = frozenset(key for key, endpoint in registry.endpoints.items() if takes_get(endpoint))
         vocabulary = registry.service.vocabulary
@@ -122,7 +125,7 @@ class HttpFace:
         return found if refused is None else refused
 
     def call(
-        self, found: tuple[str, str], query: str, headers: dict[str, str], body: bytes, connection: Connection
+        self, found: tuple[str, str], query: str, headers: Mapping[str, str], body: bytes, connection: Connection
     ) -> Reply | Coroutine[Any, Any, Reply]:
         """Call what was admitted. As with a handler, a coroutine only for an answer that has to be waited for."""
         answer = self._handler(to_request(found, query, headers, body, connection))
@@ -138,6 +141,10 @@ class HttpFace:
         return self._reply(await answer)
 
     def _reply(self, response: Response) -> Reply:
+        if response.status == status.OK:
+            good = self._good.get(id(response.block))
+            if good is not None:
+                return to_good(response, good)
         return to_http(response, self._blocks.get(id(response.block)) or [*encode_block(response.block), _NO_STORE])
 
     async def _read(self, receive: Receive, headers: Mapping[str, str]) -> bytes | Malformed:

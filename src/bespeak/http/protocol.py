@@ -22,8 +22,8 @@ from bespeak import status
 from bespeak.exchange.messages import Connection, Malformed
 from bespeak.http.asgi import Reply
 from bespeak.http.face import CONNECTION, HttpFace, refusal
-from bespeak.http.reader import Asked, RequestReader, split_target
-from bespeak.http.translation import read_headers, without_prefix
+from bespeak.http.reader import Asked, Heads, RequestReader
+from bespeak.http.translation import without_prefix
 from bespeak.transports.timeouts import Timeouts
 from bespeak.transports.tls import peer_certificate
 
@@ -45,7 +45,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Shared:
     """What the connections of one server share."""
 
-    __slots__ = ("direct", "draining", "face", "gone", "max_connections", "now", "timeouts")
+    __slots__ = ("direct", "draining", "face", "gone", "heads", "max_connections", "now", "timeouts")
 
     def __init__(self, face: HttpFace, *, direct: bool, timeouts: Timeouts, max_connections: int) -> None:
         self.face = face
@@ -53,6 +53,7 @@ class Shared:
         """Whether nothing stands between the server and the face."""
         self.timeouts = timeouts
         self.max_connections = max_connections
+        self.heads: Heads = {}
         self.draining = False
         self.now = 0.0
         """The loop's time when the deadlines were last looked at."""
@@ -75,7 +76,7 @@ class HttpConnection(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._shared = shared
         self._connection = Connection(face="http")
-        self._reader = RequestReader(shared.face.limits, self._arrive, self._expect)
+        self._reader = RequestReader(shared.face.limits, self._arrive, self._expect, shared.heads)
         self._ahead: deque[Asked | Malformed] = deque()  # what waits for the answer before it
         self._out: list[bytes] = []  # answers that are not written yet
         self._busy = False  # an answer is being waited for
@@ -239,12 +240,14 @@ class HttpConnection(HttpToolsProtocol):
     def _answer(self, asked: Asked) -> Reply | Coroutine[Any, Any, Reply]:
         """The face's answer. The caller is the peer: where a proxy speaks for others, the way is another one."""
         face, connection = self._shared.face, self._connection
-        headers = read_headers(asked.headers, face.limits.headers)
+        head, body = asked
+        headers = head.headers
         if isinstance(headers, Malformed):
             return face.malformed(headers, connection)
-        path, query = split_target(asked.target)
-        found = face.admit(asked.http_method, without_prefix(path, face.prefix), headers)
-        return found if isinstance(found, Reply) else face.call(found, query, headers, asked.body, connection)
+        headers = headers.copy()  # the head may be that of many requests
+        path = without_prefix(head.path, face.prefix) if face.prefix else head.path
+        found = face.admit(head.http_method, path, headers)
+        return found if isinstance(found, Reply) else face.call(found, head.query, headers, body, connection)
 
     async def _wait(self, answer: Coroutine[Any, Any, Reply], asked: Asked) -> None:
         try:
@@ -257,20 +260,20 @@ class HttpConnection(HttpToolsProtocol):
 
     def _run_application(self, asked: Asked) -> None:
         """Hand a request to the application by way of ASGI; the body is there already."""
-        path, query = split_target(asked.target)
+        head = asked.head
         self.scope = {
             "type": "http",
             "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
-            "http_version": asked.version,
+            "http_version": head.version,
             "server": self.server,
             "client": self.client,
             "scheme": self.scheme or "http",
-            "method": asked.http_method,
+            "method": head.http_method,
             "root_path": "",
-            "path": unquote(path),
-            "raw_path": path.encode("latin-1"),
-            "query_string": query.encode("latin-1"),
-            "headers": asked.headers,
+            "path": unquote(head.path),
+            "raw_path": head.path.encode("latin-1"),
+            "query_string": head.query.encode("latin-1"),
+            "headers": list(head.pairs),
             "state": self.app_state.copy(),
             "extensions": {},
         }
@@ -284,7 +287,7 @@ class HttpConnection(HttpToolsProtocol):
             default_headers=self.server_state.default_headers,
             message_event=asyncio.Event(),
             expect_100_continue=False,
-            keep_alive=asked.keep_alive and not self._shared.draining,
+            keep_alive=head.keep_alive and not self._shared.draining,
             on_response=self._proceed,
         )
         self.cycle.body = bytearray(asked.body)
@@ -322,11 +325,11 @@ class HttpConnection(HttpToolsProtocol):
 
     def _write(self, reply: Reply, asked: Asked) -> None:
         """Put an answer into bytes; it leaves with the others of its batch."""
-        closes = not asked.keep_alive or self._shared.draining
+        closes = not asked.head.keep_alive or self._shared.draining
         if reply.status >= 400 and _CLOSE in reply.headers:
             reply.headers.remove(_CLOSE)
             closes = True
-        self._out.append(self._encode(reply, body=asked.http_method != "HEAD", closes=closes))
+        self._out.append(self._encode(reply, body=asked.head.http_method != "HEAD", closes=closes))
         if closes:
             self._leave()
         elif len(reply.body) > BATCH_BYTES:

@@ -11,7 +11,9 @@ import httptools
 from bespeak import status
 from bespeak.exchange.messages import Malformed
 from bespeak.http.asgi import Headers
+from bespeak.http.translation import read_headers
 from bespeak.wire.limits import Limits
+from bespeak.wire.reader import REMEMBERED_HEADS, REMEMBERED_SIZE
 
 _logger = logging.getLogger(__name__)
 
@@ -19,19 +21,34 @@ OVERHEAD: Final = 8
 """How many times as long as its content a chunked body may be on the wire: six bytes for each are the worst use."""
 
 _WATCHED: Final = frozenset({b"host", b"content-length", b"transfer-encoding", b"expect"})
+_UNPLAIN: Final = frozenset({b"transfer-encoding", b"expect"})
 _VERSIONS: Final = frozenset({"1.1", "1.0"})
 _HOP: Final = frozenset({b"upgrade", b"connection"})
+
+
+class Head(NamedTuple):
+    """A request up to its body."""
+
+    http_method: str
+    path: str
+    query: str
+    version: str
+    pairs: Headers
+    """The headers as they came, names in lower case."""
+    headers: dict[str, str] | Malformed
+    """The same by name, or why they cannot be read so."""
+    keep_alive: bool
 
 
 class Asked(NamedTuple):
     """A whole request."""
 
-    http_method: str
-    target: bytes
-    version: str
-    headers: Headers
+    head: Head
     body: bytes
-    keep_alive: bool
+
+
+Heads = dict[bytes, tuple[Head, int]]
+"""Heads that were read before, with the length of the body they announce: clients repeat them."""
 
 
 class _Unreadable(Exception):
@@ -41,9 +58,16 @@ class _Unreadable(Exception):
 class RequestReader:
     """Knows no sockets and no clocks. What is whole is handed on at once, while the parser is still at work."""
 
-    def __init__(self, limits: Limits, take: Callable[[Asked], None], give_leave: Callable[[], None]) -> None:
-        """`take` gets each request; `give_leave` is called where a peer waits for 100 Continue."""
+    def __init__(
+        self, limits: Limits, take: Callable[[Asked], None], give_leave: Callable[[], None], heads: Heads | None = None
+    ) -> None:
+        """`take` gets each request; `give_leave` is called where a peer waits for 100 Continue.
+
+        Readers of one server share `heads`.
+        """
         self._limits = limits
+        self._heads: Heads = {} if heads is None else heads
+        self._last: Head | None = None  # of the request that was read last
         self._take = take
         self._give_leave = give_leave
         self._parser = self._new_parser()
@@ -64,11 +88,31 @@ class RequestReader:
     def feed(self, data: bytes) -> Malformed | None:
         """Read on. After a fault nothing more can be read, for it is not known where the next request would begin."""
         was_in_head, was_in_message = self._in_head, self.in_message
+        end = -1
+        if not was_in_message:
+            end = data.find(b"\r\n\r\n")
+            known = self._heads.get(data[:end]) if end > 0 else None
+            if known is not None and len(data) == end + 4 + known[1]:
+                self._take(Asked(known[0], data[end + 4 :]))
+                return None
         self._piece = len(data)
         fault = self._parse(data)
-        if fault is None and self.in_message:
+        if fault is not None:
+            return fault
+        if self.in_message:
             return self._measure(head=was_in_head and self._in_head, message=was_in_message)
-        return fault
+        if 0 < end <= REMEMBERED_SIZE and self._last is not None:
+            self._remember(data, end, self._last)
+        return None
+
+    def _remember(self, data: bytes, end: int, head: Head) -> None:
+        """Keep a head that is not to be parsed again: of a plain request, which these bytes are and nothing else."""
+        watched = self._watched
+        length = int(watched.get(b"content-length", b"0"))
+        if len(data) == end + 4 + length and head.keep_alive and _UNPLAIN.isdisjoint(watched):
+            if len(self._heads) >= REMEMBERED_HEADS:
+                self._heads.clear()
+            self._heads[data[:end]] = (head, length)
 
     def _parse(self, data: bytes) -> Malformed | None:
         try:
@@ -167,9 +211,12 @@ class RequestReader:
         if parser.should_upgrade():
             return  # what becomes of it is decided outside of the parser
         version = parser.get_http_version()
-        body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+        path, query = split_target(self._url)
+        headers = read_headers(self._headers, self._limits.headers)
         keep_alive = version == "1.1" and parser.should_keep_alive()
-        self._take(Asked(parser.get_method().decode("ascii"), self._url, version, self._headers, body, keep_alive))
+        head = Head(parser.get_method().decode("ascii"), path, query, version, self._headers, headers, keep_alive)
+        self._last = head
+        self._take(Asked(head, self._body[0] if len(self._body) == 1 else b"".join(self._body)))
 
     def _judge_size(self) -> Malformed | None:
         limits = self._limits

@@ -91,7 +91,10 @@ def without_prefix(path: str, prefix: str) -> str:
 
 
 def read_headers(pairs: Headers, most: int) -> dict[str, str] | Malformed:
-    """The headers by name, read as AGTP reads them: UTF-8, and what AGTP takes once at most once."""
+    """The headers by name, read as AGTP reads them: UTF-8, and what AGTP takes once at most once.
+
+    AGIS's name for the grammar is AGTP's with a prefix.
+    """
     if len(pairs) > most:
         return Malformed(431, "head-too-large", f"The request has more than {most} headers.")
     headers: dict[str, str] = {}
@@ -106,6 +109,8 @@ def read_headers(pairs: Headers, most: int) -> dict[str, str] | Malformed:
                 return Malformed(status.BAD_REQUEST, "invalid-header", f"The header {key} stands twice.")
             text = f"{headers[key]}, {text}"
         headers[key] = text
+    if AGIS_GRAMMAR in headers:
+        headers.setdefault(METHOD_GRAMMAR, headers[AGIS_GRAMMAR])
     return headers
 
 
@@ -124,15 +129,10 @@ def meant(path: str, headers: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def to_request(
-    found: tuple[str, str], query: str, headers: dict[str, str], body: bytes, connection: Connection
+    found: tuple[str, str], query: str, headers: Mapping[str, str], body: bytes, connection: Connection
 ) -> Request:
-    """A request for a path and a method as the handler sees it.
-
-    On the web a `+` in a query is a space, and the header of AGIS's grammar has a prefix.
-    """
+    """A request for a path and a method as the handler sees it. On the web a `+` in a query is a space."""
     path, method = found
-    if AGIS_GRAMMAR in headers:
-        headers.setdefault(METHOD_GRAMMAR, headers[AGIS_GRAMMAR])
     return Request(method, path, query.replace("+", "%20") if "+" in query else query, headers, body, connection)
 
 
@@ -161,6 +161,16 @@ def to_http(response: Response, block: Headers) -> Reply:
     if number not in (status.NO_CONTENT, status.NOT_MODIFIED):
         headers.append((b"content-length", b"%d" % len(body)))
     return Reply(number, headers, body)
+
+
+def to_good(response: Response, block: Headers) -> Reply:
+    """An answer that is 200 as most are; `block` has everything that is known of it before."""
+    body = response.body
+    headers = block.copy()
+    for name, value in response.headers:
+        headers.append(_encode(name, value))
+    headers.append((b"content-length", b"%d" % len(body)))
+    return Reply(status.OK, headers, body)
 
 
 def _encode(name: str, value: str) -> tuple[bytes, bytes]:
