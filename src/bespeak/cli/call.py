@@ -15,7 +15,9 @@ from bespeak.cli.console import console, line, print_json
 from bespeak.cli.service import open_service, service_options
 from bespeak.client.reply import Reply
 from bespeak.client.service import ServiceClient
+from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.brief import brief
+from bespeak.discovery.capability import Capability
 from bespeak.errors import BespeakError
 from bespeak.exchange.headers import is_header_name, is_header_value
 from bespeak.runtime.route import property_types
@@ -24,7 +26,7 @@ from bespeak.runtime.route import property_types
 @click.command()
 @click.argument("service")
 @click.argument("method")
-@click.argument("path")
+@click.argument("path", required=False)
 @click.argument("given", nargs=-1, metavar="[KEY=VALUE | KEY:=JSON]...")
 @click.option("-d", "--data", metavar="JSON", help="The input as a JSON object; @FILE reads a file, - standard input.")
 @click.option("--task-id", help="Task-ID header, echoed by the service.")
@@ -38,7 +40,7 @@ def call(
     *,
     service: str,
     method: str,
-    path: str,
+    path: str | None,
     given: tuple[str, ...],
     data: str | None,
     task_id: str | None,
@@ -53,6 +55,7 @@ def call(
     """Call METHOD on PATH of SERVICE and print what comes back.
 
     KEY=VALUE is text, or what the endpoint's schema asks for; KEY:=JSON is any JSON value.
+    What a service on the web offers is also called by its id, in the place of METHOD and PATH.
     The exit code is 0 when the call was carried out and 1 when the service refused.
 
     Examples:
@@ -62,7 +65,9 @@ def call(
     bespeak call agtp://127.0.0.1 BOOK /room -d @booking.json --agent-id ID --scope booking:room
     bespeak call agtp://127.0.0.1 BOOK /room guest=ann --idempotency-key 7f3a
     bespeak call agtp://127.0.0.1 QUERY /rooms --fields rooms.room_id --compact
+    bespeak call https://flights.example search_flights from=ZRH to=LIS
     """
+    method, path, given = _what(method, path, given)
     _check_text(method, path, task_id or "", idempotency_key or "", fields or "", since or "", *given, *headers)
     whole = _read_data(data)
     more = dict(_read_header(header) for header in headers)
@@ -70,9 +75,9 @@ def call(
     async def run() -> Reply:
         async with open_service(service, **options) as client:
             return await client.request(
-                method.upper(),
+                method,
                 path,
-                await _with_given(client, method.upper(), path, whole, given) if given else whole,
+                await _with_given(client, method, path, whole, given) if given else whole,
                 headers=more,
                 task_id=task_id,
                 idempotency_key=idempotency_key,
@@ -89,6 +94,15 @@ def call(
     else:
         _print(reply)
     return 0 if reply.ok or reply.unchanged else 1
+
+
+def _what(method: str, path: str | None, given: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
+    """What was typed: a method and a path, or an id with the fields at once behind it."""
+    if path is None:
+        return method, "", given
+    if not path.startswith("/") and "=" in path and "://" not in path.partition("=")[0]:
+        return method, "", (path, *given)
+    return method.upper(), path, given
 
 
 async def _with_given(
@@ -140,11 +154,15 @@ def _check_text(*arguments: str) -> None:
 
 async def _property_types(client: ServiceClient, method: str, path: str) -> Mapping[str, Any]:
     """What the manifest says of the endpoint's properties; nothing when it cannot be read."""
+    described: Endpoint | Capability | None
     try:
-        endpoint = (await client.discover()).endpoint(method, path)
+        manifest = await client.discover()
+        described = manifest.endpoint(method, path) if path else None
     except BespeakError:
         return {}
-    properties = endpoint.input_schema.get("properties") if endpoint is not None else None
+    if not path and client.discovered is not None:
+        described = client.discovered.capability(method)
+    properties = described.input_schema.get("properties") if described is not None else None
     return properties if isinstance(properties, Mapping) else {}
 
 

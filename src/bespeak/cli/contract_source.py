@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from bespeak.catalog.bundled import open_catalog
+from bespeak.client.locator import is_web
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.documents.agis_deployment import with_document
 from bespeak.documents.deployment import read_deployment
@@ -60,11 +61,11 @@ def contract_of(
     """
     if target.startswith(GIT):
         return _at_revision(target, other, open_files, tolerant=tolerant)
-    if target.startswith("agtp://"):
+    if target.startswith("agtp://") or is_web(target):
         return ContractSource(asyncio.run(_live(target, options)))
     if "://" in target:
         raise ConfigError(
-            f"{target!r} is no service this version can reach: give agtp://HOST[:PORT], a folder or a file"
+            f"{target!r} is no service that can be reached: give agtp://HOST[:PORT], https://HOST, a folder or a file"
         )
     return _local(target, Path.cwd(), tolerant=tolerant)
 
@@ -112,7 +113,7 @@ def _local(target: str, base: Path, *, tolerant: bool) -> ContractSource:
     if not target or not path.exists():
         raise ConfigError(
             f"there is nothing to compare at {target!r}: give an .agis document, a .toml or .py file, a folder, "
-            "a manifest, module:app, agtp://HOST, or git:REVISION"
+            "a manifest, module:app, agtp://HOST, https://HOST, or git:REVISION"
         )
     return _document(path, tolerant=tolerant)
 

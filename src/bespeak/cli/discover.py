@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import click
 from rich.text import Text
 
-from bespeak.cli.console import console, line, print_findings, print_json
+from bespeak.cli.console import console, line, print_findings, print_json, print_lines
+from bespeak.cli.main import RefusedError
 from bespeak.cli.service import open_service, service_options
+from bespeak.client.errors import NothingDiscoveredError
 from bespeak.client.service import ServiceClient
 from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.diagnostics.printable import printable
+from bespeak.discovery.discovered import Discovered
 from bespeak.documents.manifest_json import ManifestDocument
 
+_IN_SUMMARY = ("W108",)
+"""Findings that the summary tells in its own words."""
 _METHOD = "bold cyan"
 _QUIET = "dim"
 _WIDEST = 60
@@ -26,18 +32,23 @@ _WIDEST = 60
 @click.command()
 @click.argument("service")
 @click.option("--methods", is_flag=True, help="Only the compact inventory of DISCOVER /methods.")
+@click.option("--all", "everything", is_flag=True, help="Take more than 100 capabilities of a document of the web.")
 @service_options
-def discover(service: str, methods: bool, as_json: bool, **options: Any) -> int:
+def discover(service: str, methods: bool, everything: bool, as_json: bool, **options: Any) -> int:
     """Show what SERVICE offers: its manifest, or with --methods the list of its endpoints.
 
     SERVICE is agtp://HOST[:4480], or a folder, a file or module:app that is read without being served;
     what is wrong with it is shown, and the exit code is 1 if an endpoint had to be left out.
+
+    Of https://HOST its documents are read: /.well-known/ai, the AGIS summary and document, an OpenAPI
+    description; robots.txt is kept to. The exit code is 1 if nothing is found, and 2 if nobody answers.
 
     Examples:
 
     \b
     bespeak discover agtp://127.0.0.1
     bespeak discover examples/hotel --json
+    bespeak discover https://flights.example --refresh
     """
     findings: list[Diagnostic] = []
 
@@ -45,12 +56,40 @@ def discover(service: str, methods: bool, as_json: bool, **options: Any) -> int:
         findings.extend(found)
         print_findings(found)
 
-    asyncio.run(_discover(service, methods, as_json, {**options, "report": report}))
+    whole = {**options, "report": report, "most_capabilities": None if everything else 100}
+    try:
+        asyncio.run(_discover(service, methods, as_json, whole))
+    except NothingDiscoveredError as error:
+        _print_web(error.discovered, as_json)
+        raise RefusedError(str(error)) from error
     return 1 if has_errors(findings) else 0
+
+
+def _print_web(discovered: Discovered, as_json: bool) -> None:
+    """What was found on the web. For programs the findings are in the document."""
+    from bespeak.cli.discover_web import capability_lines, web_json, web_lines  # noqa: PLC0415 - AGTP does without
+
+    if as_json:
+        print_json(web_json(discovered))
+        return
+    print_findings(finding for finding in discovered.findings if finding.rule not in _IN_SUMMARY)
+    print_lines(web_lines(discovered))
+    if discovered.capabilities and discovered.kind != "agtp":
+        console().print()
+        print_lines(capability_lines(discovered))
 
 
 async def _discover(service: str, methods: bool, as_json: bool, options: dict[str, Any]) -> None:
     async with open_service(service, **options) as client:
+        if client.discovered is not None and not methods:
+            discovered = client.discovered
+            if discovered.kind == "agtp" and discovered.manifest is None:
+                # Whoever must prove who they are first could not be shown it before.
+                discovered = replace(discovered, manifest=await client.discover())
+            _print_web(discovered, as_json)
+            if as_json or discovered.kind not in ("agtp", "agis"):
+                return
+            console().print()
         if methods:
             inventory = await client.methods()
             if as_json:
@@ -63,8 +102,9 @@ async def _discover(service: str, methods: bool, as_json: bool, options: dict[st
             print_json(manifest.raw)
             return
         out = console()
-        for part in _summary(manifest, client):
-            out.print(part)
+        if client.discovered is None or client.discovered.kind == "agtp":
+            for part in _summary(manifest, client):
+                out.print(part)
         own = manifest.own_endpoints
         out.print()
         _print_rows([(endpoint.method, endpoint.path, _about(endpoint)) for endpoint in own])

@@ -15,7 +15,9 @@ from bespeak.cli.console import print_findings
 from bespeak.cli.main import RefusedError
 from bespeak.client.bearer_token import read_token
 from bespeak.client.connect import connect
+from bespeak.client.locator import is_web
 from bespeak.client.service import ServiceClient
+from bespeak.client.web_options import WebOptions
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.text_file import read_text
 from bespeak.errors import ConfigError
@@ -61,7 +63,16 @@ _OPTIONS = (
         help="Private key (PEM or JWK) of the agent, to sign requests with.",
     ),
     click.option("--server-id", metavar="ID", help="The server that signatures are for, if not named like its host."),
-    click.option("--insecure", is_flag=True, help="Plain TCP also to a host that is not this machine."),
+    click.option("--insecure", is_flag=True, help="Plain TCP or http also to a host that is not this machine."),
+    click.option("--allow-private", is_flag=True, help="Follow documents of the web into private networks, too."),
+    click.option("--refresh", is_flag=True, help="Ask for documents of the web again that are kept."),
+    click.option(
+        "--trust-host",
+        "trusted_hosts",
+        multiple=True,
+        metavar="HOST",
+        help="Send the token also to this host if something is offered there; repeatable.",
+    ),
     click.option(
         "--timeout",
         type=click.FloatRange(min=0, min_open=True),
@@ -112,6 +123,10 @@ async def open_service(
     client_key: Path | None = None,
     agent_key: Path | None = None,
     server_id: str | None = None,
+    allow_private: bool = False,
+    refresh: bool = False,
+    trusted_hosts: tuple[str, ...] = (),
+    most_capabilities: int | None = 100,
     timeout: float,  # noqa: ASYNC109 - the deadline of each call
     report: Callable[[list[Diagnostic]], None] = print_findings,
 ) -> AsyncIterator[ServiceClient]:
@@ -120,7 +135,7 @@ async def open_service(
         trusted = _read_key(signing_key) if signing_key else None
         token = read_token(token_file) if token_file else os.environ.get(VARIABLE, "").strip() or None
         tokens = [token for text in scopes for token in text.replace(",", " ").split()]
-        if service.startswith("agtp://"):
+        if service.startswith("agtp://") or is_web(service):
             async with connect(
                 service,
                 agent_id=agent_id,
@@ -135,13 +150,20 @@ async def open_service(
                 agent_key=agent_key,
                 server_id=server_id,
                 timeout=timeout,
+                web=WebOptions(
+                    allow_private=allow_private,
+                    refresh=refresh,
+                    most_capabilities=most_capabilities,
+                    trusted_hosts=trusted_hosts,
+                ),
             ) as client:
                 if trusted is not None:
                     await _insist_on_signature(client)
                 yield client
         elif "://" in service:
             raise ConfigError(
-                f"{service!r} is no service this version can reach: give agtp://HOST[:PORT], a folder or a file"
+                f"{service!r} is no service that can be reached: "
+                "give agtp://HOST[:PORT], https://HOST, a folder or a file"
             )
         elif trusted is not None:
             raise ConfigError(f"--signing-key is for a live service; {service!r} is read here, and nobody signs it")

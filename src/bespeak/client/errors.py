@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bespeak import status
 from bespeak.client.reply import Reply, ReplyError
 from bespeak.errors import BespeakError
 from bespeak.schema.violation import Violation
+
+if TYPE_CHECKING:
+    from bespeak.discovery.discovered import Discovered
 
 _INVALID_INPUT_CODES: Final = frozenset({"input-validation-failed", "missing-required-params"})
 """Ours and the reference implementation's codes for input that breaks the schema; any other 422 is a declared error."""
@@ -23,7 +26,11 @@ class CallTimeoutError(BespeakError):
 
 
 class NothingDiscoveredError(BespeakError):
-    """An address of the web has no document that says what can be called there."""
+    """An address of the web has no document that says what can be called there. `discovered` is what was seen."""
+
+    def __init__(self, message: str, discovered: Discovered) -> None:
+        self.discovered = discovered
+        super().__init__(message)
 
 
 class IdentityMismatchError(BespeakError):

@@ -76,7 +76,7 @@ class ServiceClient:
     async def request(
         self,
         method: str,
-        path: str,
+        path: str = "",
         input: Mapping[str, Any] | None = None,  # noqa: A002 - the draft's word
         *,
         query: Mapping[str, Any] | None = None,
@@ -90,6 +90,7 @@ class ServiceClient:
     ) -> Reply:
         """Send one request and give its reply, whatever its status.
 
+        Where a service on the web has named its endpoints, `method` may be such a name, without a path.
         Raises UnreachableError or CallTimeoutError when there is none. `scopes` narrows the client's own for this
         request; `headers` replaces those the client would send. A call with an `idempotency_key` is carried out once,
         however often it is sent with that key, so it may be repeated whatever the endpoint does.
@@ -98,6 +99,8 @@ class ServiceClient:
         that is empty; only what has changed `since` a moment. A single object that has not gives a reply that is
         `unchanged`.
         """
+        if not path:
+            method, path, input = self._named(method, input or {})  # noqa: A001 - as above
         signer = self._sender.signer
         if self._stale or (signer is not None and signer.server_id is None):
             await self.discover()
@@ -117,14 +120,12 @@ class ServiceClient:
 
         Where a service on the web has named its endpoints, one is also called by that name alone: `call("book_room")`.
         """
-        if path is None:
-            method, path, input = self._named(method, input)  # noqa: A001 - as above
         if self.manifest is not None and self.catalog_version is None:
             offered = ", ".join(self.manifest.catalog_versions_supported)
             raise NoCommonCatalogError(
                 f"{self.locator} validates by catalog {offered}; this client knows {', '.join(bundled_versions())}."
             )
-        reply = await self.request(method, path, input or None)
+        reply = await self.request(method, path or "", input or None)
         if not reply.ok:
             raise error_of(reply)
         return reply.output
@@ -191,7 +192,7 @@ class ServiceClient:
         )
         self.manifest = manifest
 
-    def _named(self, name: str, given: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    def _named(self, name: str, given: Mapping[str, Any]) -> tuple[str, str, dict[str, Any] | None]:
         """The method and the path of an endpoint by its name, and what of the input is not in the path."""
         if name not in self._ids:
             known = f" It names {', '.join(list(self._ids)[:10])}." if self._ids else ""
@@ -204,7 +205,7 @@ class ServiceClient:
             if not text:
                 raise ConfigError(f"{name} needs {parameter!r}: it stands in the path {path}.")
             path = path.replace(f"{{{parameter}}}", quote(text, safe=""))
-        return method, path, left
+        return method, path, left or None
 
     def _read(self, reply: Reply) -> ManifestDocument:
         manifest, findings = parse_manifest(reply.body)

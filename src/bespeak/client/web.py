@@ -107,7 +107,8 @@ def _choose(
         raise _nothing(discovered)
     if discovered.kind in ("agtp", "agis"):
         if discovered.base.origin != address.origin:
-            raise NothingDiscoveredError(f"{address} is at {discovered.base.origin} now: connect to that address.")
+            message = f"{address} is at {discovered.base.origin} now: connect to that address."
+            raise NothingDiscoveredError(message, discovered)
         prefix = address.path.rstrip("/") if discovered.kind == "agtp" else ""
         locator = _locator(address, prefix)
         face = FaceExchanger(http, address.origin, prefix, by_header=discovered.kind == "agis")
@@ -163,8 +164,10 @@ def _nothing(discovered: Discovered) -> NothingDiscoveredError | UnreachableErro
     if faults and not any(step.status for step in discovered.steps):
         return UnreachableError(f"{discovered.address}: {faults[0].message}.")
     if discovered.agtp is not None:
-        return NothingDiscoveredError(f"{discovered.address} is reached by AGTP: connect to {discovered.agtp}.")
+        message = f"{discovered.address} is reached by AGTP: connect to {discovered.agtp}."
+        return NothingDiscoveredError(message, discovered)
     said = [finding.message for finding in discovered.findings if finding.severity != "info"]
     reason = f" {said[0][:1].upper()}{said[0][1:]}." if said else ""
     looked = ", ".join(dict.fromkeys(step.url for step in discovered.steps))
-    return NothingDiscoveredError(f"{discovered.address} has nothing that can be called.{reason} Looked at {looked}.")
+    message = f"{discovered.address} has nothing that can be called.{reason} Looked at {looked}."
+    return NothingDiscoveredError(message, discovered)

@@ -325,6 +325,8 @@ def _broken(error: Exception, url: str) -> _Answer:
         return _failed("certificate", f"there is no secure connection: {secure.reason or secure}", url)
     if isinstance(error, httpx.RemoteProtocolError):
         return _failed("protocol", f"the answer is not whole, or no HTTP: {brief(str(error))}", url)
+    if find_cause(error, ConnectionRefusedError) is not None:
+        return _failed("connection", "nobody listens there", url)
     system = find_cause(error, OSError)
     reason = (system.strerror if system else None) or str(error) or type(error).__name__
     return _failed("connection", f"there is no connection: {reason[:200]}", url)

@@ -108,8 +108,6 @@ def _canonical(text: str) -> str:
     """A path in one spelling: what need not be encoded is not, everything else is (RFC 9309 2.2.2)."""
     if not text.startswith(("/", "*", "$")):
         text = f"/{text}"
-    if text.isascii() and "%" not in text:
-        return text
     parts = _RESERVED.split(text)
     return "".join(
         part.upper() if _RESERVED.fullmatch(part) else quote(unquote(part), safe=_SAFE) for part in parts if part

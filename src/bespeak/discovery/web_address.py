@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urljoin, urlsplit
@@ -11,6 +12,8 @@ from bespeak.discovery.address_guard import is_loopback
 
 _PORTS: Final = {"https": 443, "http": 80}
 _LONGEST: Final = 2048
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
+"""A name or an IPv4 address, or an IPv6 address without its brackets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ def parse_address(text: str, *, insecure: bool = False) -> WebAddress | AddressF
         return AddressFault("scheme", f"{shown} is no https address")
     if "@" in parts.netloc:
         return AddressFault("credentials", "an address with a user or a password in it is not asked")
+    if host and _HOST.fullmatch(host) is None:
+        return AddressFault("address", f"{shown} has characters that no host has")
     if not host or port == 0:
         return AddressFault("address", f"{shown} names no host" if not host else f"{shown} has no usable port")
     if scheme == "http" and not (insecure or is_loopback(host)):
