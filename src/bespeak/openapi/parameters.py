@@ -43,6 +43,7 @@ class ParameterReader:
         self._notices = notices
         self._swagger = swagger
         self._known: dict[tuple[str, str], Parameter | None] = {}
+        self._levels: dict[tuple[str, str], list[Spot]] = {}
 
     def read(self, item: Spot, operation: Spot, path: str) -> tuple[Parameter, ...]:
         """The parameters of an operation: those of its path, unless it has its own, and those its path must have."""
@@ -65,7 +66,15 @@ class ParameterReader:
     def spots(self, level: Spot) -> list[Spot]:
         """The parameters of a path or an operation as they are written, references followed."""
         listed = level.below("parameters")
-        if listed.value is not None and not isinstance(listed.value, list):
+        if listed.value is None:
+            return []
+        known = self._levels.get(listed.key)
+        if known is None:
+            known = self._levels[listed.key] = self._followed(listed)
+        return known
+
+    def _followed(self, listed: Spot) -> list[Spot]:
+        if not isinstance(listed.value, list):
             self._notices.error("D104", f"`parameters` is {brief(listed.value)}, not a list", listed)
         spots = list(listed.items())
         if len(spots) > MAX_PARAMETERS:

@@ -40,6 +40,12 @@ _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _NESTING: Final = frozenset(
     {*_LISTS, "properties", "patternProperties", "items", "prefixItems", "additionalProperties", "not", "if", "then"}
 )
+_OF_ARRAYS: Final = frozenset({"items", "prefixItems", "contains", "unevaluatedItems"})
+_OF_OBJECTS: Final = frozenset(
+    {"properties", "required", "additionalProperties", "unevaluatedProperties", "propertyNames", "patternProperties"}
+    | {"dependentSchemas"}
+)
+_OF_CHOICES: Final = frozenset({"anyOf", "oneOf", "not", "if", "then", "else"})
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _INVISIBLE: Final[Mapping[Direction, str]] = {"input": "readOnly", "output": "writeOnly"}
 _MOST_INLINE: Final = 12
@@ -204,9 +210,11 @@ class Converter:
             self._notices.warning("D163", f"`{keyword}` {reason}, and is left out", spot.below(keyword))
 
         made = plain_keywords(schema, complain=complain)
-        self._arrays(here, made)
-        hidden = self._objects(here, made)
-        self._alternatives(here, made)
+        if not _OF_ARRAYS.isdisjoint(schema):
+            self._arrays(here, made)
+        hidden = self._objects(here, made) if not _OF_OBJECTS.isdisjoint(schema) else set()
+        if not _OF_CHOICES.isdisjoint(schema):
+            self._alternatives(here, made)
         if "allOf" in schema:
             made = self._all_of(here, made, hidden)
         made = typed(made)
