@@ -22,7 +22,6 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.rate import RateLimits, parse_rate
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.ai_parts import MOST_BYTES, MOST_CAPABILITIES
-from bespeak.documents.auth_toml import AuthSettings
 from bespeak.documents.deployment import read_deployment
 from bespeak.documents.http_toml import HttpSettings
 from bespeak.documents.schemas import load_schema
@@ -39,11 +38,11 @@ BOOK = make_endpoint("BOOK", "/room", echo, properties={"room_id": TEXT}, requir
 
 
 def project(
-    *endpoints: Endpoint, web: HttpSettings = WEB, auth: AuthSettings | None = None, **fields: Any
+    *endpoints: Endpoint, web: HttpSettings = WEB, modes: tuple[str, ...] = ("open",), **fields: Any
 ) -> AiDocuments:
     identity = fields.pop("identity", None) or ServerIdentity(server_id="rooms.example", operator="Acme", contact="")
     service = Service(**{"identity": identity, "endpoints": endpoints, "policies": OPEN, **fields})
-    documents = project_ai(service, endpoints, web, auth or AuthSettings(), updated="2026-11-16T08:00:00Z")
+    documents = project_ai(service, endpoints, web, modes, updated="2026-11-16T08:00:00Z")
     assert documents is not None
     return documents
 
@@ -67,7 +66,7 @@ def assert_good(encoded: bytes, *, besides: Iterable[str] = ()) -> None:
 
 def test_the_document_of_the_example_hotel_is_small_and_says_what_can_be_called() -> None:
     service = read_deployment(HOTEL)[0].service()
-    documents = project_ai(service, service.endpoints, WEB, AuthSettings(), updated="2026-11-16T08:00:00Z")
+    documents = project_ai(service, service.endpoints, WEB, ("open",), updated="2026-11-16T08:00:00Z")
     assert documents is not None
     assert_good(documents.main)
     assert len(documents.main) < 2600
@@ -126,7 +125,7 @@ def test_internal_and_built_in_endpoints_are_not_told() -> None:
 
 def test_there_is_no_document_of_nothing() -> None:
     service = Service(identity=ServerIdentity(server_id="x", operator="", contact=""))
-    assert project_ai(service, [replace(FIND, internal=True)], WEB, AuthSettings(), updated="2026-11-16") is None
+    assert project_ai(service, [replace(FIND, internal=True)], WEB, ("open",), updated="2026-11-16") is None
 
 
 def test_what_is_deprecated_comes_last_and_names_its_successor() -> None:
@@ -160,7 +159,7 @@ def test_what_stands_in_the_path_is_required_whether_or_not_the_input_names_it()
 def test_auth_is_what_callers_have_to_show(
     modes: tuple[str, ...], endpoints: tuple[Endpoint, ...], expected: dict[str, str]
 ) -> None:
-    assert document(*endpoints, auth=AuthSettings(modes=modes))["auth"] == expected
+    assert document(*endpoints, modes=modes)["auth"] == expected
 
 
 def test_callers_who_must_declare_scopes_or_be_known_do_not_come_without_anything() -> None:
@@ -169,7 +168,7 @@ def test_callers_who_must_declare_scopes_or_be_known_do_not_come_without_anythin
 
 
 def test_certificates_alone_have_no_word_in_the_format() -> None:
-    encoded = project(FIND, auth=AuthSettings(modes=("mtls",))).main
+    encoded = project(FIND, modes=("mtls",)).main
     assert "auth" not in msgspec.json.decode(encoded)
     assert_good(encoded, besides={"D185"})
 

@@ -24,7 +24,6 @@ from bespeak.documents.ai_parts import (
     fits,
     size_of,
 )
-from bespeak.documents.auth_toml import AuthSettings
 from bespeak.documents.http_toml import HttpSettings
 from bespeak.documents.param_notation import cut, write_param
 from bespeak.documents.returns_notation import write_returns
@@ -59,12 +58,14 @@ def project_ai(
     service: Service,
     endpoints: Iterable[Endpoint],
     settings: HttpSettings,
-    auth: AuthSettings,
+    modes: Sequence[str],
     *,
     updated: str,
     policies: Policies | None = None,
 ) -> AiDocuments | None:
     """The documents of what is served on HTTP; None if nothing is listed, as a document has a capability at least.
+
+    `modes` are the ways by which callers prove who they are, as in `[auth]`.
 
     Everything stands in one document while it has at most 64,000 bytes and 100 capabilities. Beyond that every
     endpoint stands in one of the parts, by namespace or first path segment, and the document leads to them; beside
@@ -82,7 +83,7 @@ def project_ai(
     frame = _Frame(
         _service(service, listed, settings),
         {
-            "auth": _auth(service, listed, settings, auth, policies or service.policies),
+            "auth": _auth(service, listed, settings, modes, policies or service.policies),
             "token_hints": _token_hints(listed),
             "rate_limits": _rate_limits(service.rate_limits, settings),
             "meta": _meta(settings, updated),
@@ -239,17 +240,17 @@ def _service(service: Service, listed: Sequence[Endpoint], settings: HttpSetting
 
 
 def _auth(
-    service: Service, listed: Sequence[Endpoint], settings: HttpSettings, auth: AuthSettings, policies: Policies
+    service: Service, listed: Sequence[Endpoint], settings: HttpSettings, modes: Sequence[str], policies: Policies
 ) -> dict[str, str]:
     """How a caller shows who it is; nothing for certificates alone, for which the format has no word.
 
     One object speaks for all endpoints, so that the one that asks for most decides.
     """
-    if "token" in auth.modes:
+    if "token" in modes:
         block = {"type": "bearer"}
-    elif "signed" in auth.modes:
+    elif "signed" in modes:
         block = {"type": "apikey", "header": "Agent-Signature"}
-    elif not auth.is_open:
+    elif "open" not in modes:
         return {}
     elif _is_free(service, listed, policies):
         block = {"type": "none"}

@@ -134,7 +134,7 @@ class _Contents:
             self._service,
             self._endpoints,
             self._settings,
-            self.publishing.auth,
+            self.publishing.auth.modes,
             updated=self._assembled.updated,
             policies=self._registry.policies,
         )
