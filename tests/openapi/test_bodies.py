@@ -75,6 +75,12 @@ def test_a_get_has_no_body() -> None:
     assert (made.operations[0].body, rules(found)) == (None, ["D168"])
 
 
+def test_an_empty_form_of_a_get_is_not_worth_a_word() -> None:
+    empty = {"content": {"application/x-www-form-urlencoded": {"schema": {"type": "object", "properties": {}}}}}
+    made, found = read(document({"/room": {"get": {"requestBody": empty, "responses": OK}}}))
+    assert (made.operations[0].body, found) == (None, [])
+
+
 def swagger(*parameters: Any, **parts: Any) -> Any:
     return read_operation(
         {"parameters": list(parameters), **parts}, "2.0", consumes=["application/xml", "application/json"]

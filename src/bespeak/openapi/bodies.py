@@ -44,11 +44,17 @@ class BodyReader:
         if spot is None:
             return Body(media_type=JSON, required=False, schema={})
         if method in _BODYLESS:
-            self._notices.warning("D168", f"a body of {method} says nothing to a server, and is left out", given)
+            if self._says_something(spot):
+                self._notices.warning("D168", f"a body of {method} says nothing to a server, and is left out", given)
             return None
         if spot.key not in self._known:
             self._known[spot.key] = self._read(spot)
         return self._known[spot.key]
+
+    def _says_something(self, spot: Spot) -> bool:
+        """Whether a body has any fields: some tools describe an empty form for every operation."""
+        schemas = [media_type.below("schema") for _, media_type in spot.below("content").entries()]
+        return any(schema.value and schema.value.get("properties") != {} for schema in schemas if _is_table(schema))
 
     def _read(self, spot: Spot) -> Body | None:
         content = spot.below("content")
@@ -136,3 +142,7 @@ class BodyReader:
             made["required"] = required
         others = tuple(kind for kind in offered if essence(kind) != media_type)
         return Body(media_type=media_type, required=bool(required), schema=made, other_types=others)
+
+
+def _is_table(spot: Spot) -> bool:
+    return isinstance(spot.value, dict)
