@@ -305,7 +305,7 @@ def test_json_is_one_document_with_everything(pair: tuple[Path, Path], tmp_path:
         (("nowhere.agis", "new.agis"), "there is nothing to compare at 'nowhere.agis'"),
         (("broken.agis", "new.agis"), "broken.agis cannot be compared"),
         (("new.agis", "broken.toml"), "must be mended first"),
-        (("https://example.com", "new.agis"), "is no service this version can reach"),
+        (("ftp://example.com", "new.agis"), "is no service that can be reached"),
         (("git:HEAD", "new.agis"), "is in no git repository"),
         (("git:HEAD", "agtp://127.0.0.1"), "write git:HEAD:PATH"),
         (("agtp://127.0.0.1:1", "new.agis"), "127.0.0.1"),

@@ -116,7 +116,7 @@ def ai(service: str, part: str | None, output: Path | None, force: bool, url: st
     from bespeak.projections.ai_discovery import PATH, project_ai  # noqa: PLC0415 - for this document only
 
     found = open_exported(service, options, url=url)
-    documents = project_ai(found.service, found.service.endpoints, found.http, found.auth, updated=found.updated)
+    documents = project_ai(found.service, found.service.endpoints, found.http, found.auth.modes, updated=found.updated)
     assert documents is not None, "there is an endpoint"
     if part is not None and part not in documents.parts:
         advice = f"it has {', '.join(documents.parts)}" if documents.parts else "one document has all of it"
@@ -176,4 +176,4 @@ def _local(target: str) -> Service:
 
 async def _live(uri: str, options: dict[str, Any]) -> Service:
     async with open_service(uri, **options) as client:
-        return live_service(await client.discover(), uri)
+        return live_service(client, await client.discover(), uri)

@@ -13,6 +13,7 @@ from bespeak.cli.console import print_findings
 from bespeak.cli.main import RefusedError
 from bespeak.cli.service import open_service
 from bespeak.client.locator import is_web
+from bespeak.client.service import ServiceClient
 from bespeak.contract.service import Service
 from bespeak.documents.auth_toml import AuthSettings
 from bespeak.documents.http_toml import HttpSettings
@@ -52,14 +53,20 @@ def open_exported(target: str, options: Mapping[str, Any], *, url: str | None = 
     return found if url is None else replace(found, http=replace(found.http, url=url.rstrip("/")))
 
 
-def live_service(manifest: ManifestDocument, uri: str) -> Service:
-    """The service that a manifest describes."""
+def live_service(client: ServiceClient, manifest: ManifestDocument, uri: str) -> Service:
+    """The service that a manifest describes. Raises RefusedError if there is no contract of AGTP behind it."""
+    web = client.discovered
+    if web is not None and web.kind not in ("agtp", "agis"):
+        raise RefusedError(
+            f"{client.locator} has no contract of AGTP, and the methods of HTTP say nothing of what is meant. "
+            "`bespeak import openapi` makes a facade of such a service, which can be exported."
+        )
     return Service(
         identity=manifest.server,
         endpoints=manifest.own_endpoints,
         policies=manifest.policies,
         document_version=manifest.document_version or None,
-        agtp=uri,
+        agtp=uri if web is None else web.agtp,
     )
 
 
@@ -90,8 +97,6 @@ def _alone(service: Service, updated: str, catalog: str | None = None) -> Export
 async def _live(uri: str, options: Mapping[str, Any]) -> Exported:
     async with open_service(uri, **options) as client:
         manifest = await client.discover()
-    service = live_service(manifest, uri)
-    if is_web(uri):
-        service = replace(service, agtp=None)
+        service = live_service(client, manifest, uri)
     found = _alone(service, manifest.updated or now(), manifest.catalog_version)
     return replace(found, auth=_UNTOLD, http=HttpSettings(url=uri.rstrip("/") if is_web(uri) else None))
