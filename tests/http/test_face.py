@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 import httpx
 import pytest
 from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.documents.http_toml import HttpSettings
+from bespeak.exchange.messages import Connection
+from bespeak.http.face import CONNECTION, connection_of
 from bespeak.server.http_face import make_face
 
 
@@ -24,8 +29,6 @@ async def _ask(method, target, *endpoints, json=None, headers=None):
 
 
 def ask(*args, **kwargs):
-    import asyncio
-
     return asyncio.run(_ask(*args, **kwargs))
 
 
@@ -88,3 +91,91 @@ def test_a_missing_scope_is_403_and_a_missing_credential_401():
 def test_a_body_beyond_the_limit_is_refused():
     reply = ask("POST", "/room:book", BOOK, json={"room_id": "x" * 1_100_000})
     assert (reply.status_code, reply.json()["code"]) == (413, "content-too-large")
+
+
+@pytest.mark.parametrize(("namespace", "wanted", "number"), [(None, "b", 200), ("a", "a", 200), ("a", "b", 404)])
+def test_the_namespace_of_another_service_is_not_found_where_there_is_one(namespace, wanted, number):
+    endpoint = replace(BOOK, namespace=namespace)
+    reply = ask("POST", "/room:book", endpoint, json={}, headers={"X-AGIS-Namespace": wanted})
+    assert reply.status_code == number
+
+
+def test_options_say_what_may_be_asked():
+    assert ask("OPTIONS", "/rooms/1:find", FIND).headers["allow"] == "GET, HEAD, POST, OPTIONS"
+    assert ask("OPTIONS", "/room:book", BOOK).headers["allow"] == "POST, OPTIONS"
+    reply = ask("PUT", "/room:book", BOOK, json={})
+    assert (reply.status_code, reply.headers["allow"]) == (405, "POST, OPTIONS")
+
+
+async def _drive(scope, *messages):
+    face = make_face(build(BOOK).assembled, HttpSettings())
+    waiting, sent = list(messages), []
+
+    async def receive():
+        return waiting.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    base = {"method": "POST", "path": "/room:book", "query_string": b"", "headers": []}
+    await face({**base, **scope}, receive, send)
+    return sent, waiting
+
+
+@pytest.mark.anyio
+async def test_a_body_that_says_it_is_too_large_is_not_read():
+    scope = {"type": "http", "headers": [(b"content-length", b"99999999")]}
+    sent, waiting = await _drive(scope, {"type": "http.request", "body": b"", "more_body": True})
+    assert sent[0]["status"] == 413
+    assert len(waiting) == 1
+
+
+@pytest.mark.anyio
+async def test_a_body_that_grows_too_large_is_read_no_further():
+    part = {"type": "http.request", "body": b"x" * 600_000, "more_body": True}
+    sent, waiting = await _drive({"type": "http"}, part, part, part)
+    assert (sent[0]["status"], len(waiting)) == (413, 1)
+
+
+@pytest.mark.anyio
+async def test_a_caller_that_leaves_in_the_middle_has_called_nothing():
+    sent, _ = await _drive(
+        {"type": "http"}, {"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}
+    )
+    assert sent[0]["status"] == 400
+
+
+@pytest.mark.anyio
+async def test_web_sockets_are_turned_away():
+    sent, _ = await _drive({"type": "websocket"}, {"type": "websocket.connect"})
+    assert sent[0]["type"] == "websocket.close"
+
+
+@pytest.mark.anyio
+async def test_a_lifespan_is_gone_along_with():
+    sent, _ = await _drive({"type": "lifespan"}, {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"})
+    assert [message["type"] for message in sent] == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
+@pytest.mark.anyio
+async def test_a_proxy_that_speaks_for_another_presents_no_certificate_of_it():
+    known = Connection(face="http", address="10.0.0.1", certificate=b"the proxy's")
+    own = {"state": {CONNECTION: known}, "client": ("10.0.0.1", 1)}
+    assert connection_of(own) is known
+    found = connection_of({**own, "client": ("203.0.113.9", 2), "scheme": "https"})
+    assert (found.address, found.certificate, found.secure, found.answered) == ("203.0.113.9", None, True, 1)
+    assert connection_of({}).address == ""
+
+
+def test_a_failure_of_the_face_is_a_problem_without_details(caplog):
+    face = make_face(build(BOOK).assembled, HttpSettings())
+    face.admit = lambda *_: 1 / 0
+
+    async def run():
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(face), base_url="http://rooms.test") as http:
+            return await http.post("/room:book")
+
+    reply = asyncio.run(run())
+    assert (reply.status_code, reply.json()["code"]) == (500, "server-error")
+    assert "division" not in reply.text
+    assert "The HTTP face failed" in caplog.text

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bespeak.documents.auth_toml import AuthSettings, MtlsSettings
+from bespeak.documents.http_toml import HttpSettings
 from bespeak.documents.server_toml import LimitSettings, ListenSettings, ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.server.settings import plan_settings
@@ -23,6 +24,27 @@ def test_the_command_line_goes_over_the_configuration_and_that_over_the_default(
     assert plan_settings("rooms:app", document).idle_timeout == 75.0
     assert plan_settings("rooms:app", document, address=":6000", workers=1).address.port == 6000
     assert plan_settings("rooms:app", ServerDocument()).address == Address("127.0.0.1", 4480)
+
+
+def test_http_is_spoken_where_it_is_asked_for_and_nowhere_else() -> None:
+    document = ServerDocument(listen=ListenSettings(http="127.0.0.1:9000"), http=HttpSettings(ai_alias=True))
+    assert plan_settings("rooms:app", ServerDocument()).http is None
+    assert plan_settings("rooms:app", document).http == Address("127.0.0.1", 9000)
+    assert plan_settings("rooms:app", document).web.ai_alias
+    assert plan_settings("rooms:app", document, http="localhost").http == Address("localhost", 8080)
+    assert plan_settings("rooms:app", document, http=":0").http == Address("127.0.0.1", 0)
+
+
+def test_http_beyond_this_machine_is_held_to_the_same_rules(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"HTTP on 0\.0\.0\.0:8080 \(--http\) needs TLS"):
+        plan_settings("rooms:app", ServerDocument(), http="0.0.0.0")
+    certificate = tmp_path / "cert.pem"
+    certificate.touch()
+    with pytest.raises(ConfigError, match=r"\(--http\) would be believed .* choose \[auth\] modes"):
+        plan_settings("rooms:app", ServerDocument(), http="0.0.0.0", certificate=certificate, key=certificate)
+    assert plan_settings("rooms:app", ServerDocument(), http="0.0.0.0", insecure=True).http is not None
+    with pytest.raises(ConfigError, match="another port"):
+        plan_settings("rooms:app", ServerDocument(), address=":5000", http=":5000")
 
 
 @pytest.mark.requirement("CORE-10.1-2")

@@ -34,6 +34,8 @@ _logger = logging.getLogger(__name__)
 CONNECTION: Final = "bespeak.connection"
 """Where a server that knows more of its connections than ASGI tells puts them into the scope's state."""
 
+CLOSE: Final = (b"connection", b"close")
+
 _READING: Final = frozenset({"GET", "HEAD"})
 _NO_STORE: Final = (b"cache-control", b"no-store")
 """What an endpoint answers is for one caller, and known by headers that caches do not look at."""
@@ -72,14 +74,20 @@ class HttpFace:
                 self._literal[f"{path}:{method.lower()}"] = (path, method)
         self._readable = frozenset(key for key, endpoint in registry.endpoints.items() if takes_get(endpoint))
         vocabulary = registry.service.vocabulary
-        named = {endpoint.namespace for endpoint in registry.endpoints.values() if endpoint.namespace is not None}
+        # A service that declares none of its own has nothing that could be mistaken; the built-in methods do.
+        endpoints = [endpoint for endpoint in registry.endpoints.values() if not endpoint.builtin]
+        named = {endpoint.namespace for endpoint in endpoints if endpoint.namespace is not None}
         self._namespaces = named | ({vocabulary.namespace} if vocabulary and vocabulary.namespace else set())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or take part in the life of the server."""
         kind = scope["type"]
         if kind == "http":
-            await send_reply(await self._serve(scope, receive), scope["method"], send)
+            try:
+                reply = await self._serve(scope, receive)
+            except Exception as error:  # noqa: BLE001 - it is reported, and the caller gets an answer whatever it was
+                reply = failed(error)
+            await send_reply(reply, scope["method"], send)
         elif kind == "lifespan":
             await _live(receive, send)
         else:
@@ -106,9 +114,10 @@ class HttpFace:
             return _forbid(forbidden)
         found = None
         if AGIS_METHOD not in headers:
-            if path in self._pages:
-                return self._page(path, http_method, headers)
+            # The path of a document names no verb, so that none is the path of an endpoint.
             found = self._literal.get(path)
+            if found is None and path in self._pages:
+                return self._page(path, http_method, headers)
         if "origin" in headers:
             forbidden = self._origins.check_origin(headers)
             if forbidden is not None:
@@ -134,7 +143,7 @@ class HttpFace:
     def malformed(self, fault: Malformed, connection: Connection) -> Reply:
         """Answer what was no request, and ask for the connection to be closed."""
         reply = self._reply(self._handler.malformed(fault, connection))
-        reply.headers.append((b"connection", b"close"))
+        reply.headers.append(CLOSE)
         return reply
 
     async def _wait(self, answer: Coroutine[Any, Any, Response]) -> Reply:
@@ -243,6 +252,14 @@ def refusal(
     if allow is not None:
         headers.append((b"allow", allow.encode()))
     return Reply(number, headers, body)
+
+
+def failed(error: Exception) -> Reply:
+    """The answer when the face itself fails: what went wrong is for the log."""
+    _logger.error("The HTTP face failed", exc_info=error)
+    reply = refusal(status.SERVER_ERROR, "server-error", "The service failed; the operator's log has the reason.")
+    reply.headers.append(CLOSE)
+    return reply
 
 
 def connection_of(scope: Scope) -> Connection:

@@ -9,7 +9,6 @@ be waited for; to any other application by way of ASGI.
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 from collections import deque
 from collections.abc import Coroutine
@@ -21,7 +20,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from bespeak import status
 from bespeak.exchange.messages import Connection, Malformed
 from bespeak.http.asgi import Reply
-from bespeak.http.face import CONNECTION, HttpFace, refusal
+from bespeak.http.face import CLOSE, CONNECTION, HttpFace, failed
 from bespeak.http.reader import Asked, Heads, RequestReader
 from bespeak.http.translation import without_prefix
 from bespeak.transports.timeouts import Timeouts
@@ -31,14 +30,11 @@ if TYPE_CHECKING:
     from uvicorn.config import Config
     from uvicorn.server import ServerState
 
-_logger = logging.getLogger(__name__)
-
 BURST: Final = 64
 """Requests of one connection that are answered in one go; then others have their turn."""
 BATCH_BYTES: Final = 16384
 """Answers larger than this are written at once, smaller ones together."""
 
-_CLOSE: Final = (b"connection", b"close")
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -224,7 +220,7 @@ class HttpConnection(HttpToolsProtocol):
         try:
             answer = self._answer(asked)
         except Exception as error:  # noqa: BLE001 - it is reported, and the peer gets an answer whatever it was
-            answer = _failed(error)
+            answer = failed(error)
         if not isinstance(answer, Reply):
             self._occupy()
             task = self.loop.create_task(self._wait(answer, asked))
@@ -253,7 +249,7 @@ class HttpConnection(HttpToolsProtocol):
         try:
             reply = await answer
         except Exception as error:  # noqa: BLE001 - as above
-            reply = _failed(error)
+            reply = failed(error)
         if not self._leaving:
             self._write(reply, asked)
             self._proceed()
@@ -326,8 +322,8 @@ class HttpConnection(HttpToolsProtocol):
     def _write(self, reply: Reply, asked: Asked) -> None:
         """Put an answer into bytes; it leaves with the others of its batch."""
         closes = not asked.head.keep_alive or self._shared.draining
-        if reply.status >= 400 and _CLOSE in reply.headers:
-            reply.headers.remove(_CLOSE)
+        if reply.status >= 400 and CLOSE in reply.headers:
+            reply.headers.remove(CLOSE)
             closes = True
         self._out.append(self._encode(reply, body=asked.head.http_method != "HEAD", closes=closes))
         if closes:
@@ -371,7 +367,7 @@ class HttpConnection(HttpToolsProtocol):
         try:
             reply = self._shared.face.malformed(fault, self._connection)
         except Exception as error:  # noqa: BLE001 - as above
-            reply = _failed(error)
+            reply = failed(error)
         self._out.append(self._encode(reply, body=True, closes=False))
         self._leaving = self._deaf = True
         self._flush()
@@ -388,11 +384,3 @@ class HttpConnection(HttpToolsProtocol):
         self._flush()
         self.deadline = self._shared.now + self._shared.timeouts.write
         self.transport.close()
-
-
-def _failed(error: Exception) -> Reply:
-    """The answer when the face itself fails."""
-    _logger.error("The HTTP face failed", exc_info=error)
-    reply = refusal(status.SERVER_ERROR, "server-error", "The service failed; the operator's log has the reason.")
-    reply.headers.append(_CLOSE)
-    return reply

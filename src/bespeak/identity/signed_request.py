@@ -15,6 +15,10 @@ Its protected header holds `alg`, `created` (seconds since 1970), `nonce` (128 b
 
 and a line `name: value` for each header of COVERED that the request has, in that order; lines are joined by LF. A
 signature is good for one server, one request and a short time; that a nonce is used once is for the store to see to.
+
+Over HTTP the same text is signed, in AGTP's terms whatever the request looks like there: `BOOK` and `/room` for
+`POST /room:book` and for `POST /room` with `X-AGIS-Method: BOOK`, below the path of a mount. The query is the one of
+AGTP as well, where a space is `%20`: a `+` that stands for one is signed as `%20`.
 """
 
 from __future__ import annotations
