@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from bespeak.cli.main import EXIT_GOOD, EXIT_REFUSED
+from bespeak.cli.main import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE
 from bespeak.cli.report_output import default_format, parse_outputs, print_report, write_report
 from bespeak.diagnostics.diagnostic import Severity
 from bespeak.diagnostics.report import SEVERITIES, Report, summary
@@ -18,14 +18,27 @@ from bespeak.diagnostics.reporters import FORMATS
 
 if TYPE_CHECKING:
     from bespeak.cli.lint_fix import Fixes
+    from bespeak.cli.lint_live import Live
     from bespeak.lint.baseline import Baseline
     from bespeak.lint.project import Outcome, Project
 
 _STDIN: Final = "-"
+_WEB: Final = ("https://", "http://")
 _WITH_EDITS: Final = frozenset({"json", "jsonl", "sarif"})
 """The formats that carry repairs as text."""
 _WITH_VERSION: Final = frozenset({"json", "sarif"})
 """The formats that say which bespeak wrote them. To look it up takes a tenth of the time of a short run."""
+
+
+class _PathOrAddress(click.Path):
+    """A path that exists, or the address of a live service."""
+
+    name = "path or address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and value[:8].lower().startswith(_WEB):
+            return value
+        return super().convert(value, param, ctx)
 
 
 def _selectors(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -39,8 +52,11 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
     return given
 
 
-@click.command(epilog="Exit codes: 0 nothing as grave as --fail-on, 1 findings, 2 wrong usage, settings or a defect.")
-@click.argument("paths", nargs=-1, type=click.Path(exists=True, allow_dash=True, path_type=Path))
+@click.command(
+    epilog="Exit codes: 0 nothing as grave as --fail-on, 1 findings, 2 wrong usage, settings, a host that does not "
+    "answer, or a defect."
+)
+@click.argument("paths", nargs=-1, type=_PathOrAddress(exists=True, allow_dash=True, path_type=Path))
 @click.option(
     "--format",
     "format_name",
@@ -97,12 +113,22 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
 @click.option("--stats", is_flag=True, help="Say on standard error how long each pass took.")
 @click.option("--quiet", "-q", is_flag=True, help="Leave the summary out.")
 @click.option("--stdin-filename", type=click.Path(path_type=Path), help="The name of what is read from -.")
+@click.option("--insecure", is_flag=True, help="Plain http also to a host that is not this machine.")
+@click.option("--allow-private", is_flag=True, help="Follow redirects of a live service into private networks, too.")
+@click.option(
+    "--ca-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Trust these certificate authorities for live services.",
+)
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of --format json.")
-def lint(paths: tuple[Path, ...], schema: bool, **options: Any) -> None:
+def lint(paths: tuple[Path | str, ...], schema: bool, **options: Any) -> None:
     """Check contracts: .agis documents, endpoint files, bespeak.toml, recipes, manifests, /.well-known/ai documents.
 
     PATHS are files, folders, or - for standard input; without any, the folder you are in. Of a folder every .agis file
     is checked, and those TOML and JSON files that are contracts, settings or manifests by what stands in them.
+
+    Of https://HOST the documents are checked as it serves them, with their headers and beside each other, and a score
+    says how good they are. Only documents are asked for; nothing is called.
 
     \b
     Examples:
@@ -110,6 +136,7 @@ def lint(paths: tuple[Path, ...], schema: bool, **options: Any) -> None:
       bespeak lint rooms.agis --select P,S4 --fail-on warning
       bespeak lint --format concise --output sarif=lint.sarif
       bespeak lint --diff --unsafe-fixes
+      bespeak lint https://flights.example
     """
     if schema:
         from bespeak.diagnostics.reporters.json_report import schema as text  # noqa: PLC0415
@@ -125,7 +152,7 @@ def lint(paths: tuple[Path, ...], schema: bool, **options: Any) -> None:
 
 
 def _run(
-    paths: tuple[Path, ...],
+    paths: tuple[Path | str, ...],
     *,
     format_name: str | None,
     outputs: list[tuple[str, Path]],
@@ -147,7 +174,14 @@ def _run(
     stats: bool,
     quiet: bool,
     stdin_filename: Path | None,
+    insecure: bool,
+    allow_private: bool,
+    ca_file: Path | None,
 ) -> int:
+    files = tuple(path for path in paths if isinstance(path, Path))
+    urls = tuple(path for path in paths if isinstance(path, str))
+    if urls and (fix or diff):
+        raise click.UsageError(f"{urls[0]} is a live service: nothing can be mended there. Give --fix for its files.")
     _refuse_contradiction(fix=fix, unsafe_fixes=unsafe_fixes, diff=diff, write_baseline=write_baseline)
     from bespeak.lint.config import Configs  # noqa: PLC0415 - `--help` does without the rules
     from bespeak.lint.project import Options, Project  # noqa: PLC0415
@@ -164,7 +198,13 @@ def _run(
         with_edits=bool(names & _WITH_EDITS),
     )
     project = Project(Path.cwd(), configs, options, measured=stats)
-    given = _add(project, paths, stdin_filename)
+    given = _add(project, files, stdin_filename) if files or not urls else None
+    live: Live | None = None
+    if urls:
+        from bespeak.cli.lint_live import LiveOptions, check_services  # noqa: PLC0415 - files do without the web
+
+        asked = LiveOptions(insecure=insecure, allow_private=allow_private, ca_file=ca_file)
+        live = check_services(project, urls, asked)
     project.check_together()
     fixes: Fixes | None = None
     if fix or diff:
@@ -179,6 +219,7 @@ def _run(
     known = _baseline(project, baseline, isolated=no_config, writing=write_baseline)
     outcome = project.outcome(known)
     report = _report(project, outcome, fixes, with_version=bool(names & _WITH_VERSION))
+    report = replace(report, scores=live.scores if live is not None else ())
     if max_findings is not None:
         left_out = max(0, len(report.findings) - max_findings)
         report = replace(report, findings=report.findings[:max_findings], left_out=left_out)
@@ -191,7 +232,11 @@ def _run(
     asides = [fixes.summary(len(outcome.findings))] if fixes is not None and not quiet else []
     for row in (*asides, *(project.times.rows() if project.times is not None else ())):
         click.echo(row, err=True)
-    return EXIT_REFUSED if outcome.failed and not exit_zero else EXIT_GOOD
+    if exit_zero:
+        return EXIT_GOOD
+    if live is not None and not live.all_reached:
+        return EXIT_UNUSABLE
+    return EXIT_REFUSED if outcome.failed else EXIT_GOOD
 
 
 def _refuse_contradiction(*, fix: bool, unsafe_fixes: bool, diff: bool, write_baseline: bool) -> None:

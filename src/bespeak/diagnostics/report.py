@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.diagnostics.score import Score
 
 Source = Callable[[str], str | None]
 """Gives the text of a file, or None when it cannot be read."""
@@ -74,6 +75,8 @@ class Report:
     """Findings that were known before."""
     left_out: int = 0
     """Findings beyond the number that was asked for."""
+    scores: Sequence[Score] = ()
+    """Of the live services among what was checked."""
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
@@ -98,7 +101,8 @@ def summary(report: Report) -> str:
     found = ", ".join(
         _plural(number, "info" if severity == "info" else severity) for severity, number in counts.items() if number
     )
-    parts = [f"Checked {_plural(len(report.files), 'file')}: {found or 'nothing found'}."]
+    noun = "document" if any("://" in file for file in report.files) else "file"
+    parts = [f"Checked {_plural(len(report.files), noun)}: {found or 'nothing found'}."]
     if report.left_out:
         parts.append(f"{report.left_out} more are not shown.")
     hidden = [(report.ignored, "ignored"), (report.baselined, "in the baseline")]

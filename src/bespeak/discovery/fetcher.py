@@ -72,6 +72,7 @@ class Fetcher:
         insecure: bool = False,
         refresh: bool = False,
         deadline: float = DEADLINE,
+        retries: int = MOST_RETRIES,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -80,6 +81,7 @@ class Fetcher:
         self._cache = cache
         self._refresh = refresh
         self._deadline = deadline
+        self._retries = retries
         self._clock = clock
         self._sleep = sleep
         self._robots: dict[Origin, Robots | FetchFault] = {}
@@ -168,7 +170,7 @@ class Fetcher:
             if answer.fault is not None:
                 return answer
             wait = self._wait(answer, retries)
-            if wait is None or retries == MOST_RETRIES or wait >= trace.left:
+            if wait is None or retries >= self._retries or wait >= trace.left:
                 return self._settle(answer, url, trace, held, wait)
             retries += 1
             trace.left -= wait

@@ -121,6 +121,8 @@ def _is_over(entry: dict[str, str], files: Collection[str], root: Path) -> bool:
     file = entry.get("file", "")
     if file in files:
         return True
+    if "://" in file:
+        return False  # what another run fetched
     try:
         return not (root / file).exists()
     except (OSError, ValueError):

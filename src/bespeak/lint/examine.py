@@ -11,7 +11,7 @@ from bespeak.lint.context import Context
 from bespeak.lint.fingerprint import fingerprint
 from bespeak.lint.judge import Judge
 from bespeak.lint.registry import find_rule
-from bespeak.lint.run import check_text, located
+from bespeak.lint.run import Checked, check_text, located
 from bespeak.lint.subject import Subject
 from bespeak.lint.suppress import suppress
 from bespeak.source.tree import Tree
@@ -44,8 +44,13 @@ def examine(
     what is wrong with the document beside others; its findings are placed by their pointers. `with_edits` asks for
     repairs as text, which take their time.
     """
-    path = path or shown
-    checked = check_text(text, shown, context)
+    return settle(check_text(text, shown, context), judge, path or shown, extra=extra, with_edits=with_edits)
+
+
+def settle(
+    checked: Checked, judge: Judge, path: str, *, extra: Iterable[Diagnostic] = (), with_edits: bool = False
+) -> Examined:
+    """What the settings leave of what was found in a text."""
     subject = checked.subject
     if subject is None:
         # Why a text could not be read is told whatever is on: nothing else is known about it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from bespeak.diagnostics.text import from_disk
 from bespeak.documents.text_file import read_text
 from bespeak.lint.baseline import NAME, Baseline
 from bespeak.lint.config import Config, Configs, relative_to
-from bespeak.lint.examine import Examined, examine, order
+from bespeak.lint.examine import Examined, examine, order, settle
 from bespeak.lint.fingerprint import fingerprint
 from bespeak.lint.judge import Judge
 from bespeak.lint.registration import check_service
@@ -28,7 +28,9 @@ from bespeak.source.span import Location
 from bespeak.source.tree import MAX_BYTES
 
 if TYPE_CHECKING:
+    from bespeak.lint.context import Context
     from bespeak.lint.fixer import FixResult
+    from bespeak.lint.run import Checked
 
 STDIN: Final = "<stdin>"
 
@@ -88,6 +90,8 @@ class _Document:
     judge: Judge
     examined: Examined
     endpoints: tuple[Endpoint, ...] = ()
+    name: str = ""
+    """How the baseline knows it, if not by its path."""
 
 
 class Project:
@@ -102,6 +106,8 @@ class Project:
         self._judges: dict[Path | None, Judge] = {}
         self._surroundings = Surroundings()
         self._documents: dict[Path, _Document] = {}
+        self._remote: dict[str, _Document] = {}
+        """Documents that were fetched, by their addresses. They belong to no deployment here."""
         self._texts: dict[str, str] = {}
         self._together: set[Path] = set()
         """The documents with findings that only show beside others."""
@@ -127,6 +133,28 @@ class Project:
             return
         self._texts[shown] = text
         self._look(path or Path(STDIN), shown, judge, text)
+
+    def remote_context(self) -> Context:
+        """What the rules know beside a document that was fetched."""
+        return self._surroundings.remote_context(self._judge(self.here).config)
+
+    def add_remote(self, address: str, checked: Checked | None, found: Iterable[Diagnostic] = ()) -> None:
+        """Take a document that was fetched: what the rules said of its text, and what was found around it."""
+        judge = self._judge(self.here)
+        inside = Examined(())
+        if checked is not None:
+            # Nothing can be mended there, so that no repair is offered.
+            bare = replace(checked, findings=tuple(replace(finding, fix=None) for finding in checked.findings))
+            inside = settle(bare, judge, address)
+            if checked.subject is not None:
+                self._texts[address] = checked.subject.tree.text
+        on = [finding for finding in found if judge.is_on(finding.rule)]
+        left = [judge.weighed(finding) for finding in on if not judge.is_ignored(finding, address)]
+        around = tuple(Finding(finding, fingerprint(finding, address, None)) for finding in left)
+        ignored = inside.ignored + len(on) - len(left)
+        self._remote[address] = _Document(
+            Path(address), address, judge, Examined((*inside.findings, *around), ignored), name=address
+        )
 
     def text(self, shown: str) -> str | None:
         """The text of a file by the name it is shown under."""
@@ -213,7 +241,7 @@ class Project:
         findings: list[Finding] = []
         failed, baselined = False, 0
         present: set[str] = set()
-        for document in self._documents.values():
+        for document in self._all():
             found: Sequence[Finding] = document.examined.findings
             if baseline is not None:
                 found, known = baseline.split(found, document.judge.stands)
@@ -225,15 +253,15 @@ class Project:
             stale = self._stale(baseline, present)
             failed = failed or _fails(stale, self._judge(self.here).config.fail_on)
             findings += stale
-        files = tuple(sorted(document.shown for document in self._documents.values()))
-        ignored = sum(document.examined.ignored for document in self._documents.values())
+        files = tuple(sorted(document.shown for document in self._all()))
+        ignored = sum(document.examined.ignored for document in self._all())
         return Outcome(tuple(sorted(findings, key=order)), files, failed, ignored, baselined)
 
     def new_baseline(self, old: Baseline) -> Baseline:
         """The baseline with everything that is found now and can be hidden."""
         found = [
-            (finding, relative_to(document.path, self.root))
-            for document in self._documents.values()
+            (finding, self._name(document))
+            for document in self._all()
             for finding in document.examined.findings
             if not document.judge.stands(finding.diagnostic.rule)
         ]
@@ -251,7 +279,14 @@ class Project:
         ]
 
     def _names(self) -> set[str]:
-        return {relative_to(document.path, self.root) for document in self._documents.values()}
+        return {self._name(document) for document in self._all()}
+
+    def _name(self, document: _Document) -> str:
+        return document.name or relative_to(document.path, self.root)
+
+    def _all(self) -> Iterator[_Document]:
+        yield from self._documents.values()
+        yield from self._remote.values()
 
     def _excluded(self, path: Path) -> bool:
         return self._judge(path.parent.absolute()).config.excludes(path)

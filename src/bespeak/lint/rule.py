@@ -11,7 +11,7 @@ from bespeak.diagnostics.fix import Fix
 
 Normative = Literal["MUST", "SHOULD", "style"]
 Fixable = Literal["none", "safe", "unsafe"]
-Notation = Literal["yaml", "toml", "json", "python"]
+Notation = Literal["yaml", "toml", "json", "python", "http"]
 
 SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning", "style": "info"}
 """What a draft demands is an error, what it recommends a warning, what only reads better an advice."""
@@ -38,7 +38,8 @@ class Rule:
     fix: Fixable = "none"
     """Whether findings come with a repair, and whether that repair keeps the meaning by itself."""
     notation: Notation = "yaml"
-    """Of the two pieces: YAML is an .agis file, TOML an endpoint file or a configuration, JSON what is published."""
+    """Of the two pieces: YAML is an .agis file, TOML an endpoint file or a configuration, JSON what is published,
+    HTTP what a server answers."""
 
     @property
     def severity(self) -> Severity:

@@ -50,7 +50,13 @@ class Surroundings:
 
     def context(self, path: Path, config: Config) -> Context:
         """What the rules know beside the file."""
-        deployment = self.deployment(path)
+        return self._context(self.deployment(path), config)
+
+    def remote_context(self, config: Config) -> Context:
+        """What the rules know beside a document from elsewhere: the settings, and no deployment."""
+        return self._context(None, config)
+
+    def _context(self, deployment: Deployment | None, config: Config) -> Context:
         catalog = self._catalog(config) or (deployment.catalog if deployment else None) or load_bundled()
         return Context(
             catalog=catalog,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.diagnostics.printable import printable
 from bespeak.diagnostics.report import Report, summary
+from bespeak.diagnostics.score import score_lines
 
 
 def render(report: Report, *, quiet: bool = False) -> str:
     """Findings and the summary; `quiet` leaves the summary out."""
     lines = [one_line(finding) for finding in report.diagnostics]
     if not quiet:
+        lines += [printable(score_lines(score)[0]) for score in report.scores]
         lines.append(summary(report))
     return "".join(f"{text}\n" for text in lines)
 

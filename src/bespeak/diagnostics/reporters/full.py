@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bespeak.diagnostics.printable import printable
 from bespeak.diagnostics.report import Report, summary
+from bespeak.diagnostics.score import score_lines
 from bespeak.diagnostics.text import Style, full
 
 
@@ -12,4 +14,6 @@ def render(report: Report, style: Style | None = None, *, quiet: bool = False) -
     text = f"{shown}\n" if shown else ""
     if quiet:
         return text
-    return f"{text}\n{summary(report)}\n" if text else f"{summary(report)}\n"
+    scores = "".join(f"{printable(line)}\n" for score in report.scores for line in score_lines(score))
+    closing = f"{scores}\n{summary(report)}\n" if scores else f"{summary(report)}\n"
+    return f"{text}\n{closing}" if text else closing

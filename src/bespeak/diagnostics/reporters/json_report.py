@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bespeak.diagnostics.report import Finding, Report
+from bespeak.diagnostics.score import score_entry
 
 
 def render(report: Report) -> str:
@@ -30,6 +31,7 @@ def schema() -> str:
 def document(report: Report) -> dict[str, Any]:
     """The report as plain data."""
     safe, unsafe = report.fixable()
+    scores = {"scores": [score_entry(score) for score in report.scores]} if report.scores else {}
     return {
         "format": 1,
         "tool": {"name": "bespeak", "version": report.version},
@@ -42,6 +44,7 @@ def document(report: Report) -> dict[str, Any]:
             "baselined": report.baselined,
             "left_out": report.left_out,
         },
+        **scores,
         "findings": [entry(finding, report) for finding in report.findings],
     }
 

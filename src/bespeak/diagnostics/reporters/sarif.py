@@ -8,6 +8,7 @@ from urllib.parse import quote
 from bespeak.diagnostics.diagnostic import Severity
 from bespeak.diagnostics.report import Finding, Replacement, Report, RuleText
 from bespeak.diagnostics.reporters.json_report import encoded
+from bespeak.diagnostics.score import score_entry
 from bespeak.source.span import Location
 
 _LEVELS: Final[dict[Severity, str]] = {"error": "error", "warning": "warning", "info": "note"}
@@ -28,12 +29,14 @@ def log(report: Report) -> dict[str, Any]:
     driver: dict[str, Any] = {"name": "bespeak", "rules": [_rule(rule, report.rules.get(rule)) for rule in named]}
     if report.version:
         driver["version"] = driver["semanticVersion"] = report.version
-    run = {
+    run: dict[str, Any] = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "artifacts": [{"location": _artifact(file)} for file in report.files],
         "results": [_result(finding, index) for finding in report.findings],
     }
+    if report.scores:
+        run["properties"] = {"scores": [score_entry(score) for score in report.scores]}
     return {"version": "2.1.0", "$schema": _SCHEMA, "runs": [run]}
 
 
@@ -80,6 +83,8 @@ def _result(finding: Finding, index: dict[str, int]) -> dict[str, Any]:
 
 
 def _artifact(file: str) -> dict[str, Any]:
+    if "://" in file:
+        return {"uri": quote(file, safe="/:?#[]@!$&'()*+,;=%~", errors="replace")}
     uri = quote(file.replace("\\", "/"), errors="replace")
     return {"uri": f"file://{uri}"} if uri.startswith("/") else {"uri": uri, "uriBaseId": _ROOT}
 
