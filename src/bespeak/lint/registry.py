@@ -98,7 +98,7 @@ _READERS: Final[Mapping[str, tuple[str, Normative]]] = {
     "Y881": ("rate-limit", "MUST"),
     "Y890": ("unknown-service-category", "MUST"),
     "Y891": ("no-web-address", "MUST"),
-    "Y892": ("unlimited-on-the-web", "MUST"),
+    "Y892": ("unlimited-on-the-web", "SHOULD"),
 }
 """Names for the rules of readers, which give an id and a sentence, and how binding each is."""
 
