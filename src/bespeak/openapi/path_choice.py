@@ -159,14 +159,14 @@ def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *
 
 
 def _says(name: str, verb: str) -> bool:
-    """Whether a segment says no more than the verb: that verb, or a word that is hardly ever a thing."""
+    """Whether a segment says no more than the verb: that verb, or another one for reading."""
     parts = words(name)
     word = "".join(parts)
     if word == verb.lower():
         return True
     ours, theirs = operation_classes(verb.lower()), operation_classes(word)
-    same = ours is not None and theirs is not None and ours.main == theirs.main
-    return len(parts) == 1 and same and not _is_noun(word)
+    reads = ours is not None and theirs is not None and ours.main == theirs.main == "READ"
+    return len(parts) == 1 and reads and not _is_noun(word)
 
 
 def _is_noun(word: str) -> bool:

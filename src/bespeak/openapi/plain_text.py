@@ -11,7 +11,7 @@ from bespeak.lint.injection import blob, injection, may_inject, role_marker, vis
 
 _TAG: Final = re.compile(r"</?[A-Za-z][^<>]{0,300}>")
 _LINK: Final = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
-_ADDRESS: Final = re.compile(r"<?\b(?:https?|ftp)://[^\s<>]{0,500}>?")
+_ADDRESS: Final = re.compile(r"<?\b(?:https?|ftp)://[^\s<>()]{0,500}>?")
 _MARKS: Final = re.compile(r"[`*]{1,3}|^#{1,6} ", re.MULTILINE)
 _END: Final = re.compile(r"(?<=[.!?])\s")
 _SEEN: Final = 20_000

@@ -13,6 +13,7 @@ from bespeak.lint.pattern import needs_backtracking, slowness
 from bespeak.lint.rules.schema_safety import traps
 from bespeak.openapi.plain_text import plain_text
 from bespeak.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, SchemaFault, compile_schema
+from bespeak.source.shorthand import KEYWORDS
 
 _DROPPED: Final = frozenset(
     {
@@ -67,7 +68,7 @@ class SchemaFitter:
     def _object(self, node: Mapping[str, Any], lost: dict[str, None], depth: int) -> dict[str, Any]:
         clean: dict[str, Any] = {}
         for key, value in node.items():
-            if key in _DROPPED or key.startswith("x-") or not _is_sayable(key):
+            if key in _DROPPED or key not in KEYWORDS:
                 continue
             kept = self._value(key, value, lost, depth)
             if kept is not _NOTHING:
@@ -83,8 +84,10 @@ class SchemaFitter:
             return _pattern(value, lost)
         if key in NAMING_KEYWORDS and isinstance(value, Mapping):
             return self._named(key, value, lost, depth)
+        if key == "dependentRequired":  # names on both sides, no schemas
+            return value if isinstance(value, Mapping) and _has_no_null(value) else _NOTHING
         if isinstance(value, list):
-            return [self._part(item, lost, depth + 2) for item in value if item is not None]
+            return [self._part(item, lost, depth + 2) for item in value if isinstance(item, Mapping | str | bool)]
         if isinstance(value, Mapping):
             return self._part(value, lost, depth + 1)
         if value is None or (isinstance(value, float) and not math.isfinite(value)):

@@ -165,16 +165,16 @@ def _summary_verb(operation: Operation) -> str:
 def _verb_at_end(path: str) -> str:
     """The last segment if it is a command: /orders/{id}/cancel, /jobs/{id}:run."""
     segment = path.rstrip("/").rpartition("/")[2]
-    if "{" in segment or ":" in segment:
+    command = ":" in segment
+    if "{" in segment or command:
         segment = segment.rpartition(":")[2] if not segment.endswith("}") else ""
     parts = words(segment)
     if not parts or is_plural(parts[0]):
         return ""
     word = parts[0] if len(parts) == 1 else "".join(parts)
-    known = lexicon()
-    if operation_classes(word) is None or not (is_plain_verb(word, known) or word in ("search", "query", "checkout")):
-        return ""
-    return word
+    # Behind a colon stands a command, also where the word is a noun elsewhere.
+    sure = command or is_plain_verb(word, lexicon()) or word in ("search", "query", "checkout")
+    return word if sure and operation_classes(word) is not None else ""
 
 
 def _is_verb_here(word: str, parts: tuple[str, ...]) -> bool:

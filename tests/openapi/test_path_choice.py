@@ -1,0 +1,87 @@
+"""Paths name things: verbs, versions and half parameters go, and what the upstream calls it is kept."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.catalog.bundled import load_bundled
+from bespeak.grammar.path_syntax import check_path
+from bespeak.openapi.path_choice import choose_path, other_paths, topic_of
+
+VERBS = load_bundled().names
+SEGMENTS = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(["search", "v1", "api", "{id}", "{petId}", "{name}.json", "{a}...{b}", "{x}:cancel", "Order", ""]),
+)
+
+
+@pytest.mark.parametrize(
+    ("described", "verb", "path"),
+    [
+        ("/pets", "LIST", "/pets"),
+        ("/pets/", "LIST", "/pets"),
+        ("/pets/{petId}", "FETCH", "/pets/{pet_id}"),
+        ("/users/search", "SEARCH", "/users"),
+        ("/cart/checkout", "CHECKOUT", "/cart"),
+        ("/files/{name}.json", "FETCH", "/files/{name}"),
+        ("/PetStore/Items", "LIST", "/pet-store/items"),
+        ("/user_groups/{id}", "FETCH", "/user-groups/{id}"),
+        ("/v1/customers/{c}", "FETCH", "/customers/{c}"),
+        ("/api/v1/users", "LIST", "/users"),
+        ("/repos/{o}/compare/{base}...{head}", "COMPARE", "/repos/{o}/{base}/{head}"),
+        ("/{owner}/x", "FETCH", "/owners/{owner}/x"),
+        ("/{id}", "FETCH", "/items/{id}"),
+        ("/projects/{p}:cancel", "CANCEL", "/projects/{p}"),
+        ("/order/{id}/invoice", "FETCH", "/orders/{id}/invoices"),
+        ("/users/{id}/activate", "UPDATE", "/users/{id}/activation"),
+        ("/users/{id}/activate", "ACTIVATE", "/users/{id}"),
+        ("/2010-04-01/Accounts/{AccountSid}/Calls.json", "LIST", "/accounts/{account_sid}/calls"),
+        ("/a/{id}/b/{id}", "FETCH", "/a/{id}/b"),
+        ("/", "FETCH", "/items"),
+        ("", "FETCH", "/items"),
+    ],
+)
+def test_a_path_names_things(described: str, verb: str, path: str) -> None:
+    assert choose_path(described, verb, VERBS).path == path
+
+
+def test_the_topic_names_a_path_that_has_nothing_else() -> None:
+    assert choose_path("/unsubscribe", "UNSUBSCRIBE", VERBS, topic="newsletter").path == "/newsletter"
+    assert choose_path("/{id}", "FETCH", VERBS, topic="repos").path == "/repos/{id}"
+
+
+def test_the_upstreams_path_keeps_everything_but_the_names_of_parameters() -> None:
+    choice = choose_path("/v1/Files/{fileName}.json", "FETCH", VERBS)
+    assert choice.url_path("/v1/Files/{fileName}.json") == "/v1/Files/{file_name}.json"
+    assert choice.version == "v1"
+
+
+def test_what_stays_has_no_reason_and_what_changes_has_one() -> None:
+    assert choose_path("/pets/{id}", "FETCH", VERBS).reasons == ()
+    assert any("search" in reason for reason in choose_path("/pets/search", "SEARCH", VERBS).reasons)
+
+
+def test_other_paths_bring_back_what_was_left_out_and_then_count() -> None:
+    choice = choose_path("/v2/users/search", "SEARCH", VERBS)
+    others = list(islice(other_paths(choice, "/v2/users/search", "SEARCH", VERBS), 4))
+    assert others[:2] == ["/users-v2", "/users/searches"]
+    assert others[-1] == "/users-2"
+
+
+@given(st.lists(SEGMENTS, max_size=5), st.sampled_from(["FETCH", "SEARCH", "CREATE", "ORDER", "REMOVE"]))
+def test_every_path_keeps_the_grammar(segments: list[str], verb: str) -> None:
+    described = "/" + "/".join(segment.replace("/", "") for segment in segments)
+    choice = choose_path(described, verb, VERBS, topic=topic_of((), described))
+    for path in (choice.path, *islice(other_paths(choice, described, verb, VERBS), 4)):
+        assert check_path(path, VERBS) is None
+    assert choose_path(choice.path, verb, VERBS).path == choice.path
+
+
+def test_a_topic_is_the_first_tag_or_the_first_thing() -> None:
+    assert topic_of(("Pet Store",), "/x") == "pet-store"
+    assert topic_of((), "/{id}/parts") == "parts"
+    assert topic_of((), "/") == ""
