@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +17,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
+from tests.process import ROOT
 
 import bespeak
 from bespeak.errors import ConfigError
@@ -130,3 +134,24 @@ def test_that_callers_are_believed_is_said(caplog: pytest.LogCaptureFixture) -> 
     with TestClient(bespeak.asgi(make_app())):
         pass
     assert "believed whatever they say" in caplog.text
+
+
+def test_uvicorn_alone_serves_it(tmp_path: Path) -> None:
+    (tmp_path / "rooms_for_uvicorn.py").write_text(
+        "import bespeak\nfrom tests.server.test_mounted import make_app\n\n"
+        f"web = bespeak.asgi(make_app(), store={str(tmp_path / 'rooms.db')!r})\n"
+    )
+    command = [sys.executable, "-m", "uvicorn", "rooms_for_uvicorn:web", "--port", "0", "--app-dir", str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        try:
+            assert process.stderr is not None
+            told = next(line for line in process.stderr if "running on" in line)
+            found = re.search(r"http://127\.0\.0\.1:\d+", told)
+            assert found is not None
+            first = httpx.post(f"{found[0]}/room/7:book", headers=KEY)
+            again = httpx.post(f"{found[0]}/room/7:book", headers=KEY)
+            assert (first.json()["count"], again.headers["idempotency-replayed"]) == (1, "true")
+            process.terminate()
+            assert "Finished server process" in process.stderr.read()
+        finally:
+            process.kill()
