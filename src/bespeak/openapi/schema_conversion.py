@@ -32,7 +32,7 @@ MAX_LENGTH: Final = 64_000
 _MOST_NESTED: Final = 60
 """Schemas that are converted one inside the other, through `allOf` of other definitions as well."""
 
-_MOST_IN_PLACE: Final = 500
+_MOST_IN_PLACE: Final = 150
 """Definitions that judge one value."""
 
 _WORDS: Final = frozenset({"title", "description", "deprecated", "default"})
