@@ -41,7 +41,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Shared:
     """What the connections of one server share."""
 
-    __slots__ = ("direct", "draining", "face", "gone", "heads", "max_connections", "now", "timeouts")
+    __slots__ = ("direct", "draining", "face", "gone", "heads", "max_connections", "now", "timeouts", "unwritten")
 
     def __init__(self, face: HttpFace, *, direct: bool, timeouts: Timeouts, max_connections: int) -> None:
         self.face = face
@@ -55,6 +55,18 @@ class Shared:
         """The loop's time when the deadlines were last looked at."""
         self.gone = asyncio.Event()
         """Set whenever a connection ends."""
+        self.unwritten: list[HttpConnection] = []
+
+    def write_soon(self, connection: HttpConnection) -> None:
+        """Write at the end of this turn of the loop, together with others: cheaper than between their requests."""
+        if not self.unwritten:
+            connection.loop.call_soon(self._write_all)
+        self.unwritten.append(connection)
+
+    def _write_all(self) -> None:
+        for connection in self.unwritten:
+            connection.flush()
+        self.unwritten.clear()
 
 
 class HttpConnection(HttpToolsProtocol):
@@ -117,7 +129,10 @@ class HttpConnection(HttpToolsProtocol):
             self._refuse(fault)
             return
         if self._out:
-            self._flush()
+            if len(self.connections) == 1:
+                self.flush()
+            else:
+                self._shared.write_soon(self)
         if not self._reader.in_message:
             self._reading = False
         elif not self._reading and not self._busy:
@@ -188,7 +203,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def _give_leave(self) -> None:
         self._expects = False
-        self._flush()
+        self.flush()
         self.transport.write(_CONTINUE)
 
     def _arrive(self, asked: Asked) -> None:
@@ -294,7 +309,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def _occupy(self) -> None:
         """Nothing else is answered until this is."""
-        self._flush()
+        self.flush()
         self._busy = True
         if not self.flow.write_paused:
             self.deadline = math.inf
@@ -305,7 +320,7 @@ class HttpConnection(HttpToolsProtocol):
         self._burst = 0
         while self._ahead and not (self._busy or self._leaving or self.flow.write_paused):
             self._take(self._ahead.popleft())
-        self._flush()
+        self.flush()
         if self._busy or self._leaving or self._ahead:
             return
         if self._ended or (self._shared.draining and not self._reader.in_message):
@@ -329,7 +344,7 @@ class HttpConnection(HttpToolsProtocol):
         if closes:
             self._leave()
         elif len(reply.body) > BATCH_BYTES:
-            self._flush()
+            self.flush()
 
     def _encode(self, reply: Reply, *, body: bool, closes: bool) -> bytes:
         parts = [STATUS_LINE[reply.status]]
@@ -342,7 +357,8 @@ class HttpConnection(HttpToolsProtocol):
             parts.append(reply.body)
         return b"".join(parts)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write the answers there are."""
         if self._out:
             self.transport.write(b"".join(self._out))
             self._out.clear()
@@ -370,7 +386,7 @@ class HttpConnection(HttpToolsProtocol):
             reply = failed(error)
         self._out.append(self._encode(reply, body=True, closes=False))
         self._leaving = self._deaf = True
-        self._flush()
+        self.flush()
         self.deadline = self._shared.now + self._shared.timeouts.linger
         self.flow.resume_reading()
         if self._ended:
@@ -381,6 +397,6 @@ class HttpConnection(HttpToolsProtocol):
     def _leave(self) -> None:
         """Close, once what was written has gone out."""
         self._leaving = self._deaf = True
-        self._flush()
+        self.flush()
         self.deadline = self._shared.now + self._shared.timeouts.write
         self.transport.close()
