@@ -1,0 +1,34 @@
+"""Kinds of documents."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.discovery.document_kind import AGIS, DISCOVERY, OPENAPI, ROBOTS, is_json
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("application/json", True),
+        ("application/vnd.x+json", True),
+        ("text/json", False),
+        ("text/x+json", False),
+        ("application/jsonx", False),
+        ("", False),
+    ],
+)
+def test_json_is_known_by_its_name(text: str, expected: bool) -> None:
+    assert is_json(text) is expected
+
+
+def test_each_kind_takes_its_own_types() -> None:
+    assert DISCOVERY.takes("application/json")
+    assert not DISCOVERY.takes("application/yaml")
+    assert AGIS.takes("application/agis")
+    assert OPENAPI.takes("text/yaml")
+    assert ROBOTS.takes("text/html")
+
+
+def test_each_kind_has_its_bound() -> None:
+    assert (DISCOVERY.most, AGIS.most, OPENAPI.most) == (256_000, 4_000_000, 40_000_000)
