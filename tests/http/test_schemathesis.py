@@ -173,7 +173,7 @@ def refused_for_its_form(_: Any, response: Any, case: Case) -> None:
 
 
 BOUNDED = settings(
-    max_examples=40, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    max_examples=12, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
 OPEN = load(AuthSettings())
 

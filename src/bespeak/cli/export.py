@@ -89,7 +89,7 @@ def openapi(service: str, output: Path | None, force: bool, to: str, url: str | 
         found.service,
         found.service.endpoints,
         found.http,
-        found.auth,
+        found.auth.modes,
         version=found.version,
         keys_required=found.keys_required,
         catalog_warnings=found.catalog_warnings,

@@ -104,8 +104,8 @@ def _is_sayable(value: object, kinds: set[str]) -> bool:
 
 def _query(
     properties: Mapping[str, Any], required: frozenset[str], in_path: Iterable[str]
-) -> tuple[HttpParameter, ...] | None:
-    """The parameters of a query; None where something is required that a query cannot say."""
+) -> tuple[HttpParameter, ...]:
+    """The parameters of a query; what it cannot say is not needed, or there would be no GET."""
     placed = []
     for name, schema in properties.items():
         if name in in_path:
@@ -113,8 +113,6 @@ def _query(
         said = sayable(schema)
         if said is not False:
             placed.append(HttpParameter(name, said, name in required))
-        elif name in required:
-            return None
     unnamed = sorted(required.difference(properties, in_path))
     return (*placed, *(HttpParameter(name, True, True) for name in unnamed))
 

@@ -46,11 +46,27 @@ def split_verb(path: str) -> tuple[str, str] | None:
 
 
 def _is_flat(schema: Mapping[str, Any]) -> bool:
-    """Whether every property is known and scalar, so that a query says it in one way."""
+    """Whether every property is known and scalar, so that a query says it in one way, and those it needs can be said.
+
+    There is no null in a query.
+    """
     if not schema.keys().isdisjoint(("$ref", "allOf", "anyOf", "oneOf", "if", "not", "patternProperties")):
         return False
     properties = schema.get("properties", {})
-    return isinstance(properties, Mapping) and all(_is_scalar(each) for each in properties.values())
+    if not isinstance(properties, Mapping) or not all(_is_scalar(each) for each in properties.values()):
+        return False
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else ()
+    return not any(_is_null(properties[name]) for name in needed if name in properties)
+
+
+def _is_null(schema: Mapping[str, Any]) -> bool:
+    """Whether a scalar can be nothing but null."""
+    if "type" in schema:
+        return schema["type"] in ("null", ["null"])
+    if "const" in schema or "enum" in schema:
+        return all(value is None for value in ([schema["const"]] if "const" in schema else schema["enum"]))
+    return all(_is_null(option) for option in schema.get("anyOf") or schema.get("oneOf") or ())
 
 
 def _is_scalar(schema: object) -> bool:

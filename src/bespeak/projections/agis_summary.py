@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
@@ -52,14 +53,8 @@ def _protocols(listed: Sequence[Endpoint], vocabulary: Vocabulary, policies: Pol
     found = ["request"]
     if vocabulary.negotiable:
         found.append("negotiate")
-    if any(_confirms(endpoint, policies) for endpoint in listed):
+    if any(needs_confirmation(endpoint, policies) for endpoint in listed):
         found.append("confirm")
     if any(endpoint.semantic.impact == "informational" for endpoint in listed):
         found.append("query")
     return found
-
-
-def _confirms(endpoint: Endpoint, policies: Policies) -> bool:
-    if endpoint.confirm is not None:
-        return endpoint.confirm
-    return policies.confirm_irreversible and endpoint.semantic.impact == "irreversible"

@@ -178,7 +178,7 @@ class _Contents:
             self._service,
             self._endpoints,
             self._settings,
-            self.publishing.auth,
+            self.publishing.auth.modes,
             version=self._version,
             policies=registry.policies,
             keeps_state=self._assembled.dispatcher.settlement is not None,

@@ -8,7 +8,6 @@ import pytest
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.policy import Policies
-from bespeak.documents.auth_toml import AuthSettings
 from bespeak.projections.openapi.circumstances import Circumstances
 
 BOOK = make_endpoint("BOOK", "/room", echo, impact="irreversible")
@@ -28,18 +27,18 @@ def test_a_key_is_needed_where_twice_is_not_once_and_nothing_can_be_undone(
     impact: str, idempotent: bool, taken: bool, needed: bool
 ) -> None:
     endpoint = replace(BOOK, semantic=replace(BOOK.semantic, impact=impact, is_idempotent=idempotent))
-    served = Circumstances(auth=AuthSettings(), policies=Policies(), keys_required=True)
+    served = Circumstances(modes=("open",), policies=Policies(), keys_required=True)
     assert (served.takes_key(endpoint), served.needs_key(endpoint)) == (taken, needed)
 
 
 def test_authority_is_needed_by_scopes_or_by_policy() -> None:
-    lenient = Circumstances(auth=AuthSettings(), policies=Policies(scope_required_for_invocation=False))
+    lenient = Circumstances(modes=("open",), policies=Policies(scope_required_for_invocation=False))
     assert not lenient.needs_authority(BOOK)
     assert lenient.needs_authority(replace(BOOK, required_scopes=("a:b",)))
-    assert Circumstances(auth=AuthSettings(), policies=Policies()).needs_authority(BOOK)
+    assert Circumstances(modes=("open",), policies=Policies()).needs_authority(BOOK)
 
 
 def test_the_policy_makes_calls_wait() -> None:
-    served = Circumstances(auth=AuthSettings(), policies=Policies(confirm_irreversible=True))
+    served = Circumstances(modes=("open",), policies=Policies(confirm_irreversible=True))
     assert served.confirms(BOOK)
     assert not served.confirms(replace(BOOK, confirm=False))

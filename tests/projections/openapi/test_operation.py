@@ -11,7 +11,6 @@ from bespeak.contract.cost import read_cost
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
-from bespeak.documents.auth_toml import AuthSettings
 from bespeak.projections.openapi.circumstances import Circumstances
 from bespeak.projections.openapi.operation import Operations
 from bespeak.projections.openapi.schemas import SchemaComponents, reference
@@ -22,7 +21,7 @@ FIND = make_endpoint("FIND", "/room/{room_id}", echo, properties=ROOM, required=
 
 def item(endpoint: Endpoint, **policies: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     schemas = SchemaComponents({})
-    served = Circumstances(auth=AuthSettings(), policies=Policies(**policies))
+    served = Circumstances(modes=("open",), policies=Policies(**policies))
     operations = Operations({endpoint.key: "find_room"}, schemas, served)
     operations.reserve(endpoint)
     return operations.path_item(endpoint), schemas.schemas

@@ -10,7 +10,6 @@ from tests.service import echo, make_endpoint
 
 from bespeak.contract.cost import read_cost
 from bespeak.contract.policy import Policies
-from bespeak.documents.auth_toml import AuthSettings
 from bespeak.exchange.budget import UNITS
 from bespeak.exchange.scope import Scopes, parse_scopes
 from bespeak.projections.openapi.circumstances import Circumstances
@@ -21,7 +20,7 @@ UNSAFE = replace(BOOK, semantic=replace(BOOK.semantic, is_idempotent=False))
 
 
 def names(endpoint: object, mode: str = "open", **served: bool) -> set[str]:
-    circumstances = Circumstances(auth=AuthSettings(modes=(mode,)), policies=Policies(), **served)
+    circumstances = Circumstances(modes=(mode,), policies=Policies(), **served)
     return {PARAMETERS[name]["name"] for name in parameters_of(endpoint, circumstances)}  # type: ignore[arg-type]
 
 
@@ -32,7 +31,7 @@ def test_a_key_is_for_what_may_not_be_done_twice_and_where_it_is_kept() -> None:
 
 
 def test_a_key_that_the_operator_demands_is_required() -> None:
-    served = Circumstances(auth=AuthSettings(), policies=Policies(), keys_required=True)
+    served = Circumstances(modes=("open",), policies=Policies(), keys_required=True)
     assert "RequiredIdempotencyKey" in parameters_of(UNSAFE, served)
     assert PARAMETERS["RequiredIdempotencyKey"]["required"] is True
     assert "RequiredIdempotencyKey" not in parameters_of(BOOK, served)
@@ -44,7 +43,7 @@ def test_an_agent_and_its_scopes_are_claimed_only_where_claims_are_believed() ->
 
 
 def test_the_agent_has_to_be_named_where_its_authority_is_needed() -> None:
-    served = Circumstances(auth=AuthSettings(), policies=Policies(scope_required_for_invocation=False))
+    served = Circumstances(modes=("open",), policies=Policies(scope_required_for_invocation=False))
     assert "AgentId" in parameters_of(BOOK, served)
     assert "RequiredAgentId" in parameters_of(replace(BOOK, required_scopes=("room:book",)), served)
     assert PARAMETERS["RequiredAgentId"]["required"] is True

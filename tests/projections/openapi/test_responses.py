@@ -13,7 +13,6 @@ from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.policy import Policies
 from bespeak.contract.rate import Rate, RateLimits
-from bespeak.documents.auth_toml import AuthSettings
 from bespeak.projections.openapi.circumstances import Circumstances
 from bespeak.projections.openapi.responses import HEADERS, refusals_of, responses_of, shared_responses
 
@@ -23,7 +22,7 @@ FREE = Policies(scope_required_for_invocation=False)
 
 
 def served(**fields: Any) -> Circumstances:
-    return Circumstances(**{"auth": AuthSettings(), "policies": FREE, "keeps_state": False, **fields})
+    return Circumstances(**{"modes": ("open",), "policies": FREE, "keeps_state": False, **fields})
 
 
 @pytest.mark.parametrize(
@@ -32,7 +31,7 @@ def served(**fields: Any) -> Circumstances:
         (LOOK, {}, set()),
         (replace(LOOK, required_scopes=("a:b",)), {}, {403}),
         (LOOK, {"policies": Policies()}, {403}),
-        (LOOK, {"auth": AuthSettings(modes=("token",))}, {403, 503}),
+        (LOOK, {"modes": ("token",)}, {403, 503}),
         (replace(LOOK, cost=read_cost({"tokens": 1})[0]), {}, {402}),
         (replace(LOOK, path="/room/{room_id}"), {}, {404}),
         (LOOK, {"rate_limits": RateLimits(agent=Rate(1, "s", 1))}, {429}),

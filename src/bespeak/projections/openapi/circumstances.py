@@ -9,14 +9,14 @@ from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.rate import RateLimits
-from bespeak.documents.auth_toml import AuthSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
     """What is not in the contract of an endpoint, and the same for all of them."""
 
-    auth: AuthSettings
+    modes: tuple[str, ...]
+    """The ways by which callers prove who they are, as in `[auth]`."""
     policies: Policies
     rate_limits: RateLimits = field(default_factory=RateLimits)
     knows_agents: bool = False
@@ -27,6 +27,11 @@ class Circumstances:
     """Whether what cannot be undone is called with an Idempotency-Key or not at all."""
     catalog_warnings: Mapping[str, str] = field(default_factory=dict)
     """Methods that the catalog has deprecated, each with its warning."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether headers are believed without proof."""
+        return self.modes == ("open",)
 
     def needs_authority(self, endpoint: Endpoint) -> bool:
         """Whether an anonymous call is refused."""

@@ -10,7 +10,6 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_route import http_route
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
-from bespeak.documents.auth_toml import AuthSettings
 from bespeak.documents.http_toml import HttpSettings
 from bespeak.exchange.headers import MEDIA_MANIFEST
 from bespeak.projections.openapi.circumstances import Circumstances
@@ -27,7 +26,7 @@ def project_openapi(
     service: Service,
     endpoints: Iterable[Endpoint],
     settings: HttpSettings,
-    auth: AuthSettings,
+    modes: Iterable[str],
     *,
     version: str,
     policies: Policies | None = None,
@@ -37,11 +36,12 @@ def project_openapi(
 ) -> dict[str, Any]:
     """The document of what is served on HTTP. Built-in endpoints are every server's, internal ones nobody's to know.
 
-    `version` is that of the manifest. `keeps_state` and `keys_required` say what becomes of idempotency keys.
+    `modes` are the ways by which callers prove who they are, as in `[auth]`. `version` is that of the manifest.
+    `keeps_state` and `keys_required` say what becomes of idempotency keys.
     """
     told = [endpoint for endpoint in endpoints if endpoint.is_listed]
     served = Circumstances(
-        auth=auth,
+        modes=tuple(modes),
         policies=policies or service.policies,
         rate_limits=service.rate_limits,
         knows_agents=bool(service.agents) or keeps_state,
@@ -65,7 +65,7 @@ def project_openapi(
             "responses": shared_responses(),
             "parameters": PARAMETERS,
             "headers": HEADERS,
-            "securitySchemes": security_schemes(auth),
+            "securitySchemes": security_schemes(served.modes),
         },
     }
 

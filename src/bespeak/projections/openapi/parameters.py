@@ -8,12 +8,18 @@ from typing import Any, Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.exchange.budget import UNITS
 from bespeak.projections.openapi.circumstances import Circumstances
+from bespeak.schema.members import members_of
 
 _SCOPE: Final = r"(?:[a-z0-9_-]+|\*)(?::(?:[a-z0-9_-]+|\*))+"
 
 _CENTS: Final = 2
 _MONEY: Final = {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,2})?$"}
 _WHOLE: Final = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999}
+
+_SIMPLE: Final = frozenset(
+    {"$defs", "$schema", "type", "properties", "required", "additionalProperties", "description"}
+)
+"""Beside these keywords the members of an object are its properties."""
 
 _AGENT: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
@@ -104,7 +110,7 @@ PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
 def parameters_of(endpoint: Endpoint, circumstances: Circumstances) -> list[str]:
     """The names of the parameters that an endpoint takes beside its input."""
     names = ["TaskId"]
-    if circumstances.auth.is_open:
+    if circumstances.is_open:
         names += ["RequiredAgentId" if circumstances.needs_authority(endpoint) else "AgentId", "AuthorityScope"]
     if circumstances.needs_key(endpoint):
         names.append("RequiredIdempotencyKey")
@@ -122,6 +128,8 @@ def parameters_of(endpoint: Endpoint, circumstances: Circumstances) -> list[str]
 def token_hints(endpoint: Endpoint) -> list[str]:
     """The names of the hints an endpoint follows; a name that its input has is the input's."""
     hints = ["compact", "fields", *(["since"] if endpoint.since is not None else [])]
-    properties = endpoint.input_schema.get("properties")
-    taken = properties if isinstance(properties, Mapping) else {}
-    return [hint for hint in hints if hint not in taken]
+    schema = endpoint.input_schema
+    if schema.keys() <= _SIMPLE:
+        return [hint for hint in hints if hint not in schema.get("properties", ())]
+    own = members_of(schema)
+    return [hint for hint in hints if not own.declares(hint)]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from http import HTTPStatus
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.projections.openapi.circumstances import Circumstances
 from bespeak.projections.openapi.schemas import reference
+from bespeak.status import REASONS, UNPROCESSABLE
 
 PROBLEM: Final = "Problem"
 MEDIA_JSON: Final = "application/json"
@@ -124,7 +124,7 @@ def refusals_of(endpoint: Endpoint, circumstances: Circumstances, *, has_body: b
         403: circumstances.needs_authority(endpoint)
         or confirmed
         or circumstances.knows_agents
-        or not circumstances.auth.is_open,
+        or not circumstances.is_open,
         404: "{" in endpoint.path or confirmed,
         408: confirmed and circumstances.keeps_state,
         409: circumstances.keeps_state and (keyed or confirmed),
@@ -133,7 +133,7 @@ def refusals_of(endpoint: Endpoint, circumstances: Circumstances, *, has_body: b
         429: bool(circumstances.rate_limits) or (confirmed and circumstances.keeps_state),
         500: True,
         501: confirmed and not circumstances.keeps_state,
-        503: circumstances.keeps_state or circumstances.knows_agents or "token" in circumstances.auth.modes,
+        503: circumstances.keeps_state or circumstances.knows_agents or "token" in circumstances.modes,
     }
     return (number for number, given in conditions.items() if given)
 
@@ -152,7 +152,7 @@ def _unprocessable(endpoint: Endpoint, circumstances: Circumstances) -> dict[str
                 "summary": error.description or error.name,
                 "value": {
                     "type": "about:blank",
-                    "title": HTTPStatus.UNPROCESSABLE_ENTITY.phrase,
+                    "title": REASONS[UNPROCESSABLE],
                     "status": 422,
                     "detail": error.description or error.name,
                     "code": error.name,
