@@ -46,7 +46,7 @@ COMMANDS: Final[dict[str, Entry]] = {
     "store": Entry("store", "store", "Run a service", "Look at, copy out and fill what is kept."),
     "format": Entry("format", "format_documents", "Write a contract", "Put AGIS documents into canonical form."),
     "import": Entry("import_", "import_", "Write a contract", "Make a deployment of an AGIS document or OpenAPI."),
-    "export": Entry("export", "export", "Write a contract", "Write a service as an AGIS document."),
+    "export": Entry("export", "export", "Write a contract", "Write a service as AGIS, OpenAPI, ai or llms.txt."),
     "schema": Entry("schema", "schema", "Write a contract", "Print the JSON Schemas of documents."),
     "discover": Entry("discover", "discover", "Use a service", "Show what a service offers."),
     "call": Entry("call", "call", "Use a service", "Call an endpoint of a service."),
