@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.process import HOTEL, serving
 from tests.projections.test_ai_discovery import assert_good
 from tests.service import AGENT, build, echo, make_endpoint
 
@@ -64,9 +65,15 @@ def test_no_document_names_an_internal_endpoint(path: str) -> None:
     assert "ledger" not in ask(path).text.lower()
 
 
-@pytest.mark.parametrize("path", PAGES)
-def test_every_process_serves_the_same_bytes(path: str) -> None:
-    assert ask(path).content == ask(path).content
+def test_every_worker_serves_the_same_bytes_on_both_sides_of_a_port_it_did_not_choose() -> None:
+    with serving(HOTEL, "--http", "127.0.0.1:0", "--workers", "2") as running:
+        for path in (*PAGES, "/.well-known/agtp"):
+            # A connection of its own for each, so that the workers take turns.
+            replies = [httpx.get(f"{running.url}{path}") for _ in range(12)]
+            assert len({(reply.content, reply.headers["etag"]) for reply in replies}) == 1
+        bootstrap = httpx.get(f"{running.url}/.well-known/agtp").json()
+        assert bootstrap["endpoint"] == f"hotel.example:{running.port}"
+        assert httpx.get(f"{running.url}/.well-known/agis.json").json()["agis_document"] == f"{running.url}/"
 
 
 def test_the_discovery_document_is_good() -> None:
