@@ -36,7 +36,7 @@ def _call(payload: object) -> bytes:
 
 
 def _get(path: str) -> bytes:
-    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n".encode()
+    return f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\nContent-Length: 0\r\n\r\n".encode()
 
 
 def measure(loader: Loader, shape: Shape) -> bool:

@@ -9,6 +9,7 @@ be waited for; to any other application by way of ASGI.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 from collections import deque
 from collections.abc import Coroutine
@@ -392,7 +393,8 @@ class HttpConnection(HttpToolsProtocol):
         if self._ended:
             self.transport.close()
         elif self.transport.can_write_eof():
-            self.transport.write_eof()
+            with contextlib.suppress(OSError):  # the peer may be gone, and the loop has not told yet
+                self.transport.write_eof()
 
     def _leave(self) -> None:
         """Close, once what was written has gone out."""
