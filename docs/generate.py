@@ -54,6 +54,8 @@ LETTERS = {
     "H": "H7xx: handlers (AGTP-API 12)",
     "Y": "Y8xx: scopes, policies, recipes (AGTP-API 6.3, 6.4, 8.7, 9), settings of identity, state and limits",
     "X": "X9xx: security",
+    "R": "R9xx: what an importer has guessed and nobody has looked at (AGTP-API 14.1)",
+    "W": "W1xx, W9xx: services on the web, as they are looked up and as they are examined (AI-Discovery, AGIS 11)",
 }
 """What the letters stand for, for rules that belong to no pass."""
 
@@ -251,6 +253,15 @@ def limits_table() -> str:
     return _table(("limit", "default", "key in `[limits]`", "beyond it"), rows)
 
 
+def statuses_table() -> str:
+    """What AGTP's own status codes are on HTTP."""
+    rows = []
+    for number, there in sorted(status.HTTP.items()):
+        shown = "401 or 403" if number == status.AUTHORIZATION_REQUIRED else there
+        rows.append((number, status.REASONS[number], shown))
+    return _table(("AGTP", "name", "HTTP"), rows)
+
+
 def _size(number: int) -> str:
     return f"{number // 2**20} MiB" if number >= 2**20 else f"{number // 2**10} KiB"
 
@@ -286,6 +297,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "commands": commands_table,
     "layers": layers_table,
     "limits": limits_table,
+    "statuses": statuses_table,
 }
 
 REFERENCE_PAGES: dict[str, Callable[[], str]] = {

@@ -57,7 +57,9 @@ def serving(
             raise AssertionError(f"the server did not start: {process.stderr.read()}")
         served = Served(process, line)
         if "--http" in options:
-            served.url = process.stdout.readline().split()[1]
+            line = process.stdout.readline()
+            served.announcement += line
+            served.url = line.split()[1]
         yield served
     finally:
         if process.poll() is None:

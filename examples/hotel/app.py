@@ -13,6 +13,7 @@ app = App(
     server_id="hotel.example",
     operator="Harbour Hotel",
     contact="reception@hotel.example",
+    description="Find free rooms in a small hotel by the harbour, book them and look after the stay.",
     policies=Policies(
         # Looking at rooms is free to everybody; what needs authority says so itself.
         scope_required_for_invocation=False,

@@ -3,7 +3,8 @@
 A page is read from top to bottom in a folder of its own, as a reader would follow it:
 
     python, toml, json   a file in the reader's folder; the marker above names it and its source under docs_src
-    console              commands after `$` and their output, where `...` stands for anything
+    console              commands after `$` and their output, where `...` stands for anything; `bespeak serve` and
+                         `uvicorn` stay up, and the ports that are shown mean theirs
     sh                   targets of the Makefile
     text                 a picture; nothing to run
 """
@@ -37,7 +38,10 @@ from bespeak.documents.session_toml import CaseSettings, SessionSettings
 from bespeak.documents.store_toml import IdempotencySettings, StoreSettings
 
 _BLOCK = re.compile(r"(?:^<!-- (\S+): (docs_src/\S+) -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-_ADDRESS = re.compile(r"agtp://127\.0\.0\.1(?::4480)?(?![:.\d])")
+_ADDRESS = re.compile(r"agtp://127\.0\.0\.1(?![:.\d])")
+_PORT = re.compile(r"(?<=127\.0\.0\.1:)\d+")
+_SERVE = re.compile(r"((?:[A-Z_]+=\S+ )*)bespeak serve (.+)", re.DOTALL)
+_RUNNING = re.compile(r"Uvicorn running on \S+:(\d+)")
 
 
 def _load_generator() -> ModuleType:
@@ -55,16 +59,20 @@ generate = _load_generator()
 class Reader:
     """Somebody who follows a page: writes its files, runs its commands, leaves its servers running."""
 
-    def __init__(self, folder: Path, servers: ExitStack) -> None:
+    def __init__(self, folder: Path, servers: ExitStack, *, curl: Path | None = None) -> None:
+        """`curl` is a folder with what is to answer for curl."""
         self.folder = folder
         self._servers = servers
-        self._server: Served | None = None
+        self._ports: dict[str, str] = {}
+        """The ports that pages show, and where the servers really are."""
         self._files: dict[str, str] = {}
         # A copy, for a server keeps its state beside what it serves.
         shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("bespeak.db*"))
+        places = [Path(sys.executable).parent, os.environ["PATH"]]
         self._environment = {
-            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PATH": os.pathsep.join(map(str, [curl, *places] if curl else places)),
             "HOTEL_LEDGER": str(folder / "ledger.sqlite3"),
+            "BESPEAK_CACHE": str(folder / ".cache"),
         }
 
     def save(self, name: str, source: str, text: str) -> None:
@@ -72,13 +80,16 @@ class Reader:
         self._files[name] = text
 
     def run(self, command: str) -> str:
-        """What a command prints. `bespeak serve` stays up, and the default port means its port from then on."""
+        """What a command prints. Servers stay up, and the ports they are shown with mean theirs from then on."""
         for name, text in self._files.items():
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(self._here(text), "utf-8")
-        if command.startswith("bespeak serve"):
-            return self._serve(*shlex.split(command)[2:])
+        serve = _SERVE.match(command)
+        if serve is not None:
+            return self._serve(dict(part.split("=", 1) for part in serve[1].split()), *shlex.split(serve[2]))
+        if command.startswith("uvicorn "):
+            return self._host(shlex.split(command)[1:])
         done = subprocess.run(
             self._here(command),
             shell=True,
@@ -91,22 +102,62 @@ class Reader:
         )
         return self._there(done.stdout)
 
-    def _serve(self, target: str, *options: str) -> str:
+    def _serve(self, environment: dict[str, str], target: str, *options: str) -> str:
+        options, shown = _with_any_port("--http", options)
         try:
-            self._server = self._servers.enter_context(
-                serving(target, *options, env=self._environment, cwd=self.folder)
+            server = self._servers.enter_context(
+                serving(target, *options, env={**self._environment, **environment}, cwd=self.folder)
             )
         except AssertionError as error:
             return str(error).removeprefix("the server did not start: ")
         # In order, so that workers end with their parent.
-        self._servers.callback(self._server.stop)
-        return self._there(_findings(self._server) + self._server.announcement)
+        self._servers.callback(server.stop)
+        self._ports["4480"] = str(server.port)
+        if shown is not None:
+            self._ports[shown] = server.url.rpartition(":")[2]
+        return self._there(_findings(server) + server.announcement)
+
+    def _host(self, arguments: list[str]) -> str:
+        """Start somebody's own server, and read what it says until it listens."""
+        options, shown = _with_any_port("--port", tuple(arguments))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "uvicorn", *options],
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+            env={**os.environ, **self._environment},
+        )
+        self._servers.enter_context(process)
+        self._servers.callback(process.terminate)
+        assert process.stderr is not None
+        said = ""
+        for line in process.stderr:
+            said += line
+            running = _RUNNING.search(line)
+            if running is not None:
+                assert shown is not None, "a page says which --port"
+                self._ports[shown] = running[1]
+                break
+        return self._there(said)
 
     def _here(self, text: str) -> str:
-        return _ADDRESS.sub(f"agtp://127.0.0.1:{self._server.port}", text) if self._server else text
+        if "4480" in self._ports:
+            text = _ADDRESS.sub("agtp://127.0.0.1:4480", text)
+        return _PORT.sub(lambda port: self._ports.get(port[0], port[0]), text)
 
     def _there(self, output: str) -> str:
-        return output.replace(f":{self._server.port}", ":4480") if self._server else output
+        for shown, port in self._ports.items():
+            output = re.sub(rf":{port}\b", f":{shown}", output)
+        return output
+
+
+def _with_any_port(name: str, options: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
+    """The options with a port that the system chooses, and the one that was shown."""
+    if name not in options:
+        return options, None
+    at = options.index(name) + 1
+    host, colon, port = options[at].rpartition(":")
+    return (*options[:at], f"{host}{colon}0", *options[at + 1 :]), port
 
 
 def _findings(server: Served) -> str:
@@ -148,10 +199,29 @@ def targets() -> set[str]:
     return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
+@pytest.fixture
+def curl(tmp_path: Path) -> Path:
+    """A folder with a `curl` for machines that have none."""
+    place = tmp_path / "bin"
+    place.mkdir()
+    (place / "curl").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/tests/docs/curl.py" "$@"\n')
+    (place / "curl").chmod(0o755)
+    return place
+
+
 @pytest.mark.parametrize("page", generate.hand_written(), ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_can_be_followed(page: Path, tmp_path: Path) -> None:
+def test_a_page_can_be_followed(page: Path, tmp_path: Path, curl: Path) -> None:
+    follow(page, tmp_path / "reader", None if shutil.which("curl") else curl)
+
+
+def test_a_page_can_be_followed_without_curl(tmp_path: Path, curl: Path) -> None:
+    follow(ROOT / "docs" / "guides" / "http.md", tmp_path / "reader", curl)
+
+
+def follow(page: Path, folder: Path, curl: Path | None) -> None:
+    """Do what a page says, and compare."""
     with ExitStack() as servers:
-        reader = Reader(tmp_path, servers)
+        reader = Reader(folder, servers, curl=curl)
         for name, source, kind, text in blocks(page):
             if name:
                 reader.save(name, source, text)

@@ -1,0 +1,39 @@
+"""What pages use of curl, for machines that have none: `python curl.py URL ...` prints what curl would."""
+
+from __future__ import annotations
+
+import argparse
+import ssl
+import sys
+
+import httpx
+
+
+def main(arguments: list[str]) -> int:
+    """Make one request and print the answer."""
+    parser = argparse.ArgumentParser("curl", add_help=False)
+    parser.add_argument("url")
+    parser.add_argument("-s", "--silent", action="store_true")
+    parser.add_argument("-i", "--include", action="store_true")
+    parser.add_argument("-I", "--head", action="store_true")
+    parser.add_argument("-X", "--request")
+    parser.add_argument("-H", "--header", action="append", default=[])
+    parser.add_argument("--json")
+    parser.add_argument("--cacert")
+    given = parser.parse_args(arguments)
+    headers = [tuple(part.strip() for part in line.split(":", 1)) for line in given.header]
+    if given.json is not None:
+        headers += [("Content-Type", "application/json"), ("Accept", "application/json")]
+    method = given.request or ("HEAD" if given.head else "GET" if given.json is None else "POST")
+    trust = ssl.create_default_context(cafile=given.cacert) if given.cacert else True
+    answer = httpx.request(method, given.url, headers=headers, content=given.json, verify=trust, trust_env=False)
+    if given.include or given.head:
+        lines = [f"{answer.http_version} {answer.status_code} {answer.reason_phrase}"]
+        lines += [f"{name}: {value}" for name, value in answer.headers.multi_items()]
+        sys.stdout.write("\n".join(lines) + "\n\n")
+    sys.stdout.write(answer.text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
