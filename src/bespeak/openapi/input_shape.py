@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from bespeak.exchange.headers import is_header_name
+from bespeak.lint.rules.upstream import FORBIDDEN
 from bespeak.openapi.adopted_definitions import Definitions
 from bespeak.openapi.body_shape import BodyShape, shape_body
 from bespeak.openapi.description import Operation, Parameter
@@ -15,15 +17,10 @@ from bespeak.openapi.path_choice import PathChoice
 from bespeak.openapi.schema_fit import SchemaFitter, bound
 from bespeak.schema.compile import SchemaFault, compile_schema
 
-_NEVER: Final = frozenset(
-    {
-        *("authorization", "proxy-authorization", "cookie", "host", "accept", "accept-encoding", "accept-charset"),
-        *("connection", "transfer-encoding", "te", "upgrade", "keep-alive", "expect", "forwarded", "via", "trailer"),
-        *("user-agent", "origin", "referer", "agent-id", "owner-id", "authority-scope", "x-real-ip"),
-    }
-)
+_NEVER: Final = FORBIDDEN | {"accept", "accept-charset", "user-agent", "origin", "referer", "x-real-ip"}
 """Headers that are the facade's own: a caller who chose them could pass for somebody else, or break the exchange."""
 _NEVER_BEGIN: Final = ("content-", "x-forwarded-", "sec-", "proxy-", "agtp-")
+_BODYLESS: Final = frozenset({"GET", "HEAD"})
 _PAGE_SIZES: Final = frozenset(
     {
         *("limit", "perpage", "pagesize", "count", "first", "top", "maxresults", "pagelimit", "maxitems", "take"),
@@ -58,7 +55,7 @@ def shape_input(
     operation: Operation, path: PathChoice, fitter: SchemaFitter, *, credentials: Collection[tuple[str, str]] = ()
 ) -> InputShape | str:
     """The input of an operation, or why it cannot be called. Parameters that are credentials are no input."""
-    body = shape_body(operation.body, fitter)
+    body = shape_body(operation.body if operation.method not in _BODYLESS else None, fitter)
     return body if isinstance(body, str) else _Shaper(path, fitter, credentials).run(operation, body)
 
 
@@ -101,6 +98,10 @@ class _Shaper:
             return
         if (parameter.place, parameter.name) in self._credentials:
             return
+        if parameter.place in ("header", "cookie") and not self._is_sendable(parameter):
+            why = "it is no name, or there are two of it"
+            self._guess(f"without the {parameter.place} {parameter.name[:60]!r}", why, 0.5)
+            return
         exploded = list(_exploded(parameter))
         for name, schema, required in exploded or [(parameter.name, parameter.schema, parameter.required)]:
             self._place(parameter, name, schema, required=required)
@@ -123,6 +124,13 @@ class _Shaper:
         self._properties[own] = {**clean, "deprecated": True} if parameter.deprecated else clean
         if required:
             self._required.append(own)
+
+    def _is_sendable(self, parameter: Parameter) -> bool:
+        """Whether a header or cookie has a name that can be sent, and that no other has."""
+        if parameter.place == "cookie":
+            return is_header_name(parameter.name) and parameter.name not in self._shape.cookie_fields.values()
+        taken = {name.lower() for name in self._shape.header_fields.values()}
+        return is_header_name(parameter.name) and parameter.name.lower() not in taken
 
     def _is_own_header(self, parameter: Parameter) -> bool:
         """Whether a header is not for callers; a value that is the only one is sent as it is."""

@@ -93,7 +93,8 @@ def other_paths(choice: PathChoice, described: str, verb: str, verbs: frozenset[
 def topic_of(tags: tuple[str, ...], described: str) -> str:
     """What an operation is about: its first tag, or else its first literal segment."""
     names = [*tags[:1], *(name for part in described.split("/") for name in _literals(part))]
-    return next((hyphenated(name) for name in names if hyphenated(name)), "")
+    found = (hyphenated(name) for name in names)
+    return next((name for name in found if name and not _VERSION.fullmatch(name) and not name.isdecimal()), "")
 
 
 def _parameter_names(described: str, reasons: list[str]) -> dict[str, str]:

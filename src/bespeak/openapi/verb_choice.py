@@ -132,7 +132,7 @@ def changes(word: str) -> bool:
 def _said(operation: Operation) -> Iterator[tuple[str, str, float]]:
     """The words that may be the verb, with where they stand and how far they are to be trusted."""
     parts = words(operation.operation_id)
-    tail = _verb_at_end(operation.path)
+    tail = _verb_at_end(operation.method, operation.path)
     first = parts[0] if parts else ""
     if tail and (not first or first in _GENERIC or first == tail or not _base(first)):
         yield tail, "the end of the path", 0.9
@@ -162,17 +162,17 @@ def _summary_verb(operation: Operation) -> str:
     return ""
 
 
-def _verb_at_end(path: str) -> str:
+def _verb_at_end(method: str, path: str) -> str:
     """The last segment if it is a command: /orders/{id}/cancel, /jobs/{id}:run."""
-    segment = path.rstrip("/").rpartition("/")[2]
-    command = ":" in segment
-    if "{" in segment or command:
+    before, _, segment = path.rstrip("/").rpartition("/")
+    command = ":" in segment or (method == "POST" and before.endswith("}"))
+    if "{" in segment or ":" in segment:
         segment = segment.rpartition(":")[2] if not segment.endswith("}") else ""
     parts = words(segment)
     if not parts or is_plural(parts[0]):
         return ""
     word = parts[0] if len(parts) == 1 else "".join(parts)
-    # Behind a colon stands a command, also where the word is a noun elsewhere.
+    # Behind a colon stands a command, behind what a POST is sent to mostly too, also where the word can be a noun.
     sure = command or is_plain_verb(word, lexicon()) or word in ("search", "query", "checkout")
     return word if sure and operation_classes(word) is not None else ""
 
