@@ -13,7 +13,19 @@ FUZZ = Path(__file__).parents[1] / "fuzz"
 
 @pytest.mark.parametrize(
     "target",
-    ["wire.py", "path.py", "toml.py", "manifest.py", "credentials.py", "yaml_source.py", "json_source.py", "braces.py", "openapi.py"],
+    [
+        "wire.py",
+        "http_reader.py",
+        "path.py",
+        "toml.py",
+        "manifest.py",
+        "credentials.py",
+        "yaml_source.py",
+        "json_source.py",
+        "braces.py",
+        "openapi.py",
+        "discovery.py",
+    ],
 )
 def test_the_invariant_holds_on_random_input(target: str) -> None:
     command = [sys.executable, str(FUZZ / target), "--seconds", "2", "--seed", "1"]
