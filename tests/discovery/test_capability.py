@@ -50,7 +50,7 @@ def test_members_go_where_the_method_says_unless_something_else_is_said() -> Non
 def test_what_stands_in_the_path_is_required() -> None:
     assert input_schema({"q": {"type": "integer"}}, ["q"], ["id"], closed=True) == {
         "type": "object",
-        "properties": {"q": {"type": "integer"}, "id": {"type": "string"}},
+        "properties": {"q": {"type": "integer"}, "id": {"type": ["string", "integer"]}},
         "required": ["q", "id"],
         "additionalProperties": False,
     }

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.ai_json import AiDocument, read_ai
+from bespeak.documents.ai_json import AiDocument, consume_ai, read_ai
 from bespeak.documents.findings import Findings
 from bespeak.documents.table import Table
 from bespeak.source.json_tree import parse_json
+from bespeak.source.span import Location
 from bespeak.source.tree import Fault
 
 FLIGHTS: dict[str, Any] = {
@@ -87,3 +88,55 @@ def test_an_unknown_http_method_is_found() -> None:
     [capability] = FLIGHTS["capabilities"]
     _, found = read({**FLIGHTS, "capabilities": [{**capability, "method": "FETCH"}]})
     assert found == ["D106 /capabilities/0/method"]
+
+
+def consume(data: dict[str, Any], most: int | None = 100) -> tuple[AiDocument | None, list[str]]:
+    root = Table(data, "", Findings(lambda _: Location("ai"), tolerant=True))
+    return consume_ai(root, most=most), [finding.rule for finding in root.findings.found]
+
+
+def test_a_stranger_may_say_more_and_of_a_later_version() -> None:
+    document, found = consume({**FLIGHTS, "aiendpoint": "9.0", "new": 1, "meta": {"webmcp": 1}})
+    assert document is not None
+    assert (document.name, len(document.capabilities), found) == ("Flights", 1, [])
+
+
+@pytest.mark.parametrize("key", ["aiendpoint", "service", "capabilities"])
+def test_a_stranger_must_say_what_is_required(key: str) -> None:
+    document, _ = consume({name: value for name, value in FLIGHTS.items() if name != key})
+    assert document is None
+
+
+def test_the_texts_of_a_stranger_are_cut_at_their_bounds() -> None:
+    [entry] = FLIGHTS["capabilities"]
+    long = {
+        **entry,
+        "description": "d" * 999,
+        "returns": "r" * 999,
+        "params": {f"p{n}": "x" * 9999 for n in range(500)},
+    }
+    service = {"name": "n" * 999, "description": "d" * 999, "category": ["c" * 999] * 500}
+    document, _ = consume({**FLIGHTS, "service": service, "capabilities": [long]})
+    assert document is not None
+    [capability] = document.capabilities
+    assert (len(document.name), len(document.description), len(document.category)) == (100, 300, 100)
+    assert (len(capability.description), len(capability.returns or ""), len(capability.params)) == (200, 300, 100)
+    assert max(map(len, capability.params.values())) == 500
+
+
+def test_a_capability_that_cannot_be_used_is_left_out_and_told() -> None:
+    [entry] = FLIGHTS["capabilities"]
+    document, found = consume({**FLIGHTS, "capabilities": [{**entry, "id": "Ä"}, entry, entry, 7]})
+    assert document is not None
+    assert [capability.id for capability in document.capabilities] == ["search_flights"]
+    assert found.count("W106") == 2
+
+
+def test_as_many_capabilities_are_taken_as_are_wanted() -> None:
+    [entry] = FLIGHTS["capabilities"]
+    many = {**FLIGHTS, "capabilities": [{**entry, "id": f"c{number}"} for number in range(150)]}
+    for most, count in ((100, 100), (None, 150), (150, 150)):
+        document, found = consume(many, most)
+        assert document is not None
+        assert len(document.capabilities) == count
+        assert ("W107" in found) is (count < 150)

@@ -36,7 +36,8 @@ def error_body(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
 
 
 def _error(status: int, told: Mapping[str, Any]) -> dict[str, Any]:
-    code, message = told.get("code"), told.get("detail") or told.get("title")
+    code, detail = told.get("code"), told.get("detail")
+    message = detail if isinstance(detail, str) else told.get("title")
     kind = told.get("type")
     if not isinstance(code, str) or not code:
         # Others name a problem by its type, `https://api.example/problems/out-of-credit`.

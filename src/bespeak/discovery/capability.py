@@ -106,11 +106,11 @@ def resolve_template(text: str, base: WebAddress, *, insecure: bool = False) -> 
 def input_schema(
     properties: Mapping[str, Any], required: Iterable[str], placeholders: Iterable[str], *, closed: bool
 ) -> dict[str, Any]:
-    """The schema of an input: what stands in the path is required, and a text unless something else is said."""
+    """The schema of an input: what stands in the path is required, a text or a number unless something else is said."""
     whole = dict(properties)
     needed = dict.fromkeys(required)
     for name in placeholders:
-        whole.setdefault(name, {"type": "string"})
+        whole.setdefault(name, {"type": ["string", "integer"]})
         needed[name] = None
     schema: dict[str, Any] = {"type": "object", "properties": whole}
     if needed:

@@ -123,15 +123,16 @@ def _written(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]
 
 def _sorted(found: Sequence[Diagnostic], url: str | None) -> tuple[list[str], list[str], list[str]]:
     """The rules that documents break: errors and warnings of the discovery document, errors of the others."""
-    written = [
-        finding
-        for finding in found
-        if not finding.rule.startswith("W") and finding.location is not None and finding.severity != "info"
-    ]
-    own = [finding for finding in written if finding.location is not None and finding.location.file == url]
-    errors = [finding.rule for finding in own if finding.severity == "error"]
-    warnings = [finding.rule for finding in own if finding.severity == "warning"]
-    others = [finding.rule for finding in written if finding not in own and finding.severity == "error"]
+    errors: list[str] = []
+    warnings: list[str] = []
+    others: list[str] = []
+    for finding in found:
+        if finding.rule.startswith("W") or finding.location is None:
+            continue
+        if finding.location.file != url:
+            others += [finding.rule] if finding.severity == "error" else []
+        elif finding.severity != "info":
+            (errors if finding.severity == "error" else warnings).append(finding.rule)
     return errors, warnings, others
 
 

@@ -1,0 +1,158 @@
+"""The check of a live host as a whole, and hosts that have everything wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import tracemalloc
+from typing import Any
+
+import pytest
+from tests.discovery.live import AI, AI_PATH, CONTEXT, PAGES, SUMMARY_PATH, address, check, host, rules
+from tests.discovery.web import Asked, Script, always, fetching, redirect, send, serving
+
+from bespeak.discovery.examination import Examiner
+from bespeak.discovery.live_check import check_live, live_address
+from bespeak.discovery.web_address import AddressFault, WebAddress
+
+pytestmark = pytest.mark.anyio
+
+
+def everywhere(script: Script) -> Script:
+    """The same answer for all that is asked but robots.txt, which forbids nothing."""
+    return lambda asked, writer: send(writer, 404) if asked.target == "/robots.txt" else script(asked, writer)
+
+
+def endless(asked: Asked, writer: asyncio.StreamWriter) -> Any:
+    async def go_on() -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b" " * 65536)
+            await writer.drain()
+
+    return go_on()
+
+
+def silent(asked: Asked, writer: asyncio.StreamWriter) -> Any:
+    return asyncio.sleep(3600)
+
+
+def hang_up(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+DEEP = b"[" * 200_000
+MANY = json.dumps(
+    {**AI, "capabilities": [{"id": f"é{i}", "endpoint": "javascript:alert(1)", "method": "EVAL"} for i in range(2_500)]}
+).encode()
+
+
+async def test_documents_in_order_have_no_finding_and_are_all_named() -> None:
+    found = await check(host())
+    assert rules(found) == []
+    assert found.is_reached
+    assert len(found.checked) == 6
+    assert sum(checked is not None for checked in found.checked.values()) == 2
+
+
+async def test_what_is_wrong_in_a_document_is_found_as_in_a_file_at_its_address() -> None:
+    found = await check(host({AI_PATH: {**AI, "aiendpoint": "2.0", "extra": 1}}))
+    checked = next(each for url, each in found.checked.items() if url.endswith(AI_PATH))
+    assert checked is not None
+    assert sorted(finding.rule for finding in checked.findings) == ["D170", "D187"]
+    assert all(finding.location and finding.location.file.endswith(AI_PATH) for finding in checked.findings)
+    assert all(finding.location and finding.location.line for finding in checked.findings)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        always(200),
+        always(200, b"[]"),
+        always(200, b"null"),
+        always(200, b"\xff\xfe"),
+        always(200, DEEP),
+        always(200, MANY),
+        always(200, b"a: &a [*a, *a]", Content_Type="application/yaml"),
+        always(200, gzip.compress(b" " * 50_000_000), Content_Encoding="gzip"),
+        always(200, {"agis": [], "endpoints": {"a": 1}, "aiendpoint": {}, "openapi": "3.1.0", "paths": []}),
+        always(200, AI, Content_Type="\x7f", Cache_Control="max-age=" + "9" * 500, ETag=", ,"),
+        always(999, AI),
+        always(500, b"no"),
+        always(304),
+        redirect("https://user:pass@flights.test/"),
+        redirect("//["),
+        hang_up,
+        endless,
+    ],
+)
+async def test_hosts_with_everything_wrong_give_findings_and_no_error(script: Script) -> None:
+    found = await check(everywhere(script))
+    assert rules(found)
+    assert found.score is None or 0 <= found.score.points < 90
+
+
+async def test_everything_wrong_at_once_is_all_told() -> None:
+    page = always(200, MANY, Content_Type="text/html; charset=latin-1", Cache_Control="private", Set_Cookie="a=b")
+    pages = {
+        **dict.fromkeys(PAGES, page),
+        AI_PATH: always(200, MANY, Content_Type="text/plain", Cache_Control="private"),
+        SUMMARY_PATH: always(200, gzip.compress(b" " * 9_000_000), Content_Encoding="gzip"),
+        "/ai": AI,
+    }
+    found = await check(host(pages), tls=False)
+    assert {"W912", "W916", "W919", "W921", "W927", "W930", "W933", "D106"} <= set(rules(found))
+    assert len(rules(found)) < 20_000
+
+
+async def test_a_host_that_never_ends_its_answer_costs_little_memory() -> None:
+    tracemalloc.start()
+    try:
+        await check(everywhere(endless))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 60_000_000
+
+
+async def test_a_host_that_says_nothing_is_given_up() -> None:
+    async with serving(silent) as web, fetching(retries=0, deadline=0.2) as fetcher:
+        found = await check_live(address(web.url), Examiner(fetcher), CONTEXT)
+    assert not found.is_reached
+    assert rules(found) == ["W101"]
+
+
+async def test_a_host_that_says_nothing_after_its_first_document_is_told_for_each() -> None:
+    def script(asked: Asked, writer: asyncio.StreamWriter) -> Any:
+        return host()(asked, writer) if asked.target in (AI_PATH, "/robots.txt") else silent(asked, writer)
+
+    async with serving(script) as web, fetching(retries=0, deadline=0.2) as fetcher:
+        found = await check_live(address(web.url), Examiner(fetcher), CONTEXT)
+    assert found.is_reached
+    assert "W929" in rules(found)
+
+
+@pytest.mark.parametrize("path", ["", "/", "/.well-known/ai", "/.well-known/agis.json", "/openapi.json", "/ai"])
+def test_a_host_may_be_named_by_one_of_its_documents(path: str) -> None:
+    found = live_address(f"https://flights.test{path}")
+    assert isinstance(found, WebAddress)
+    assert str(found.origin) == "https://flights.test"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("https://flights.test/api", "give https://flights.test"),
+        ("https://flights.test/?q=1", "give https://flights.test"),
+        ("http://flights.test", "plain http"),
+        ("https://me:secret@flights.test", "password"),
+        ("ftp://flights.test", "no https"),
+        ("https://", "no host"),
+    ],
+)
+def test_what_is_no_host_is_refused_with_a_reason(text: str, said: str) -> None:
+    found = live_address(text)
+    assert isinstance(found, AddressFault)
+    assert said in found.message
+    assert "secret" not in found.message
