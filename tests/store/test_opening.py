@@ -23,6 +23,12 @@ def test_memory_is_a_store_of_one_process() -> None:
         open_store("memory", role="shared")
 
 
+@pytest.mark.parametrize("place", [":memory:", "data/:memory:"])
+def test_the_name_other_programs_have_for_memory_is_no_file(place: str) -> None:
+    with pytest.raises(ConfigError, match="called `memory`"):
+        open_store(place)
+
+
 def test_a_path_is_a_file_wherever_the_process_goes_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     store = open_store("s.db", role="sole")

@@ -29,6 +29,8 @@ def open_store(place: str, *, role: Role = "visitor", durability: str = "full") 
     if "://" in place:
         scheme = place.partition("://")[0]
         raise ConfigError(f"No store is known by {scheme}://; give a path, `memory` or postgresql://...")
+    if Path(place).name == ":memory:":
+        raise ConfigError("A store in memory is called `memory` here; `:memory:` would be a file of that name.")
     path = resolved(place)
     beside = path.with_name(path.name + ".lock")
     lock = None if role == "visitor" else FileLock(beside, exclusive=role == "sole")
