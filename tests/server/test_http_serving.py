@@ -7,13 +7,14 @@ import signal
 import sqlite3
 import ssl
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from tests.identity.certificates import Authority
-from tests.process import HOTEL, Served, bespeak, serving
+from tests.process import Served, bespeak, serving
 from tests.security.guarded import AGENT, SCOPE, Guarded, Line, bearer, trusting
 
 APP = '''
@@ -173,18 +174,18 @@ def test_a_signal_ends_both_faces_in_order(app: Path) -> None:
             client.get(f"{running.url}/rooms:find", headers=CALLER)
 
 
-def test_http_beyond_this_machine_needs_tls_and_a_port_of_its_own() -> None:
-    beyond = bespeak("serve", str(HOTEL), "--http", "0.0.0.0:0", "--store", "memory")
+def test_http_beyond_this_machine_needs_tls_and_a_port_of_its_own(app: Path) -> None:
+    beyond = bespeak("serve", str(app), "--http", "0.0.0.0:0", "--store", "memory")
     assert beyond.returncode == 2
     assert "HTTP on 0.0.0.0:0 (--http) needs TLS" in beyond.stderr
-    same = bespeak("serve", str(HOTEL), "--agtp", "127.0.0.1:4999", "--http", "127.0.0.1:4999", "--store", "memory")
+    same = bespeak("serve", str(app), "--agtp", "127.0.0.1:4999", "--http", "127.0.0.1:4999", "--store", "memory")
     assert same.returncode == 2
     assert "another port" in same.stderr
 
 
-def test_a_taken_port_is_told_and_nothing_is_left_running(served: Served) -> None:
+def test_a_taken_port_is_told_and_nothing_is_left_running(app: Path, served: Served) -> None:
     taken = served.url.removeprefix("http://")
-    refused = bespeak("serve", str(HOTEL), "--agtp", "127.0.0.1:0", "--http", taken, "--store", "memory")
+    refused = bespeak("serve", str(app), "--agtp", "127.0.0.1:0", "--http", taken, "--store", "memory")
     assert refused.returncode == 2
     assert f"Cannot listen on {taken}" in refused.stderr
 
@@ -236,3 +237,20 @@ def test_a_client_certificate_proves_who_calls(tmp_path: Path) -> None:
         forged = Authority(tmp_path / "other").client("agent", uris=[f"agtp://{AGENT}"])
         with pytest.raises(httpx.TransportError):
             _web(running, {}, trusting(guarded, *forged))
+
+
+def test_a_signal_lets_a_running_request_finish_on_both_faces(tmp_path: Path) -> None:
+    module = tmp_path / "slow_rooms.py"
+    module.write_text(
+        APP.replace(
+            '    if room_id == "dies":',
+            '    print("begun", flush=True)\n    time.sleep(0.7)\n    if room_id == "dies":',
+        ).replace("import os\n", "import os\nimport time\n")
+    )
+    with serving(module, "--http", "127.0.0.1:0") as running, ThreadPoolExecutor(2) as pool:
+        web = pool.submit(ask, running, "POST", "/room:book", json={"room_id": "1"})
+        other = pool.submit(agtp, running, body={"room_id": "1"})
+        assert running.process.stdout is not None
+        assert running.process.stdout.readline() == running.process.stdout.readline() == "begun\n"
+        assert running.stop() == 0
+        assert (web.result(20).status_code, other.result(20).status) == (200, 200)
