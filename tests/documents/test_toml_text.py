@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.agis_documents import texts
 
-from bespeak.documents.toml_text import find_null, toml_text
+from bespeak.documents.toml_text import Written, find_null, toml_text
 
 _numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 _values: st.SearchStrategy[Any] = st.recursive(
@@ -46,3 +47,23 @@ def test_large_tables_get_a_header_and_small_ones_a_line() -> None:
 )
 def test_a_null_is_found_where_it_stands(data: Any, at: str | None) -> None:
     assert find_null(data) == at
+
+
+def test_a_comment_stands_before_what_it_points_at() -> None:
+    data = {"a": {"b": 1, "c": {"d": 2}}, "e": 3, "f": {"g": {"h": "x" * 90}}}
+    comments = {"": ["top"], "/a/c/d": ["inside"], "/e": ["one", "two"], "/a": ["table"], "/f": ["no line of its own"]}
+    text = toml_text(data, comments)
+    assert tomllib.loads(text) == data
+    assert text.splitlines()[:4] == ["# top", "# one", "# two", "e = 3"]
+    assert "# table\n[a]\nb = 1\n" in text
+    assert "[a.c]\n# inside\nd = 2\n" in text
+    assert text.count("#") == 6
+
+
+def test_what_many_documents_share_is_written_the_same_each_time() -> None:
+    part = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(9)}}
+    data = {"x": {"schema": {"$defs": {"A": part, "B": dict(part)}, "type": "object"}}}
+    written: Written = {}
+    first = toml_text(data, None, written)
+    assert written
+    assert toml_text(data, {"/x/other": ["c"]}, written) == first == toml_text(data)

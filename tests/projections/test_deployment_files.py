@@ -10,8 +10,10 @@ from tests.process import HOTEL
 
 from bespeak.contract.cost import read_cost
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import ExternalService
 from bespeak.documents.deployment import read_deployment
 from bespeak.documents.endpoint_toml import parse_endpoint
+from bespeak.documents.server_toml import parse_server
 from bespeak.projections.deployment_files import deployment_files, function_names, whole_input_name
 
 
@@ -129,3 +131,45 @@ def test_what_bespeak_itself_registers_gets_no_file() -> None:
     (first, *_) = service.endpoints
     only = replace(service, endpoints=(first, replace(first, path="/", builtin=True)))
     assert sorted(deployment_files(only)) == ["bespeak.toml", "endpoints/book-room.toml", "handlers.py"]
+
+
+def test_an_upstream_is_written_and_read_back() -> None:
+    service = read_deployment(HOTEL)[0].service()
+    upstream = ExternalService(
+        url="https://pms.example/rooms/{room_id}?limit=20",
+        method="POST",
+        headers={"Authorization": "Bearer ${PMS_TOKEN}"},
+        query_credentials={"key": "${PMS_KEY}"},
+        cookie_credentials={"sid": "${PMS_SID}"},
+        input_transform={"guest_id": "guestId"},
+        output_transform={"code": "confirmationNumber"},
+        error_map={"404": "room_unavailable"},
+        timeout_seconds=2.5,
+        query=("guest_id",),
+        lists={"guest_id": "comma"},
+        header_fields={"arrival": "X-Arrival"},
+        cookie_fields={"departure": "departure"},
+        body="multipart",
+        files=("passport",),
+        answer="text",
+        output_field="text",
+    )
+    bound = replace(service, endpoints=(replace(service.endpoints[0], handler=upstream),))
+    [text] = [text for name, text in deployment_files(bound).items() if name.startswith("endpoints/")]
+    endpoint, _ = parse_endpoint(text, "x.toml")
+    assert endpoint is not None
+    assert endpoint.handler == upstream
+
+
+def test_a_configuration_says_what_the_service_is_called_and_which_apis_it_fronts() -> None:
+    service = read_deployment(HOTEL)[0].service()
+    named = replace(service, description="Rooms.", apis=({"type": "openapi"},))
+    named = replace(named, identity=replace(named.identity, name="Acme Rooms", contact="ops@acme.example"))
+    document, findings = parse_server(deployment_files(named)["bespeak.toml"], "bespeak.toml")
+    assert findings == []
+    assert document.identity is not None
+    assert (document.identity.name, document.description, document.apis) == (
+        "Acme Rooms",
+        "Rooms.",
+        ({"type": "openapi"},),
+    )

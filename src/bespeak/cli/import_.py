@@ -98,7 +98,7 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
 
     _check_server(server)
     _check_free(output, force=force)
-    description, findings = open_description(source, server=server, insecure=insecure)
+    description, findings = open_description(source, insecure=insecure)
     if not as_json:
         print_findings(finding for finding in findings if finding.severity != "info")
     if server is not None:

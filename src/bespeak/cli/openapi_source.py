@@ -21,12 +21,12 @@ _SECONDS: Final = 60.0
 """For a document of forty megabytes over an ordinary line."""
 
 
-def open_description(source: str, *, server: str | None, insecure: bool) -> tuple[Description, list[Diagnostic]]:
+def open_description(source: str, *, insecure: bool) -> tuple[Description, list[Diagnostic]]:
     """The description at a path or an address. Raises RefusedError if nothing can be made of it."""
     from bespeak.openapi.reader import read_description  # noqa: PLC0415 - slow to load
 
     text, name = _fetch(source, insecure=insecure) if "://" in source else (_read(source), source)
-    description, findings = read_description(text, name, base_url=server)
+    description, findings = read_description(text, name)
     if description is None:
         print_findings(findings)
         raise RefusedError(f"{brief(source)[1:-1]} cannot be imported")
