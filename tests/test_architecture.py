@@ -47,7 +47,6 @@ TESTED_ELSEWHERE = {
     "exchange/refusal.py": "runtime/test_gates.py",
     "methods/builtin.py": "methods/test_discover.py",
     "methods/floor.py": "methods/test_discover.py",
-    "methods/publication.py": "methods/test_discover.py",
     "projections/agtp_manifest.py": "methods/test_discover.py",
     "projections/method_inventory.py": "methods/test_discover.py",
     "runtime/advisories.py": "runtime/test_dispatcher.py",

@@ -85,7 +85,9 @@ def _address(block: Table, key: str) -> str | None:
         return None
     try:
         parts = urlsplit(text)
-        usable = parts.scheme in ("https", "http") and bool(parts.hostname) and not (parts.query or parts.fragment)
+        # Endpoints are appended to the service's own address, so that nothing may stand behind its path.
+        ends = key != "url" or not (parts.query or parts.fragment)
+        usable = parts.scheme in ("https", "http") and bool(parts.hostname) and ends and "@" not in parts.netloc
     except ValueError:
         usable = False
     if not usable:

@@ -1,0 +1,70 @@
+"""`[http]`: what is read, and what is refused with its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.documents.http_toml import HttpSettings
+from bespeak.documents.server_toml import parse_server
+
+
+def read(text: str) -> tuple[HttpSettings, list[str]]:
+    document, findings = parse_server(f'[server]\nserver_id = "rooms.example"\n{text}', "bespeak.toml")
+    return document.http, [f"{finding.rule} {finding.pointer}" for finding in findings if finding.severity == "error"]
+
+
+def test_without_the_table_nothing_is_said() -> None:
+    assert read("") == (HttpSettings(), [])
+
+
+def test_every_setting_is_read_and_nothing_stands_twice() -> None:
+    settings, wrong = read(
+        """[http]
+url = "https://rooms.example/agents/"
+category = ["travel", "travel", "calendar"]
+language = ["en", "de"]
+auth_docs = "https://rooms.example/auth?lang=en#keys"
+changelog = "https://rooms.example/changes"
+status_page = "https://status.example/"
+agent_tier = true
+ai_alias = true
+cors = ["https://desk.example"]
+trusted_proxies = ["10.0.0.1"]
+related_services = ["agtp://spa.example"]
+"""
+    )
+    assert wrong == []
+    assert settings == HttpSettings(
+        url="https://rooms.example/agents",
+        category=("travel", "calendar"),
+        language=("en", "de"),
+        auth_docs="https://rooms.example/auth?lang=en#keys",
+        changelog="https://rooms.example/changes",
+        status_page="https://status.example/",
+        agent_tier=True,
+        ai_alias=True,
+        cors=("https://desk.example",),
+        trusted_proxies=("10.0.0.1",),
+        related_services=("agtp://spa.example",),
+    )
+    assert settings.prefix == "/agents"
+
+
+@pytest.mark.parametrize(
+    ("line", "finding"),
+    [
+        ('category = ["hotels"]', "Y890 /http/category"),
+        ('url = "rooms.example"', "Y891 /http/url"),
+        ('url = "ftp://rooms.example"', "Y891 /http/url"),
+        ('url = "https://rooms.example/?a=1"', "Y891 /http/url"),
+        ('url = "https://[::1"', "Y891 /http/url"),
+        ('url = "https://user:secret@rooms.example"', "Y891 /http/url"),
+        ('changelog = "changes"', "Y891 /http/changelog"),
+        ("ai_alias = 1", "D104 /http/ai_alias"),
+        ("cors = 'https://desk.example'", "D104 /http/cors"),
+    ],
+)
+def test_a_wrong_value_is_told_and_keeps_its_default(line: str, finding: str) -> None:
+    settings, wrong = read(f"[http]\n{line}\n")
+    assert wrong == [finding]
+    assert settings == HttpSettings()
