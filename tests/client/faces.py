@@ -82,7 +82,12 @@ async def served(**options: Any) -> AsyncIterator[Served]:
 
 
 @asynccontextmanager
-async def talking(face: Face, **options: Any) -> AsyncIterator[tuple[ServiceClient, Served]]:
-    """A client of the service over one face."""
-    async with served() as place, connect(place.uris[face], retry=AT_ONCE, web=NOTHING_KEPT, **options) as service:
+async def talking(
+    face: Face, server: dict[str, Any] | None = None, **options: Any
+) -> AsyncIterator[tuple[ServiceClient, Served]]:
+    """A client of the service over one face; `server` is how the service is set up."""
+    async with (
+        served(**(server or {})) as place,
+        connect(place.uris[face], retry=AT_ONCE, web=NOTHING_KEPT, **options) as service,
+    ):
         yield service, place

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+from joserfc import jwt
+from joserfc.jwk import OKPKey
 from tests.client.faces import FACES, NOTHING_KEPT, Face, served, talking
 from tests.discovery.web import HOST, Asked, Script, always, client_tls, redirect, resolve, send, serving
 from tests.service import AGENT
@@ -20,13 +24,17 @@ from bespeak.client.errors import (
     MethodViolationError,
     NotFoundError,
     ServiceError,
+    UnauthorizedError,
     UnreachableError,
 )
 from bespeak.client.http_exchanger import FaceExchanger, HttpExchanger
+from bespeak.contract.agent import Agent
 from bespeak.discovery.address_guard import AddressGuard
 from bespeak.discovery.pinned_transport import PinnedTransport
 from bespeak.discovery.web_address import Origin
-from bespeak.errors import LocalProtocolError, RemoteProtocolError
+from bespeak.documents.auth_toml import AuthSettings, SignedSettings, TokenSettings
+from bespeak.documents.server_toml import ServerDocument
+from bespeak.errors import ConfigError, LocalProtocolError, RemoteProtocolError
 from bespeak.wire.messages import ResponseMessage
 
 pytestmark = pytest.mark.anyio
@@ -134,6 +142,52 @@ async def test_an_advisory_arrives(face: Face) -> None:
     async with talking(face, agent_id=AGENT) as (service, _):
         reply = await service.request("RESERVE", "/room", {})
     assert [(warning.about, warning.kind) for warning in reply.warnings] == [("endpoint", "deprecated")]
+
+
+async def test_a_bearer_token_proves_who_calls(face: Face, tmp_path: Path) -> None:
+    key = OKPKey.generate_key("Ed25519")
+    (tmp_path / "keys.pem").write_bytes(key.as_pem(private=False))
+    auth = AuthSettings(modes=("token",), token=TokenSettings(keys=tmp_path / "keys.pem"))
+    claims = {"agent_id": AGENT, "scope": "room:cancel", "aud": "test.example", "exp": time.time() + 60}
+    token = jwt.encode({"alg": "Ed25519"}, claims, key, algorithms=["Ed25519"])
+    server = {"document": ServerDocument(auth=auth)}
+    async with talking(face, server, token=token) as (service, _):
+        assert await service.call("CANCEL", "/room", room_id="1") == {"room_id": "1"}
+    async with talking(face, server, agent_id=AGENT, scopes=["room:cancel"]) as (service, _):
+        with pytest.raises(UnauthorizedError):
+            await service.call("CANCEL", "/room", room_id="1")
+
+
+async def test_a_signature_proves_who_calls(face: Face, tmp_path: Path) -> None:
+    key = OKPKey.generate_key("Ed25519")
+    (tmp_path / "agent.pem").write_bytes(key.as_pem(private=True))
+    agents = (Agent(agent_id=AGENT, name="desk", public_key=key.as_dict(private=False)),)
+    auth = AuthSettings(modes=("signed",), signed=SignedSettings())
+    server = {"document": ServerDocument(auth=auth), "agents": agents}
+    options = {"agent_id": AGENT, "agent_key": tmp_path / "agent.pem", "server_id": "test.example"}
+    async with talking(face, server, **options) as (service, _):
+        answer = await service.request("FIND", "/rooms/a%20b", query={"guests": 2}, task_id="t")
+        assert answer.output == {"room_id": "a b", "guests": 2}
+        booked = await service.request("BOOK", "/room", {"room_id": "1"}, idempotency_key="k")
+    assert booked.ok, booked.error
+
+
+async def test_an_endpoint_is_called_by_the_name_that_the_discovery_document_gives_it() -> None:
+    async with talking("http", agent_id=AGENT) as (service, _):
+        assert service.discovered is not None
+        found = next(each.id for each in service.discovered.capabilities if each.target.endswith(":find"))
+        assert await service.call("book_room", room_id="1") == {"reservation": 1, "room_id": "1"}
+        assert await service.call(found, room_id="a/b") == {"room_id": "a/b"}
+        with pytest.raises(ConfigError, match="it stands in the path"):
+            await service.call(found)
+        with pytest.raises(ConfigError, match=r"It names .*book_room"):
+            await service.call("book_boat")
+
+
+async def test_agtp_itself_has_no_names() -> None:
+    async with talking("agtp") as (service, _):
+        with pytest.raises(ConfigError, match="give a method and a path"):
+            await service.call("book_room")
 
 
 async def test_many_calls_at_once_get_their_own_answers(face: Face) -> None:

@@ -11,6 +11,7 @@ from bespeak.cli.console import line
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.discovery.capability import Capability
 from bespeak.discovery.discovered import Discovered
+from bespeak.discovery.document_kind import FACE
 from bespeak.discovery.fetched import Fetched
 from bespeak.discovery.producer_check import check_producer
 from bespeak.documents.param_notation import write_param
@@ -32,6 +33,8 @@ def web_lines(discovered: Discovered) -> Iterator[Text]:
     yield line((discovered.name or str(discovered.address.origin), "bold"), f"  {discovered.description}")
     yield line(f"called by {_KINDS[discovered.kind]}")
     for step in discovered.steps:
+        if step.what == FACE.what:
+            continue  # only asked to know whom to ask
         yield line((f"  {step.final_url}  {_outcome(step)}", "" if step.ok else _QUIET))
     if discovered.ai is not None:
         yield from _ai_lines(discovered)
