@@ -153,7 +153,7 @@ def _without_null(node: dict[str, Any]) -> dict[str, Any]:
     """TOML has no null: `enum: [a, null]` is said with a type beside it."""
     if "const" in node and not _has_no_null(node["const"]):
         rest = {key: value for key, value in node.items() if key != "const"}
-        return {**rest, "type": "null"} if node["const"] is None else rest
+        node = {**rest, "type": "null"} if node["const"] is None else rest
     values = node.get("enum")
     if not isinstance(values, list) or _has_no_null(values):
         return node
