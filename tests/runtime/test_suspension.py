@@ -36,6 +36,28 @@ async def test_one_that_waits_has_run_up_to_there_and_goes_on_when_awaited() -> 
     assert seen == ["before", "after"] * 2
 
 
+@pytest.mark.parametrize("waits", [False, True])
+async def test_outside_a_task_nothing_runs_before_it_is_awaited_in_one(waits: bool) -> None:
+    async def careful() -> int:
+        async with asyncio.timeout(10):
+            if waits:
+                await asyncio.sleep(0)
+            return 7
+
+    loop, begun = asyncio.get_running_loop(), asyncio.Event()
+    found: list[object] = []
+
+    def in_callback() -> None:
+        found.append(begin(careful(), copy_context()))
+        begun.set()
+
+    loop.call_soon(in_callback)
+    await begun.wait()
+    [rest] = found
+    assert asyncio.iscoroutine(rest)
+    assert await loop.create_task(rest) == 7
+
+
 async def test_an_error_passes_through_before_and_after_the_wait() -> None:
     async def wrong(wait: bool) -> int:
         if wait:

@@ -6,6 +6,7 @@ Most async handlers never suspend. Making a task, or even awaiting, for each of 
 from __future__ import annotations
 
 import types
+from asyncio import current_task
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from typing import Any, TypeVar
@@ -24,8 +25,25 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
 def begin(coroutine: Coroutine[Any, Any, ResultT], variables: Context) -> Finished | Coroutine[Any, Any, ResultT]:
     """Run a coroutine up to its first real wait, in the current task; then the rest of it is to be awaited there.
 
-    It sees and sets context variables of its own: the task answers one agent after another.
+    It sees and sets context variables of its own: the task answers one agent after another. Where there is no task, as
+    in a protocol's callback, nothing is run before it is awaited in one: timeouts and task groups need it.
     """
+    try:
+        outside = current_task() is None
+    except RuntimeError:
+        outside = False  # without a loop there is nothing to wait in
+    return _in_task(coroutine, variables) if outside else _run(coroutine, variables)
+
+
+async def _in_task(coroutine: Coroutine[Any, Any, ResultT], variables: Context) -> ResultT:
+    begun = _run(coroutine, variables)
+    if isinstance(begun, Finished):
+        result: ResultT = begun.value
+        return result
+    return await begun
+
+
+def _run(coroutine: Coroutine[Any, Any, ResultT], variables: Context) -> Finished | Coroutine[Any, Any, ResultT]:
     try:
         awaited = variables.run(coroutine.send, None)
     except StopIteration as end:
