@@ -94,6 +94,7 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     """
     from bespeak.openapi.deployment import import_description  # noqa: PLC0415 - slow to load
     from bespeak.openapi.guess import LeftOut  # noqa: PLC0415
+    from bespeak.openapi.reader import without_collections  # noqa: PLC0415
     from bespeak.openapi.selection import select_operations, with_server  # noqa: PLC0415
 
     _check_server(server)
@@ -105,7 +106,8 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
         description = with_server(description, server)
     description = select_operations(description, include, exclude)
     notes = [LeftOut(finding.pointer or "the description", finding.message) for finding in findings]
-    imported = import_description(description, notes)
+    with without_collections():
+        imported = import_description(description, notes)
     if not imported.facades:
         reason = next((f": {entry.why}" for entry in imported.left_out), "")
         raise RefusedError(f"{source} has no operation that can be called{reason}")

@@ -31,7 +31,7 @@ def read_description(
     or address of the text; files beside a file are read where it refers to them. Addresses that are not absolute are
     taken from `base_url`, or from a source on the web.
     """
-    with _without_collections():
+    with without_collections():
         return _read(text, source, base_url or (source if _WEB.match(source) else None))
 
 
@@ -105,7 +105,7 @@ def _local(source: str) -> Path | None:
 
 
 @contextmanager
-def _without_collections() -> Iterator[None]:
+def without_collections() -> Iterator[None]:
     """Reading makes millions of objects and no garbage; looking for garbage meanwhile doubles the time."""
     enabled = gc.isenabled()
     gc.disable()
