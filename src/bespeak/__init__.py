@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bespeak.authoring.app import App
     from bespeak.client.connect import connect, connect_sync
     from bespeak.client.errors import ServiceError
+    from bespeak.client.web_options import WebOptions
     from bespeak.contract.data_manifest import DataClass, DataManifest
     from bespeak.contract.deprecation import Deprecation
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
@@ -37,6 +38,7 @@ __all__ = [
     "Refusal",
     "ServiceError",
     "Vocabulary",
+    "WebOptions",
     "asgi",
     "connect",
     "connect_sync",
@@ -57,6 +59,7 @@ _HOMES = {
     "Refusal": "bespeak.contract.refusal",
     "ServiceError": "bespeak.client.errors",
     "Vocabulary": "bespeak.contract.vocabulary",
+    "WebOptions": "bespeak.client.web_options",
     "asgi": "bespeak.server.mounted",
     "connect": "bespeak.client.connect",
     "connect_sync": "bespeak.client.connect",
