@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -18,6 +19,7 @@ from bespeak.client.errors import error_of
 from bespeak.client.http_exchanger import in_agtp_terms
 from bespeak.client.inventory import InventoryEntry
 from bespeak.client.locator import Locator
+from bespeak.client.pace import Pace
 from bespeak.client.reply import Reply
 from bespeak.client.sender import Sender
 from bespeak.client.service import ServiceClient, encode_json, hint_query
@@ -75,10 +77,15 @@ class WebServiceClient(DescribedClient):
         *,
         credential: BearerCredential | None = None,
         trusted_hosts: Iterable[str] = (),
+        pace: Pace | None = None,
+        longest_wait: float = 0.0,
         **options: Any,
     ) -> None:
+        """`pace` is what the service asks for; a call for which its turn is too far away is refused here."""
         super().__init__(sender, locator, discovered, **options)
         self._credential = credential
+        self._pace = pace
+        self._longest_wait = longest_wait
         self._trusted = frozenset(host.lower() for host in trusted_hosts)
         self._by_id = {each.id: each for each in discovered.capabilities}
         self._by_place = {(each.method, each.path): each for each in reversed(discovered.capabilities)}
@@ -100,8 +107,9 @@ class WebServiceClient(DescribedClient):
     ) -> Reply:
         """Call a capability and give its reply, whatever its status; without a path, `method` is its id.
 
-        An input that breaks the schema is refused here, and nothing is sent. A service of the web knows no scopes and
-        no task ids; it gets the `idempotency_key`, but what changes something is not sent twice for that alone.
+        An input that breaks the schema is refused here, and nothing is sent; so is a call that would have to wait
+        longer than the timeout for the pace that the service asks for. A service of the web knows no scopes and no
+        task ids; it gets the `idempotency_key`, but what changes something is not sent twice for that alone.
         """
         found = self._find(method, path)
         if found is None:
@@ -117,6 +125,9 @@ class WebServiceClient(DescribedClient):
         if isinstance(built, Violation):
             return _refusal(refuse_input(capability.method, capability.path, [built]))
         self._add_headers(built, credentials, headers or {}, idempotency_key)
+        early = await self._keep_pace()
+        if early is not None:
+            return _refusal(early)
         message = await self._sender.send(
             built.method, str(built.address), built.headers, built.body, repeatable=capability.is_idempotent
         )
@@ -132,6 +143,18 @@ class WebServiceClient(DescribedClient):
         if reply.body and media_type.startswith("text/") and not is_json(media_type):
             return reply.body.decode(errors="replace")
         return reply.output
+
+    async def _keep_pace(self) -> Refused | None:
+        """Wait for the turn of one request, or say why it is not sent."""
+        wait = 0.0 if self._pace is None else await self._pace.turn(self._longest_wait)
+        if self._pace is None or not wait:
+            return None
+        seconds = math.ceil(wait)
+        message = (
+            f"{self.locator} asks for at most {self._pace.per_minute} requests a minute, and these were made; "
+            f"call again in {seconds} s. Nothing was sent."
+        )
+        return Refused(status.RATE_LIMITED, "rate-limited", message, {}, (("Retry-After", str(seconds)),))
 
     def _find(self, method: str, path: str) -> tuple[Capability, dict[str, str]] | None:
         """The capability that is meant, and what the path says of the input."""
@@ -204,7 +227,8 @@ def _refusal(refused: Refused) -> Reply:
     """A refusal of this side, in the form in which a service refuses."""
     error = {"code": refused.code, "message": refused.message, **refused.details}
     reason = status.REASONS.get(refused.status, "")
-    return Reply(refused.status, reason, {"content-type": "application/json"}, msgspec.json.encode({"error": error}))
+    headers = {"content-type": "application/json", **{name.lower(): text for name, text in refused.headers}}
+    return Reply(refused.status, reason, headers, msgspec.json.encode({"error": error}))
 
 
 def _in_braces(path: str) -> str:

@@ -17,6 +17,7 @@ from bespeak.client.errors import NothingDiscoveredError, UnreachableError
 from bespeak.client.http_exchanger import FaceExchanger, HttpExchanger
 from bespeak.client.http_service import DescribedClient, WebServiceClient
 from bespeak.client.locator import Locator
+from bespeak.client.pace import Pace
 from bespeak.client.retry import RetryPolicy
 from bespeak.client.sender import Sender
 from bespeak.client.service import ServiceClient
@@ -119,12 +120,15 @@ def _choose(
         service.discovered = discovered
         return service
     locator = _locator(address, "")
+    asked = discovered.ai.requests_per_minute if discovered.ai is not None else None
     return WebServiceClient(
         _sender(http, locator, connection),
         locator,
         discovered,
         credential=connection.credential,
         trusted_hosts=options.trusted_hosts,
+        pace=Pace(asked) if asked else None,
+        longest_wait=connection.timeout,
         **caller,
     )
 
