@@ -38,6 +38,8 @@ _HOPELESS: Final = frozenset(
     {"address", "scheme", "credentials", "plain", "private", "name", "connection", "certificate", "timeout", "rate"}
 )
 """Faults that every other document of the same host would meet, too."""
+_MOST_WRONG: Final = 20
+"""Findings about one document: the first say enough of why it is not used."""
 _SIGNALS: Final = ("tdm-reservation", "tdm-policy", "content-usage")
 
 
@@ -191,6 +193,12 @@ class Lookup:
         if document is None or not document.endpoints:
             search.findings += found
             self._say(search, "W105", "the AGIS document cannot be used", fetched.final_url)
+            return
+        wrong = _against_agis(fetched)
+        if wrong:
+            search.findings += wrong[:_MOST_WRONG]
+            message = "the AGIS document does not keep the rules of AGIS, and nothing of it is used"
+            self._say(search, "W105", message, fetched.final_url)
             return
         search.agis, search.agtp = document, search.agtp or document.agtp or None
         self._base(search, fetched)
@@ -347,6 +355,14 @@ def _tree(fetched: Fetched) -> Tree | Diagnostic:
     except UnicodeDecodeError:
         return Diagnostic("D101", "error", "the document is not UTF-8", Location(fetched.final_url))
     return parse_notation(text, fetched.final_url)
+
+
+def _against_agis(fetched: Fetched) -> list[Diagnostic]:
+    """What makes an AGIS document one that is not to be used (AGIS 11, 13)."""
+    from bespeak.discovery.producer_check import check_producer  # noqa: PLC0415 - most services have something shorter
+
+    plain = replace(fetched, what=AGIS.what, body=fetched.body.removeprefix(b"\xef\xbb\xbf"))
+    return [finding for finding in check_producer(plain) if finding.severity == "error"]
 
 
 def _names(search: _Search, kind: Kind) -> tuple[str, str]:
