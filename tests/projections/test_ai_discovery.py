@@ -194,9 +194,13 @@ def test_where_nothing_is_limited_nothing_is_said() -> None:
     assert "rate_limits" not in document(FIND)
 
 
-def test_changes_since_a_time_are_told_of_where_an_endpoint_can_tell_them() -> None:
-    assert document(FIND)["token_hints"] == {"compact_mode": True, "field_filtering": True}
-    assert document(replace(FIND, since="[].updated_at"))["token_hints"]["delta_support"] is True
+def test_changes_since_a_time_are_promised_where_all_that_reads_can_tell_them() -> None:
+    telling = replace(FIND, since="[].updated_at")
+    silent = make_endpoint("FETCH", "/rooms/{room_id}", echo)
+    for endpoints in ((FIND,), (BOOK,), (telling, silent)):
+        assert document(*endpoints)["token_hints"] == {"compact_mode": True, "field_filtering": True}
+    for endpoints in ((telling,), (telling, BOOK)):
+        assert document(*endpoints)["token_hints"]["delta_support"] is True
 
 
 def test_an_endpoint_with_very_many_parameters_tells_those_it_needs() -> None:

@@ -279,9 +279,11 @@ def _rate_limits(rates: RateLimits, settings: HttpSettings) -> dict[str, Any]:
 
 
 def _token_hints(listed: Iterable[Endpoint]) -> dict[str, bool]:
-    """Every endpoint takes the first two; what has changed since can be told where a contract says when."""
+    """Every endpoint takes the first two; what has changed since is promised if all that reads can tell it."""
     hints = {"compact_mode": True, "field_filtering": True}
-    return {**hints, "delta_support": True} if any(endpoint.since for endpoint in listed) else hints
+    reading = [endpoint for endpoint in listed if endpoint.semantic.impact == "informational"]
+    told = bool(reading) and all(endpoint.since for endpoint in reading)
+    return {**hints, "delta_support": True} if told else hints
 
 
 def _meta(settings: HttpSettings, updated: str) -> dict[str, str]:
