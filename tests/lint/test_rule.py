@@ -34,7 +34,7 @@ def test_ids_are_unique_and_so_are_names() -> None:
     assert sorted(RULES) == sorted(rule.id for rule in every)
     assert len({rule.name for rule in every}) == len(every)
     for rule in every:
-        assert re.fullmatch(r"[DMPSVJHXYR][1-9]\d\d", rule.id)
+        assert re.fullmatch(r"[DMPSVJHXYRW][1-9]\d\d", rule.id)
         assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
         assert rule.source
         assert rule.summary.endswith(".")
