@@ -121,3 +121,10 @@ def test_targets_are_split_into_path_and_query() -> None:
     assert split_target(b"http://h/a?b") == ("/a", "b")
     assert split_target(b"http://h") == ("/", "")
     assert split_target(b"*") == ("*", "")
+
+
+def test_any_number_of_requests_for_another_protocol_are_read_like_others() -> None:
+    asking = b"GET /r HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"
+    found, fault = read(asking * 3000 + REQUEST)
+    assert (len(found), fault) == (3001, None)
+    assert found[-1] == ASKED

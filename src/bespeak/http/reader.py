@@ -115,18 +115,27 @@ class RequestReader:
             self._heads[data[:end]] = (head, length)
 
     def _parse(self, data: bytes) -> Malformed | None:
-        try:
-            self._parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            return self._upgrade(data[upgrade.args[0] :])
-        except httptools.HttpParserError as error:
-            if self._fault is not None:
-                return self._fault
-            if isinstance(error, httptools.HttpParserCallbackError):
-                _logger.error("A request could not be taken from the parser", exc_info=error.__context__)
-                return Malformed(status.SERVER_ERROR, "server-error", "The request could not be read.")
-            return Malformed(status.BAD_REQUEST, "malformed-request", f"This is no request of HTTP/1.1: {error}.")
+        pieces = [memoryview(data)]
+        while pieces:
+            piece = pieces.pop()
+            try:
+                self._parser.feed_data(piece)
+            except httptools.HttpParserUpgrade as upgrade:
+                head = self._stay()
+                if isinstance(head, Malformed):
+                    return head
+                pieces += (piece[upgrade.args[0] :], memoryview(head))
+            except httptools.HttpParserError as error:
+                return self._explain(error)
         return None
+
+    def _explain(self, error: httptools.HttpParserError) -> Malformed:
+        if self._fault is not None:
+            return self._fault
+        if isinstance(error, httptools.HttpParserCallbackError):
+            _logger.error("A request could not be taken from the parser", exc_info=error.__context__)
+            return Malformed(status.SERVER_ERROR, "server-error", "The request could not be read.")
+        return Malformed(status.BAD_REQUEST, "malformed-request", f"This is no request of HTTP/1.1: {error}.")
 
     def _new_parser(self) -> Any:
         parser = httptools.HttpRequestParser(self)
@@ -134,8 +143,8 @@ class RequestReader:
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return parser
 
-    def _upgrade(self, rest: bytes) -> Malformed | None:
-        """Read a request on that asks for another protocol: it gets an answer in this one, if it makes sense here.
+    def _stay(self) -> bytes | Malformed:
+        """What to read in place of a head that asks for another protocol: it gets its answer in this one.
 
         The parser takes what follows such a head for the other protocol; RFC 9110 7.8 lets a server go on instead.
         """
@@ -148,7 +157,7 @@ class RequestReader:
         lines = [b"%b %b HTTP/%b" % (method, self._url, self._parser.get_http_version().encode())]
         lines += [b"%b: %b" % pair for pair in self._headers if pair[0] not in _HOP]
         self._parser = self._new_parser()
-        return self._parse(b"\r\n".join(lines) + b"\r\n\r\n" + rest)
+        return b"\r\n".join(lines) + b"\r\n\r\n"
 
     def _measure(self, *, head: bool, message: bool) -> Malformed | None:
         """Watch a message that comes in pieces: the parser keeps parts of it that it has not told yet."""
