@@ -38,3 +38,7 @@ def test_the_summary_names_what_is_hidden() -> None:
 def test_a_finding_without_a_place_has_no_file() -> None:
     assert Finding(Diagnostic("P301", "error", "wrong")).file == ""
     assert finding("error").file == "a.toml"
+
+
+def test_the_summary_of_a_run_over_addresses_speaks_of_documents() -> None:
+    assert summary(Report(findings=[], files=["a.toml", "https://x.test/"])) == "Checked 2 documents: nothing found."

@@ -70,3 +70,10 @@ def test_a_baseline_that_cannot_be_read_or_written_is_told(tmp_path: Path) -> No
         read_baseline(tmp_path)
     with pytest.raises(ConfigError, match="cannot be written"):
         Baseline(tmp_path, {}).write()
+
+
+def test_what_was_found_at_an_address_stays_until_it_is_asked_again(tmp_path: Path) -> None:
+    url = "https://flights.test/.well-known/ai"
+    baseline = Baseline(tmp_path / "b.json", {"f1": entry(url)})
+    assert baseline.stale([], ["a.toml"], tmp_path) == []
+    assert len(baseline.stale([], [url], tmp_path)) == 1

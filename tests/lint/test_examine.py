@@ -7,9 +7,10 @@ import pytest
 from bespeak.catalog.bundled import load_bundled
 from bespeak.lint.config import Config, PathIgnore
 from bespeak.lint.context import Context
-from bespeak.lint.examine import Examined, examine
+from bespeak.lint.examine import Examined, examine, settle
 from bespeak.lint.judge import Judge
 from bespeak.lint.rules.path import DUPLICATE
+from bespeak.lint.run import check_text
 
 ENDPOINT = """
 [endpoint]
@@ -117,3 +118,10 @@ def test_repairs_are_given_as_text_on_demand(with_edits: bool) -> None:
     unused = [finding for finding in examined.findings if finding.diagnostic.rule == "D190"]
     assert len(unused) == 2
     assert all(bool(finding.edits) is with_edits for finding in unused)
+
+
+def test_what_was_found_elsewhere_is_settled_as_if_it_were_found_here() -> None:
+    text, context, judge = ENDPOINT.format(comment=""), Context(catalog=load_bundled()), Judge(Config())
+    settled = settle(check_text(text, "a.toml", context), judge, "a.toml")
+    assert settled.findings
+    assert settled.findings == examine(text, "a.toml", context, judge).findings

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.lint.baseline import Baseline, read_baseline
 from bespeak.lint.config import Configs
 from bespeak.lint.project import Options, Outcome, Project
+from bespeak.lint.run import check_text
+from bespeak.source.span import Location
 
 ENDPOINT = """
 [endpoint]
@@ -172,3 +175,45 @@ def test_steps_are_measured_when_asked_for(tmp_path: Path) -> None:
     project.add([tmp_path])
     assert project.times is not None
     assert "1 documents" in next(project.times.rows())
+
+
+URL = "https://flights.test/.well-known/ai"
+
+
+def remote(tmp_path: Path, *, ignore: tuple[str, ...] = ()) -> Project:
+    """A run with one document from elsewhere, wrong inside and around."""
+    project = Project(tmp_path, Configs(tmp_path), Options(ignore=ignore))
+    checked = check_text('{"aiendpoint": "2.0"}', URL, project.remote_context(), "ai")
+    project.add_remote(URL, checked, [Diagnostic("W919", "warning", "there is no Cache-Control", Location(URL))])
+    return project
+
+
+def test_a_document_from_elsewhere_is_reported_under_its_address(tmp_path: Path) -> None:
+    project = remote(tmp_path)
+    project.check_together()
+    outcome = project.outcome()
+    assert outcome.files == (URL,)
+    assert {finding.file for finding in outcome.findings} == {URL}
+    assert {"D170", "W919"} <= {finding.diagnostic.rule for finding in outcome.findings}
+    assert project.text(URL) == '{"aiendpoint": "2.0"}'
+    assert outcome.failed
+
+
+def test_a_document_from_elsewhere_is_offered_no_repair(tmp_path: Path) -> None:
+    project = remote(tmp_path)
+    assert all(finding.diagnostic.fix is None for finding in project.outcome().findings)
+    assert project.mend(None, unsafe=True) == []
+
+
+def test_settings_hide_findings_of_a_document_from_elsewhere(tmp_path: Path) -> None:
+    rules = {finding.diagnostic.rule for finding in remote(tmp_path, ignore=("W", "D170")).outcome().findings}
+    assert rules
+    assert rules.isdisjoint(("W919", "D170"))
+
+
+def test_the_baseline_knows_a_document_from_elsewhere_by_its_address(tmp_path: Path) -> None:
+    baseline = remote(tmp_path).new_baseline(Baseline(tmp_path / "b.json", {}))
+    assert {entry["file"] for entry in baseline.entries.values()} == {URL}
+    outcome = remote(tmp_path).outcome(baseline)
+    assert outcome.findings == ()
+    assert outcome.baselined == len(baseline.entries)

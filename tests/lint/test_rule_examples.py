@@ -23,11 +23,11 @@ _SURROUNDINGS: Final = {
 }
 """What the examples need beside them."""
 
+_ON_THE_WEB: Final = [rule for rule in all_rules().values() if rule.id.startswith("W")]
 ELSEWHERE: Final = {
+    **{rule.id: "reported for what a server on the web answers" for rule in _ON_THE_WEB if rule.bad},
     "D129": "reported by `bespeak format`",
-    **dict.fromkeys(
-        ("D160", "D161", "D163", "D164", "D166", "D167", "D169"), "reported by `bespeak import openapi`"
-    ),
+    **dict.fromkeys(("D160", "D161", "D163", "D164", "D166", "D167", "D169"), "reported by `bespeak import openapi`"),
     **dict.fromkeys(("H701", "H702", "H704"), "reported by a server that binds its handlers"),
     **dict.fromkeys(("H703", "J607"), "reported where the function is at hand"),
     **dict.fromkeys(("H705", "H706"), "a document and a configuration beside it"),
@@ -45,6 +45,7 @@ WITHOUT: Final = {
     "D193": "about a baseline",
     **dict.fromkeys(("D196", "D197", "D198"), "about the identity document of an agent"),
     "D199": "about a hundred findings",
+    **{rule.id: "about what a server on the web does" for rule in _ON_THE_WEB if not rule.bad},
 }
 """Rules whose pages show no piece of a document, and why. Those of catalogs are told by what they say."""
 

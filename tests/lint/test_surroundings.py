@@ -76,3 +76,11 @@ def test_a_catalog_of_the_settings_that_is_not_there_stops_the_run(tmp_path: Pat
 def test_a_broken_configuration_leaves_the_defaults(folder: Path) -> None:
     (folder / "bespeak.toml").write_text("[server\n")
     assert Surroundings().context(folder / "x.toml", Config()).policies.methods.custom == ()
+
+
+def test_a_document_from_elsewhere_has_the_settings_and_no_deployment(folder: Path) -> None:
+    surroundings = Surroundings()
+    near = surroundings.context(folder / "bespeak.toml", Config(conformance_level=2))
+    far = surroundings.remote_context(Config(conformance_level=2))
+    assert near.recipes
+    assert (far.recipes, far.level) == ((), 2)

@@ -15,8 +15,8 @@ from bespeak.discovery.capability import Capability
 from bespeak.discovery.examination import Examination, Name
 from bespeak.discovery.openapi_reading import openapi_capabilities
 from bespeak.discovery.web_address import WebAddress, parse_address
+from bespeak.lint import served_agreement as rules
 from bespeak.lint.rule import Rule
-from bespeak.lint.rules import served_agreement as rules
 from bespeak.source.span import Location
 
 MEMBERS: Final = (

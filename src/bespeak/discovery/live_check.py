@@ -54,8 +54,9 @@ async def check_live(address: WebAddress, examiner: Examiner, context: Context) 
     seen = await examiner.examine(address)
     if seen.unreachable is not None:
         fault = seen.unreachable
-        finding = Diagnostic(fault.rule, "error", f"the host cannot be asked: {fault.message}", Location(fault.url))
-        return LiveCheck(address=address, found={fault.url: [finding]})
+        origin = str(address.origin)
+        finding = Diagnostic(fault.rule, "error", f"the host cannot be asked: {fault.message}", Location(origin))
+        return LiveCheck(address=address, found={origin: [finding]})
     checked = _check_documents(seen, context)
     around = [*check_answers(seen), *check_agreement(seen)]
     written = [finding for each in checked.values() if each is not None for finding in each.findings]

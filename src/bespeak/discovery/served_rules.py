@@ -15,9 +15,9 @@ from bespeak.discovery.examination import Examination, Name, Served
 from bespeak.discovery.fetched import FaultKind, Fetched
 from bespeak.discovery.lookup import WELL_KNOWN_AI
 from bespeak.discovery.web_address import AddressFault, parse_address
+from bespeak.lint import served_answer as rules
 from bespeak.lint.rule import Rule
-from bespeak.lint.rules import served_answer as rules
-from bespeak.lint.rules.served_agreement import CUT
+from bespeak.lint.served_agreement import CUT
 from bespeak.source.span import Location
 
 SLOWEST: Final = 3.0

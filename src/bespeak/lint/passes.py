@@ -34,8 +34,6 @@ from bespeak.lint.rules import (
     schema_safety,
     security,
     semantic,
-    served_agreement,
-    served_answer,
     upstream,
     vocabulary,
 )
@@ -47,7 +45,7 @@ RULES: Final[dict[str, Rule]] = {
         *(manifest, ai_discovery, method, agis_method, path, agis_path),
         *(semantic, agis_semantic, intent, consequence, parameter_hint, consistency, vocabulary, data_manifest),
         *(schema, agis_schema, agis_reference, agis_error, mcp_tool, handler, upstream, policy, recipe),
-        *(security, schema_safety, review, served_answer, served_agreement),
+        *(security, schema_safety, review),
     )
     for rule in module.RULES
 }

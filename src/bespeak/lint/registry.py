@@ -11,7 +11,7 @@ from bespeak.catalog.document import RULES as CATALOG_RULES
 from bespeak.diagnostics.report import RuleText
 from bespeak.documents.agis_rules import RULES as AGIS_RULES
 from bespeak.documents.findings import RULES as READER_RULES
-from bespeak.lint import baseline, suppress
+from bespeak.lint import baseline, served_agreement, served_answer, suppress
 from bespeak.lint.passes import RULES
 from bespeak.lint.reader_pages import PAGES
 from bespeak.lint.rule import Fixable, Normative, Rule
@@ -152,7 +152,8 @@ def all_rules() -> Mapping[str, Rule]:
             source = _SOURCES.get(id_[0], "reading files")
             page, fix = PAGES[id_], _FIXES.get(id_, "none")
             rules[id_] = Rule(id_, name, normative, source, text, page.why, page.bad, page.good, fix, page.notation)
-    rules |= {rule.id: rule for rule in (*suppress.RULES, *baseline.RULES)}
+    others = (*suppress.RULES, *baseline.RULES, *served_answer.RULES, *served_agreement.RULES)
+    rules |= {rule.id: rule for rule in others}
     return dict(sorted(rules.items()))
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from bespeak.diagnostics.report import Report
+from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.diagnostics.report import Finding, Report
 from bespeak.diagnostics.reporters.sarif import render
+from bespeak.source.span import Location
 
 
 @pytest.fixture
@@ -63,3 +65,12 @@ def test_fingerprints_and_repairs_are_given(run: Any) -> None:
         }
     ]
     assert "fixes" not in second, "a repair without its text is no SARIF fix"
+
+
+def test_an_address_is_no_path_below_the_sources() -> None:
+    url = "https://flights.test/.well-known/ai?x=%20"
+    wrong = Report(findings=[Finding(Diagnostic("W919", "warning", "wrong", Location(url)))], files=[url])
+    [run] = json.loads(render(wrong))["runs"]
+    assert run["artifacts"] == [{"location": {"uri": url}}]
+    assert run["results"][0]["locations"][0]["physicalLocation"] == {"artifactLocation": {"uri": url}}
+    assert "properties" not in run
