@@ -28,6 +28,9 @@ FaultKind = Literal[
 ]
 """At which step it ended."""
 
+Source = Literal["network", "cache", "revalidated"]
+"""Where an answer came from: asked for, kept, or kept and confirmed."""
+
 _FORBIDDEN: Final = frozenset({"address", "scheme", "credentials", "plain", "private", "downgrade"})
 _UNANSWERED: Final = frozenset({"name", "connection", "certificate", "timeout", "protocol"})
 
@@ -81,7 +84,7 @@ class Fetched:
     """How long it took in all, waiting included."""
     first_seconds: float | None = None
     """How long the first answer took, from the request to the whole body."""
-    source: Literal["network", "cache", "revalidated"] = "network"
+    source: Source = "network"
     fault: FetchFault | None = None
 
     @property

@@ -9,21 +9,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from bespeak.diagnostics.brief import brief
 from bespeak.discovery.address_guard import AddressGuard, is_loopback
-from bespeak.discovery.body_reader import BodyError, read_body
+from bespeak.discovery.answer import Answer, broken, failed, media_type, take_answer
 from bespeak.discovery.document_cache import CacheEntry, DocumentCache
 from bespeak.discovery.document_kind import DAY, ROBOTS, DocumentKind
 from bespeak.discovery.fetched import FaultKind, Fetched, FetchFault, Hop
 from bespeak.discovery.freshness import lifetime, may_be_kept, retry_after
-from bespeak.discovery.pinned_transport import PinnedTransport, RefusedAddressError, find_cause
+from bespeak.discovery.pinned_transport import PinnedTransport, RefusedAddressError
 from bespeak.discovery.robots import AGENT, ALL_ALLOWED, Robots, parse_robots
 from bespeak.discovery.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
-
-if TYPE_CHECKING:
-    import httpx
 
 DEADLINE: Final = 10.0
 """Seconds for one document, redirects and waiting included (ai-discovery 2.4)."""
@@ -32,8 +29,6 @@ MOST_RETRIES: Final = 3
 _FIRST_WAIT: Final = 0.5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MISSING: Final = frozenset({404, 410})
-_COOKIES: Final = frozenset({"set-cookie", "set-cookie2"})
-"""Headers that are nobody's business: what a server wants to recognise a caller by."""
 
 
 @dataclass(slots=True)
@@ -47,17 +42,6 @@ class _Trace:
     hops: list[Hop] = field(default_factory=list)
     attempts: int = 0
     first_seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """One answer of one address."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes = b""
-    source: str = "network"
-    fault: FetchFault | None = None
 
 
 class Fetcher:
@@ -138,7 +122,7 @@ class Fetcher:
             return FetchFault("robots", message, fault.url)
         return fault
 
-    def _follow(self, address: WebAddress, answer: _Answer, trace: _Trace) -> WebAddress | FetchFault:
+    def _follow(self, address: WebAddress, answer: Answer, trace: _Trace) -> WebAddress | FetchFault:
         """The address a redirect leads to, if it may be followed."""
         at, location = str(address), answer.headers.get("location", "")
         if trace.kind.method != "GET":
@@ -158,7 +142,7 @@ class Fetcher:
         trace.hops.append(Hop(at, answer.status, str(onward)))
         return onward
 
-    async def _ask(self, address: WebAddress, trace: _Trace) -> _Answer:
+    async def _ask(self, address: WebAddress, trace: _Trace) -> Answer:
         """The answer of one address: kept, confirmed, or new; asked again while the server has a passing trouble."""
         url, accept = str(address), trace.kind.accept
         held = self._cache.find(url, accept) if self._cache and trace.kind.method == "GET" else None
@@ -176,7 +160,7 @@ class Fetcher:
             trace.left -= wait
             await self._sleep(wait)
 
-    def _wait(self, answer: _Answer, retries: int) -> float | None:
+    def _wait(self, answer: Answer, retries: int) -> float | None:
         """Seconds before the same question may fare better; None if it will not."""
         if answer.status != 429 and answer.status < 500:
             return None
@@ -185,7 +169,7 @@ class Fetcher:
             return asked
         return max(asked or 0.0, _FIRST_WAIT * float(1 << retries))
 
-    async def _once(self, address: WebAddress, trace: _Trace, held: CacheEntry | None) -> _Answer:
+    async def _once(self, address: WebAddress, trace: _Trace, held: CacheEntry | None) -> Answer:
         """Ask once, within what is left of the time."""
         import httpx  # noqa: PLC0415 - slow to load
 
@@ -202,24 +186,24 @@ class Fetcher:
             async with asyncio.timeout(trace.left):
                 response = await self._transport.send(trace.kind.method, address, headers)
                 try:
-                    return await _take(response, trace.kind, url)
+                    return await take_answer(response, trace.kind, url)
                 finally:
                     await response.aclose()
         except TimeoutError:
-            return _failed("timeout", f"no whole answer within {self._deadline:g} seconds", url)
+            return failed("timeout", f"no whole answer within {self._deadline:g} seconds", url)
         except RefusedAddressError as error:
-            return _failed("private" if error.refused.found else "name", str(error), url)
+            return failed("private" if error.refused.found else "name", str(error), url)
         except (httpx.TransportError, OSError) as error:
-            return _broken(error, url)
+            return broken(error, url)
         finally:
             spent = time.monotonic() - began
             trace.left -= spent
             if trace.first_seconds is None:
                 trace.first_seconds = spent
 
-    def _kept(self, held: CacheEntry, url: str) -> _Answer:
+    def _kept(self, held: CacheEntry, url: str) -> Answer:
         """What is known without asking."""
-        answer = _Answer(held.status, held.headers, held.body, "cache")
+        answer = Answer(held.status, held.headers, held.body, "cache")
         if held.status == 200:
             return answer
         when = _moment(held.stored)
@@ -230,13 +214,13 @@ class Fetcher:
         message = f"the server asked on {when} to be left alone until {_moment(held.fresh_until)}"
         return replace(answer, fault=FetchFault("rate", message, url, left))
 
-    def _settle(self, answer: _Answer, url: str, trace: _Trace, held: CacheEntry | None, wait: float | None) -> _Answer:
+    def _settle(self, answer: Answer, url: str, trace: _Trace, held: CacheEntry | None, wait: float | None) -> Answer:
         """Keep what may be kept, and say what is wrong with an answer that is no document."""
         now, status = self._clock(), answer.status
         if status == 304 and held is not None:
             headers = {**held.headers, **answer.headers}
             self._keep(url, trace.kind, replace(answer, status=200, headers=headers, body=held.body), now)
-            return _Answer(200, headers, held.body, "revalidated")
+            return Answer(200, headers, held.body, "revalidated")
         if status == 200:
             self._keep(url, trace.kind, answer, now)
             return answer
@@ -255,22 +239,22 @@ class Fetcher:
             return replace(answer, fault=FetchFault("rate", message, url, wait))
         return replace(answer, fault=FetchFault("status", f"the answer is {status}, not 200", url, wait))
 
-    def _remember(self, url: str, kind: DocumentKind, answer: _Answer, until: float) -> None:
+    def _remember(self, url: str, kind: DocumentKind, answer: Answer, until: float) -> None:
         """Keep a refusal, so that nobody is asked again before it is time."""
         if self._cache is not None and kind.method == "GET":
             self._cache.keep(_entry(url, kind, answer, self._clock(), until))
 
-    def _keep(self, url: str, kind: DocumentKind, answer: _Answer, now: float) -> None:
+    def _keep(self, url: str, kind: DocumentKind, answer: Answer, now: float) -> None:
         if self._cache is None or kind.method != "GET":
             return
         if not may_be_kept(answer.headers):
             self._cache.forget(url, kind.accept)
-        elif kind.takes(_media_type(answer.headers)):
+        elif kind.takes(media_type(answer.headers)):
             fresh = now + lifetime(answer.headers, now, kind.default_age)
             self._cache.keep(_entry(url, kind, answer, now, fresh))
 
     def _end(
-        self, trace: _Trace, final_url: str, began: float, answer: _Answer | None, fault: FetchFault | None
+        self, trace: _Trace, final_url: str, began: float, answer: Answer | None, fault: FetchFault | None
     ) -> Fetched:
         fetched = Fetched(
             what=trace.kind.what,
@@ -289,7 +273,7 @@ class Fetcher:
             fetched,
             status=answer.status or None,
             headers=answer.headers,
-            source=answer.source,  # type: ignore[arg-type]
+            source=answer.source,
             fault=fault,
         )
         if fault is not None:
@@ -300,50 +284,12 @@ class Fetcher:
         return replace(fetched, body=answer.body)
 
 
-async def _take(response: httpx.Response, kind: DocumentKind, url: str) -> _Answer:
-    """An answer with its body, if it is one that counts."""
-    headers = {name.lower(): text for name, text in response.headers.items() if name.lower() not in _COOKIES}
-    answer = _Answer(response.status_code, headers)
-    if response.status_code != 200:
-        return answer
-    if not kind.takes(_media_type(headers)):
-        return answer  # what it is decides before anybody reads it
-    try:
-        return replace(answer, body=await read_body(response, kind.most, cut=kind.cut))
-    except BodyError as error:
-        fault = FetchFault("size" if error.kind == "size" else "encoding", str(error), url)
-        return replace(answer, fault=fault)
-
-
-def _broken(error: Exception, url: str) -> _Answer:
-    """What an error on the way means."""
-    import httpx  # noqa: PLC0415 - as above
-
-    certificate = find_cause(error, ssl.SSLCertVerificationError)
-    if certificate is not None:
-        return _failed("certificate", f"the certificate is not good: {certificate.verify_message}", url)
-    secure = find_cause(error, ssl.SSLError)
-    if secure is not None:
-        return _failed("certificate", f"there is no secure connection: {secure.reason or secure}", url)
-    if isinstance(error, httpx.RemoteProtocolError):
-        return _failed("protocol", f"the answer is not whole, or no HTTP: {brief(str(error))}", url)
-    if find_cause(error, ConnectionRefusedError) is not None:
-        return _failed("connection", "nobody listens there", url)
-    system = find_cause(error, OSError)
-    reason = (system.strerror if system else None) or str(error) or type(error).__name__
-    return _failed("connection", f"there is no connection: {reason[:200]}", url)
-
-
-def _failed(kind: FaultKind, message: str, url: str) -> _Answer:
-    return _Answer(0, {}, fault=FetchFault(kind, message, url))
-
-
 def _of_address(fault: AddressFault, url: str) -> FetchFault:
     kind: FaultKind = fault.kind  # type: ignore[assignment]
     return FetchFault(kind, fault.message, url)
 
 
-def _entry(url: str, kind: DocumentKind, answer: _Answer, now: float, fresh_until: float) -> CacheEntry:
+def _entry(url: str, kind: DocumentKind, answer: Answer, now: float, fresh_until: float) -> CacheEntry:
     return CacheEntry(
         url=url,
         accept=kind.accept,
@@ -353,10 +299,6 @@ def _entry(url: str, kind: DocumentKind, answer: _Answer, now: float, fresh_unti
         headers=answer.headers,
         body=answer.body,
     )
-
-
-def _media_type(headers: dict[str, str]) -> str:
-    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _host(url: str) -> str:
