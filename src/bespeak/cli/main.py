@@ -94,7 +94,7 @@ class CommandTable(click.Group):
     cls=CommandTable,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="A TARGET is a folder, an .agis, .toml or .py file, or module:app. "
-    "A SERVICE is agtp://HOST[:4480] or a TARGET.\n\n"
+    "A SERVICE is agtp://HOST[:4480], https://HOST or a TARGET.\n\n"
     "Exit codes: 0 good, 1 findings or a refusal, 2 wrong usage, configuration or an internal error.",
 )
 @click.version_option(package_name="bespeak")
