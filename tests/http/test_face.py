@@ -9,6 +9,7 @@ import httpx
 import pytest
 from tests.service import AGENT, build, echo, make_endpoint
 
+from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.documents.http_toml import HttpSettings
 from bespeak.exchange.messages import Connection
 from bespeak.http.face import CONNECTION, connection_of
@@ -52,6 +53,44 @@ def test_what_changes_nothing_and_takes_scalars_is_also_read_by_get():
 def test_a_get_never_carries_out_what_changes_something():
     reply = ask("GET", "/room:book?room_id=1", BOOK)
     assert (reply.status_code, reply.headers["allow"]) == (405, "POST, OPTIONS")
+
+
+LEGACY = Policies(
+    scope_required_for_invocation=False,
+    methods=MethodPolicy(
+        legacy=("GET", "POST", "DELETE", "PATCH"),
+        redirects=(Redirect(from_method="SCAN", from_path="/room", to_method="BOOK", to_path="/room"),),
+    ),
+)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize(
+    "target", ["/room", "/job", "/room:get", "/room:delete", "/job:post", "/job:patch", "/room:scan"]
+)
+def test_a_get_changes_nothing_by_legacy_verbs_and_redirects_either(method, target):
+    called = []
+    writes = [
+        make_endpoint(verb, path, lambda input: called.append(input) or {}, impact="irreversible")  # noqa: A006
+        for verb, path in (("BOOK", "/room"), ("REMOVE", "/room"), ("FETCH", "/room"), ("EXECUTE", "/job"))
+    ]
+
+    async def run():
+        async with client(*writes, make_endpoint("QUERY", "/guests", echo), policies=LEGACY) as http:
+            assert (await http.request("GET", "/guests")).status_code == 200
+            return await http.request(method, target)
+
+    assert asyncio.run(run()).status_code == 405
+    assert not called
+
+
+@pytest.mark.parametrize("method", ["TRACE", "QUERY", "PROPFIND", "SEARCH", "OPTIONS"])
+def test_a_header_does_not_turn_a_method_that_promises_to_read_into_a_call(method):
+    called = []
+    write = make_endpoint("BOOK", "/room", lambda input: called.append(input) or {}, impact="irreversible")  # noqa: A006
+    reply = ask(method, "/room", write, headers={"X-AGIS-Method": "BOOK"})
+    assert (reply.status_code, reply.headers["allow"]) == (204 if method == "OPTIONS" else 405, "POST, OPTIONS")
+    assert not called
 
 
 def test_the_bare_path_takes_the_method_from_a_header():

@@ -26,6 +26,7 @@ from bespeak.http.translation import (
     to_http,
     to_request,
 )
+from bespeak.runtime.gates.vocabulary import method_in_force
 from bespeak.runtime.registry import Registry
 from bespeak.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -37,6 +38,8 @@ CONNECTION: Final = "bespeak.connection"
 CLOSE: Final = (b"connection", b"close")
 
 _READING: Final = frozenset({"GET", "HEAD"})
+_CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+"""Where a header may say what is meant. Others promise that nothing changes (RFC 9110 9.2.1), TRACE and QUERY too."""
 _NO_STORE: Final = (b"cache-control", b"no-store")
 """What an endpoint answers is for one caller, and known by headers that caches do not look at."""
 
@@ -125,9 +128,12 @@ class HttpFace:
         if found is None:
             found = meant(path, headers)
         if found is None:
-            if http_method not in self._registry.policies.methods.legacy:
+            verb = "GET" if http_method == "HEAD" else http_method
+            if verb not in self._registry.policies.methods.legacy:
                 return self._advise(path, http_method)
-            return path, http_method  # AGTP-API 3.6: what a verb of HTTP means here is the operator's choice
+            # AGTP-API 3.6: what a verb of HTTP means here is the operator's choice, but that a GET changes nothing.
+            found = path, verb
+            return (self._check_reading(http_method, found) if http_method in _READING else None) or found
         refused = self._check_namespace(headers) if AGIS_NAMESPACE in headers else None
         if refused is None and http_method != "POST":
             refused = self._check_method(http_method, found, headers)
@@ -194,18 +200,24 @@ class HttpFace:
 
     def _check_method(self, http_method: str, found: tuple[str, str], headers: Mapping[str, str]) -> Reply | None:
         """Whether the method of HTTP suits: GET must change nothing, and only a header may replace POST's meaning."""
+        if http_method in _READING:
+            return self._check_reading(http_method, found)
+        if http_method in _CHANGING and AGIS_METHOD in headers:
+            return None
         path, method = found
-        if http_method not in _READING:
-            if http_method != "OPTIONS" and AGIS_METHOD in headers:
-                return None
-            return self._options(method, path, http_method)
-        # What a redirect leads to is what would be carried out.
-        route = self._registry.router.find(*self._registry.redirects.follow(method, path))
+        return self._options(method, path, http_method)
+
+    def _check_reading(self, http_method: str, found: tuple[str, str]) -> Reply | None:
+        """Whether what would be carried out changes nothing: that to which legacy verbs and redirects lead."""
+        path, method = found
+        registry = self._registry
+        method = method_in_force(registry, method, path)
+        route = registry.router.find(*registry.redirects.follow(method, path))
         if route is not None and route[0].endpoint.key in self._readable:
             return None
-        if route is None and self._registry.wildcard is None:
+        if route is None and registry.wildcard is None:
             return None  # nothing can be carried out, and the dispatcher says why
-        message = f"{method[:40]} {path[:120]} is not for {http_method}: send it by POST."
+        message = f"{method[:40]} {path[:120]} is not for {http_method}: send it by POST to its path and verb."
         return refusal(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, allow="POST, OPTIONS")
 
     def _options(self, method: str, path: str, http_method: str) -> Reply:

@@ -10,6 +10,7 @@ from bespeak.exchange.headers import METHOD_GRAMMAR
 from bespeak.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 from bespeak.runtime.method_grammar import check_method_grammar
+from bespeak.runtime.registry import Registry
 
 # AGTP-API 3.6: what a legacy verb means when no endpoint of the preferred verb is on the path.
 _LEGACY: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
@@ -31,11 +32,8 @@ def vocabulary_gate(call: Call) -> Refused | None:
     method = call.method
     if method in registry.admitted:
         return None
-    policy = registry.policies.methods
-    if method in policy.legacy:
-        # A verb the policy disallows stays as it is, and so does one it redirects: both are for the policy gate.
-        if method not in policy.disallow and registry.redirects.follow(method, call.path)[0] == method:
-            _translate_legacy(call)
+    if method in registry.policies.methods.legacy:
+        _translate_legacy(call)
         return None
     catalog = registry.catalog
     near = catalog.near(method)
@@ -53,16 +51,27 @@ def vocabulary_gate(call: Call) -> Refused | None:
     )
 
 
+def method_in_force(registry: Registry, method: str, path: str) -> str:
+    """What a method stands for on a path: itself, unless it is a legacy verb that this server has opted into."""
+    policy = registry.policies.methods
+    if method in registry.admitted or method not in policy.legacy:
+        return method
+    # A verb the policy disallows stays as it is, and so does one it redirects: both are for the policy gate.
+    if method in policy.disallow or registry.redirects.follow(method, path)[0] != method:
+        return method
+    preferred = registry.catalog.legacy[method].preferred
+    return preferred if registry.router.find(preferred, path) is not None else _LEGACY[method][0]
+
+
 def _translate_legacy(call: Call) -> None:
-    preferred = call.registry.catalog.legacy[call.method].preferred
-    if call.registry.router.find(preferred, call.path) is not None:
-        call.method = preferred
+    asked = call.method
+    call.method = method_in_force(call.registry, asked, call.path)
+    if call.method in (asked, call.registry.catalog.legacy[asked].preferred):
         return
-    method, preset = _LEGACY[call.method]
-    if call.method == "PUT":
+    preset = _LEGACY[asked][1]
+    if asked == "PUT":
         key = call.request.headers.get("idempotency-key")
         preset = {"idempotency_key": key} if key else {}
-    call.method = method
     call.preset = dict(preset)
 
 
