@@ -107,7 +107,7 @@ def test_a_host_with_errors_exits_with_one_and_says_what_would_raise_its_score(b
     assert done.returncode == 1
     assert "error[W911]" in done.stdout
     assert "warning[W931]" in done.stdout
-    assert "\n  +16   Mend the errors in the discovery document" in done.stdout
+    assert "\n  +16   Publish a document without errors" in done.stdout
     assert done.stderr == ""
 
 

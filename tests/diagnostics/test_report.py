@@ -42,3 +42,5 @@ def test_a_finding_without_a_place_has_no_file() -> None:
 
 def test_the_summary_of_a_run_over_addresses_speaks_of_documents() -> None:
     assert summary(Report(findings=[], files=["a.toml", "https://x.test/"])) == "Checked 2 documents: nothing found."
+    found = Finding(Diagnostic("W101", "error", "wrong", Location("https://x.test")))
+    assert summary(Report(findings=[found])) == "Checked 0 documents: 1 error."

@@ -217,3 +217,12 @@ def test_the_baseline_knows_a_document_from_elsewhere_by_its_address(tmp_path: P
     outcome = remote(tmp_path).outcome(baseline)
     assert outcome.findings == ()
     assert outcome.baselined == len(baseline.entries)
+
+
+def test_findings_about_a_host_make_no_document_of_it(tmp_path: Path) -> None:
+    project = remote(tmp_path)
+    host = "https://flights.test"
+    project.add_remote(host, None, [Diagnostic("W931", "warning", "wrong", Location(host))], is_document=False)
+    outcome = project.outcome()
+    assert outcome.files == (URL,)
+    assert host in {finding.file for finding in outcome.findings}

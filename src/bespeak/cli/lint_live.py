@@ -48,7 +48,8 @@ def check_services(project: Project, urls: Sequence[str], options: LiveOptions) 
     checks = asyncio.run(_check_all(project, list(hosts.values()), options))
     for check in checks:
         for url in {**check.checked, **check.found}:
-            project.add_remote(url, check.checked.get(url), check.found.get(url, ()))
+            is_document = url in check.checked
+            project.add_remote(url, check.checked.get(url), check.found.get(url, ()), is_document=is_document)
     scores = tuple(check.score for check in checks if check.score is not None)
     return Live(scores, all(check.is_reached for check in checks))
 

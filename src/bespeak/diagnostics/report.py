@@ -101,7 +101,8 @@ def summary(report: Report) -> str:
     found = ", ".join(
         _plural(number, "info" if severity == "info" else severity) for severity, number in counts.items() if number
     )
-    noun = "document" if any("://" in file for file in report.files) else "file"
+    named = (*report.files, *(finding.file for finding in report.findings))
+    noun = "document" if any("://" in file for file in named) else "file"
     parts = [f"Checked {_plural(len(report.files), noun)}: {found or 'nothing found'}."]
     if report.left_out:
         parts.append(f"{report.left_out} more are not shown.")

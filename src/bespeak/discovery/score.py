@@ -113,8 +113,10 @@ def _written(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]
     url = served.fetched.final_url if served is not None else None
     errors, warnings, others = _sorted(found, url)
     usable = seen.ai_data is not None
-    yield _part(16, errors, usable, "Mend the errors in the discovery document")
-    yield _part(10, warnings, usable, "Mend the warnings in the discovery document")
+    verb = "Mend the" if usable else "Publish a document without"
+    where = " in the discovery document" if usable else ""
+    yield _part(16, errors, usable, f"{verb} errors{where}")
+    yield _part(10, warnings, usable, f"{verb} warnings{where}")
     yield _part(4, others, True, "Mend the errors in the other documents")
     document = seen.ai
     yield from _wealth(document)

@@ -92,6 +92,8 @@ class _Document:
     endpoints: tuple[Endpoint, ...] = ()
     name: str = ""
     """How the baseline knows it, if not by its path."""
+    counts: bool = True
+    """Whether it is one of the documents that were checked."""
 
 
 class Project:
@@ -138,8 +140,13 @@ class Project:
         """What the rules know beside a document that was fetched."""
         return self._surroundings.remote_context(self._judge(self.here).config)
 
-    def add_remote(self, address: str, checked: Checked | None, found: Iterable[Diagnostic] = ()) -> None:
-        """Take a document that was fetched: what the rules said of its text, and what was found around it."""
+    def add_remote(
+        self, address: str, checked: Checked | None, found: Iterable[Diagnostic] = (), *, is_document: bool = True
+    ) -> None:
+        """Take a document that was fetched: what the rules said of its text, and what was found around it.
+
+        Where there is none at the address, or only a host, the findings alone are taken.
+        """
         judge = self._judge(self.here)
         inside = Examined(())
         if checked is not None:
@@ -153,7 +160,12 @@ class Project:
         around = tuple(Finding(finding, fingerprint(finding, address, None)) for finding in left)
         ignored = inside.ignored + len(on) - len(left)
         self._remote[address] = _Document(
-            Path(address), address, judge, Examined((*inside.findings, *around), ignored), name=address
+            Path(address),
+            address,
+            judge,
+            Examined((*inside.findings, *around), ignored),
+            name=address,
+            counts=is_document,
         )
 
     def text(self, shown: str) -> str | None:
@@ -253,7 +265,7 @@ class Project:
             stale = self._stale(baseline, present)
             failed = failed or _fails(stale, self._judge(self.here).config.fail_on)
             findings += stale
-        files = tuple(sorted(document.shown for document in self._all()))
+        files = tuple(sorted(document.shown for document in self._all() if document.counts))
         ignored = sum(document.examined.ignored for document in self._all())
         return Outcome(tuple(sorted(findings, key=order)), files, failed, ignored, baselined)
 
