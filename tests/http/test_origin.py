@@ -20,7 +20,20 @@ def test_a_service_on_this_machine_answers_as_itself(host: str) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "a b", "[", "x@localhost", "x" * 5000],
+    [
+        *(
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "",
+            "a b",
+            "[",
+            "x@localhost",
+            "x" * 5000,
+        ),
+        *("localhost/.evil.example", "localhost#.evil.example", "localhost?evil.example", "local\thost"),
+        *("localhost\\.evil.example", "127.1", "2130706433"),
+    ],
 )
 def test_a_bent_name_is_not_served(host: str) -> None:
     found = Origins(url=URL, loopback=True).check_host({"host": host})
@@ -52,6 +65,9 @@ def test_own_pages_and_those_let_in_may_call(origin: str) -> None:
         "http://here",
         "https://shop.example:444",
         "https://x@shop.example",
+        "https://shop.example/",
+        "https://shop.example#.evil.example",
+        "https://shop.example, https://evil.example",
         "file://",
         "https://[",
         "x" * 5000,

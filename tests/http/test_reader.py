@@ -120,7 +120,20 @@ def test_targets_are_split_into_path_and_query() -> None:
     assert split_target(b"/a?b?c") == ("/a", "b?c")
     assert split_target(b"http://h/a?b") == ("/a", "b")
     assert split_target(b"http://h") == ("/", "")
+    assert split_target(b"http://h?b=/a") == ("/", "b=/a")
     assert split_target(b"*") == ("*", "")
+
+
+def test_the_host_of_a_whole_address_goes_before_the_one_of_the_header() -> None:
+    found, _ = read(b"GET http://evil.example?x HTTP/1.1\r\nHost: a\r\nAgent-ID: b\r\n\r\n")
+    assert found[0].head.headers == {"host": "evil.example", "agent-id": "b"}
+    assert found[0].head.pairs == [(b"host", b"evil.example"), (b"agent-id", b"b")]
+
+
+def test_an_encoding_in_another_line_is_one_more_encoding() -> None:
+    lines = b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"
+    found, fault = read(b"POST /r HTTP/1.1\r\nHost: a\r\n" + lines + b"\r\n0\r\n\r\n")
+    assert (found, fault and fault.status) == ([], 501)
 
 
 def test_any_number_of_requests_for_another_protocol_are_read_like_others() -> None:

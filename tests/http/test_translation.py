@@ -59,6 +59,12 @@ def test_the_header_goes_before_the_verb_in_the_path() -> None:
     assert meant("/room", {}) is None
 
 
+@pytest.mark.parametrize("verb", ["\ufb01nd", "f\u0131nd", "\u017fuspend"])
+def test_letters_that_only_become_those_of_a_verb_are_none(verb: str) -> None:
+    assert meant("/room", {"x-agis-method": verb}) == ("/room", verb)
+    assert meant(f"/room:{verb}", {}) is None
+
+
 def test_a_plus_in_a_query_is_a_space_and_an_encoded_one_a_plus() -> None:
     request = to_request(("/a", "FIND"), "q=a+b%2B", {}, b"", Connection())
     assert request.query == "q=a%20b%2B"
@@ -68,6 +74,14 @@ def test_the_grammar_of_agis_has_two_names() -> None:
     found = read_headers([(b"x-agis-grammar", b"AGIS/1.0")], 10)
     assert isinstance(found, dict)
     assert found["method-grammar"] == "AGIS/1.0"
+    both = [(b"x-agis-grammar", b"AGIS/1.0"), (b"method-grammar", b"AGIS/1.0")]
+    assert isinstance(read_headers(both, 10), dict)
+
+
+def test_two_grammars_at_once_are_refused() -> None:
+    found = read_headers([(b"x-agis-grammar", b"AGIS/2.0"), (b"method-grammar", b"AGIS/1.0")], 10)
+    assert isinstance(found, Malformed)
+    assert (found.status, found.code) == (400, "invalid-header")
 
 
 @given(st.text(max_size=50))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -12,6 +13,8 @@ from bespeak.transports.address import Address
 _LONGEST: Final = 300
 """Of a host or an origin; a name of DNS has 253 characters at most."""
 _PORTS: Final = {"http": 80, "https": 443}
+_NAME: Final = re.compile(r"[^\s/?#\\@]+")
+"""A host and its port. Whoever splits addresses finds a host in more than that: `localhost#.evil.example`."""
 
 
 class Forbidden(NamedTuple):
@@ -60,14 +63,15 @@ class Origins:
 
     def _is_served(self, host: str) -> bool:
         found = _place(f"http://{host}")
-        if found is None:
+        if found is None or not _NAME.fullmatch(host):
             return False
         name = found[1]
         return Address(name, 0).is_loopback or (self._own is not None and name == self._own[1])
 
     def _is_admitted(self, origin: str, host: str) -> bool:
         place = _place(origin)
-        if place is None:  # `null` among others: a sandboxed page, a file
+        # `null` is no place, among others: a sandboxed page, a file.
+        if place is None or not _NAME.fullmatch(origin.partition("://")[2]):
             return False
         # A proxy may have ended TLS, so that the scheme here is not the one the page knows.
         return place in self._allowed or place == self._own or place == _place(f"{place[0]}://{host}")

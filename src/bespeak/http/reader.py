@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -193,7 +194,8 @@ class RequestReader:
             name = name.lower()
             self._headers.append((name, value))
             if name in _WATCHED:
-                self._watched[name] = value
+                before = self._watched.get(name)
+                self._watched[name] = value if before is None else b"%b, %b" % (before, value)
 
     def on_headers_complete(self) -> None:
         """The head is whole: everything that can be refused by it is refused now."""
@@ -221,6 +223,8 @@ class RequestReader:
             return  # what becomes of it is decided outside of the parser
         version = parser.get_http_version()
         path, query = split_target(self._url)
+        if self._url[:1] not in (b"/", b"*"):
+            self._headers = _with_host(self._headers, self._url)
         headers = read_headers(self._headers, self._limits.headers)
         keep_alive = version == "1.1" and parser.should_keep_alive()
         head = Head(parser.get_method().decode("ascii"), path, query, version, self._headers, headers, keep_alive)
@@ -267,8 +271,18 @@ def split_target(target: bytes) -> tuple[str, str]:
     """Path and query of a target; a proxy may be sent a whole address."""
     text = target.decode("latin-1")
     if not text.startswith(("/", "*")):
-        _, _, behind = text.partition("://")
-        slash = behind.find("/")
-        text = behind[slash:] if slash >= 0 else "/"
+        text = text[len(_before_path(text)) :]
     path, _, query = text.partition("?")
-    return path, query
+    return path or "/", query
+
+
+def _with_host(headers: Headers, target: bytes) -> Headers:
+    """Headers with the host of a whole address, which goes before the one they name (RFC 9112 3.2.2)."""
+    host = _before_path(target.decode("latin-1")).partition("://")[2]
+    return [(b"host", host.encode("latin-1")), *(pair for pair in headers if pair[0] != b"host")]
+
+
+def _before_path(address: str) -> str:
+    """Scheme and host of an address."""
+    start = address.find("://") + 3
+    return address[:start] + re.split("[/?]", address[start:], maxsplit=1)[0]

@@ -109,8 +109,9 @@ def read_headers(pairs: Headers, most: int) -> dict[str, str] | Malformed:
                 return Malformed(status.BAD_REQUEST, "invalid-header", f"The header {key} stands twice.")
             text = f"{headers[key]}, {text}"
         headers[key] = text
-    if AGIS_GRAMMAR in headers:
-        headers.setdefault(METHOD_GRAMMAR, headers[AGIS_GRAMMAR])
+    if AGIS_GRAMMAR in headers and headers.setdefault(METHOD_GRAMMAR, headers[AGIS_GRAMMAR]) != headers[AGIS_GRAMMAR]:
+        message = f"{AGIS_GRAMMAR} and {METHOD_GRAMMAR} name different grammars; send one of them."
+        return Malformed(status.BAD_REQUEST, "invalid-header", message)
     return headers
 
 
@@ -124,8 +125,11 @@ def _read_name(name: bytes) -> str:
 def meant(path: str, headers: Mapping[str, str]) -> tuple[str, str] | None:
     """The path and the method in AGTP's terms: by X-AGIS-Method, else by the verb behind the path; None for neither."""
     named = headers.get(AGIS_METHOD)
-    # AGIS 4: methods are compared without regard to capitals.
-    return (path, named.strip().upper()) if named is not None else split_verb(path)
+    if named is None:
+        return split_verb(path)
+    named = named.strip()
+    # AGIS 4: methods are compared without regard to capitals. In other scripts several letters have the same one.
+    return path, named.upper() if named.isascii() else named
 
 
 def to_request(
