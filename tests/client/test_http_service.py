@@ -106,6 +106,7 @@ async def test_nothing_of_agtp_is_sent() -> None:
     assert not {"agent-id", "authority-scope", "task-id"} & found.headers.keys()
 
 
+@pytest.mark.requirement("AI-4.1-2")
 @pytest.mark.parametrize(
     ("call", "given"),
     [
@@ -134,6 +135,7 @@ async def test_what_is_not_offered_is_not_asked_for(call: tuple[str, ...]) -> No
     assert web.asked == []
 
 
+@pytest.mark.requirement("AI-3.4-2")
 async def test_the_credential_goes_where_the_document_says() -> None:
     cases: list[tuple[Any, dict[str, str]]] = [
         ({"type": "apikey", "header": "X-API-Key"}, {"x-api-key": "sekret"}),
@@ -150,6 +152,7 @@ async def test_the_credential_goes_where_the_document_says() -> None:
         assert sent == expected
 
 
+@pytest.mark.requirement("AI-3.3-9")
 async def test_a_credential_stays_with_the_host_that_the_user_named() -> None:
     with authority_file():
         async with serving(at({"/x": {"ok": True}})) as other:
@@ -237,6 +240,7 @@ async def test_a_key_in_the_query_and_in_a_cookie() -> None:
         assert web.asked[0].headers.get("cookie") == ("key=sekret" if place == "cookie" else None)
 
 
+@pytest.mark.requirement("AI-3.5-2")
 async def test_less_of_an_answer_is_asked_for_where_the_service_can() -> None:
     async with service_of(site(token_hints={"compact_mode": True, "field_filtering": True})) as (service, web):
         reply = await service.request("book_flight", input={"flight": "x"}, compact=True, fields=["a", "b"])

@@ -56,6 +56,7 @@ async def test_who_wants_turns_at_the_same_time_gets_different_ones() -> None:
     assert slept == [60.0, 60.0, 120.0, 120.0]
 
 
+@pytest.mark.requirement("AI-3.6-2")
 @given(st.integers(1, 5), st.lists(st.floats(0, 90), max_size=30))
 def test_no_minute_has_more(per_minute: int, pauses: list[float]) -> None:
     turns, moment = pace(per_minute)

@@ -78,6 +78,7 @@ async def test_who_is_on_agtp_only_is_named() -> None:
         await client_of({"/.well-known/agis.json": {"agis": "1.0", "agis_document": "agtp://rooms.test"}})
 
 
+@pytest.mark.requirement("AI-6.4-4")
 async def test_who_is_not_trusted_is_not_reached() -> None:
     async with serving(at({"/.well-known/ai": FLIGHTS})) as web:
         with pytest.raises(UnreachableError, match="the certificate is not good"):
@@ -103,6 +104,7 @@ async def test_what_cannot_be_meant_is_said(uri: str, options: dict[str, Any], w
     assert "pw" not in str(caught.value)
 
 
+@pytest.mark.requirement("AI-6.2-2")
 async def test_documents_are_kept_between_clients(tmp_path: Path) -> None:
     page = always(200, FLIGHTS, Cache_Control="max-age=1000")
     options = WebOptions(cache=tmp_path, resolve=resolve)

@@ -66,6 +66,7 @@ def shape(path: str) -> tuple[str, ...]:
     return tuple("{}" if part.startswith("{") else part for part in path.split("/"))
 
 
+@pytest.mark.requirement("AI-3.3-3", "AI-3.3-4")
 @given(st.lists(PATHS, unique_by=shape, max_size=12), st.data())
 def test_ids_are_unique_and_no_endpoint_changes_the_id_of_another(paths: list[str], data: st.DataObject) -> None:
     endpoints = [endpoint("FIND", path) for path in paths]

@@ -13,6 +13,7 @@ HERE = Origin("https", "a.example", 443)
 BASE = WebAddress(HERE, "/.well-known/ai")
 
 
+@pytest.mark.requirement("AI-3.3-8", "AI-3.3-9")
 @pytest.mark.parametrize(
     ("text", "origin", "target"),
     [

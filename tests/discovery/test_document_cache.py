@@ -35,6 +35,7 @@ def test_an_answer_is_found_by_its_address_and_what_was_asked_for(tmp_path: Path
     assert find(cache) is None
 
 
+@pytest.mark.requirement("AI-6.2-2")
 def test_nothing_secret_is_kept(tmp_path: Path) -> None:
     cache = DocumentCache(tmp_path)
     secret = {

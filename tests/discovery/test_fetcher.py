@@ -67,6 +67,7 @@ async def test_a_request_names_this_program_and_asks_for_no_encoding_and_with_no
         assert "authorization" not in asked.headers
 
 
+@pytest.mark.requirement("AI-2.2-7")
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_up_to_five_redirects_are_followed(status: int) -> None:
     pages: dict[str, Any] = {f"/{n}": redirect(f"/{n + 1}", status) for n in range(1, 5)}
@@ -77,6 +78,7 @@ async def test_up_to_five_redirects_are_followed(status: int) -> None:
     assert fetched.hops[0].location == f"{web.url}/1"
 
 
+@pytest.mark.requirement("AI-2.2-7")
 async def test_a_redirect_loop_ends_after_five() -> None:
     fetched, web = await fetch(at({PATH: redirect(PATH)}))
     assert fetched.fault is not None
@@ -84,6 +86,7 @@ async def test_a_redirect_loop_ends_after_five() -> None:
     assert len(web.targets) == 6
 
 
+@pytest.mark.requirement("AI-2.2-8")
 @pytest.mark.parametrize(
     ("location", "kind"),
     [
@@ -125,6 +128,7 @@ async def test_what_a_document_names_is_guarded_as_well() -> None:
     assert fetched.fault.message == "'flights.test' has the address 127.0.0.1, which is this machine"
 
 
+@pytest.mark.requirement("AI-6.4-1")
 @pytest.mark.parametrize(
     ("url", "kind"),
     [
@@ -153,6 +157,7 @@ async def test_plain_http_to_this_machine_needs_no_permission() -> None:
         assert (await fetcher.get(f"http://127.0.0.1:{web.port}{PATH}", DISCOVERY)).ok
 
 
+@pytest.mark.requirement("AI-6.4-3", "AI-6.4-4")
 async def test_the_certificate_of_somebody_else_ends_it() -> None:
     fetched, web = await fetch(at({PATH: DOCUMENT}), tls=server_tls("other.test"))
     assert fetched.fault is not None
@@ -183,6 +188,7 @@ async def test_nobody_listens() -> None:
     assert fetched.fault.kind == "connection"
 
 
+@pytest.mark.requirement("AI-4.1-1")
 @pytest.mark.parametrize(
     "media_type", ["text/html", "text/plain", "", "application/jsonp", "text/json", "application/"]
 )
@@ -200,6 +206,7 @@ async def test_json_is_known_by_its_media_type(media_type: str) -> None:
     assert fetched.ok
 
 
+@pytest.mark.requirement("AI-6.5-1")
 @pytest.mark.parametrize("announced", [True, False])
 async def test_a_document_beyond_256_kilobytes_is_not_read(announced: bool) -> None:
     body = b'"' + b"x" * 300_000 + b'"'
@@ -296,6 +303,7 @@ async def test_bytes_that_are_no_http_are_a_fault() -> None:
     assert fetched.fault.kind == "protocol"
 
 
+@pytest.mark.requirement("AI-4.3-2")
 async def test_a_server_error_is_asked_again_three_times_with_growing_waits() -> None:
     time = Time()
     fetched, web = await fetch(in_turn(always(500)), time=time)
@@ -315,6 +323,7 @@ async def test_a_refusal_is_not_asked_again(status: int) -> None:
     assert (fetched.status, len(web.targets)) == (status, 1)
 
 
+@pytest.mark.requirement("AI-4.3-3")
 async def test_retry_after_is_waited_for_if_it_fits() -> None:
     time = Time()
     fetched, _ = await fetch(in_turn(always(429, Retry_After="3"), always(200, DOCUMENT)), time=time)
@@ -322,6 +331,7 @@ async def test_retry_after_is_waited_for_if_it_fits() -> None:
     assert time.slept == [3.0]
 
 
+@pytest.mark.requirement("AI-4.3-3")
 @pytest.mark.parametrize("after", ["3600", "Fri, 15 Jan 2027 09:00:00 GMT"])
 async def test_a_longer_retry_after_is_told_and_kept(after: str, tmp_path: Path) -> None:
     time, cache = Time(), DocumentCache(tmp_path)
@@ -343,6 +353,7 @@ async def test_a_429_that_says_nothing_is_not_asked_again() -> None:
     assert (fetched.fault.kind, len(web.targets)) == ("rate", 1)
 
 
+@pytest.mark.requirement("AI-4.3-1")
 async def test_404_is_not_asked_again_for_a_day(tmp_path: Path) -> None:
     time, cache = Time(), DocumentCache(tmp_path)
     async with serving(always(404)) as web:
@@ -378,6 +389,7 @@ async def test_a_404_of_this_machine_is_not_remembered(tmp_path: Path) -> None:
             assert fetched.is_missing is missing
 
 
+@pytest.mark.requirement("AI-4.2-2")
 async def test_a_fresh_document_is_not_asked_for_again(tmp_path: Path) -> None:
     time, cache = Time(), DocumentCache(tmp_path)
     script = in_turn(always(200, DOCUMENT, Cache_Control="public, max-age=100", Age="40"))
@@ -392,6 +404,7 @@ async def test_a_fresh_document_is_not_asked_for_again(tmp_path: Path) -> None:
     assert sources == ["network", "cache", "network"]
 
 
+@pytest.mark.requirement("AI-4.2-2")
 async def test_a_stale_document_is_confirmed_by_its_tag(tmp_path: Path) -> None:
     time, cache = Time(), DocumentCache(tmp_path)
 
@@ -412,6 +425,7 @@ async def test_a_stale_document_is_confirmed_by_its_tag(tmp_path: Path) -> None:
     assert sources == ["network", "revalidated", "cache"]
 
 
+@pytest.mark.requirement("AI-4.2-2")
 @pytest.mark.parametrize("said", [{"Cache_Control": "no-store"}, {"Vary": "*"}])
 async def test_what_must_not_be_kept_is_not(said: dict[str, str], tmp_path: Path) -> None:
     await fetch(in_turn(always(200, DOCUMENT, ETag='"a"', **said)), cache=DocumentCache(tmp_path / "cache"))
@@ -420,6 +434,7 @@ async def test_what_must_not_be_kept_is_not(said: dict[str, str], tmp_path: Path
     assert not any(b"aiendpoint" in path.read_bytes() for path in kept)
 
 
+@pytest.mark.requirement("AI-C-4")
 async def test_robots_txt_is_asked_first_and_kept_to() -> None:
     pages = {"/robots.txt": always(200, b"User-agent: *\nDisallow: /.well-known/", Content_Type="text/plain")}
     fetched, web = await fetch(at(pages))

@@ -85,6 +85,7 @@ async def test_a_document_that_is_only_on_agtp_is_named() -> None:
     assert (found.kind, found.agtp) == ("none", "agtp://rooms.test")
 
 
+@pytest.mark.requirement("AGIS-11-2")
 async def test_then_comes_the_root_by_accept() -> None:
     found, web = await look({"/": yaml(AGIS)})
     assert web.targets == [AI, SUMMARY, "/"]
@@ -125,6 +126,7 @@ async def test_one_document_can_be_named() -> None:
     assert found.kind == "agis"
 
 
+@pytest.mark.requirement("AI-C-2", "AI-C-3")
 async def test_a_discovery_document_counts_at_its_own_place_only() -> None:
     found, _ = await look({"/ai.json": FLIGHTS}, "/ai.json")
     assert found.kind == "none"
@@ -150,6 +152,7 @@ async def test_nothing_is_posted_to_who_does_not_show_that_it_speaks_agtp() -> N
     assert {asked.method for asked in web.asked} == {"GET"}
 
 
+@pytest.mark.requirement("AI-3.3-8")
 async def test_relative_endpoints_start_from_where_the_document_was_in_the_end() -> None:
     async with (
         serving(at({AI: FLIGHTS})) as other,
@@ -162,6 +165,7 @@ async def test_relative_endpoints_start_from_where_the_document_was_in_the_end()
     assert rules(found) == ["W109"]
 
 
+@pytest.mark.requirement("AI-C-4")
 async def test_signals_about_content_are_told() -> None:
     page = always(200, FLIGHTS, TDM_Reservation="1", Content_Usage="train-ai=n")
     robots = always(200, b"User-agent: *\nContent-Usage: search=y\nAllow: /", Content_Type="text/plain")
@@ -174,6 +178,7 @@ async def test_signals_about_content_are_told() -> None:
     assert rules(found) == ["W108"] * 3
 
 
+@pytest.mark.requirement("AI-4.3-4", "AI-4.3-5")
 @pytest.mark.parametrize(
     ("body", "rule"),
     [
@@ -199,6 +204,7 @@ async def test_a_byte_order_mark_does_no_harm() -> None:
     assert found.kind == "ai"
 
 
+@pytest.mark.requirement("AI-6.5-1")
 async def test_300_kilobytes_are_told_and_not_read() -> None:
     found, _ = await look({AI: {**FLIGHTS, "x": "y" * 300_000}})
     assert found.kind == "none"
@@ -210,6 +216,7 @@ def capabilities(count: int, **members: str) -> dict[str, Any]:
     return {**FLIGHTS, "capabilities": [{"id": f"c{number}", **entry} for number in range(count)]}
 
 
+@pytest.mark.requirement("AI-6.5-2")
 async def test_a_hundred_capabilities_are_taken_unless_all_are_wanted() -> None:
     found, _ = await look({AI: capabilities(3_000)})
     assert len(found.capabilities) == 100
@@ -229,6 +236,7 @@ async def test_ten_thousand_wrong_capabilities_make_a_bounded_list() -> None:
     assert len(found.findings) < 250
 
 
+@pytest.mark.requirement("AI-4.1-2")
 @pytest.mark.parametrize(
     "member",
     [
@@ -260,6 +268,7 @@ async def test_a_wrong_capability_is_left_out_and_the_others_are_used(member: di
     assert "W106" in rules(found)
 
 
+@pytest.mark.requirement("AI-4.4-1", "AI-4.4-2")
 async def test_a_higher_version_and_unknown_members_do_no_harm() -> None:
     found, _ = await look({AI: {**FLIGHTS, "aiendpoint": "7.3", "new": {"x": 1}, "meta": {"webmcp": True}}})
     assert (found.kind, found.findings) == ("ai", ())

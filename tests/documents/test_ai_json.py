@@ -101,12 +101,14 @@ def test_a_stranger_may_say_more_and_of_a_later_version() -> None:
     assert (document.name, len(document.capabilities), found) == ("Flights", 1, [])
 
 
+@pytest.mark.requirement("AI-4.3-5")
 @pytest.mark.parametrize("key", ["aiendpoint", "service", "capabilities"])
 def test_a_stranger_must_say_what_is_required(key: str) -> None:
     document, _ = consume({name: value for name, value in FLIGHTS.items() if name != key})
     assert document is None
 
 
+@pytest.mark.requirement("AI-6.5-2")
 def test_the_texts_of_a_stranger_are_cut_at_their_bounds() -> None:
     [entry] = FLIGHTS["capabilities"]
     long = {

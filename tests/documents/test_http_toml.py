@@ -17,6 +17,7 @@ def test_without_the_table_nothing_is_said() -> None:
     assert read("") == (HttpSettings(), [])
 
 
+@pytest.mark.requirement("AI-3.2-8")
 def test_every_setting_is_read_and_nothing_stands_twice() -> None:
     settings, wrong = read(
         """[http]
@@ -50,6 +51,7 @@ related_services = ["agtp://spa.example"]
     assert settings.prefix == "/agents"
 
 
+@pytest.mark.requirement("AI-3.2-6")
 @pytest.mark.parametrize(
     ("line", "finding"),
     [

@@ -12,6 +12,7 @@ from bespeak.documents.param_notation import TYPES, cut, parse_param, write_para
 from bespeak.lint.rules.ai_discovery import _PARAM
 
 
+@pytest.mark.requirement("AI-3.3-11")
 @pytest.mark.parametrize(
     ("schema", "written"),
     [

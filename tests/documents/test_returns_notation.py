@@ -18,6 +18,7 @@ def an_object(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties}
 
 
+@pytest.mark.requirement("AI-3.3-13")
 @pytest.mark.parametrize(
     ("schema", "written"),
     [
@@ -95,6 +96,7 @@ NESTED = st.recursive(
 )
 
 
+@pytest.mark.requirement("AI-3.3-12")
 @given(NESTED)
 def test_no_schema_gives_more_than_fits(schema: dict[str, Any]) -> None:
     assert 1 <= len(write_returns(schema)) <= LONGEST

@@ -93,6 +93,7 @@ def test_a_header_does_not_turn_a_method_that_promises_to_read_into_a_call(metho
     assert not called
 
 
+@pytest.mark.requirement("AGIS-10.1-1")
 def test_the_bare_path_takes_the_method_from_a_header():
     reply = ask("POST", "/room", BOOK, json={"room_id": "7"}, headers={"X-AGIS-Method": "book"})
     assert reply.json() == {"room_id": "7"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.lint.contexts import CONTEXT
@@ -74,12 +75,14 @@ def imported(data: dict[str, Any] | None = None) -> Imported:
     return import_description(read(data or described("https://notes.example"))[0])
 
 
+@pytest.mark.requirement("API-14.1-2")
 def test_every_guess_stands_in_its_file() -> None:
     made = imported()
     files = {name: text for name, text in made.files.items() if name.endswith(".toml")}
     assert sum(text.count("# review (") for text in files.values()) == sum(made.guesses.values())
 
 
+@pytest.mark.requirement("API-B.1-1")
 def test_the_folder_is_a_deployment(tmp_path: Path) -> None:
     write_folder(tmp_path / "out", imported().files)
     deployment, findings = read_deployment(tmp_path / "out")

@@ -50,6 +50,7 @@ def service(notes: NotesApi, folder: Path) -> Iterator[SyncServiceClient]:
         yield connected
 
 
+@pytest.mark.requirement("API-14.1-2")
 def test_lint_finds_nothing_but_what_waits_for_a_review(folder: Path) -> None:
     ended = command("lint", str(folder), "--format", "json")
     found = {entry["rule"] for entry in json.loads(ended.stdout)["findings"]}

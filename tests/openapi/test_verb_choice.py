@@ -22,6 +22,7 @@ def operation(method: str, path: str, name: str = "", summary: str = "", **field
     )
 
 
+@pytest.mark.requirement("API-14.1-1", "AGIS-B-1")
 @pytest.mark.parametrize(
     ("method", "path", "name", "summary", "verb"),
     [
@@ -72,6 +73,7 @@ def test_words_that_the_method_contradicts_make_unsure() -> None:
     assert "GET does not suggest" in choice.why
 
 
+@pytest.mark.requirement("API-14.1-1")
 @given(
     st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]),
     st.text(max_size=40),

@@ -27,6 +27,7 @@ def summary(*endpoints: Endpoint, settings: HttpSettings | None = None, **fields
     return project_summary(service, endpoints or (FIND, BOOK), settings or HttpSettings())
 
 
+@pytest.mark.requirement("AGIS-11.1-2")
 def test_every_field_of_the_draft_is_there() -> None:
     found = summary(
         vocabulary=Vocabulary(domain="hospitality", namespace="acme", version="1.2.0"),
@@ -51,6 +52,7 @@ def test_every_field_of_the_draft_is_there() -> None:
     }
 
 
+@pytest.mark.requirement("AGIS-11.1-2")
 def test_what_the_contract_does_not_say_is_null_and_not_left_out() -> None:
     found = summary()
     assert (found["domain"], found["namespace"], found["version"]) == (None, None, None)
@@ -58,6 +60,7 @@ def test_what_the_contract_does_not_say_is_null_and_not_left_out() -> None:
     assert found["agis_document"] == found["agtp"] == "agtp://rooms.example"
 
 
+@pytest.mark.requirement("AGIS-11.1-4")
 @pytest.mark.parametrize(("before", "classes"), [(True, ["stays"]), (None, ["stays"]), (False, [])])
 def test_classes_are_named_unless_they_are_for_callers_with_credentials(
     before: bool | None, classes: list[str]

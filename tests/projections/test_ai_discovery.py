@@ -64,6 +64,7 @@ def assert_good(encoded: bytes, *, besides: Iterable[str] = ()) -> None:
     assert [str(finding) for finding in found if finding.rule not in besides] == []
 
 
+@pytest.mark.requirement("AI-3.3-11", "AI-3.3-13")
 def test_the_document_of_the_example_hotel_is_small_and_says_what_can_be_called() -> None:
     service = read_deployment(HOTEL)[0].service()
     documents = project_ai(service, service.endpoints, WEB, ("open",), updated="2026-11-16T08:00:00Z")
@@ -86,6 +87,7 @@ def test_the_document_of_the_example_hotel_is_small_and_says_what_can_be_called(
     }
 
 
+@pytest.mark.requirement("AI-3.2-9", "AI-3.7-1")
 def test_a_service_is_described_by_its_name_its_sentence_and_its_settings() -> None:
     identity = ServerIdentity(server_id="x", operator="", contact="", name="Acme Rooms")
     web = replace(
@@ -117,12 +119,14 @@ def test_endpoints_are_told_with_the_path_the_service_is_mounted_under() -> None
     assert document(FIND, web=web)["capabilities"][0]["endpoint"] == "/api/rooms:find"
 
 
+@pytest.mark.requirement("AI-3.3-2", "AI-6.1-1")
 def test_internal_and_built_in_endpoints_are_not_told() -> None:
     hidden = replace(BOOK, internal=True)
     built_in = replace(make_endpoint("DISCOVER", "/", echo), builtin=True)
     assert [each["id"] for each in document(hidden, built_in, FIND)["capabilities"]] == ["find_rooms"]
 
 
+@pytest.mark.requirement("AI-3.3-1")
 def test_there_is_no_document_of_nothing() -> None:
     service = Service(identity=ServerIdentity(server_id="x", operator="", contact=""))
     assert project_ai(service, [replace(FIND, internal=True)], WEB, ("open",), updated="2026-11-16") is None
@@ -143,6 +147,7 @@ def test_what_stands_in_the_path_is_required_whether_or_not_the_input_names_it()
     }
 
 
+@pytest.mark.requirement("AI-3.4-1", "AI-3.4-3", "AI-6.2-1", "AI-6.2-3")
 @pytest.mark.parametrize(
     ("modes", "endpoints", "expected"),
     [
@@ -178,6 +183,7 @@ def test_where_people_read_about_authentication_is_told() -> None:
     assert document(FIND, web=web)["auth"] == {"type": "none", "docs": "https://acme.example/auth"}
 
 
+@pytest.mark.requirement("AI-3.6-1")
 @pytest.mark.parametrize(
     ("agent", "address", "expected"),
     [("600/min", None, 600), ("100/s", "1000/h", 16), (None, "5/h", 1), ("2/s burst 50", "300/min", 120)],
@@ -194,6 +200,7 @@ def test_where_nothing_is_limited_nothing_is_said() -> None:
     assert "rate_limits" not in document(FIND)
 
 
+@pytest.mark.requirement("AI-3.5-1")
 def test_changes_since_a_time_are_promised_where_all_that_reads_can_tell_them() -> None:
     telling = replace(FIND, since="[].updated_at")
     silent = make_endpoint("FETCH", "/rooms/{room_id}", echo)
@@ -234,6 +241,7 @@ def many() -> AiDocuments:
     return project(*MANY)
 
 
+@pytest.mark.requirement("AI-4.5-2")
 def test_of_ten_thousand_endpoints_each_is_found_in_exactly_one_part(many: AiDocuments) -> None:
     decoded = {name: msgspec.json.decode(part)["capabilities"] for name, part in many.parts.items()}
     main = msgspec.json.decode(many.main)["capabilities"]
@@ -249,6 +257,7 @@ def test_of_ten_thousand_endpoints_each_is_found_in_exactly_one_part(many: AiDoc
     assert reached == set(decoded)
 
 
+@pytest.mark.requirement("AI-4.5-1")
 def test_every_document_of_many_is_good(many: AiDocuments) -> None:
     for encoded in (many.main, *many.parts.values()):
         assert_good(encoded)
@@ -263,6 +272,7 @@ def test_the_document_of_many_begins_with_what_everybody_can_call(many: AiDocume
     assert {each["endpoint"] for each in main if not each["endpoint"].startswith(PATH)} <= free
 
 
+@pytest.mark.requirement("AI-3.3-4")
 def test_adding_an_endpoint_changes_no_id(many: AiDocuments) -> None:
     def ids(documents: AiDocuments) -> dict[str, str]:
         parts = [msgspec.json.decode(part)["capabilities"] for part in documents.parts.values()]
@@ -299,6 +309,8 @@ SCHEMAS = st.recursive(
 WORDS = st.text(min_size=1, max_size=400).filter(str.strip)
 
 
+@pytest.mark.requirement("AI-3.1-1", "AI-3.1-2", "AI-3.2-2", "AI-3.2-4", "AI-3.2-5", "AI-B-1")
+@pytest.mark.requirement("AI-3.3-3", "AI-3.3-5", "AI-3.3-7", "AI-3.3-10", "AI-3.3-11", "AI-3.3-12")
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.dictionaries(st.text(max_size=8), SCHEMAS, max_size=6), SCHEMAS, WORDS, WORDS)
 def test_any_contract_gives_a_good_document(fields: dict[str, Any], output: Any, intent: str, name: str) -> None:

@@ -285,6 +285,7 @@ def test_a_compact_answer_keeps_the_output_schema(schema: dict[str, Any], value:
         assert compiled.is_valid(Shaping(endpoint, compiled).apply(TokenHints(compact=True), value))
 
 
+@pytest.mark.requirement("AI-3.5-1")
 @pytest.mark.parametrize(("query", "answer"), CASES)
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_hint_works_over_http(method: str, query: str, answer: Any) -> None:

@@ -47,6 +47,7 @@ def ask(
     return asyncio.run(run())
 
 
+@pytest.mark.requirement("AI-2.1-1", "AI-2.2-1", "AI-2.2-4", "AI-2.3-1", "AI-2.3-2", "AI-4.2-1", "AGIS-11.1-1")
 @pytest.mark.parametrize("path", PAGES)
 def test_a_document_says_what_it_is_and_how_long_it_can_be_kept(path: str) -> None:
     reply = ask(path)
@@ -60,6 +61,7 @@ def test_a_document_says_what_it_is_and_how_long_it_can_be_kept(path: str) -> No
     assert ask(path, method="POST").status_code == 405
 
 
+@pytest.mark.requirement("AI-6.1-1")
 @pytest.mark.parametrize("path", PAGES)
 def test_no_document_names_an_internal_endpoint(path: str) -> None:
     assert "ledger" not in ask(path).text.lower()
@@ -76,10 +78,12 @@ def test_every_worker_serves_the_same_bytes_on_both_sides_of_a_port_it_did_not_c
         assert httpx.get(f"{running.url}/.well-known/agis.json").json()["agis_document"] == f"{running.url}/"
 
 
+@pytest.mark.requirement("AI-3.1-1", "AI-3.1-2", "AI-B-1")
 def test_the_discovery_document_is_good() -> None:
     assert_good(ask("/.well-known/ai").content)
 
 
+@pytest.mark.requirement("AI-2.1-2", "AI-C-1")
 def test_the_alias_is_there_for_who_asks_for_it_and_has_the_same_bytes() -> None:
     assert ask("/ai").status_code == 404
     web = replace(WEB, ai_alias=True)
@@ -87,12 +91,14 @@ def test_the_alias_is_there_for_who_asks_for_it_and_has_the_same_bytes() -> None
     assert (alias.content, alias.headers) == (original.content, original.headers)
 
 
+@pytest.mark.requirement("AI-2.2-5", "AI-3.3-1")
 def test_a_service_without_endpoints_has_no_discovery_document() -> None:
     assert ask("/.well-known/ai", HIDDEN).status_code == 404
     assert ask("/.well-known/ai/rooms", HIDDEN).status_code == 404
     assert ask("/", HIDDEN).json()["endpoints"] == []
 
 
+@pytest.mark.requirement("AI-4.5-2")
 def test_parts_are_served_beside_the_document_that_leads_to_them() -> None:
     many = [make_endpoint("FIND", f"/things/x{number}", echo) for number in range(150)]
 
@@ -171,11 +177,13 @@ def test_where_discovery_is_not_for_everybody_the_root_asks_who_calls() -> None:
     assert ask("/", policies=CLOSED, headers={"Agent-ID": AGENT}).json()["agis"] == "1.0"
 
 
+@pytest.mark.requirement("AGIS-11.1-3")
 def test_a_summary_that_is_promised_without_credentials_is_there_all_the_same() -> None:
     manifest = DataManifest(available_data=(STAYS,), pre_auth_discovery=True)
     assert ask("/.well-known/agis.json", policies=CLOSED, data_manifest=manifest).json()["data_classes"] == ["stays"]
 
 
+@pytest.mark.requirement("AI-6.3-1")
 @pytest.mark.parametrize(
     ("endpoints", "rates", "found"),
     [

@@ -174,6 +174,7 @@ def test_a_signal_ends_both_faces_in_order(app: Path) -> None:
             client.get(f"{running.url}/rooms:find", headers=CALLER)
 
 
+@pytest.mark.requirement("AI-6.4-2")
 def test_http_beyond_this_machine_needs_tls_and_a_port_of_its_own(app: Path) -> None:
     beyond = bespeak("serve", str(app), "--http", "0.0.0.0:0", "--store", "memory")
     assert beyond.returncode == 2

@@ -150,8 +150,9 @@ class WebServiceClient(DescribedClient):
         if self._pace is None or not wait:
             return None
         seconds = math.ceil(wait)
+        many = f"{self._pace.per_minute} request{'s' if self._pace.per_minute > 1 else ''}"
         message = (
-            f"{self.locator} asks for at most {self._pace.per_minute} requests a minute, and these were made; "
+            f"{self.locator} asks for at most {many} a minute, and so many were made; "
             f"call again in {seconds} s. Nothing was sent."
         )
         return Refused(status.RATE_LIMITED, "rate-limited", message, {}, (("Retry-After", str(seconds)),))

@@ -27,6 +27,7 @@ def test_a_complete_document_is_clean() -> None:
     assert found() == []
 
 
+@pytest.mark.requirement("AI-3.2-5", "AI-3.2-6", "AI-3.2-8", "AI-3.2-9", "AI-6.2-1")
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -48,6 +49,7 @@ def test_a_document_that_breaks_one_rule_is_found(changes: dict[str, Any], expec
     assert found(**changes) == [expected]
 
 
+@pytest.mark.requirement("AI-6.1-2")
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -69,6 +71,7 @@ def test_the_same_id_twice_is_found() -> None:
     assert found(capabilities=[CAPABILITY, CAPABILITY]) == ["D173 /capabilities/1/id"]
 
 
+@pytest.mark.requirement("AI-6.2-3")
 def test_writing_without_authentication_is_found() -> None:
     assert found(auth={"type": "none"}, capabilities=[{**CAPABILITY, "method": "POST"}]) == ["D179 /auth/type"]
     assert found(auth={"type": "none"}) == []

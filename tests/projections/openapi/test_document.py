@@ -82,6 +82,7 @@ def test_what_is_internal_or_built_in_is_not_told() -> None:
     assert "cancel" not in msgspec.json.encode(found).decode().lower()
 
 
+@pytest.mark.requirement("API-14.2-1", "API-14.2-2")
 def test_it_says_what_it_is_derived_from_and_where_that_is() -> None:
     info = of(make_endpoint("BOOK", "/room", echo))["info"]
     assert info["x-agtp-derived-from"] == "agtp-manifest"
