@@ -18,6 +18,9 @@ import click
 from bespeak import status
 from bespeak.cli.catalog_diff import catalog_diff
 from bespeak.cli.main import COMMANDS, bespeak
+from bespeak.discovery.document_kind import DISCOVERY, OPENAPI
+from bespeak.discovery.fetcher import DEADLINE as FETCH_DEADLINE
+from bespeak.discovery.fetcher import MOST_REDIRECTS
 from bespeak.evolution.change_rules import FINDINGS as CHANGE_FINDINGS
 from bespeak.evolution.change_rules import FINDINGS_WHY as CHANGE_FINDINGS_WHY
 from bespeak.evolution.change_rules import RULES as CHANGE_RULES
@@ -233,9 +236,9 @@ def limits_table() -> str:
     settings = {field.name: field.default for field in fields(Settings)}
     assert (settings["max_body"], settings["idle_timeout"]) == (limits.body, timeouts.idle)
     rows = (
-        ("start line of a request", _size(limits.line), "", "400, close"),
-        ("headers together", _size(limits.head), "", "400, close"),
-        ("header lines", limits.headers, "", "400, close"),
+        ("start line of a request", _size(limits.line), "", "400, on HTTP 414; close"),
+        ("headers together", _size(limits.head), "", "400, on HTTP 431; close"),
+        ("header lines", limits.headers, "", "400, on HTTP 431; close"),
         ("body", _size(limits.body), "`max_body`", "413, close; nothing of it is read"),
         ("connections of one worker", f"{settings['max_connections']:,}", "`max_connections`", "503, close"),
         ("a request, first byte to last", _time(timeouts.read), "`read_timeout`", "408, close"),
@@ -247,6 +250,10 @@ def limits_table() -> str:
         ("levels of JSON in a schema", SCHEMA_DEPTH, "", "the endpoint is not registered"),
         ("a TOML file", _size(DOCUMENT_BYTES), "", "it is not read, and reported"),
         ("an AGIS document", _size(TREE_BYTES), "", "it is not read, and reported"),
+        ("an OpenAPI description", f"{OPENAPI.most // 1_000_000} MB", "", "it is not read, and reported"),
+        ("a discovery document of others", f"{DISCOVERY.most // 1_000} kB", "", "it is not read, and reported"),
+        ("a document of the web, first byte to last", _time(FETCH_DEADLINE), "", "it is given up, and reported"),
+        ("redirects on the way to one", MOST_REDIRECTS, "", "it is given up, and reported"),
         ("collections inside collections of a document", TREE_DEPTH, "", "it is not read, and reported"),
         ("keys and values of a document", f"{TREE_NODES:,}", "", "it is not read, and reported"),
     )

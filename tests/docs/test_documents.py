@@ -33,6 +33,7 @@ from bespeak.contract.semantic import Semantic
 from bespeak.documents.audit_toml import AuditSettings
 from bespeak.documents.auth_toml import MtlsSettings, SignedSettings, TokenSettings
 from bespeak.documents.deployment import read_deployment
+from bespeak.documents.http_toml import HttpSettings
 from bespeak.documents.server_toml import AgentSettings, LimitSettings, ListenSettings, ResourceSettings
 from bespeak.documents.session_toml import CaseSettings, SessionSettings
 from bespeak.documents.store_toml import IdempotencySettings, StoreSettings
@@ -264,7 +265,16 @@ def test_every_deployment_shown_loads_without_a_finding(folder: Path) -> None:
 
 def test_the_guide_to_endpoint_files_names_every_key() -> None:
     text = (ROOT / "docs" / "guides" / "endpoint-files.md").read_text("utf-8")
-    settings = (ListenSettings, LimitSettings, AgentSettings, ResourceSettings, Policies, MethodPolicy, Redirect)
+    settings = (
+        HttpSettings,
+        ListenSettings,
+        LimitSettings,
+        AgentSettings,
+        ResourceSettings,
+        Policies,
+        MethodPolicy,
+        Redirect,
+    )
     proofs = (TokenSettings, MtlsSettings, SignedSettings)
     state = (StoreSettings, IdempotencySettings, AuditSettings, SessionSettings, CaseSettings)
     keys = {field.name for kind in (*settings, *proofs, *state, Semantic, ExternalService) for field in fields(kind)}

@@ -14,6 +14,7 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.rate import RateLimits
 from bespeak.documents.audit_toml import AuditSettings
 from bespeak.documents.auth_toml import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
+from bespeak.documents.http_toml import HttpSettings
 from bespeak.documents.server_toml import AgentSettings, LimitSettings, ListenSettings
 from bespeak.documents.session_toml import CaseSettings, SessionSettings
 from bespeak.documents.store_toml import IdempotencySettings, StoreSettings
@@ -28,6 +29,7 @@ TABLES: dict[str, type] = {
     "auth.signed": SignedSettings,
     "auth.token": TokenSettings,
     "cases": CaseSettings,
+    "http": HttpSettings,
     "idempotency": IdempotencySettings,
     "limits": LimitSettings,
     "limits.rate": RateLimits,
