@@ -47,6 +47,8 @@ async def test_documents_that_agree_have_no_finding() -> None:
         ("W938", {SUMMARY_PATH: {**SUMMARY, "methods": ["FIND", "BOOK"]}}, "'BOOK'"),
         ("W938", {SUMMARY_PATH: {**SUMMARY, "methods": []}}, "'FIND'"),
         ("W109", {AI_PATH: ai({}, {"id": "x", "endpoint": "https://api.test/x"})}, "https://api.test"),
+        ("W934", {"/.well-known/agtp": {"endpoint": "other.test:4480"}}, "'other.test' by this document"),
+        ("W934", {"/": {**AGIS, "agtp": "agtp://other.test"}}, "'flights.test' by https://flights.test"),
         ("W935", {OPENAPI_PATH: openapi(servers=[{"url": "http://flights.test"}])}, "http://flights.test"),
         ("W937", {OPENAPI_PATH: openapi(paths={})}, "GET /flight:find"),
         ("W937", {AI_PATH: ai({}, {"id": "gone", "endpoint": "/gone"})}, "of 2 capabilities 1"),
@@ -55,6 +57,7 @@ async def test_documents_that_agree_have_no_finding() -> None:
         ("W939", {AI_PATH: ai(auth={"type": "apikey", "header": "X-Key"})}, "'header'"),
         ("D160", {OPENAPI_PATH: {"hello": 1}}, ""),
         ("D102", {SUMMARY_PATH: b"{"}, ""),
+        ("D102", {"/.well-known/agtp": b"["}, ""),
     ],
 )
 async def test_documents_that_differ_are_told_how(rule: str, pages: dict[str, Any], said: str) -> None:

@@ -9,7 +9,24 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from tests.discovery.live import AI, AI_PATH, CONTEXT, PAGES, SUMMARY_PATH, address, check, host, rules
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.discovery.live import (
+    AGIS,
+    AGTP,
+    AI,
+    AI_PATH,
+    CONTEXT,
+    OPENAPI,
+    OPENAPI_PATH,
+    PAGES,
+    SUMMARY,
+    SUMMARY_PATH,
+    address,
+    check,
+    host,
+    rules,
+)
 from tests.discovery.web import Asked, Script, always, fetching, redirect, send, serving
 
 from bespeak.discovery.examination import Examiner
@@ -121,6 +138,44 @@ async def test_a_host_that_says_nothing_is_given_up() -> None:
         found = await check_live(address(web.url), Examiner(fetcher), CONTEXT)
     assert not found.is_reached
     assert rules(found) == ["W101"]
+
+
+async def test_nobody_is_led_from_host_to_host_for_long() -> None:
+    def script(asked: Asked, writer: asyncio.StreamWriter) -> Any:
+        name, _, port = asked.headers["host"].partition(":")
+        if name == "flights.test":
+            return redirect(f"http://slow.test:{port}/")(asked, writer)
+        return silent(asked, writer)
+
+    async with (
+        serving(script, tls=False) as web,
+        fetching(retries=0, insecure=True, typed=("flights.test", "slow.test")) as fetcher,
+    ):
+        found = await check_live(address(web.url), Examiner(fetcher, longest=0.2), CONTEXT)
+    assert "W101" in rules(found)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12) | st.sampled_from(["/a:b", "1.0"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def some(whole: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """A document with some of its members as they should be, and others as they come."""
+    return st.fixed_dictionaries({}, optional={key: st.just(value) | JSON for key, value in whole.items()})
+
+
+@settings(max_examples=40, deadline=None)
+@given(ai=some(AI), summary=some(SUMMARY), agis=some(AGIS), openapi=some(OPENAPI), agtp=some(AGTP))
+def test_whatever_documents_say_there_are_findings_and_a_score(**documents: Any) -> None:
+    ai, summary, agis, openapi, agtp = documents.values()
+    pages = {AI_PATH: ai, SUMMARY_PATH: summary, "/": agis, OPENAPI_PATH: openapi, "/.well-known/agtp": agtp}
+    found = asyncio.run(check(host(pages), tls=False))
+    assert found.score is not None
+    assert 0 <= found.score.points <= 100
+    assert "W912" in rules(found)
 
 
 async def test_a_host_that_says_nothing_after_its_first_document_is_told_for_each() -> None:

@@ -31,6 +31,7 @@ ELSEWHERE: Final = {
     **dict.fromkeys(("H701", "H702", "H704"), "reported by a server that binds its handlers"),
     **dict.fromkeys(("H703", "J607"), "reported where the function is at hand"),
     **dict.fromkeys(("H705", "H706"), "a document and a configuration beside it"),
+    "Y892": "reported by a server that publishes its endpoints",
     "R901": "told by a comment, which the frame around an example does not keep",
 }
 """Rules whose findings do not come from linting one document, and where they come from."""

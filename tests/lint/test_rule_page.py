@@ -34,3 +34,9 @@ def test_what_a_rule_does_not_say_is_left_out() -> None:
 @pytest.mark.parametrize("rule", all_rules().values(), ids=lambda rule: rule.id)
 def test_every_page_tells_how_to_ignore_the_rule(rule: Rule) -> None:
     assert (rule.id in how_to_ignore(rule)) is (rule.id not in ("D101", "D102"))
+
+
+def test_what_a_server_does_is_ignored_in_a_run_and_not_in_a_line() -> None:
+    text = how_to_ignore(all_rules()["W919"])
+    assert "--ignore W919" in text
+    assert "#" not in text

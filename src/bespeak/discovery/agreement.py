@@ -27,6 +27,7 @@ MEMBERS: Final = (
 """Of agis.json (AGIS 11.1); `mcp_tools_list` is for who has one."""
 _MOST: Final = 5
 """How many of a kind a message names."""
+_HOST: Final = re.compile(r"agtp://(?:[^@/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]+)")
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 
 
@@ -35,6 +36,7 @@ def check_agreement(seen: Examination) -> Iterator[Diagnostic]:
     yield from seen.found
     yield from _check_names(seen)
     yield from _check_summary(seen)
+    yield from _check_addresses(seen)
     capabilities = _of_ai(seen)
     yield from _check_hosts(seen, capabilities)
     yield from _check_openapi(seen, capabilities)
@@ -84,6 +86,21 @@ def _check_summary(seen: Examination) -> Iterator[Diagnostic]:
         if here != there:
             message = f"agis.json and the AGIS document differ in {_some(here ^ there)}"
             yield _at(rules.METHODS, seen, "summary", message, "List the methods of the document.")
+
+
+def _check_addresses(seen: Examination) -> Iterator[Diagnostic]:
+    endpoint = (seen.bootstrap or {}).get("endpoint")
+    said: dict[Name, object] = {
+        "summary": (seen.summary or {}).get("agtp"),
+        "agis": seen.agis.agtp if seen.agis else None,
+        "agtp": f"agtp://{endpoint}" if isinstance(endpoint, str) else None,
+    }
+    hosts = [(name, found[1].lower()) for name, text in said.items() if (found := _HOST.match(str(text))) is not None]
+    for name, host in hosts[1:]:
+        first, other = hosts[0]
+        if host != other:
+            message = f"AGTP is at {brief(host)} by this document, and at {brief(other)} by {_url(seen, first)}"
+            yield _at(rules.ADDRESSES, seen, name, message, "Name one host.")
 
 
 def _check_hosts(seen: Examination, capabilities: Iterable[Capability]) -> Iterator[Diagnostic]:

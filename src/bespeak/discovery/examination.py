@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,8 @@ Name = Literal["ai", "summary", "agis", "openapi", "agtp", "llms"]
 
 BUDGET: Final = 40.0
 """Seconds for all documents of a host; what has begun by then is waited for."""
+LONGEST: Final = 20.0
+"""Seconds for one of them, with all that has to be asked on the way to it: each host has a robots.txt of its own."""
 WELL_KNOWN_AGTP: Final = "/.well-known/agtp"
 LLMS: Final = "/llms.txt"
 ALIAS: Final = "/ai"
@@ -32,6 +35,7 @@ ABSENT: Final = "/.well-known/bespeak-asks-what-is-not-there"
 PLACES: Final = frozenset({"/", WELL_KNOWN_AI, WELL_KNOWN_AGIS, WELL_KNOWN_AGTP, OPENAPI_PLACES[0], LLMS, ALIAS})
 """What may be typed behind a host: all of it means the whole host."""
 
+_MARK: Final = b"\xef\xbb\xbf"
 # Whatever the type: that it is wrong is one finding, and what stands in the document another.
 _AI: Final = replace(DISCOVERY, any_type=True)
 _SUMMARY: Final = replace(SUMMARY, any_type=True)
@@ -71,7 +75,7 @@ class Served:
     def text(self) -> str | None:
         """The text, without a byte order mark; None if it is not UTF-8."""
         try:
-            return self.fetched.body.removeprefix(b"\xef\xbb\xbf").decode()
+            return self.fetched.body.removeprefix(_MARK).decode()
         except UnicodeDecodeError:
             return None
 
@@ -99,6 +103,8 @@ class Examination:
     """Why the document that the summary names was not taken."""
     agis: AgisDocument | None = None
     openapi: Description | None = None
+    bootstrap: Mapping[str, Any] | None = None
+    """The members of /.well-known/agtp."""
     found: list[Diagnostic] = field(default_factory=list)
     """What reading the documents found that no other check finds."""
 
@@ -112,10 +118,16 @@ class Examiner:
     """Examines hosts. Asks for documents only, one after the other; nothing that is offered is ever called."""
 
     def __init__(
-        self, fetcher: Fetcher, *, budget: float = BUDGET, clock: Callable[[], float] = time.monotonic
+        self,
+        fetcher: Fetcher,
+        *,
+        budget: float = BUDGET,
+        longest: float = LONGEST,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fetcher = fetcher
         self._budget = budget
+        self._longest = longest
         self._clock = clock
         self._until = 0.0
 
@@ -135,6 +147,7 @@ class Examiner:
         await self._ask(seen, "openapi", OPENAPI_PLACES[0], _OPENAPI)
         self._read_openapi(seen)
         await self._ask(seen, "agtp", WELL_KNOWN_AGTP, _AGTP)
+        seen.bootstrap = _members(seen, "agtp")
         await self._ask(seen, "llms", LLMS, _LLMS)
         await self._look_behind(seen)
         return seen
@@ -163,27 +176,27 @@ class Examiner:
         if self._clock() >= self._until:
             seen.unasked.append(f"{kind.method} {url}" if kind.method != "GET" else url)
             return None
-        return await self._fetcher.get(url, kind)
+        try:
+            async with asyncio.timeout(self._longest):
+                return await self._fetcher.get(url, kind)
+        except TimeoutError:
+            fault = FetchFault("timeout", f"no document within {self._longest:g} seconds", url)
+            return Fetched(what=kind.what, url=url, final_url=url, fault=fault)
 
     def _read_ai(self, seen: Examination) -> None:
         served = seen.there("ai")
         if served is None:
             return
-        root = json_table(_body(served), served.fetched.final_url, tolerant=True)
-        if not isinstance(root, Diagnostic):
-            seen.ai_data = root.data
-            seen.ai, _ = read_ai_document(served.fetched.body, served.fetched.final_url, most=None)
+        seen.ai_data = _members(seen, "ai")
+        seen.ai, _ = read_ai_document(served.fetched.body, served.fetched.final_url, most=None)
 
     async def _find_agis(self, seen: Examination) -> None:
         """The AGIS document: where the summary says if that is at this host, else as the answer of the root."""
         place = "/"
         served = seen.there("summary")
         if served is not None:
-            root = json_table(_body(served), served.fetched.final_url, tolerant=True)
-            if isinstance(root, Diagnostic):
-                seen.found.append(root)
-            else:
-                seen.summary = root.data
+            seen.summary = _members(seen, "summary")
+            if seen.summary is not None:
                 place = self._named(seen, served.fetched) or place
         fetched = await self._get(seen, f"{seen.address.origin}{place}", AGIS)
         if fetched is None:
@@ -229,8 +242,17 @@ def _is_page(fetched: Fetched) -> bool:
     return fetched.media_type in ("text/html", "application/xhtml+xml")
 
 
-def _body(served: Served) -> bytes:
-    return served.fetched.body.removeprefix(b"\xef\xbb\xbf")
+def _members(seen: Examination, name: Name) -> Mapping[str, Any] | None:
+    """The members of a JSON document that is there. Why it has none is told here unless lint tells it anyway."""
+    served = seen.there(name)
+    if served is None:
+        return None
+    root = json_table(served.fetched.body.removeprefix(_MARK), served.fetched.final_url, tolerant=True)
+    if not isinstance(root, Diagnostic):
+        return root.data
+    if name != "ai":
+        seen.found.append(root)
+    return None
 
 
 def _accept(name: Name) -> str:
@@ -242,7 +264,7 @@ def _accept(name: Name) -> str:
 def _agis(fetched: Fetched) -> AgisDocument | None:
     """The AGIS document in an answer; None if it is something else."""
     try:
-        text = fetched.body.removeprefix(b"\xef\xbb\xbf").decode()
+        text = fetched.body.removeprefix(_MARK).decode()
     except UnicodeDecodeError:
         return None
     tree = parse_notation(text, fetched.final_url)

@@ -101,7 +101,7 @@ def _agreeing(rules: set[str], there: bool) -> Iterator[_Check]:
     for points, what, about in (
         (3, "Give the service one name in all documents", ("W936",)),
         (4, "Describe the same endpoints in all documents", ("W930", "W937", "W938", "W940", "W941", "W942")),
-        (3, "Say the same about authentication and addresses in all documents", ("W935", "W939")),
+        (3, "Say the same about authentication and addresses in all documents", ("W934", "W935", "W939")),
     ):
         why = _of(rules, *about)
         yield _Check("agreement", points, points if why or not there else 0.0, what, why)

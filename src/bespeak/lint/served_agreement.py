@@ -1,4 +1,4 @@
-"""W935-W943: the documents of one live service say the same; `bespeak lint https://host` compares them."""
+"""W934-W943: the documents of one live service say the same; `bespeak lint https://host` compares them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,14 @@ from bespeak.lint.rule import Rule
 
 _DRAFT: Final = "AI-Discovery"
 
+ADDRESSES: Final = Rule(
+    "W934",
+    "agtp-addresses-differ",
+    "SHOULD",
+    "AGIS 11.1",
+    "agis.json, the AGIS document and /.well-known/agtp name one host for AGTP.",
+    why="An agent that leaves HTTP for AGTP arrives at another service, or at none.",
+)
 OVER_HTTP: Final = Rule(
     "W935",
     "described-over-http",
@@ -90,4 +98,7 @@ CUT: Final = Rule(
     ),
 )
 
-RULES: Final = (OVER_HTTP, NAMES, NOT_IN_OPENAPI, METHODS, AUTH, NOT_IN_AGIS, LEADS_NOWHERE, INCOMPLETE, CUT)
+RULES: Final = (
+    *(ADDRESSES, OVER_HTTP, NAMES, NOT_IN_OPENAPI, METHODS, AUTH, NOT_IN_AGIS, LEADS_NOWHERE, INCOMPLETE),
+    CUT,
+)
