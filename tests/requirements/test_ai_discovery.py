@@ -14,9 +14,12 @@ from tests.discovery.web import Time, Web, always, at, authority_file, fetching,
 from tests.discovery.web import serving as scripted
 from tests.documents.test_ai_json import FLIGHTS
 from tests.http.web import FIND, get, post, serving
+from tests.process import HOTEL
+from tests.process import serving as running
 from tests.security.guarded import SCOPE, Guarded, bearer
 from tests.service import echo, make_endpoint
 
+import bespeak
 from bespeak.client.connect import connect
 from bespeak.client.errors import RateLimitedError
 from bespeak.client.http_service import WebServiceClient
@@ -117,6 +120,20 @@ async def test_an_intent_that_says_nothing_is_found_before_it_describes_a_capabi
     written = {**AGIS, "endpoints": [{**declared, "semantic": {**declared["semantic"], "intent": intent}}]}
     rules = {finding.rule for finding in check_text(json.dumps(written), "rooms.agis", CONTEXT, "agis").findings}
     assert ("S427" in rules) is found
+
+
+@pytest.mark.requirement("API-8.6-1", "API-14.2-1", "API-14.2-2", "API-14.3-1")
+def test_from_the_manifest_one_gets_to_the_openapi_document_of_the_face_and_back() -> None:
+    with running(HOTEL, "--http", "127.0.0.1:0") as served:
+        with bespeak.connect_sync(served.uri, insecure=True) as hotel:
+            [api] = hotel.discover().apis
+        described = httpx.get(api["http_documentation"]).json()
+        called = httpx.get(f"{api['url']}/rooms:query")
+    assert described["openapi"].startswith("3.1")
+    assert "/rooms:query" in described["paths"]
+    assert called.headers["agtp-status"]
+    assert described["info"]["x-agtp-derived-from"] == "agtp-manifest"
+    assert described["info"]["x-agtp-manifest"].startswith("agtp://hotel.example")
 
 
 # what an agent does

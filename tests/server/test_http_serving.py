@@ -89,6 +89,7 @@ def test_each_face_is_announced_and_both_answer(served: Served) -> None:
     assert agtp(served, body={"room_id": "1"}).status == 200
 
 
+@pytest.mark.requirement("API-8.6-1")
 def test_the_manifest_names_the_http_face_at_the_port_it_has(served: Served) -> None:
     manifest = httpx.post(f"{served.url}/:discover").json()
     assert [api["http_documentation"] for api in manifest["apis"]] == [f"{served.url}/openapi.json"]
