@@ -128,7 +128,7 @@ def ai(service: str, part: str | None, output: Path | None, force: bool, url: st
         click.echo(f"bespeak: what does not fit is at {PATH}/NAME: {names} (--part NAME writes one)", err=True)
 
 
-@export.command()
+@export.command(short_help="Write SERVICE as an llms.txt.")
 @click.argument("service")
 @_output
 @_URL

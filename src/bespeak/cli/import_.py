@@ -65,8 +65,18 @@ def agis(file: Path, output: Path, force: bool) -> int:
 @click.argument("source", metavar="FILE|URL")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder to write.")
 @click.option("--force", is_flag=True, help="Replace what an earlier import wrote; other files stay.")
-@click.option("--include", multiple=True, metavar="PATTERN", help="Only operations with this tag, path or operationId.")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="No operations with this tag, path or operationId.")
+@click.option(
+    "--include",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only operations with such a tag, path or operationId; `*` for anything. Repeatable.",
+)
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="No operations with such a tag, path or operationId. Repeatable.",
+)
 @click.option("--server", metavar="URL", help="Where the API is, for descriptions that do not say.")
 @click.option("--insecure", is_flag=True, help="Read the description over plain http from this machine.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")

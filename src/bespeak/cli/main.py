@@ -38,14 +38,14 @@ class Entry(NamedTuple):
 
 
 COMMANDS: Final[dict[str, Entry]] = {
-    "serve": Entry("serve", "serve", "Run a service", "Serve a contract over AGTP."),
+    "serve": Entry("serve", "serve", "Run a service", "Serve a contract over AGTP and HTTP."),
     "agents": Entry("agents", "agents", "Run a service", "Register agents, suspend and revoke them."),
     "keys": Entry("keys", "keys", "Run a service", "Make, show and replace keys that sign."),
     "cases": Entry("cases", "cases", "Run a service", "See decisions that wait, and take them."),
     "audit": Entry("audit", "audit", "Run a service", "Check, read and copy out what was recorded."),
     "store": Entry("store", "store", "Run a service", "Look at, copy out and fill what is kept."),
     "format": Entry("format", "format_documents", "Write a contract", "Put AGIS documents into canonical form."),
-    "import": Entry("import_", "import_", "Write a contract", "Make a deployment of an AGIS document or OpenAPI."),
+    "import": Entry("import_", "import_", "Write a contract", "Make a service of an AGIS document or an HTTP API."),
     "export": Entry("export", "export", "Write a contract", "Write a service as AGIS, OpenAPI, ai or llms.txt."),
     "schema": Entry("schema", "schema", "Write a contract", "Print the JSON Schemas of documents."),
     "discover": Entry("discover", "discover", "Use a service", "Show what a service offers."),
