@@ -36,7 +36,8 @@ def input_gate(call: Call) -> Refused | None:
     if body:
         content_type = request.headers.get("content-type")
         if content_type not in _KNOWN_TYPES and not _is_json(content_type or ""):
-            return _bad_body(f"The body is {(content_type or '')[:80]!r}; this server reads JSON: send Content-Type: application/json.")
+            shown = (content_type or "")[:80]
+            return _bad_body(f"The body is {shown!r}; send JSON, and say so: Content-Type: application/json.")
         try:
             value = _decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
