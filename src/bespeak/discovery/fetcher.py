@@ -23,7 +23,7 @@ from bespeak.discovery.robots import AGENT, ALL_ALLOWED, Robots, parse_robots
 from bespeak.discovery.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
 
 DEADLINE: Final = 10.0
-"""Seconds for one document, redirects and waiting included (ai-discovery 2.4)."""
+"""Seconds for one document, redirects and waiting included (ai-discovery 2.2)."""
 MOST_REDIRECTS: Final = 5
 MOST_RETRIES: Final = 3
 _FIRST_WAIT: Final = 0.5

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final
 
 MOST_BYTES: Final = 64_000
-"""ai-discovery 2: a document has no more, in the smaller of the two kilobytes there are."""
+"""ai-discovery 4.5: a document has no more, in the smaller of the two kilobytes there are."""
 MOST_CAPABILITIES: Final = 100
 """ai-discovery 6.5: agents are advised to read no more of one document."""
 MOST_PARTS: Final = 90

@@ -20,7 +20,7 @@ OVER_HTTP: Final = Rule(
     "W935",
     "described-over-http",
     "MUST",
-    f"{_DRAFT} 6",
+    f"{_DRAFT} 6.4",
     "An OpenAPI description names no http:// address for operations.",
     why="Agents must not call over plain HTTP: a credential would be everybody's.",
     bad='{"servers": [{"url": "http://flights.example/api"}]}\n',

@@ -13,7 +13,7 @@ NO_DOCUMENT: Final = Rule(
     "W910",
     "no-discovery-document",
     "SHOULD",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 2.1",
     "A service has a discovery document at /.well-known/ai.",
     why="Agents look there first, and an agent that finds nothing may not ask again for a day.",
     bad="GET /.well-known/ai\n\nHTTP/1.1 404 Not Found\n",
@@ -24,7 +24,7 @@ NOTHING: Final = Rule(
     "W911",
     "nothing-to-discover",
     "MUST",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 2.1",
     "A service describes itself in one document at least: /.well-known/ai, AGIS or OpenAPI.",
     why="Without any an agent cannot know what to call. `bespeak serve --http` publishes all of them.",
 )
@@ -32,7 +32,7 @@ PLAIN: Final = Rule(
     "W912",
     "discovery-without-https",
     "MUST",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 6.4",
     "Discovery documents are served over HTTPS.",
     why=(
         "Over plain HTTP anybody on the way can answer, and agents must not ask. On this machine it is fine, and told "
@@ -43,7 +43,7 @@ CERTIFICATE: Final = Rule(
     "W913",
     "untrusted-certificate",
     "MUST",
-    f"{_DRAFT} 6",
+    f"{_DRAFT} 6.4",
     "The certificate is for this host, valid, and from an authority that is trusted.",
     why="Agents stop where a certificate does not hold: what came from there could come from anybody.",
 )
@@ -51,7 +51,7 @@ STATUS: Final = Rule(
     "W914",
     "discovery-status",
     "MUST",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 2.2",
     "A discovery document is answered with 200, and one that is not there with 404.",
     why="Agents read an answer only if its status is 200. After 404 they leave; after 5xx they try again, in vain.",
     bad="GET /.well-known/ai\n\nHTTP/1.1 500 Internal Server Error\n",
@@ -62,7 +62,7 @@ CREDENTIALS: Final = Rule(
     "W915",
     "discovery-needs-credentials",
     "MUST",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 2.2",
     "Discovery documents are for everybody, without credentials.",
     why="How to authenticate is told by the document itself; who must know it before can never begin.",
     bad="GET /.well-known/ai\n\nHTTP/1.1 401 Unauthorized\nWWW-Authenticate: Bearer\n",
@@ -73,7 +73,7 @@ MEDIA_TYPE: Final = Rule(
     "W916",
     "discovery-content-type",
     "MUST",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 2.3",
     "The Content-Type of a document is its own: application/json for /.well-known/ai and agis.json.",
     why="Agents parse an answer only if its Content-Type says that it is JSON.",
     bad="HTTP/1.1 200 OK\nContent-Type: text/html\n",
@@ -84,7 +84,7 @@ CHARSET: Final = Rule(
     "W917",
     "discovery-charset",
     "SHOULD",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 2.3",
     "The Content-Type of a discovery document says charset=utf-8.",
     why="Programs that know nothing of JSON guess another one, and names in other scripts are spoilt.",
     bad="HTTP/1.1 200 OK\nContent-Type: application/json\n",
@@ -95,7 +95,7 @@ UTF8: Final = Rule(
     "W918",
     "discovery-not-utf8",
     "MUST",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 2.4",
     "A document is UTF-8, without a byte order mark.",
     why="Strict JSON parsers refuse other encodings, and a byte order mark before the first brace.",
 )
@@ -103,7 +103,7 @@ NOT_KEPT: Final = Rule(
     "W919",
     "discovery-not-kept",
     "SHOULD",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 4.2",
     "Cache-Control lets everybody keep the document.",
     why=(
         "Without it every agent asks again for each task, and what stands between, such as a content delivery network, "
@@ -117,7 +117,7 @@ SHORT: Final = Rule(
     "W920",
     "discovery-kept-shortly",
     "SHOULD",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 4.2",
     "The document may be kept for an hour at least; a day is recommended.",
     why="What is asked for again every few minutes costs the service and slows the agents.",
     bad="HTTP/1.1 200 OK\nCache-Control: public, max-age=60\n",
@@ -150,7 +150,7 @@ SLOW: Final = Rule(
     "W923",
     "slow-discovery",
     "SHOULD",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 2.2",
     "A document is answered within three seconds.",
     why="Agents wait for it before they do anything, and may give up after ten seconds. Serve it from memory.",
 )
@@ -158,7 +158,7 @@ REDIRECTS: Final = Rule(
     "W924",
     "too-many-redirects",
     "MUST",
-    f"{_DRAFT} 4",
+    f"{_DRAFT} 2.2",
     "No more than five redirects lead to a document, each to an address that can be asked.",
     why="Agents follow five and then stop; each one costs a round trip.",
 )
@@ -166,7 +166,7 @@ DOWNGRADE: Final = Rule(
     "W925",
     "redirect-to-http",
     "MUST",
-    f"{_DRAFT} 4",
+    f"{_DRAFT} 2.2",
     "No redirect leads from https to http.",
     why="Agents must not follow it: behind it anybody could answer.",
     bad="HTTP/1.1 301 Moved Permanently\nLocation: http://flights.example/ai.json\n",
@@ -177,7 +177,7 @@ ELSEWHERE: Final = Rule(
     "W926",
     "redirect-elsewhere",
     "SHOULD",
-    f"{_DRAFT} 4",
+    f"{_DRAFT} 3.3",
     "A discovery document is at its own host, not at another one that a redirect leads to.",
     why=(
         "The paths in a document start from where it was in the end: after a redirect to another host every capability "
@@ -191,7 +191,7 @@ TOO_LARGE: Final = Rule(
     "W927",
     "discovery-too-large",
     "MUST",
-    f"{_DRAFT} 4",
+    f"{_DRAFT} 4.5",
     "A document is no larger than agents read: 256,000 bytes, and decoded as much.",
     why="Agents refuse what is larger, also where it is small only as long as it is compressed. Split the service.",
 )
@@ -218,7 +218,7 @@ ALIAS: Final = Rule(
     "W930",
     "alias-differs",
     "MUST",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 2.1",
     "/ai, where it is served, is the same document as /.well-known/ai, byte for byte.",
     why="Older tools read /ai. Two documents of one service that differ make two services of it.",
 )
@@ -226,7 +226,7 @@ SOFT_404: Final = Rule(
     "W931",
     "soft-404",
     "SHOULD",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 2.2",
     "What is not there is answered with 404.",
     why=(
         "A host that answers 200 with a page for people wherever it is asked seems to have every document, and each of "

@@ -161,7 +161,7 @@ SIZE: Final = Rule(
     "D182",
     "ai-document-size",
     "SHOULD",
-    f"{_DRAFT} 2",
+    f"{_DRAFT} 4.5",
     "The document has at most 64 kilobytes.",
     why=(
         "Agents read it whole before they do anything; one that fills their context is not read at all. Describe "
