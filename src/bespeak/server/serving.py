@@ -26,7 +26,7 @@ from bespeak.server.settings import Settings
 from bespeak.server.target import Target, load_target
 from bespeak.server.workers import Workers
 from bespeak.store.opening import Role, open_store
-from bespeak.transports.listener import reserve_port
+from bespeak.transports.listener import open_listeners, reserve_port
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
@@ -100,6 +100,7 @@ def serve_target(
             # Faults of the store are told once, here, before the first worker starts; its tables are up to date then.
             run(_try_store(settings))
             return workers.run(lambda served: ready(assembled, served))
+        run(_try_addresses(settings))
         keeper = _keeper(assembled, target, settings)
         run(serve(assembled, settings, keeper, ready=lambda served: ready(assembled, served)))
     _leave_threads_behind()
@@ -110,6 +111,14 @@ def _keeper(assembled: Assembled, target: Target, settings: Settings) -> Keeper:
     role: Role = "sole" if settings.workers == 1 else "shared"
     store = open_store(settings.store, role=role, durability=settings.durability)
     return Keeper(assembled, store, target.document, signing_keys(target.document.signing_key))
+
+
+async def _try_addresses(settings: Settings) -> None:
+    """Find out whether one can listen before there is a store: who cannot start leaves no files behind."""
+    for address in (settings.address, settings.http):
+        if address is not None:
+            for listener in await open_listeners(address.host, address.port):
+                listener.close()
 
 
 async def _try_store(settings: Settings) -> None:

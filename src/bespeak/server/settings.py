@@ -59,8 +59,8 @@ class Settings:
         self._check_reach("AGTP", self.address)
         if self.http is not None:
             self._check_reach("HTTP", self.http)
-            if self.http == self.address and self.http.port:
-                raise ConfigError(f"AGTP and HTTP cannot both be on {self.http}: give --http another port")
+            if self.http.port and self.http.overlaps(self.address):
+                raise ConfigError(f"AGTP on {self.address} and HTTP on {self.http} meet: give --http another port")
         if "mtls" in self.auth.modes:
             self._check_mtls()
         if not 1 <= self.workers <= 256:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +14,9 @@ DEFAULT_PORT: Final = 4480
 
 HTTP_PORT: Final = 8080
 """Where HTTP is offered unless a port is named: no privilege is needed for it."""
+
+_PORT: Final = re.compile("[0-9]+")
+_HOST: Final = re.compile(r"[^\s/@\[\]]*|\[[^\s/@\[\]]+\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +39,29 @@ class Address:
         except ValueError:
             return False
 
+    def overlaps(self, other: Address) -> bool:
+        """Whether one cannot listen on both: the port is the same, and the hosts are not two different addresses."""
+        if self.port != other.port:
+            return False
+        try:
+            hosts = {ipaddress.ip_address(self.host), ipaddress.ip_address(other.host)}
+        except ValueError:
+            return True  # a name may stand for any of them
+        return len(hosts) == 1 or any(host.is_unspecified for host in hosts)
+
 
 def parse_address(text: str, default: int = DEFAULT_PORT) -> Address:
     """`HOST:PORT`, `HOST`, `:PORT` or `[IPv6]:PORT`; `default` is the port where none is named."""
+    if _PORT.fullmatch(text):
+        raise ConfigError(f"{text!r} is no address: write :{text} for a port of this machine")
+    if "://" in text:
+        raise ConfigError(f"{text[:80]!r} is no address: write HOST:PORT, without a scheme")
     bracketed = text.endswith("]") or ":" not in text
     host, _, port = (text, "", "") if bracketed else text.rpartition(":")
     if ":" in host and not host.startswith("["):
         raise ConfigError(f"{text!r} is no address: write an IPv6 host in brackets, [::1]:{default}")
+    if _HOST.fullmatch(host) is None:
+        raise ConfigError(f"{text[:80]!r} is no address: write HOST:PORT, :PORT or [IPv6]:PORT")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if port and not (port.isascii() and port.isdigit() and len(port) <= 5 and int(port) < 65536):
         raise ConfigError(f"{text[:80]!r} is no address: the port is a number from 0 to 65535, not {port[:80]!r}")
