@@ -123,6 +123,14 @@ async def test_everything_wrong_at_once_is_all_told() -> None:
     assert len(rules(found)) < 20_000
 
 
+async def test_documents_as_large_as_they_may_be_are_checked_in_bounds() -> None:
+    contract = b'{"agis": "1.0", "endpoints": [' + b'{"method": "B B"},' * 2_000 + b"{}]}"
+    paths = b",".join(b'"/a%d": {"get": {"parameters": [{}]}}' % number for number in range(2_000))
+    description = b'{"openapi": "3.1.0", "info": {"title": "a", "version": "1"}, "paths": {' + paths + b"}}"
+    found = await check(host({AI_PATH: MANY, "/": contract, OPENAPI_PATH: description}))
+    assert len(rules(found)) <= 20_100
+
+
 async def test_a_host_that_never_ends_its_answer_costs_little_memory() -> None:
     tracemalloc.start()
     try:

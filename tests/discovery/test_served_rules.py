@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.discovery.live import AI, AI_PATH, KEPT, OPENAPI_PATH, PAGES, SUMMARY_PATH, answer, host, look, served
-from tests.discovery.web import Asked, Script, always, authority, redirect, send, server_tls
+from tests.discovery.web import Asked, Script, always, authority, redirect, send, server_tls, serving
 
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.discovery.examination import ABSENT, Examination
@@ -57,6 +57,7 @@ async def test_a_host_in_order_has_no_finding() -> None:
         ("W914", {AI_PATH: always(429)}),
         ("W914", {SUMMARY_PATH: always(418)}),
         ("W914", {OPENAPI_PATH: always(503)}),
+        ("W914", {"/": always(500)}),
         ("W915", {AI_PATH: always(401, WWW_Authenticate="Bearer")}),
         ("W915", {SUMMARY_PATH: always(403)}),
         ("W916", {AI_PATH: served(AI, Content_Type="text/plain; charset=utf-8")}),
@@ -116,9 +117,19 @@ async def test_plain_http_is_an_error_but_on_this_machine() -> None:
     assert (local.rule, local.severity) == ("W912", "info")
 
 
+async def test_a_host_that_leads_from_http_to_https_does_right() -> None:
+    async with serving(host()) as secure:
+        seen = await look(lambda asked, writer: redirect(f"{secure.url}{asked.target}", 301)(asked, writer), tls=False)
+    assert seen.documents["ai"].fetched.hops
+    assert found(seen) == []
+
+
 async def test_a_certificate_of_somebody_else_ends_the_examination() -> None:
     seen = await look(host(), tls=server_tls("other.test"))
-    assert found(seen) == ["W913"]
+    [finding] = check_answers(seen)
+    assert finding.rule == "W913"
+    assert finding.location is not None
+    assert finding.location.file.endswith(AI_PATH)
     assert set(seen.documents) == {"ai"}
 
 
@@ -195,6 +206,7 @@ async def test_a_large_description_is_left_alone_and_told() -> None:
         writer.close()
 
     assert found(await look(host({OPENAPI_PATH: large}))) == ["W943"]
+    assert found(await look(host({"/": large}))) == ["W943"]
 
 
 async def test_every_finding_says_where_and_what_to_do() -> None:

@@ -39,7 +39,8 @@ _MARK: Final = b"\xef\xbb\xbf"
 # Whatever the type: that it is wrong is one finding, and what stands in the document another.
 _AI: Final = replace(DISCOVERY, any_type=True)
 _SUMMARY: Final = replace(SUMMARY, any_type=True)
-_OPENAPI: Final = replace(OPENAPI, most=16_000_000)
+_OPENAPI: Final = replace(OPENAPI, most=8_000_000)
+_AGIS: Final = replace(AGIS, most=1_000_000)
 _AGTP: Final = DocumentKind(what="the AGTP bootstrap", accept="application/json", most=64_000)
 _LLMS: Final = DocumentKind(
     what="the llms.txt",
@@ -52,7 +53,7 @@ _ABSENT: Final = DocumentKind(what="a document that is not there", accept="*/*",
 _KINDS: Final[Mapping[Name, DocumentKind]] = {
     "ai": _AI,
     "summary": _SUMMARY,
-    "agis": AGIS,
+    "agis": _AGIS,
     "openapi": _OPENAPI,
     "agtp": _AGTP,
     "llms": _LLMS,
@@ -198,14 +199,15 @@ class Examiner:
             seen.summary = _members(seen, "summary")
             if seen.summary is not None:
                 place = self._named(seen, served.fetched) or place
-        fetched = await self._get(seen, f"{seen.address.origin}{place}", AGIS)
+        fetched = await self._get(seen, f"{seen.address.origin}{place}", _AGIS)
         if fetched is None:
             return
         document = _agis(fetched) if fetched.ok else None
         seen.agis = document
-        if document is not None:
-            seen.documents["agis"] = Served(name="agis", fetched=fetched, is_there=True)
-        elif seen.summary is not None and not seen.summary_fault:
+        # What is another document altogether, as the root of most hosts is, was not asked for.
+        if document is not None or not fetched.ok:
+            seen.documents["agis"] = Served(name="agis", fetched=fetched, is_there=document is not None)
+        if document is None and seen.summary is not None and not seen.summary_fault:
             reason = fetched.fault.message if fetched.fault else "what is answered is no AGIS document"
             seen.summary_fault = f"{fetched.url}: {reason}"
 

@@ -61,17 +61,19 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
     """What hangs on the answers."""
     ai = seen.documents.get("ai")
     places = {ai.fetched.url, ai.fetched.final_url, str(seen.address.origin)} if ai else set()
-    # Of the headers of other documents nothing hangs on; of the host as a whole everything.
+    # The headers of other documents cost nothing.
     broken = {
         finding.rule
         for finding in found
-        if finding.severity != "info" and finding.location is not None and finding.location.file in places
+        if finding.location is not None
+        and finding.location.file in places
+        # Plain http on this machine is told and costs nothing.
+        and (finding.severity != "info" or finding.rule != "W912")
     }
-    hints = {finding.rule for finding in found if finding.location is not None and finding.location.file in places}
     there = seen.there("ai") is not None
 
     def lost(part: str, points: float, what: str, *rules: str) -> _Check:
-        why = tuple(rule for rule in rules if rule in broken | (hints & {"W933"}))
+        why = _of(broken, *rules)
         return _Check(part, points, points if why or not there else 0.0, what, why)
 
     publish = "Publish /.well-known/ai for everybody, with 200"

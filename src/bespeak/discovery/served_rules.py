@@ -21,7 +21,7 @@ from bespeak.lint.served_agreement import CUT
 from bespeak.source.span import Location
 
 SLOWEST: Final = 3.0
-"""Seconds (ai-discovery 2)."""
+"""Seconds (ai-discovery 2.2)."""
 SHORTEST: Final = 3600
 """Seconds for which a document should be good; the draft recommends a day."""
 
@@ -83,7 +83,9 @@ def _at(rule: Rule, url: str, message: str, advice: str = "", severity: Severity
 
 def _check_scheme(seen: Examination) -> Iterator[Diagnostic]:
     origin = seen.address.origin
-    if origin.scheme != "http":
+    ai = seen.documents.get("ai")
+    # Who only leads from http to https does right.
+    if origin.scheme != "http" or (ai is not None and ai.fetched.ok and ai.fetched.final_url.startswith("https:")):
         return
     here = is_loopback(origin.host)
     message = "documents come over plain http" + (", which only this machine may do" if here else "")
@@ -105,9 +107,11 @@ def _check_had(served: Served) -> Iterator[Diagnostic]:
         # What is no discovery document may be something else, and kept from programs.
         return
     elif fault.kind == "size" and optional:
-        yield _at(CUT, fault.url, f"{fetched.what} is not compared: {fault.message}", "")
+        yield _at(CUT, fault.url, f"{fetched.what} is not looked at: {fault.message}", "Publish a smaller one.")
     else:
-        yield _at(_FAULTS.get(fault.kind, rules.BROKEN), fault.url, f"{fetched.what}: {fault.message}")
+        # A host that cannot be talked to shows so at its robots.txt, which nobody wants to hear of.
+        where = fault.url if fetched.hops else fetched.url
+        yield _at(_FAULTS.get(fault.kind, rules.BROKEN), where, f"{fetched.what}: {fault.message}")
 
 
 def _check_status(served: Served) -> Iterator[Diagnostic]:
