@@ -200,7 +200,7 @@ async def test_methods_without_a_body_carry_the_input_in_the_query(authority: tr
     async with facade(authority, answer(200), "/rooms?page=1", method=method) as (binding, server):
         await binding.call({"room_id": "a b&c", "free": True, "nights": 2, "tags": ["x"]}, CONTEXT)
     target = server.seen[0].line.split(" ")[1]
-    assert target == "/rooms?page=1&room_id=a+b%26c&free=true&nights=2&tags=%5B%22x%22%5D"
+    assert target == "/rooms?page=1&room_id=a%20b%26c&free=true&nights=2&tags=%5B%22x%22%5D"
     assert server.seen[0].body == b""
 
 

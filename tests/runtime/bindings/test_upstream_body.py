@@ -39,7 +39,7 @@ def refused(values: dict[str, Any], *files: str) -> list[str]:
 
 def test_a_form_has_texts_repeated_lists_and_objects_as_json() -> None:
     body = form_body(fields({"a": "x y&z", "b": True, "c": [1, 2], "d": {"e": "é"}, "f": None}), [])
-    assert body == b"a=x+y%26z&b=true&c=1&c=2&d=%7B%22e%22%3A%22%C3%A9%22%7D"
+    assert body == b"a=x%20y%26z&b=true&c=1&c=2&d=%7B%22e%22%3A%22%C3%A9%22%7D"
 
 
 @given(st.dictionaries(TEXT, VALUES | st.lists(VALUES, max_size=3), max_size=6))

@@ -13,9 +13,9 @@ from tests.echo import parts_of
 from tests.process import ROOT
 
 from bespeak.contract.handler import ExternalService
+from bespeak.contract.http_value import MAX_HEADER, as_text
 from bespeak.documents.endpoint_toml import parse_endpoint
-from bespeak.runtime.bindings.upstream_request import MAX_HEADER, Credentials, RequestPlan
-from bespeak.runtime.bindings.upstream_text import as_text
+from bespeak.runtime.bindings.upstream_request import Credentials, RequestPlan
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 SECRET = "s3cr3t-value"

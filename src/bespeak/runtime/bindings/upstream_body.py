@@ -6,12 +6,11 @@ import binascii
 from base64 import b64decode
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote_plus
 
 import msgspec
 
+from bespeak.contract.http_value import as_text, encode_pairs, pairs, unusable
 from bespeak.diagnostics.brief import brief
-from bespeak.runtime.bindings.upstream_text import as_text, pairs, unusable
 from bespeak.schema.violation import Violation
 from bespeak.source.pointer import child
 
@@ -37,7 +36,7 @@ class Field(NamedTuple):
 
 
 def form_body(fields: Mapping[str, Field], faults: list[Violation]) -> bytes:
-    """Fields by their upstream names, as a browser sends a form."""
+    """Fields by their upstream names, as a form."""
     return encode_pairs(form_pairs(fields, faults)).encode("ascii")
 
 
@@ -46,11 +45,6 @@ def form_pairs(fields: Mapping[str, Field], faults: list[Violation]) -> list[tup
     return [
         pair for name, field in fields.items() for pair in pairs(name, field.value, field.style, field.pointer, faults)
     ]
-
-
-def encode_pairs(encoded: list[tuple[str, str]]) -> str:
-    """Pairs whose values are encoded already, as one text."""
-    return "&".join(f"{quote_plus(name)}={value}" for name, value in encoded)
 
 
 def multipart_body(fields: Mapping[str, Field], files: Collection[str], faults: list[Violation]) -> list[Part]:

@@ -5,33 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field as member
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote, unquote_plus
 
 import httpx
 import msgspec
 
 from bespeak.contract.handler import ExternalService, fill_placeholders
-from bespeak.diagnostics.brief import brief
-from bespeak.exchange.headers import is_header_value
+from bespeak.contract.http_value import MAX_HEADER, encode_pairs, in_cookie, in_header, in_path, unusable
 from bespeak.runtime.bindings.upstream_body import (
     FORM,
     Field,
-    encode_pairs,
     form_body,
     form_pairs,
     json_body,
     multipart_body,
 )
-from bespeak.runtime.bindings.upstream_text import as_text, joined, unusable
 from bespeak.schema.violation import Violation
 from bespeak.source.pointer import child
-
-MAX_HEADER: Final = 8 * 1024
-"""Characters of a header that an input fills; most servers take no more."""
-
-_COOKIE_SAFE: Final = "!#$&'()*+-./:<=>?@[]^_`{|}~"
-"""What a cookie may hold as it is (RFC 6265 4.1.1), without the sign that marks the rest as encoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,34 +76,23 @@ class RequestPlan:
 
     def _fill_url(self, remaining: dict[str, Any], faults: list[Violation]) -> tuple[str, str]:
         """The URL's address and its own query, with the fields that stand in it."""
-        filled: dict[str, str] = {}
-        for name in self._handler.path_fields:
-            value, at = remaining.pop(name, None), child("", name)
-            text = joined(value, ",", at, faults) if isinstance(value, list) else as_text(value)
-            # Upstreams resolve dot segments, also encoded ones: such a value would choose another resource.
-            if value is None or text in ("", ".", ".."):
-                faults.append(unusable(at, f"{text!r} cannot stand in the upstream's path"))
-            filled[name] = quote(text, safe="")
-        fill = filled.__getitem__
+        fields = self._handler.path_fields
+        fill = {name: in_path(remaining.pop(name, None), child("", name), faults) for name in fields}.__getitem__
         return fill_placeholders(self._address, fill), fill_placeholders(self._own, fill)
 
     def _fill_headers(self, remaining: dict[str, Any], faults: list[Violation]) -> dict[str, str]:
         """Every header but those of the body. What is configured is never replaced by what came in."""
         headers: dict[str, str] = dict(self._standard)
         for name, header in self._handler.header_fields.items():
-            value, at = remaining.pop(name, None), child("", name)
+            value = remaining.pop(name, None)
             if value is not None:
-                text = joined(value, ",", at, faults)
-                if _is_sendable(text):
-                    headers[header.lower()] = text
-                else:
-                    faults.append(unusable(at, f"{brief(text)} cannot stand in a header of the upstream"))
+                headers[header.lower()] = in_header(value, child("", name), faults)
         headers.update(self._configured)
         cookies = list(self._cookies)
         for name, cookie in self._handler.cookie_fields.items():
             value = remaining.pop(name, None)
             if value is not None:
-                cookies.append(f"{cookie}={quote(joined(value, ',', child('', name), faults), safe=_COOKIE_SAFE)}")
+                cookies.append(f"{cookie}={in_cookie(value, child('', name), faults)}")
         if cookies:
             headers["cookie"] = "; ".join(cookies)
             if len(headers["cookie"]) > MAX_HEADER:
@@ -165,13 +145,3 @@ class RequestPlan:
         # What is in the query only because there is no body was JSON text before a handler could say how.
         implied = name not in self._query and self._form in ("json", "none")
         return self._handler.lists.get(name, "json" if implied else "repeat")
-
-
-def _is_sendable(text: str) -> bool:
-    """Whether a header can hold a text so that the upstream reads the same: blanks at its ends would be lost."""
-    return (
-        len(text) <= MAX_HEADER
-        and is_header_value(text)
-        and text == text.strip(" \t")
-        and all(character <= "\xff" for character in text)
-    )

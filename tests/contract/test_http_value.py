@@ -1,14 +1,24 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.runtime.bindings.upstream_text import DEEPEST, as_text, joined, pairs
+from bespeak.contract.http_value import (
+    DEEPEST,
+    MAX_HEADER,
+    as_text,
+    encode_pairs,
+    in_cookie,
+    in_header,
+    in_path,
+    joined,
+    pairs,
+)
 from bespeak.schema.violation import Violation
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -43,11 +53,11 @@ def test_a_value_is_its_text_or_json(value: Any, text: str) -> None:
 @pytest.mark.parametrize(
     ("style", "encoded"),
     [
-        ("repeat", [("f", "a+b"), ("f", "2"), ("f", "true")]),
+        ("repeat", [("f", "a%20b"), ("f", "2"), ("f", "true")]),
         ("comma", [("f", "a%20b,2,true")]),
         ("pipe", [("f", "a%20b%7C2%7Ctrue")]),
-        ("deep", [("f[]", "a+b"), ("f[]", "2"), ("f[]", "true")]),
-        ("json", [("f", "%5B%22a+b%22%2C2%2Ctrue%2Cnull%5D")]),
+        ("deep", [("f[]", "a%20b"), ("f[]", "2"), ("f[]", "true")]),
+        ("json", [("f", "%5B%22a%20b%22%2C2%2Ctrue%2Cnull%5D")]),
     ],
 )
 def test_a_list_is_written_in_its_style_without_nulls(style: str, encoded: list[tuple[str, str]]) -> None:
@@ -146,3 +156,43 @@ def test_repeated_and_json_lists_come_back(items: list[Any]) -> None:
 
 def test_one_value_is_joined_with_nothing() -> None:
     assert joined("a,b", ",", "/f", []) == "a,b"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("a/b c", "a%2Fb%20c"), (7, "7"), (["a", "b"], "a%2Cb"), ({"k": 1}, "k%2C1"), ("...", "...")]
+)
+def test_a_value_in_a_path_is_one_segment(value: Any, text: str) -> None:
+    faults: list[Violation] = []
+    assert (in_path(value, "/f", faults), faults) == (text, [])
+
+
+@pytest.mark.parametrize("value", [None, "", ".", "..", []])
+def test_a_value_that_would_choose_another_path_is_refused(value: Any) -> None:
+    faults: list[Violation] = []
+    in_path(value, "/f", faults)
+    assert [fault.pointer for fault in faults] == ["/f"]
+
+
+@pytest.mark.parametrize("value", ["a\r\nX: y", "a\0b", " a", "a\t", "日", "x" * (MAX_HEADER + 1)])
+def test_a_value_that_no_header_can_hold_is_refused_and_not_written(value: str) -> None:
+    faults: list[Violation] = []
+    assert in_header(value, "/f", faults) == ""
+    assert [fault.pointer for fault in faults] == ["/f"]
+
+
+@pytest.mark.parametrize(("value", "text"), [("ä b", "ä b"), (["a", 1], "a,1"), (True, "true")])
+def test_a_value_in_a_header_is_its_text(value: Any, text: str) -> None:
+    faults: list[Violation] = []
+    assert (in_header(value, "/f", faults), faults) == (text, [])
+
+
+@given(TEXT)
+def test_a_value_in_a_cookie_adds_nothing_and_comes_back(value: str) -> None:
+    text = in_cookie(value, "/f", [])
+    assert text.isascii()
+    assert set(text).isdisjoint(' ";,\\\r\n')
+    assert unquote(text) == value
+
+
+def test_names_of_pairs_are_encoded_and_values_stay_as_they_are() -> None:
+    assert encode_pairs([("a b", "x%20y"), ("f[0]", "1,2")]) == "a%20b=x%20y&f%5B0%5D=1,2"
