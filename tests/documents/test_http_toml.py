@@ -61,7 +61,21 @@ related_services = ["agtp://spa.example"]
         ('url = "https://rooms.example/?a=1"', "Y891 /http/url"),
         ('url = "https://[::1"', "Y891 /http/url"),
         ('url = "https://user:secret@rooms.example"', "Y891 /http/url"),
+        ('url = "https://rooms.example:99999"', "Y891 /http/url"),
+        ('url = "https://rooms.example/a b"', "Y891 /http/url"),
+        ('url = "https://rooms.example\\n"', "Y891 /http/url"),
+        ('url = "https://rooms.example/?"', "Y891 /http/url"),
         ('changelog = "changes"', "Y891 /http/changelog"),
+        ('status_page = "https://rooms.example/a b"', "Y891 /http/status_page"),
+        ('cors = ["desk.example"]', "Y891 /http/cors"),
+        ('cors = ["*.desk.example"]', "Y891 /http/cors"),
+        ('cors = ["https://*.desk.example"]', "Y891 /http/cors"),
+        ('cors = ["https://desk.example/page"]', "Y891 /http/cors"),
+        ('cors = ["null"]', "Y891 /http/cors"),
+        ('trusted_proxies = ["proxy.example"]', "Y893 /http/trusted_proxies"),
+        ('trusted_proxies = ["10.0.0.1/8"]', "Y893 /http/trusted_proxies"),
+        ('trusted_proxies = ["*"]', "Y893 /http/trusted_proxies"),
+        ('language = ["English"]', "Y894 /http/language"),
         ("ai_alias = 1", "D104 /http/ai_alias"),
         ("cors = 'https://desk.example'", "D104 /http/cors"),
     ],
@@ -70,3 +84,16 @@ def test_a_wrong_value_is_told_and_keeps_its_default(line: str, finding: str) ->
     settings, wrong = read(f"[http]\n{line}\n")
     assert wrong == [finding]
     assert settings == HttpSettings()
+
+
+def test_origins_are_kept_as_browsers_write_them() -> None:
+    lines = 'cors = ["https://Desk.example:443/", "https://desk.example", "http://[::1]:81", "*"]'
+    settings, wrong = read(f"[http]\n{lines}\n")
+    assert wrong == []
+    assert settings.cors == ("https://desk.example", "http://[::1]:81", "*")
+
+
+def test_networks_and_longer_tags_are_taken() -> None:
+    settings, wrong = read('[http]\ntrusted_proxies = ["10.0.0.0/8", "::1"]\nlanguage = ["zh-Hant", "es-419"]\n')
+    assert wrong == []
+    assert (settings.trusted_proxies, settings.language) == (("10.0.0.0/8", "::1"), ("zh-Hant", "es-419"))

@@ -130,6 +130,20 @@ def test_settings_of_the_web_are_keywords_and_unknown_ones_are_refused() -> None
         bespeak.asgi(make_app(), colour="red")
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cors": "https://*.shop.example"},
+        {"cors": ["shop.example"]},
+        {"url": "rooms.example"},
+        {"trusted_proxies": "*"},
+    ],
+)
+def test_a_keyword_is_read_as_the_key_of_a_file_is(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=f"`{next(iter(wrong))}`"):
+        bespeak.asgi(make_app(), **wrong)
+
+
 def test_that_callers_are_believed_is_said(caplog: pytest.LogCaptureFixture) -> None:
     with TestClient(bespeak.asgi(make_app())):
         pass

@@ -80,6 +80,8 @@ RULES: Final = {
     "Y890": "A category of the service is none of those there are.",
     "Y891": "A setting of the HTTP face is no address of the web.",
     "Y892": "Endpoints are published on the web, and nothing limits how often they are called.",
+    "Y893": "A trusted proxy is no address and no network.",
+    "Y894": "A language of the service is no tag of BCP 47.",
 }
 """Every rule of this package by its id. Lint has the same Y804 for contracts that were not read from a file,
 the server the same Y821, and a scan of a deployment reports D119."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from bespeak.diagnostics.brief import brief
 from bespeak.documents.table import Table
@@ -14,6 +16,13 @@ CATEGORIES: Final = (
     *("calendar", "storage", "media", "health", "education", "travel", "food", "government", "developer"),
 )
 """ai-discovery 3.2: what a service may be classified as."""
+
+EVERYBODY: Final = "*"
+"""Among the origins: pages of all sites."""
+
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*")
+_VISIBLE: Final = re.compile(r"[!-~]+")
+_PORTS: Final = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +61,14 @@ def read_http(root: Table) -> HttpSettings:
     settings = HttpSettings(
         url=_address(block, "url"),
         category=_categories(block),
-        language=_unique(block, "language") or ("en",),
+        language=_languages(block) or ("en",),
         auth_docs=_address(block, "auth_docs"),
         changelog=_address(block, "changelog"),
         status_page=_address(block, "status_page"),
         agent_tier=block.boolean("agent_tier"),
         ai_alias=block.boolean("ai_alias") or False,
-        cors=_unique(block, "cors"),
-        trusted_proxies=_unique(block, "trusted_proxies"),
+        cors=_origins(block),
+        trusted_proxies=_networks(block),
         related_services=_unique(block, "related_services"),
     )
     block.finish()
@@ -75,6 +84,52 @@ def _categories(block: Table) -> tuple[str, ...]:
     return tuple(name for name in given if name in CATEGORIES)
 
 
+def _languages(block: Table) -> tuple[str, ...]:
+    given = _unique(block, "language")
+    for tag in given:
+        if _LANGUAGE.fullmatch(tag) is None:
+            message = f"`language` has {brief(tag)}, which is no tag of BCP 47"
+            block.findings.error("Y894", message, block.pointer("language"), "Write it like en or de-CH.")
+    return tuple(tag for tag in given if _LANGUAGE.fullmatch(tag) is not None)
+
+
+def _origins(block: Table) -> tuple[str, ...]:
+    """The origins as browsers write them; one that is written otherwise would never be met."""
+    found: dict[str, None] = {}
+    for text in _unique(block, "cors"):
+        origin = EVERYBODY if text == EVERYBODY else _origin(text)
+        if origin is None:
+            message = f"`cors` has {brief(text)}, which is no origin"
+            advice = 'Write scheme and host like https://desk.example, without a path; or "*" for pages of all sites.'
+            block.findings.error("Y891", message, block.pointer("cors"), advice)
+        else:
+            found[origin] = None
+    return tuple(found)
+
+
+def _origin(text: str) -> str | None:
+    parts = _split(text)
+    if parts is None or EVERYBODY in text or parts.path not in ("", "/") or parts.query or parts.fragment:
+        return None
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    port = "" if parts.port in (None, _PORTS[parts.scheme]) else f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}"
+
+
+def _networks(block: Table) -> tuple[str, ...]:
+    found = []
+    for text in _unique(block, "trusted_proxies"):
+        try:
+            ipaddress.ip_network(text)
+        except ValueError:
+            message = f"`trusted_proxies` has {brief(text)}, which is no address and no network"
+            advice = "Write addresses like 10.0.0.7 or networks like 10.0.0.0/8, of the proxies and of nobody else."
+            block.findings.error("Y893", message, block.pointer("trusted_proxies"), advice)
+        else:
+            found.append(text)
+    return tuple(found)
+
+
 def _unique(block: Table, key: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(block.texts(key)))
 
@@ -83,15 +138,22 @@ def _address(block: Table, key: str) -> str | None:
     text = block.text(key)
     if text is None:
         return None
-    try:
-        parts = urlsplit(text)
-        # Endpoints are appended to the service's own address, so that nothing may stand behind its path.
-        ends = key != "url" or not (parts.query or parts.fragment)
-        usable = parts.scheme in ("https", "http") and bool(parts.hostname) and ends and "@" not in parts.netloc
-    except ValueError:
-        usable = False
-    if not usable:
+    parts = _split(text)
+    # Endpoints are appended to the service's own address, so that nothing may stand behind its path.
+    if parts is None or (key == "url" and (parts.query or parts.fragment or "?" in text or "#" in text)):
         message = f"`{key}` is {brief(text)}, which is no address of the web"
         block.findings.error("Y891", message, block.pointer(key), "Write it like https://rooms.example.")
         return None
     return text.rstrip("/") if key == "url" else text
+
+
+def _split(text: str) -> SplitResult | None:
+    """The parts of an address of the web; None for what is none, or holds credentials."""
+    if _VISIBLE.fullmatch(text) is None:
+        return None
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in _PORTS and bool(parts.hostname) and "@" not in parts.netloc and parts.port != 0
+    except ValueError:
+        return None
+    return parts if usable else None

@@ -391,4 +391,17 @@ PAGES: Final[Mapping[str, Page]] = {
         '[listen]\nhttp = "127.0.0.1:8080"\n',
         '[listen]\nhttp = "127.0.0.1:8080"\n\n[limits.rate]\nagent = "600/min"\naddress = "600/min"\n',
     ),
+    "Y893": Page(
+        "A proxy is known by the address it calls from, so that a name, or a network with bits behind its length, is "
+        "never met and everybody behind the proxy counts as one. Name each proxy, or the network they alone are in: "
+        "whoever is trusted says where a call comes from.",
+        '[http]\ntrusted_proxies = ["proxy.example"]\n',
+        '[http]\ntrusted_proxies = ["10.0.0.7", "10.1.0.0/16"]\n',
+    ),
+    "Y894": Page(
+        "Discovery documents tell the languages of a service by tags; a name of a language is left out of them. Write "
+        "the tag, with a region or a script behind it where that matters.",
+        '[http]\nlanguage = ["English"]\n',
+        '[http]\nlanguage = ["en", "de-CH"]\n',
+    ),
 }

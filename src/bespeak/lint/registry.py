@@ -99,6 +99,8 @@ _READERS: Final[Mapping[str, tuple[str, Normative]]] = {
     "Y890": ("unknown-service-category", "MUST"),
     "Y891": ("no-web-address", "MUST"),
     "Y892": ("unlimited-on-the-web", "SHOULD"),
+    "Y893": ("no-network-address", "MUST"),
+    "Y894": ("no-language-tag", "MUST"),
 }
 """Names for the rules of readers, which give an id and a sentence, and how binding each is."""
 

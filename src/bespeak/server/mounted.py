@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from bespeak.authoring.app import App
-from bespeak.documents.http_toml import HttpSettings
+from bespeak.documents.findings import Findings
+from bespeak.documents.http_toml import HttpSettings, read_http
 from bespeak.documents.store_toml import MEMORY
+from bespeak.documents.table import Table
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.http.asgi import Receive, Scope, Send
 from bespeak.server.assembly import now
@@ -23,6 +25,7 @@ from bespeak.server.log import log_findings
 from bespeak.server.serving import assemble_target, signing_keys
 from bespeak.server.state import store_place
 from bespeak.server.target import Target, load_app, load_target
+from bespeak.source.span import Location
 from bespeak.store.opening import Role, open_store
 from bespeak.wire.limits import DEFAULT_LIMITS, Limits
 
@@ -137,8 +140,14 @@ class MountedService:
 
 def _settings(given: HttpSettings, changes: dict[str, Any]) -> HttpSettings:
     known = {field.name for field in fields(HttpSettings)}
-    for name, value in changes.items():
+    for name in changes:
         if name not in known:
             raise ConfigError(f"[http] has no key {name!r}; it has {', '.join(sorted(known))}")
-        changes[name] = tuple(value) if isinstance(value, list) else value
-    return replace(given, **changes)
+    # Read like those of a file: a text in place of a list of origins would let in whoever is a part of it.
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()}
+    findings = Findings(lambda _: Location("asgi"))
+    read = read_http(Table({"http": values}, "", findings))
+    for found in findings.found:
+        if found.severity == "error":
+            raise ConfigError(f"{found.message}. {found.help}".rstrip())
+    return replace(given, **{name: getattr(read, name) for name in changes})
