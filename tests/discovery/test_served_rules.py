@@ -85,6 +85,7 @@ async def test_a_host_in_order_has_no_finding() -> None:
         ("W927", {AI_PATH: always(200, gzip.compress(b" " * 10_000_000), Content_Encoding="gzip")}),
         ("W927", {AI_PATH: b" " * 300_000}),
         ("W928", {AI_PATH: always(200, RAW, Content_Encoding="br")}),
+        ("W928", {AI_PATH: always(200, gzip.compress(RAW), **KEPT, Content_Encoding="gzip")}),
         ("W928", {AI_PATH: always(200, b"no gzip", Content_Encoding="gzip")}),
         ("W929", {AI_PATH: redirect("https://metadata.test/latest")}),
         ("W929", {AI_PATH: lambda asked, writer: writer.write(b"SSH-2.0-hello\r\n\r\n")}),

@@ -90,7 +90,7 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
     soft = seen.absent is None or "W931" in anywhere
     yield _Check("connection", 2, 2.0 if soft else 0.0, "Answer 404 for what is not there", _of(anywhere, "W931"))
     yield lost("connection", 2, "Let robots.txt allow /.well-known/", "W932")
-    yield lost("headers", 4, "Send Content-Type: application/json", "W916", "W918", "W928")
+    yield lost("headers", 4, "Send plain UTF-8 with Content-Type: application/json", "W916", "W918", "W928")
     yield lost("headers", 2, "Say charset=utf-8 in the Content-Type", "W917", "W916")
     yield lost("headers", 4, "Send Cache-Control: public, max-age=86400", "W919", "W920")
     yield lost("headers", 2, "Send an ETag", "W921")

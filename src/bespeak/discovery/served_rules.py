@@ -10,11 +10,11 @@ from typing import Final
 from bespeak.diagnostics.brief import brief
 from bespeak.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.discovery.address_guard import is_loopback
-from bespeak.discovery.document_kind import is_json
 from bespeak.discovery.examination import Examination, Name, Served
 from bespeak.discovery.fetched import FaultKind, Fetched
 from bespeak.discovery.lookup import WELL_KNOWN_AI
 from bespeak.discovery.web_address import AddressFault, parse_address
+from bespeak.exchange.media_type import is_json
 from bespeak.lint import served_answer as rules
 from bespeak.lint.rule import Rule
 from bespeak.lint.served_agreement import CUT
@@ -147,6 +147,10 @@ def _check_content(served: Served) -> Iterator[Diagnostic]:
     elif wanted is not None and _CHARSET.search(content_type) is None:
         message = f"the Content-Type is {brief(content_type)}, without charset=utf-8"
         yield _at(rules.CHARSET, url, message, f"Send Content-Type: {wanted}.")
+    encoding = fetched.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        message = f"the body is encoded as {brief(encoding)}, which was not asked for"
+        yield _at(rules.ENCODING, url, message)
     if fetched.body.startswith(b"\xef\xbb\xbf"):
         yield _at(rules.UTF8, url, "the document begins with a byte order mark", "Send it without.")
     elif served.text is None:
