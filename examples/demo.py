@@ -16,7 +16,7 @@ AGENT = "0a3f" * 16
 GUEST = "5f3c2a52-6f0e-4c1b-9a44-0d4b1f0c8f11"
 
 WHAT_TO_TRY = """
-The hotel is open at {uri}. In another terminal:
+The hotel is open at {uri}, and at {url} for browsers and whoever speaks HTTP. In another terminal:
 
   What does it offer?
     {bespeak} discover {uri}
@@ -35,6 +35,13 @@ The hotel is open at {uri}. In another terminal:
   Book one without that authority, and read the refusal:
     {bespeak} call {uri} BOOK /room guest_id={guest} room_id=108 arrival=2027-05-01 departure=2027-05-03
 
+  The same over HTTP, and the document by which agents find it there:
+    curl '{url}/rooms:query?beds=3'
+    curl {url}/.well-known/ai
+
+  How well does it describe itself?
+    {bespeak} lint {url} --select W
+
   Check the server against AGTP-API 13.1:
     {bespeak} conform {uri}
 
@@ -51,7 +58,8 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(0))
     with tempfile.TemporaryDirectory(prefix="bespeak-demo-") as folder:
-        options = ("--agtp", f"127.0.0.1:{port}", "--store", str(Path(folder) / "bespeak.db"))
+        faces = ("--agtp", f"127.0.0.1:{port}", "--http", "127.0.0.1:0")
+        options = (*faces, "--store", str(Path(folder) / "bespeak.db"))
         server = subprocess.Popen(  # noqa: S603 - our own command and our own folder
             [sys.executable, "-m", "bespeak", "serve", str(FOLDER / "hotel"), *options],
             stdout=subprocess.PIPE,
@@ -63,7 +71,8 @@ def main() -> int:
         try:
             assert server.stdout is not None
             if server.stdout.readline():
-                sys.stdout.write(what_to_try(port))
+                url = server.stdout.readline().split()[1]  # HTTP  http://127.0.0.1:PORT  ...
+                sys.stdout.write(what_to_try(port, url))
                 sys.stdout.flush()
             return server.wait()
         except (KeyboardInterrupt, BrokenPipeError):
@@ -73,9 +82,10 @@ def main() -> int:
             server.wait()
 
 
-def what_to_try(port: int) -> str:
+def what_to_try(port: int, url: str) -> str:
     """Commands that work as they stand, from the folder this was started in."""
-    return WHAT_TO_TRY.format(uri=f"agtp://127.0.0.1:{port}", port=port, bespeak=command(), guest=GUEST, agent=AGENT)
+    uri = f"agtp://127.0.0.1:{port}"
+    return WHAT_TO_TRY.format(uri=uri, url=url, port=port, bespeak=command(), guest=GUEST, agent=AGENT)
 
 
 def command() -> str:

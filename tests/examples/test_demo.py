@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 DEMO = Path(__file__).resolve().parents[2] / "examples" / "demo.py"
@@ -63,7 +64,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 
 
 def test_every_printed_command_works(demo: Demo) -> None:
-    discover, query, book, once, refused, conform = demo.commands()
+    discover, query, book, once, refused, lint, conform = demo.commands()
     assert "BOOK" in demo.run(discover).stdout
     assert '"room_id": "105"' in demo.run(query).stdout
     assert "reservation_id" in demo.run(book).stdout
@@ -74,7 +75,14 @@ def test_every_printed_command_works(demo: Demo) -> None:
     assert [(ran.returncode, "earlier call" in ran.stderr) for ran in kept] == [(0, False), (0, True)]
     without = demo.run(refused)
     assert (without.returncode, "262 Authorization Required" in without.stderr) == (1, True)
+    assert "score 100/100" in demo.run(lint).stdout
     assert demo.run(conform).returncode == 0
+
+
+def test_the_addresses_for_curl_are_answered(demo: Demo) -> None:
+    rooms, document = re.findall(r"^    curl '?(\S+?)'?$", demo.text, re.MULTILINE)
+    assert "105" in httpx.get(rooms, trust_env=False).text
+    assert httpx.get(document, trust_env=False).json()["service"]["name"] == "Harbour Hotel"
 
 
 def test_the_line_to_speak_by_hand_is_answered(demo: Demo) -> None:
