@@ -7,7 +7,7 @@ import ssl
 import httpx
 import pytest
 
-from bespeak.discovery.answer import Answer, broken, failed, media_type, take_answer
+from bespeak.discovery.answer import Answer, broken, failed, take_answer
 from bespeak.discovery.document_kind import DISCOVERY
 
 URL = "https://flights.test/.well-known/ai"
@@ -56,5 +56,5 @@ async def test_only_a_body_that_counts_is_read() -> None:
 
 
 def test_a_media_type_has_no_parameters() -> None:
-    assert media_type({"content-type": " Application/JSON; charset=utf-8"}) == "application/json"
-    assert media_type({}) == ""
+    assert Answer(200, {"content-type": " Application/JSON; charset=utf-8"}).media_type == "application/json"
+    assert Answer(200, {}).media_type == ""

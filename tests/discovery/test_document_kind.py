@@ -2,24 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from bespeak.discovery.document_kind import AGIS, DISCOVERY, OPENAPI, ROBOTS, is_json
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("application/json", True),
-        ("application/vnd.x+json", True),
-        ("text/json", False),
-        ("text/x+json", False),
-        ("application/jsonx", False),
-        ("", False),
-    ],
-)
-def test_json_is_known_by_its_name(text: str, expected: bool) -> None:
-    assert is_json(text) is expected
+from bespeak.discovery.document_kind import AGIS, DISCOVERY, OPENAPI, ROBOTS
 
 
 def test_each_kind_takes_its_own_types() -> None:

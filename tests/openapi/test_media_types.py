@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.openapi.media_types import bodyless_schema, essence, is_binary, is_json, preferred, spoken
+from bespeak.openapi.media_types import bodyless_schema, is_binary, is_json, preferred, spoken
 
 
 def test_the_best_comes_first() -> None:
@@ -52,7 +52,3 @@ def test_json_has_many_names(media_type: str, answer: bool) -> None:
 def test_a_type_alone_tells_something_about_a_body(media_type: str, schema: dict[str, Any]) -> None:
     assert bodyless_schema(media_type) == schema
     assert is_binary(media_type) is ("contentEncoding" in schema)
-
-
-def test_parameters_are_no_part_of_a_type() -> None:
-    assert essence(" Text/HTML ; charset=x") == "text/html"

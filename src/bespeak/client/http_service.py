@@ -26,10 +26,10 @@ from bespeak.client.service import ServiceClient, encode_json, hint_query
 from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.discovery.capability import PLACEHOLDER, Capability, CredentialPlace
 from bespeak.discovery.discovered import Discovered
-from bespeak.discovery.document_kind import is_json
 from bespeak.discovery.web_address import Origin
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.errors import ConfigError
+from bespeak.exchange.media_type import essence
 from bespeak.exchange.refusal import Refused
 from bespeak.schema.compile import SchemaFault, compile_schema
 from bespeak.schema.report import refuse_input
@@ -139,8 +139,7 @@ class WebServiceClient(DescribedClient):
         reply = await self.request(method, path or "", input or None)
         if not reply.ok:
             raise error_of(reply)
-        media_type = reply.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if reply.body and media_type.startswith("text/") and not is_json(media_type):
+        if reply.body and essence(reply.headers.get("content-type", "")).startswith("text/"):
             return reply.body.decode(errors="replace")
         return reply.output
 

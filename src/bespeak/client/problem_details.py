@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from bespeak import status as codes
+from bespeak.exchange.media_type import essence
 
 _MEDIA: Final = "application/problem+json"
 _OWN: Final = frozenset({"type", "title", "status", "detail"})
@@ -24,7 +25,7 @@ def agtp_status(status: int, headers: Mapping[str, str]) -> int:
 
 def error_body(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
     """The body of a refusal as AGTP has it. What is no problem stays what it is."""
-    if headers.get("content-type", "").partition(";")[0].strip().lower() != _MEDIA:
+    if essence(headers.get("content-type", "")) != _MEDIA:
         return body
     try:
         told = msgspec.json.decode(body)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +11,7 @@ from bespeak.discovery.body_reader import BodyError, read_body
 from bespeak.discovery.document_kind import DocumentKind
 from bespeak.discovery.fetched import FaultKind, FetchFault, Source
 from bespeak.discovery.pinned_transport import find_cause
+from bespeak.exchange.media_type import essence
 
 if TYPE_CHECKING:
     import httpx
@@ -30,6 +30,11 @@ class Answer:
     source: Source = "network"
     fault: FetchFault | None = None
 
+    @property
+    def media_type(self) -> str:
+        """The type without its parameters, in small letters."""
+        return essence(self.headers.get("content-type", ""))
+
 
 async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) -> Answer:
     """An answer with its body, if it is one that counts."""
@@ -37,7 +42,7 @@ async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) ->
     answer = Answer(response.status_code, headers)
     if response.status_code != 200:
         return answer
-    if not kind.takes(media_type(headers)):
+    if not kind.takes(answer.media_type):
         return answer  # what it is decides before anybody reads it
     try:
         return replace(answer, body=await read_body(response, kind.most, cut=kind.cut))
@@ -69,8 +74,3 @@ def broken(error: Exception, url: str) -> Answer:
 def failed(kind: FaultKind, message: str, url: str) -> Answer:
     """The answer that there is none."""
     return Answer(0, {}, fault=FetchFault(kind, message, url))
-
-
-def media_type(headers: Mapping[str, str]) -> str:
-    """The type without its parameters, in small letters."""
-    return headers.get("content-type", "").partition(";")[0].strip().lower()

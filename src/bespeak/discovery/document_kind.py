@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from bespeak.exchange.media_type import is_json
+
 DAY: Final = 86400.0
 
 
@@ -55,9 +57,3 @@ OPENAPI: Final = DocumentKind(
 ROBOTS: Final = DocumentKind(
     what="the robots.txt", accept="text/plain", most=512_000, any_type=True, cut=True, default_age=DAY
 )
-
-
-def is_json(media_type: str) -> bool:
-    """Whether a media type is JSON: application/json, or one with the suffix +json."""
-    kind, _, subtype = media_type.partition("/")
-    return media_type == "application/json" or (kind == "application" and subtype.endswith("+json"))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from bespeak.exchange.media_type import essence
+
 FaultKind = Literal[
     "address",
     "scheme",
@@ -100,4 +102,4 @@ class Fetched:
     @property
     def media_type(self) -> str:
         """The type without its parameters, in small letters."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return essence(self.headers.get("content-type", ""))

@@ -13,7 +13,7 @@ from typing import Final
 
 from bespeak.diagnostics.brief import brief
 from bespeak.discovery.address_guard import AddressGuard, is_loopback
-from bespeak.discovery.answer import Answer, broken, failed, media_type, take_answer
+from bespeak.discovery.answer import Answer, broken, failed, take_answer
 from bespeak.discovery.document_cache import CacheEntry, DocumentCache
 from bespeak.discovery.document_kind import DAY, ROBOTS, DocumentKind
 from bespeak.discovery.fetched import FaultKind, Fetched, FetchFault, Hop
@@ -249,7 +249,7 @@ class Fetcher:
             return
         if not may_be_kept(answer.headers):
             self._cache.forget(url, kind.accept)
-        elif kind.takes(media_type(answer.headers)):
+        elif kind.takes(answer.media_type):
             fresh = now + lifetime(answer.headers, now, kind.default_age)
             self._cache.keep(_entry(url, kind, answer, now, fresh))
 

@@ -5,17 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from bespeak.diagnostics.brief import brief
+from bespeak.exchange.media_type import FORM, essence
 from bespeak.openapi.description import Body
-from bespeak.openapi.media_types import (
-    FORM,
-    JSON,
-    MULTIPART,
-    bodyless_schema,
-    essence,
-    is_binary,
-    preferred,
-    spoken,
-)
+from bespeak.openapi.media_types import JSON, MULTIPART, bodyless_schema, is_binary, preferred, spoken
 from bespeak.openapi.notices import Notices
 from bespeak.openapi.parameters import ParameterReader, without_place
 from bespeak.openapi.references import References

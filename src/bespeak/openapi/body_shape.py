@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from bespeak.exchange.media_type import FORM, essence
 from bespeak.openapi.description import Body
 from bespeak.openapi.guess import UNSURE, Guess, Risk
-from bespeak.openapi.media_types import FORM, JSON, MULTIPART, essence, is_json, spoken
+from bespeak.openapi.media_types import JSON, MULTIPART, is_json, spoken
 from bespeak.openapi.schema_fit import SchemaFitter
 
 _COMPOSING: Final = ("allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "$ref", "propertyNames")

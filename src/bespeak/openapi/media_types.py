@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from bespeak.exchange.media_type import FORM, essence
+
 JSON: Final = "application/json"
-FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"
 
 _ANY: Final = frozenset({"*/*", "application/*", "*"})
-
-
-def essence(media_type: str) -> str:
-    """A media type without its parameters, in small letters."""
-    return media_type.partition(";")[0].strip().lower()
 
 
 def is_json(media_type: str) -> bool:

@@ -11,6 +11,7 @@ from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.handler import HANDLER_TYPES
 from bespeak.contract.policy import FLOOR_METHODS
 from bespeak.exchange.headers import MEDIA_JSON, MEDIA_MANIFEST
+from bespeak.exchange.media_type import essence
 
 _TOGGLES: Final = ("wildcards_accepted", "anonymous_discovery", "scope_required_for_invocation", "synthesis_enabled")
 
@@ -42,7 +43,7 @@ async def _supports_one_catalog(subject: Subject) -> Outcome:
 
 async def _has_its_media_type(subject: Subject) -> Outcome:
     seen = subject.manifest_answer
-    media = (seen.header("content-type") or "").partition(";")[0].strip().lower()
+    media = essence(seen.header("content-type") or "")
     if media == MEDIA_MANIFEST:
         return passed(seen)
     if media == MEDIA_JSON:

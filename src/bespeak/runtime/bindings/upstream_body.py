@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -13,8 +13,6 @@ from bespeak.contract.http_value import as_text, encode_pairs, pairs, unusable
 from bespeak.diagnostics.brief import brief
 from bespeak.schema.violation import Violation
 from bespeak.source.pointer import child
-
-FORM: Final = "application/x-www-form-urlencoded"
 
 Part = tuple[str, tuple[str | None, bytes, str | None]]
 """A part of a multipart body as httpx takes it: its name, then file name, content and media type."""

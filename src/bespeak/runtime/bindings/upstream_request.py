@@ -13,8 +13,8 @@ import msgspec
 
 from bespeak.contract.handler import ExternalService, fill_placeholders
 from bespeak.contract.http_value import MAX_HEADER, encode_pairs, in_cookie, in_header, in_path, unusable
+from bespeak.exchange.media_type import FORM
 from bespeak.runtime.bindings.upstream_body import (
-    FORM,
     Field,
     form_body,
     form_pairs,

@@ -9,6 +9,7 @@ import msgspec
 
 from bespeak import status
 from bespeak.exchange.headers import MEDIA_AGTP, MEDIA_JSON
+from bespeak.exchange.media_type import is_json
 from bespeak.exchange.refusal import Refused
 from bespeak.exchange.token_hints import HINTS
 from bespeak.runtime.call import Call
@@ -35,7 +36,7 @@ def input_gate(call: Call) -> Refused | None:
     value: Any = {}
     if body:
         content_type = request.headers.get("content-type")
-        if content_type not in _KNOWN_TYPES and not _is_json(content_type or ""):
+        if content_type not in _KNOWN_TYPES and not is_json(content_type or ""):
             shown = (content_type or "")[:80]
             return _bad_body(f"The body is {shown!r}; send JSON, and say so: Content-Type: application/json.")
         try:
@@ -99,12 +100,6 @@ def _query_parameters(query: str) -> dict[str, str]:
             name, _, text = part.partition("=")
             parameters[unquote(name, errors="strict")] = unquote(text, errors="strict")
     return parameters
-
-
-def _is_json(content_type: str) -> bool:
-    """Whether a media type is JSON, by name or by suffix, in any case and with any parameters (RFC 9110 8.3.1)."""
-    kind, _, name = content_type.partition(";")[0].strip().lower().partition("/")
-    return kind == "application" and (name == "json" or name.endswith("+json"))
 
 
 def _bad_body(message: str) -> Refused:

@@ -1,0 +1,18 @@
+"""Media types as headers and descriptions write them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FORM: Final = "application/x-www-form-urlencoded"
+
+
+def essence(media_type: str) -> str:
+    """A media type without its parameters, in small letters (RFC 9110 8.3.1)."""
+    return media_type.partition(";")[0].strip().lower()
+
+
+def is_json(media_type: str) -> bool:
+    """Whether a media type is JSON: application/json, or one with the suffix +json."""
+    kind, _, name = essence(media_type).partition("/")
+    return kind == "application" and (name == "json" or name.endswith("+json"))
