@@ -64,6 +64,7 @@ related_services = ["agtp://spa.example"]
         ('url = "https://rooms.example:99999"', "Y891 /http/url"),
         ('url = "https://rooms.example/a b"', "Y891 /http/url"),
         ('url = "https://rooms.example\\n"', "Y891 /http/url"),
+        (f'url = "https://rooms.example/{"a" * 2000}"', "Y891 /http/url"),
         ('url = "https://rooms.example/?"', "Y891 /http/url"),
         ('changelog = "changes"', "Y891 /http/changelog"),
         ('status_page = "https://rooms.example/a b"', "Y891 /http/status_page"),

@@ -132,6 +132,11 @@ def test_there_is_no_document_of_nothing() -> None:
     assert project_ai(service, [replace(FIND, internal=True)], WEB, ("open",), updated="2026-11-16") is None
 
 
+def test_a_name_of_nothing_but_blanks_is_none() -> None:
+    blank = ServerIdentity(server_id="rooms.example", operator="Acme", contact="", name=" \u2028 ")
+    assert document(FIND, identity=blank)["service"]["name"] == "rooms.example"
+
+
 def test_what_is_deprecated_comes_last_and_names_its_successor() -> None:
     old = replace(FIND, deprecated=Deprecation(deprecated_in="1", successor_method="BOOK", successor_path="/room"))
     found = document(old, BOOK)["capabilities"]

@@ -21,7 +21,8 @@ EVERYBODY: Final = "*"
 """Among the origins: pages of all sites."""
 
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*")
-_VISIBLE: Final = re.compile(r"[!-~]+")
+_VISIBLE: Final = re.compile(r"[!-~]{1,2000}")
+"""What an address is written with. It stands in every document, some of which may have 64,000 bytes in all."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 

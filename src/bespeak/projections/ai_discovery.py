@@ -15,15 +15,8 @@ from bespeak.contract.http_route import http_route
 from bespeak.contract.policy import Policies
 from bespeak.contract.rate import SECONDS, RateLimits
 from bespeak.contract.service import Service
-from bespeak.documents.ai_parts import (
-    MOST_BYTES,
-    MOST_CAPABILITIES,
-    Entry,
-    Part,
-    divide,
-    fits,
-    size_of,
-)
+from bespeak.documents.ai_json import MOST_CAPABILITIES
+from bespeak.documents.ai_parts import MOST_BYTES, Entry, Part, divide, fits, size_of
 from bespeak.documents.http_toml import HttpSettings
 from bespeak.documents.param_notation import cut, write_param
 from bespeak.documents.returns_notation import write_returns
@@ -228,7 +221,7 @@ def _params(fields: Iterable[Field], root: Mapping[str, Any], longest: int) -> d
 
 def _service(service: Service, listed: Sequence[Endpoint], settings: HttpSettings) -> dict[str, Any]:
     identity = service.identity
-    name = cut(identity.name or identity.server_id, _LONGEST_NAME)
+    name = cut(identity.name, _LONGEST_NAME) or cut(identity.server_id, _LONGEST_NAME)
     block: dict[str, Any] = {"name": name, "description": cut(service.description, _LONGEST_ABOUT)}
     if not block["description"]:
         # What the endpoints are about says more than nothing.
