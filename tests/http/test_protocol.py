@@ -228,6 +228,16 @@ async def test_a_trickle_does_not_stretch_the_time_for_a_request() -> None:
             task.cancel()
 
 
+async def test_an_answer_on_its_way_gives_no_more_time_for_the_next_request() -> None:
+    patient = Timeouts(idle=15.0, read=0.4)
+    async with serving(timeouts=patient) as web, web.line() as other, web.line() as line:
+        await other.ask(get("/rooms/1:find"))  # with more than one connection answers are written later
+        line.send(get("/rooms/1:find") + b"GET /rooms/2:find HTTP/1.1\r\nHost")
+        assert (await line.answer()).status == 200
+        async with asyncio.timeout(10):
+            assert (await line.answer()).status == 408
+
+
 @pytest.mark.parametrize("settings", THROUGH)
 async def test_an_idle_connection_is_closed_without_a_word(settings: HttpSettings) -> None:
     async with serving(timeouts=QUICK, settings=settings) as web, web.line() as line:

@@ -363,7 +363,7 @@ class HttpConnection(HttpToolsProtocol):
         if self._out:
             self.transport.write(b"".join(self._out))
             self._out.clear()
-            if not (self.flow.write_paused or self._leaving):
+            if not (self.flow.write_paused or self._leaving or self._reading):
                 self.deadline = self._shared.now + self._shared.timeouts.idle
 
     # Leaving.
