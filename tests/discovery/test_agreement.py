@@ -106,4 +106,4 @@ async def test_many_differences_are_counted_and_not_listed() -> None:
 
 def test_the_members_are_those_that_bespeak_publishes() -> None:
     service = Service(identity=ServerIdentity(server_id="rooms.example", operator="Acme", contact="ops@rooms.example"))
-    assert tuple(agis_summary.project_summary(service, (), HttpSettings())) == MEMBERS
+    assert tuple(agis_summary.project_summary(service, (), HttpSettings(), version="1")) == MEMBERS

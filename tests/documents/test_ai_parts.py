@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.documents.ai_parts import MOST_CAPABILITIES, MOST_PARTS, Entry, Part, divide, fits, size_of
+from bespeak.documents.ai_json import MOST_CAPABILITIES
+from bespeak.documents.ai_parts import MOST_PARTS, Entry, Part, divide, fits, size_of
 
 
 def leaves(parts: list[Part]) -> Iterator[Part]:

@@ -276,7 +276,15 @@ def _told(entry: dict[str, Any]) -> dict[str, Any]:
     return {"required_scopes": entry.get("required_scopes", []), "errors": errors, **optional}
 
 
-CHECKS = [check_endpoints, check_manifest, check_agis, check_openapi, check_ai, check_llms, check_hidden]
+def check_version(faces: Faces) -> None:
+    version = faces.manifest["document_version"]
+    told = [faces.web_manifest["document_version"], faces.agis["version"], faces.summary["version"]]
+    if faces.listed:
+        told.append(faces.openapi["info"]["version"])
+    assert set(told) == {version}
+
+
+CHECKS = [check_version, check_endpoints, check_manifest, check_agis, check_openapi, check_ai, check_llms, check_hidden]
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -206,6 +206,19 @@ def test_a_data_manifest_that_promises_it_makes_the_agis_document_public_and_not
     assert bench.send("DESCRIBE", "/", accept=AGIS).status == 262
 
 
+@pytest.mark.parametrize(("before", "shown"), [(True, True), (None, True), (False, False)])
+def test_a_data_manifest_that_is_for_callers_with_credentials_is_left_out_for_others(
+    before: bool | None, shown: bool
+) -> None:
+    bench = build(ROOM, data_manifest=DataManifest(available_data=(DataClass(name="room"),), pre_auth_discovery=before))
+    anonymous = bench.send("DISCOVER", "/", accept=AGIS)
+    agent = bench.send("DISCOVER", "/", accept=AGIS, agent_id=AGENT)
+    assert ("data_manifest" in anonymous.json, "data_manifest" in agent.json) == (shown, True)
+    assert anonymous.header("Cache-Control") == "max-age=60"
+    assert agent.header("Cache-Control") == ("max-age=60" if shown else "private, max-age=60")
+    assert (anonymous.header("ETag") == agent.header("ETag")) is shown
+
+
 def test_who_accepts_the_manifest_by_name_gets_it_whoever_asks() -> None:
     reply = build().send("DISCOVER", "/", accept="application/vnd.agtp.manifest+json", agent_id=AGENT)
     assert (reply.status, reply.header("Content-Type")) == (200, "application/vnd.agtp.manifest+json")

@@ -24,13 +24,13 @@ STAYS = DataClass(name="stays", description="Who stayed when", sensitivity="high
 def summary(*endpoints: Endpoint, settings: HttpSettings | None = None, **fields: Any) -> dict[str, Any]:
     identity = ServerIdentity(server_id="rooms.example", operator="Acme", contact="", name="Acme Rooms")
     service = Service(identity=identity, **fields)
-    return project_summary(service, endpoints or (FIND, BOOK), settings or HttpSettings())
+    return project_summary(service, endpoints or (FIND, BOOK), settings or HttpSettings(), version="1.2.0")
 
 
 @pytest.mark.requirement("AGIS-11.1-2")
 def test_every_field_of_the_draft_is_there() -> None:
     found = summary(
-        vocabulary=Vocabulary(domain="hospitality", namespace="acme", version="1.2.0"),
+        vocabulary=Vocabulary(domain="hospitality", namespace="acme", version="0.9"),
         data_manifest=DataManifest(available_data=(STAYS,), pre_auth_discovery=True),
         settings=HttpSettings(url="https://rooms.example/api", related_services=("agtp://pay.example",)),
     )
@@ -55,7 +55,7 @@ def test_every_field_of_the_draft_is_there() -> None:
 @pytest.mark.requirement("AGIS-11.1-2")
 def test_what_the_contract_does_not_say_is_null_and_not_left_out() -> None:
     found = summary()
-    assert (found["domain"], found["namespace"], found["version"]) == (None, None, None)
+    assert (found["domain"], found["namespace"]) == (None, None)
     assert (found["data_classes"], found["pre_auth_discovery"]) == ([], False)
     assert found["agis_document"] == found["agtp"] == "agtp://rooms.example"
 

@@ -21,7 +21,8 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.rate import RateLimits, parse_rate
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.ai_parts import MOST_BYTES, MOST_CAPABILITIES
+from bespeak.documents.ai_json import MOST_CAPABILITIES
+from bespeak.documents.ai_parts import MOST_BYTES
 from bespeak.documents.deployment import read_deployment
 from bespeak.documents.http_toml import HttpSettings
 from bespeak.documents.schemas import load_schema

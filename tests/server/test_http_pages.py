@@ -134,8 +134,21 @@ def test_the_root_is_what_the_caller_would_rather_have(accept: str, content_type
     reply = ask("/", headers={"Accept": accept})
     assert (reply.status_code, reply.headers["content-type"]) == (200, content_type)
     assert reply.text.startswith(begin)
-    if "manifest" not in accept:
-        assert reply.headers["vary"] == "Accept"
+    assert reply.headers["vary"] == "Accept"
+    # One word on caching, and not two that contradict each other.
+    assert reply.headers.get_list("cache-control") == [
+        "max-age=60" if "manifest" in accept else "public, max-age=86400"
+    ]
+    assert ask("/", headers={"Accept": accept, "If-None-Match": reply.headers["etag"]}).status_code == 304
+
+
+def test_what_is_read_of_a_server_by_a_call_says_itself_how_long_it_can_be_kept() -> None:
+    documents = ask("/methods:discover", method="POST")
+    assert (documents.status_code, documents.headers.get_list("cache-control")) == (200, ["max-age=60"])
+    described = ask("/:describe", method="POST")
+    assert (described.status_code, described.headers.get_list("cache-control")) == (200, ["no-store"])
+    refused = ask("/:discover", method="POST", headers={"Agent-ID": AGENT})
+    assert (refused.status_code, refused.headers.get_list("cache-control")) == (422, ["no-store"])
 
 
 def test_the_root_is_the_manifest_for_agents_too() -> None:

@@ -14,6 +14,9 @@ from bespeak.contract.rate import RateLimits
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.vocabulary import Vocabulary
 
+AGTP_VERSION: Final = "1.0"
+"""The version of the protocol that documents name."""
+
 DEFAULT_CATALOG: Final = "1.1.0"
 """The version of the method catalog a service uses unless it names another."""
 

@@ -26,6 +26,9 @@ from bespeak.source.span import Location
 UNBOUND: Final = OpaqueHandler(type="")
 """The handler of an endpoint whose document says what it promises and not who keeps it."""
 
+AGIS_VERSION: Final = "1.0"
+"""The version of AGIS that documents name."""
+
 AGTP_CAPABILITY: Final = "x-agtp-capability"
 """Where a semantic block keeps a category of AGTP-API that AGIS has no word for."""
 

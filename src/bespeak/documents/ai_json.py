@@ -15,7 +15,7 @@ MEMBERS: Final = ("aiendpoint", "service", "capabilities", "auth", "token_hints"
 METHODS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH")
 AUTH_TYPES: Final = ("none", "apikey", "bearer", "oauth2")
 MOST_CAPABILITIES: Final = 100
-"""How many of a stranger's capabilities are read unless somebody asks for all (ai-discovery 6.5)."""
+"""How many capabilities of one document agents are advised to read (ai-discovery 6.5), unless somebody asks for all."""
 
 _ID: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST_PARAMS: Final = 100

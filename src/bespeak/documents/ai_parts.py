@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
+from bespeak.documents.ai_json import MOST_CAPABILITIES
+
 MOST_BYTES: Final = 64_000
 """ai-discovery 4.5: a document has no more, in the smaller of the two kilobytes there are."""
-MOST_CAPABILITIES: Final = 100
-"""ai-discovery 6.5: agents are advised to read no more of one document."""
 MOST_PARTS: Final = 90
 """How many parts a document leads to, so that there is room for capabilities beside them."""
 

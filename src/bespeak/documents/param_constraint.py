@@ -34,9 +34,9 @@ _FORMAT: Final = re.compile(r"(?:format[\s:=]+)?([A-Za-z0-9-]+)", re.IGNORECASE)
 _NAMED: Final = re.compile(r"(pattern|multiple of|only|of|or)[\s:=]+(.+)", re.IGNORECASE)
 _CHOICE: Final = re.compile(r"(?:(?:one of|enum|values)[\s:=]+)?(.*)", re.IGNORECASE)
 
-_BOUNDS: Final[Mapping[str, tuple[str, str, str]]] = {
-    "string": ("minLength", "maxLength", ""),
-    "array": ("minItems", "maxItems", ""),
+_BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
+    "string": ("minLength", "maxLength"),
+    "array": ("minItems", "maxItems"),
 }
 """What a bound without a unit means for a type that is no number."""
 _NUMBER_FORMS: Final[Mapping[str, str]] = {
@@ -208,8 +208,8 @@ def _bound(schema: dict[str, Any], kind: str, unit: str | None, number: float | 
         return False
     if unit:
         kind = "string" if unit.lower().startswith("char") else "array"
-    names = _BOUNDS.get(kind, ("minimum", "maximum", ""))
-    schema[names[0] if low else names[1]] = number
+    lowest, highest = _BOUNDS.get(kind, ("minimum", "maximum"))
+    schema[lowest if low else highest] = number
     return True
 
 

@@ -28,6 +28,7 @@ MEDIA_JSON: Final = "application/json"
 MEDIA_MANIFEST: Final = "application/vnd.agtp.manifest+json"
 MEDIA_ENDPOINT: Final = "application/vnd.agtp.endpoint+json"
 MEDIA_IDENTITY: Final = "application/vnd.agtp.identity+json"
+MEDIA_PROBLEM: Final = "application/problem+json"
 
 
 def is_header_name(name: str) -> bool:

@@ -9,12 +9,13 @@ from typing import Any, Final
 from bespeak import status
 from bespeak.contract.http_route import takes_get
 from bespeak.exchange.handler import Handler
+from bespeak.exchange.headers import MEDIA_PROBLEM
 from bespeak.exchange.messages import Connection, Malformed, Response
 from bespeak.http.asgi import Headers, Receive, Reply, Scope, Send, send_reply
 from bespeak.http.negotiation import Root
 from bespeak.http.origin import Forbidden, Origins
 from bespeak.http.page import Page
-from bespeak.http.problem import MEDIA_PROBLEM, problem_body
+from bespeak.http.problem import problem_body
 from bespeak.http.translation import (
     AGIS_METHOD,
     AGIS_NAMESPACE,
@@ -42,6 +43,8 @@ _CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 """Where a header may say what is meant. Others promise that nothing changes (RFC 9110 9.2.1), TRACE and QUERY too."""
 _NO_STORE: Final = (b"cache-control", b"no-store")
 """What an endpoint answers is for one caller, and known by headers that caches do not look at."""
+_BY_ACCEPT: Final = (b"vary", b"Accept")
+"""Documents that the server has for its callers say themselves how long they can be kept; `Accept` chooses one."""
 
 
 class HttpFace:
@@ -66,21 +69,23 @@ class HttpFace:
         self._origins = origins or Origins()
         # The blocks of routes live as long as the registry, so that their identity says which one it is.
         self._blocks: dict[int, Headers] = {}
-        self._good: dict[int, Headers] = {}  # the same of answers that are 200
+        self._good: dict[int, Headers] = {}  # the same of outputs, with all that every one of them has
         self._literal: dict[str, tuple[str, str]] = {}
         for method, path in registry.endpoints:
             found = registry.router.find(method, path)
             if found is not None:
                 block = found[0].block
-                self._blocks[id(block)] = [*encode_block(block), _NO_STORE]
-                self._good[id(block)] = [*self._blocks[id(block)], (b"agtp-status", b"200")]
+                self._blocks[id(block)] = encoded = encode_block(block)
+                if not found[0].endpoint.builtin:
+                    self._good[id(block)] = [*encoded, _NO_STORE, (b"agtp-status", b"200")]
                 self._literal[f"{path}:{method.lower()}"] = (path, method)
         self._readable = frozenset(key for key, endpoint in registry.endpoints.items() if takes_get(endpoint))
         vocabulary = registry.service.vocabulary
         # A service that declares none of its own has nothing that could be mistaken; the built-in methods do.
         endpoints = [endpoint for endpoint in registry.endpoints.values() if not endpoint.builtin]
-        named = {endpoint.namespace for endpoint in endpoints if endpoint.namespace is not None}
-        self._namespaces = named | ({vocabulary.namespace} if vocabulary and vocabulary.namespace else set())
+        own = {vocabulary.namespace} if vocabulary and vocabulary.namespace else set()
+        self._namespaces = {each.namespace for each in endpoints if each.namespace is not None} | own
+        self._told = {each.namespace for each in endpoints if each.namespace is not None and not each.internal} | own
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or take part in the life of the server."""
@@ -160,7 +165,9 @@ class HttpFace:
             good = self._good.get(id(response.block))
             if good is not None:
                 return to_good(response, good)
-        return to_http(response, self._blocks.get(id(response.block)) or [*encode_block(response.block), _NO_STORE])
+        block = self._blocks.get(id(response.block)) or encode_block(response.block)
+        kept = any(name == "Cache-Control" for name, _ in response.headers)
+        return to_http(response, [*block, _BY_ACCEPT if kept else _NO_STORE])
 
     async def _read(self, receive: Receive, headers: Mapping[str, str]) -> bytes | Malformed:
         """The body, as far as the limit allows."""
@@ -194,8 +201,8 @@ class HttpFace:
         wanted = headers[AGIS_NAMESPACE]
         if not self._namespaces or wanted in self._namespaces:
             return None
-        here = ", ".join(sorted(self._namespaces))
-        message = f"The namespace {wanted[:80]!r} is not served here; this service has {here}."
+        advice = f"; this service has {', '.join(sorted(self._told))}" if self._told else ""
+        message = f"The namespace {wanted[:80]!r} is not served here{advice}."
         return refusal(status.NOT_FOUND, "namespace-not-found", message)
 
     def _check_method(self, http_method: str, found: tuple[str, str], headers: Mapping[str, str]) -> Reply | None:

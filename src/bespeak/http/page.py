@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Final
 
-from bespeak.exchange.headers import IF_NONE_MATCH
+from bespeak.exchange.entity_tag import entity_tag, is_held
 from bespeak.http.asgi import Headers, Reply
 
 DAY: Final = 86400
-"""Seconds for which ai-discovery recommends a discovery document to be kept."""
+"""Seconds for which ai-discovery recommends a document to be kept."""
 
 
 class Page:
     """What is answered at one path. The content is made when somebody first asks for it."""
 
-    def __init__(
-        self, content: Callable[[], bytes], content_type: str, *, max_age: int = DAY, vary: str | None = None
-    ) -> None:
+    def __init__(self, content: Callable[[], bytes], content_type: str, *, vary: str | None = None) -> None:
         self._content = content
         self._content_type = content_type
-        self._max_age = max_age
         self._vary = vary
 
     @cached_property
@@ -31,15 +27,15 @@ class Page:
         return self._content()
 
     @cached_property
-    def etag(self) -> bytes:
+    def etag(self) -> str:
         """The tag of exactly these bytes."""
-        return b'"%s"' % hashlib.sha256(self.body).hexdigest()[:32].encode()
+        return entity_tag(self.body)
 
     @cached_property
     def _kept_by(self) -> Headers:
         kept = [
-            (b"etag", self.etag),
-            (b"cache-control", b"public, max-age=%d" % self._max_age),
+            (b"etag", self.etag.encode()),
+            (b"cache-control", b"public, max-age=%d" % DAY),
             # Documents are for everybody, so that pages of other sites may read them too.
             (b"access-control-allow-origin", b"*"),
         ]
@@ -61,11 +57,10 @@ class Page:
     def _whole(self) -> Reply:
         return Reply(200, self.headers, self.body)
 
+    @cached_property
+    def _unchanged(self) -> Reply:
+        return Reply(304, self._kept_by, b"")
+
     def answer(self, headers: Mapping[str, str]) -> Reply:
         """The document; 304 for who holds it already."""
-        held = headers.get(IF_NONE_MATCH)
-        if held is not None:
-            tags = {tag.strip().removeprefix("W/") for tag in held.split(",")}
-            if "*" in tags or self.etag.decode() in tags:
-                return Reply(304, self._kept_by, b"")
-        return self._whole
+        return self._unchanged if is_held(self.etag, headers) else self._whole

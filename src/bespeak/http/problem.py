@@ -10,8 +10,6 @@ import msgspec
 
 from bespeak import status
 
-MEDIA_PROBLEM: Final = "application/problem+json"
-
 _OWN: Final = frozenset({"type", "title", "status", "detail"})
 """Members that RFC 9457 gives a meaning; details of the same name are told under another."""
 

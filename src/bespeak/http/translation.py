@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from bespeak import status
 from bespeak.contract.http_route import split_verb
 from bespeak.exchange import headers as names
-from bespeak.exchange.headers import MEDIA_AGTP, MEDIA_JSON, METHOD_GRAMMAR, HeaderBlock
+from bespeak.exchange.headers import MEDIA_AGTP, MEDIA_JSON, MEDIA_PROBLEM, METHOD_GRAMMAR, HeaderBlock
 from bespeak.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.http.asgi import Headers, Reply, Scope
-from bespeak.http.problem import MEDIA_PROBLEM, problem
+from bespeak.http.problem import problem
 
 AGIS_METHOD: Final = "x-agis-method"
 AGIS_GRAMMAR: Final = "x-agis-grammar"
@@ -61,6 +61,7 @@ EXPOSED_HEADERS: Final = (
 _SINGLE: Final = frozenset({*READ_HEADERS, "content-type", "content-length", "host", "origin"})
 """Headers that may stand once: two readers of two would believe two things. Others are lists (RFC 9110 5.3)."""
 
+_PLAIN: Final = "/:@!$&'()*+,;=~-._"
 _CHALLENGE: Final = (b"www-authenticate", b"Bearer")
 _NAMES_REMEMBERED: Final = 512
 _names: dict[bytes, str] = {}
@@ -70,17 +71,27 @@ _encoded: dict[str, bytes] = {}
 
 
 def local_path(scope: Scope, prefix: str = "") -> str:
-    """The path below where the face is mounted, percent-encoding untouched.
-
-    A mount takes its decoded path off the decoded one; of the encoded path that is as many segments.
-    """
+    """The path below where the face is mounted, percent-encoding untouched."""
     path: str = scope["path"]
     raw = scope.get("raw_path")
-    encoded = raw.decode("latin-1").partition("?")[0] if raw else quote(path, safe="/:@!$&'()*+,;=~-._")
+    encoded = raw.decode("latin-1").partition("?")[0] if raw else quote(path, safe=_PLAIN)
     root: str = (scope.get("root_path") or "").rstrip("/")
     if root and (path == root or path.startswith(f"{root}/")):
-        encoded = "/" + encoded.split("/", root.count("/") + 1)[-1] if path != root else "/"
+        encoded = _below(root, encoded) or quote(path[len(root) :], safe=_PLAIN) or "/"
     return without_prefix(encoded, prefix)
+
+
+def _below(root: str, encoded: str) -> str | None:
+    """What is left of an encoded path without its root, which was found in the decoded one; None if it cannot be told.
+
+    The slashes of a root may come encoded: to count segments would take off others in their place.
+    """
+    end = encoded.find("/", 1)
+    while end >= 0:
+        if unquote(encoded[:end]) == root:
+            return encoded[end:]
+        end = encoded.find("/", end + 1)
+    return None
 
 
 def without_prefix(path: str, prefix: str) -> str:

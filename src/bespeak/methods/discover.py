@@ -27,7 +27,7 @@ def discover(publication: Publication) -> Callable[[Context], Answer | Envelope 
 
     def answer(context: Context) -> Answer | Envelope | Refused:
         if prefers_agis(context.request.headers):
-            return publication.agis.answer(context.request)
+            return publication.agis_for(context.principal).answer(context.request)
         target = context.input.get("target")
         if target == "methods":
             return publication.inventory.answer(context.request)

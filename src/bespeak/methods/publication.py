@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,14 +13,8 @@ import msgspec
 from bespeak import status
 from bespeak.contract.agent import Agent
 from bespeak.errors import ConfigError
-from bespeak.exchange.headers import (
-    IF_NONE_MATCH,
-    MEDIA_AGIS,
-    MEDIA_AGTP,
-    MEDIA_IDENTITY,
-    MEDIA_JSON,
-    MEDIA_MANIFEST,
-)
+from bespeak.exchange.entity_tag import entity_tag, is_held
+from bespeak.exchange.headers import MEDIA_AGIS, MEDIA_AGTP, MEDIA_IDENTITY, MEDIA_JSON, MEDIA_MANIFEST
 from bespeak.exchange.instant import write_instant
 from bespeak.exchange.messages import Request
 from bespeak.exchange.principal import ANONYMOUS, Principal
@@ -49,18 +42,15 @@ class Document:
     """Encoded content with the headers that let a client keep it."""
 
     def __init__(self, content: Any, content_type: str, *, private: bool = False) -> None:
-        body = msgspec.json.encode(content)
-        self.etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        self.body = body = msgspec.json.encode(content)
+        self.etag = entity_tag(body)
         headers = (("ETag", self.etag), _PRIVATE if private else _PUBLIC)
         self._full = Answer(body, status.OK, content_type, headers)
         self._unchanged = Answer(b"", status.NOT_MODIFIED, content_type, headers)
 
     def answer(self, request: Request) -> Answer:
         """The document, or 304 for a caller that already holds it."""
-        held = request.headers.get(IF_NONE_MATCH)
-        if held is not None and (held == "*" or self.etag in (tag.strip() for tag in held.split(","))):
-            return self._unchanged
-        return self._full
+        return self._unchanged if is_held(self.etag, request.headers) else self._full
 
 
 class Publication:
@@ -74,8 +64,11 @@ class Publication:
         self._clock = clock
         self.registry: Registry
         self.inventory: Document
+        self.version: str
+        """The version of the manifest that everybody may see; other documents about the service say the same."""
         self._revision = 0
         self._manifests: dict[bool, Document] = {}
+        self._agis: dict[bool, Document] = {}
         self._candidates: Candidates | None = None
         self._identities: dict[str, Document] = {}
         self._namespace: tuple[float, Document] | None = None
@@ -145,12 +138,23 @@ class Publication:
             self._identities[agent.agent_id] = Document(content, MEDIA_IDENTITY, private=self._is_selective)
         return self._identities[agent.agent_id]
 
-    @cached_property
-    def agis(self) -> Document:
-        """The AGIS document of what is served (AGIS 11); made when somebody first asks for it."""
-        registry = self.registry
-        service = replace(registry.service, endpoints=tuple(registry.endpoints.values()))
-        return Document(project_agis(service), MEDIA_AGIS)
+    def agis_for(self, principal: Principal) -> Document:
+        """The AGIS document of what is served (AGIS 11), as a caller may see it; made when somebody first asks for it.
+
+        AGIS 8.3: if the data manifest is not for callers without credentials, theirs is a document without it.
+        """
+        manifest = self.registry.service.data_manifest
+        selective = manifest is not None and manifest.pre_auth_discovery is False
+        hidden = selective and principal.agent_id is None
+        if hidden not in self._agis:
+            service = replace(
+                self.registry.service,
+                endpoints=tuple(self.registry.endpoints.values()),
+                document_version=self.version,
+                data_manifest=None if hidden else manifest,
+            )
+            self._agis[hidden] = Document(project_agis(service), MEDIA_AGIS, private=selective and not hidden)
+        return self._agis[hidden]
 
     def _notice_changes(self) -> None:
         if self._revision == self.registry.agents.revision:
@@ -172,6 +176,8 @@ class Publication:
             updated=self._updated,
             hosted=registry.agents if disclosed else (),
         )
+        if disclosed == self.discloses(ANONYMOUS):
+            self.version = manifest["document_version"]
         if self.signing_key is not None:
             from bespeak.projections import manifest_signature as jws  # noqa: PLC0415 - slow to load, for signers only
 

@@ -10,10 +10,9 @@ import msgspec
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import FLOOR_METHODS
-from bespeak.contract.service import Service
+from bespeak.contract.service import AGTP_VERSION, Service
 from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED, UNVERIFIED
 
-AGTP_VERSION: Final = "1.0"
 DOCUMENT_TYPE: Final = "agtp-identity"
 SIGNATURE_MEMBER: Final = "manifest_signature"
 

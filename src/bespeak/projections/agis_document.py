@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import UNSPECIFIED, Service
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.agis_references import unbundle
-from bespeak.documents.agis_shape import AGIS_CAPABILITY, AGTP_CAPABILITY
+from bespeak.documents.agis_shape import AGIS_CAPABILITY, AGIS_VERSION, AGTP_CAPABILITY
 from bespeak.schema.compile import DIALECT
-
-AGIS_VERSION: Final = "1.0"
 
 
 def project_agis(service: Service) -> dict[str, Any]:

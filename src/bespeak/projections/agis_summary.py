@@ -10,18 +10,23 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
 from bespeak.contract.vocabulary import Vocabulary
-from bespeak.documents.agis_shape import AGIS_CAPABILITY
+from bespeak.documents.agis_shape import AGIS_CAPABILITY, AGIS_VERSION
 from bespeak.documents.http_toml import HttpSettings
 
 PATH: Final = "/.well-known/agis.json"
-AGIS_VERSION: Final = "1.0"
 
 
 def project_summary(
-    service: Service, endpoints: Iterable[Endpoint], settings: HttpSettings, *, policies: Policies | None = None
+    service: Service,
+    endpoints: Iterable[Endpoint],
+    settings: HttpSettings,
+    *,
+    version: str,
+    policies: Policies | None = None,
 ) -> dict[str, Any]:
     """Every field of AGIS 11.1, null for what the contract does not say; no `mcp_tools_list`, as there is none.
 
+    `version` is that of the manifest.
     Of the data manifest it has the names of the classes and nothing more, and not even those if the manifest is not
     for callers without credentials.
     """
@@ -43,7 +48,7 @@ def project_summary(
         "capability_summary": list(dict.fromkeys(filter(None, capabilities))),
         "data_classes": [] if hidden or manifest is None else [entry.name for entry in manifest.available_data],
         "pre_auth_discovery": manifest is not None and manifest.pre_auth_discovery is True,
-        "version": vocabulary.version or service.document_version,
+        "version": version,
         "interaction_protocols": _protocols(listed, vocabulary, policies or service.policies),
         "related_services": list(settings.related_services),
     }

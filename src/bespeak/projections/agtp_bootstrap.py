@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from bespeak.contract.service import Service
+from bespeak.contract.service import AGTP_VERSION, Service
 
 PATH: Final = "/.well-known/agtp"
-AGTP_VERSION: Final = "1.0"
 
 _AUTHORITY: Final = re.compile(r"agtp://(?:[^@/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]*)(?::([0-9]{1,5}))?")
 

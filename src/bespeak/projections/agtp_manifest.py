@@ -11,9 +11,8 @@ import msgspec
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import FLOOR_METHODS, Policies
-from bespeak.contract.service import Service
+from bespeak.contract.service import AGTP_VERSION, Service
 
-AGTP_VERSION: Final = "1.0"
 API_VERSION: Final = "1.0"
 
 

@@ -32,7 +32,9 @@ class Assembled:
     dispatcher: Dispatcher
     registry: Registry
     findings: list[Diagnostic]
-    updated: str = ""
+    publication: Publication
+    """What it publishes about itself over AGTP; other faces say the same."""
+    updated: str
     """Since when the service is as it is; the same in every process that serves it."""
 
 
@@ -69,7 +71,7 @@ def assemble(
     registry, found = build_registry(service, catalog, builtin_endpoints(publication), os.environ)
     findings += found
     publication.attach(registry)
-    return Assembled(Dispatcher(registry), registry, findings, updated)
+    return Assembled(Dispatcher(registry), registry, findings, publication, updated)
 
 
 def _without_what_is_not_there(service: Service, *, verifies: bool) -> tuple[Service, list[Diagnostic]]:

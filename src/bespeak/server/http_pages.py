@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -13,11 +13,10 @@ from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.auth_toml import AuthSettings
 from bespeak.documents.http_toml import HttpSettings
 from bespeak.exchange.headers import MEDIA_AGIS, MEDIA_JSON
+from bespeak.exchange.principal import ANONYMOUS
 from bespeak.http.negotiation import Root
 from bespeak.http.page import Page
 from bespeak.projections import agis_summary, agtp_bootstrap, ai_discovery, llms_text
-from bespeak.projections.agis_document import project_agis
-from bespeak.projections.agtp_manifest import project_manifest
 from bespeak.runtime.registry import Registry
 from bespeak.server.assembly import Assembled
 
@@ -95,9 +94,9 @@ def make_pages(assembled: Assembled, settings: HttpSettings, publishing: Publish
     pages[llms_text.PATH] = Page(lambda: contents.llms(pages), _TEXT)
     pages["/"] = Root(
         {
-            MEDIA_JSON: Page(lambda: contents.agis, _JSON, vary="Accept"),
-            MEDIA_AGIS: Page(lambda: contents.agis, MEDIA_AGIS, vary="Accept"),
-            f"{MEDIA_AGIS}+json": Page(lambda: contents.agis, f"{MEDIA_AGIS}+json", vary="Accept"),
+            MEDIA_JSON: Page(contents.agis, _JSON, vary="Accept"),
+            MEDIA_AGIS: Page(contents.agis, MEDIA_AGIS, vary="Accept"),
+            f"{MEDIA_AGIS}+json": Page(contents.agis, f"{MEDIA_AGIS}+json", vary="Accept"),
             "text/markdown": Page(lambda: contents.llms(pages), _MARKDOWN, vary="Accept"),
             "text/plain": (text := Page(lambda: contents.llms(pages), _TEXT, vary="Accept")),
             "text/html": text,
@@ -122,6 +121,7 @@ class _Contents:
 
     def __init__(self, assembled: Assembled, settings: HttpSettings, publishing: Publishing) -> None:
         self._assembled = assembled
+        self._publication = assembled.publication
         self._registry = assembled.registry
         self._service = assembled.registry.service
         self._endpoints = tuple(assembled.registry.endpoints.values())
@@ -147,19 +147,18 @@ class _Contents:
             return {}
         return {name: _fixed(content) for name, content in self.ai.parts.items()}
 
-    @cached_property
     def agis(self) -> bytes:
-        service = replace(self._service, endpoints=self._endpoints)
-        manifest = service.data_manifest
-        if manifest is not None and manifest.pre_auth_discovery is False:
-            # AGIS 8.3: then the manifest is not for callers without credentials, and this page is for everybody.
-            service = replace(service, data_manifest=None)
-        return msgspec.json.encode(project_agis(service))
+        return self._publication.agis_for(ANONYMOUS).body
 
     def summary(self) -> bytes:
-        policies = self._registry.policies
         return msgspec.json.encode(
-            agis_summary.project_summary(self._service, self._endpoints, self._settings, policies=policies)
+            agis_summary.project_summary(
+                self._service,
+                self._endpoints,
+                self._settings,
+                version=self._publication.version,
+                policies=self._registry.policies,
+            )
         )
 
     def bootstrap(self) -> bytes:
@@ -179,7 +178,7 @@ class _Contents:
             self._endpoints,
             self._settings,
             self.publishing.auth.modes,
-            version=self._version,
+            version=self._publication.version,
             policies=registry.policies,
             keeps_state=self._assembled.dispatcher.settlement is not None,
             keys_required=self.publishing.keys_required,
@@ -190,19 +189,6 @@ class _Contents:
     def llms(self, pages: Mapping[str, Any]) -> bytes:
         about = {path: text for path, text in ABOUT.items() if path in pages}
         return llms_text.project_llms(self._service, self._endpoints, self._settings, about).encode()
-
-    @property
-    def _version(self) -> str:
-        registry = self._registry
-        manifest = project_manifest(
-            self._service,
-            self._endpoints,
-            registry.policies,
-            registry.catalog.version,
-            updated=self._assembled.updated,
-        )
-        version: str = manifest["document_version"]
-        return version
 
 
 def _fixed(content: bytes) -> Page:

@@ -8,10 +8,11 @@ from typing import Any, Final
 from bespeak.contract.capability_id import group_of
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_input import HttpInput, HttpParameter, place_input
+from bespeak.exchange.headers import MEDIA_JSON
 from bespeak.projections.openapi.circumstances import Circumstances
 from bespeak.projections.openapi.names import type_name
 from bespeak.projections.openapi.parameters import parameters_of, token_hints
-from bespeak.projections.openapi.responses import MEDIA_JSON, responses_of
+from bespeak.projections.openapi.responses import responses_of
 from bespeak.projections.openapi.schemas import PLACE, SchemaComponents, reference
 from bespeak.projections.openapi.security import security_of
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.exchange.headers import MEDIA_JSON, MEDIA_PROBLEM
+from bespeak.exchange.token_hints import LIST
 from bespeak.projections.openapi.circumstances import Circumstances
 from bespeak.projections.openapi.schemas import reference
 from bespeak.status import REASONS, UNPROCESSABLE
 
 PROBLEM: Final = "Problem"
-MEDIA_JSON: Final = "application/json"
-MEDIA_PROBLEM: Final = "application/problem+json"
 
 PROBLEM_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
@@ -75,9 +75,6 @@ _REFUSALS: Final[Mapping[int, tuple[str, str, tuple[str, ...]]]] = {
     503: ("Unavailable", "The service cannot answer for now.", ("Retry-After",)),
 }
 
-LIST: Final = "[]"
-"""In the place that `since` names: items are left out of a list, and the answer stays one."""
-
 _INPUT_ERROR: Final = "input-validation-failed"
 _KEY_ERROR: Final = "idempotency-key-reused"
 
@@ -107,6 +104,7 @@ def responses_of(
         },
         422: _unprocessable(endpoint, circumstances),
     }
+    # Items are left out of a list, and the answer stays one.
     if endpoint.since is not None and LIST not in endpoint.since:
         found[304] = {"description": "Nothing has changed since then.", "headers": _headers(("AGTP-Status",))}
     for number in refusals_of(endpoint, circumstances, has_body=has_body):
