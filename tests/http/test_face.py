@@ -140,6 +140,14 @@ def test_the_namespace_of_another_service_is_not_found_where_there_is_one(namesp
     assert reply.status_code == number
 
 
+def test_the_namespace_of_an_internal_endpoint_is_told_to_nobody():
+    secret = replace(make_endpoint("BOOK", "/vault", echo, properties=TEXT), namespace="vaults", internal=True)
+    rooms = replace(FIND, namespace="rooms")
+    wrong = ask("POST", "/vault:book", rooms, secret, headers={"X-AGIS-Namespace": "other"})
+    assert (wrong.status_code, "rooms" in wrong.text, "vaults" in wrong.text) == (404, True, False)
+    assert ask("POST", "/vault:book", rooms, secret, headers={"X-AGIS-Namespace": "vaults"}).status_code == 200
+
+
 def test_options_say_what_may_be_asked():
     assert ask("OPTIONS", "/rooms/1:find", FIND).headers["allow"] == "GET, HEAD, POST, OPTIONS"
     assert ask("OPTIONS", "/room:book", BOOK).headers["allow"] == "POST, OPTIONS"

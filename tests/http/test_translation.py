@@ -23,6 +23,9 @@ from bespeak.http.translation import encode_block, local_path, meant, read_heade
         ({"path": "/apiary:find", "raw_path": b"/apiary:find", "root_path": "/api"}, "/apiary:find"),
         ({"path": "/room:book", "raw_path": b"/room:book", "root_path": "/api"}, "/room:book"),
         ({"path": "/api/a/b", "raw_path": b"/api/a%2Fb", "root_path": "/api/"}, "/a%2Fb"),
+        ({"path": "/api/v1/x/room:book", "raw_path": b"/api%2Fv1/x/room:book", "root_path": "/api/v1"}, "/x/room:book"),
+        ({"path": "/api/x/room:book", "raw_path": b"/api%2Fx/room:book", "root_path": "/api"}, "/x/room:book"),
+        ({"path": "/api/room:book", "raw_path": b"/room:book", "root_path": "/api"}, "/room:book"),
     ],
 )
 def test_the_path_below_a_mount_keeps_its_encoding(scope: dict[str, object], path: str) -> None:
