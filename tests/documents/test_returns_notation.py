@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.documents.returns_notation import LONGEST, parse_fields, parse_returns, write_returns
+from bespeak.documents.returns_notation import LONGEST, parse_fields, write_returns
 
 TEXT = {"type": "string"}
 ROOM = {"type": "object", "properties": {"id": TEXT, "price": {"type": "integer"}}}
@@ -63,24 +63,13 @@ def test_a_list_that_is_too_long_ends_with_a_whole_field() -> None:
         ("a {b {c}}", {"a": parse_fields("b {c}")}),
     ],
 )
-def test_what_is_returned_is_read_back(text: str, schema: dict[str, Any]) -> None:
-    assert parse_returns(text) == {"type": "object", "properties": schema}
-
-
-def test_lists_and_plain_values_are_read_too() -> None:
-    assert parse_returns("string") == {"type": "string"}
-    assert parse_returns("[]") == {"type": "array"}
-    assert parse_returns("[] {id}") == {"type": "array", "items": parse_fields("id")}
-
-
-@pytest.mark.parametrize("text", ["", "A list of flights with their prices", "the weather today, in words", ","])
-def test_prose_is_no_structure(text: str) -> None:
-    assert parse_returns(text) == {}
+def test_fields_are_read_back(text: str, schema: dict[str, Any]) -> None:
+    assert parse_fields(text) == {"type": "object", "properties": schema, "required": list(schema)}
 
 
 @given(st.text(max_size=200) | st.from_regex(r"([a-z]{1,3}|[\[\]{}:?,. \"])+", fullmatch=True))
 def test_no_text_is_too_much_for_the_reader(text: str) -> None:
-    assert isinstance(parse_returns(text), dict)
+    assert parse_fields(text)["type"] == "object"
 
 
 def test_deep_nesting_comes_to_an_end() -> None:

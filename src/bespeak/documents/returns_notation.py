@@ -61,21 +61,6 @@ def parse_fields(text: str) -> dict[str, Any]:
     return schema
 
 
-def parse_returns(text: str) -> dict[str, Any]:
-    """The schema of what `returns` describes; one that says nothing where the text is no such notation."""
-    text = text.strip()
-    if text.startswith("[]"):
-        inner = text[2:].strip().removeprefix("{").removesuffix("}")
-        return {"type": "array", "items": parse_fields(inner)} if inner else {"type": "array"}
-    if text in KINDS:
-        return {"type": text}
-    # Prose has words beside each other, the notation has not.
-    if re.search(r"[A-Za-z0-9_] +[A-Za-z0-9_]", text):
-        return {}
-    fields = parse_fields(text)
-    return {"type": "object", "properties": fields["properties"]} if fields["properties"] else {}
-
-
 def _write(shape: Shape, root: Mapping[str, Any], most: int, depth: int, typed: bool) -> tuple[str, bool]:
     """The fields, and whether all are there."""
     text, whole = "", True
