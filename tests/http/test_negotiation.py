@@ -22,6 +22,13 @@ def test_the_document_that_suits_is_given(accept: str | None, body: bytes) -> No
     assert reply.body == body
 
 
+def test_all_documents_can_be_made_before_anybody_asks() -> None:
+    made: list[str] = []
+    root = Root({name: Page(lambda name=name: bytes(made.append(name) or b""), name) for name in ("a/b", "c/d")})
+    root.make()
+    assert made == ["a/b", "c/d"]
+
+
 def test_the_manifest_is_called_for() -> None:
     assert ROOT.answer({"accept": "application/vnd.agtp.manifest+json"}) == ("/", "DISCOVER")
 

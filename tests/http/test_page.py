@@ -24,6 +24,13 @@ def test_a_page_is_made_once_when_it_is_first_asked_for() -> None:
     assert headers[b"access-control-allow-origin"] == b"*"
 
 
+def test_a_page_can_be_made_before_anybody_asks() -> None:
+    made: list[int] = []
+    page = Page(lambda: bytes(made.append(1) or b"{}"), "application/json")
+    page.make()
+    assert (len(made), page.answer({}).body, len(made)) == (1, b"{}", 1)
+
+
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', "*"])
 def test_who_holds_it_already_gets_304(form: str) -> None:
     page = Page(lambda: b"{}", "application/json", vary="Accept")

@@ -19,7 +19,7 @@ from bespeak.contract.rate import Rate, RateLimits
 from bespeak.documents.auth_toml import AuthSettings
 from bespeak.documents.http_toml import HttpSettings
 from bespeak.server.http_face import make_face
-from bespeak.server.http_pages import Publishing, check_publishing
+from bespeak.server.http_pages import Publishing, check_publishing, make_pages
 
 FIND = make_endpoint("FIND", "/rooms", echo, capability="discovery")
 BOOK = make_endpoint("BOOK", "/room", echo, impact="irreversible", capability="transaction")
@@ -59,6 +59,14 @@ def test_a_document_says_what_it_is_and_how_long_it_can_be_kept(path: str) -> No
     head = ask(path, method="HEAD")
     assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(len(reply.content)))
     assert ask(path, method="POST").status_code == 405
+
+
+@pytest.mark.parametrize(("number", "ahead"), [(5, False), (250, True)])
+def test_documents_are_made_at_the_start_where_that_takes_long(number: int, ahead: bool) -> None:
+    endpoints = [make_endpoint("FETCH", f"/thing{index}", echo) for index in range(number)]
+    pages = make_pages(build(*endpoints).assembled, WEB)
+    for path in ("/.well-known/ai", "/openapi.json", "/llms.txt"):
+        assert ("body" in vars(pages[path])) is ahead
 
 
 @pytest.mark.requirement("AI-6.1-1")

@@ -56,6 +56,9 @@ async def test_a_server_s_lifespan_opens_and_closes_the_store(tmp_path: Path) ->
     assert (again.json(), again.headers["idempotency-replayed"]) == (first.json(), "true")
 
 
+APP = make_app()
+
+
 def _host(service: MountedService, lifespan: Any = None) -> Starlette:
     routes = [Route("/own", lambda _: PlainTextResponse("own")), Mount("/rooms", service)]
     return Starlette(routes=routes, lifespan=lifespan)
@@ -148,6 +151,19 @@ def test_that_callers_are_believed_is_said(caplog: pytest.LogCaptureFixture) -> 
     with TestClient(bespeak.asgi(make_app())):
         pass
     assert "believed whatever they say" in caplog.text
+
+
+def test_an_app_has_its_callers_proven_by_the_file_beside_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT)
+    (tmp_path / "bespeak.toml").write_text(
+        '[server]\napp = "tests.server.test_mounted:APP"\n[auth]\nmodes = ["signed"]\n[store]\nplace = "memory"\n'
+    )
+    with TestClient(bespeak.asgi(tmp_path)) as client:
+        assert client.post("/room/7:book", headers=KEY).status_code == 401
+        assert client.get("/.well-known/ai").json()["auth"]["header"] == "Agent-Signature"
+    assert "believed" not in caplog.text
 
 
 def test_uvicorn_alone_serves_it(tmp_path: Path) -> None:

@@ -25,6 +25,11 @@ class Root:
         self._pages = pages
         self._offers = (*(pages or (MEDIA_AGIS,)), MEDIA_MANIFEST)
 
+    def make(self) -> None:
+        """Make the documents now."""
+        for page in self._pages.values():
+            page.make()
+
     def answer(self, headers: dict[str, str]) -> Reply | tuple[str, str]:
         """The document that suits these headers, or what to call for it."""
         chosen = negotiate(headers, self._offers)

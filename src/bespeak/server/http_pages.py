@@ -1,4 +1,4 @@
-"""The documents that a service has on the web, each at its path and made when somebody first asks for it."""
+"""The documents that a service has on the web, each at its path, made when somebody first asks unless that is slow."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from bespeak.http.page import Page
 from bespeak.projections import agis_summary, agtp_bootstrap, ai_discovery, llms_text
 from bespeak.runtime.registry import Registry
 from bespeak.server.assembly import Assembled
+from bespeak.server.collector import collector_paused
 
 OPENAPI: Final = "/openapi.json"
 ALIAS: Final = "/ai"
@@ -27,6 +28,8 @@ _JSON: Final = f"{MEDIA_JSON}; charset=utf-8"
 _TEXT: Final = "text/plain; charset=utf-8"
 _MARKDOWN: Final = "text/markdown; charset=utf-8"
 _PARTS: Final = f"{ai_discovery.PATH}/"
+_MANY: Final = 200
+"""Endpoints whose documents are made at the start: to make them takes the loop's time, a second for some thousands."""
 ABOUT: Final = {
     ai_discovery.PATH: "what can be called, in its shortest form",
     OPENAPI: "OpenAPI 3.1, with every schema",
@@ -102,6 +105,10 @@ def make_pages(assembled: Assembled, settings: HttpSettings, publishing: Publish
             "text/html": text,
         }
     )
+    if len(registry.endpoints) > _MANY:
+        with collector_paused():
+            for page in pages.values():
+                page.make()
     return Pages(pages, lambda: contents.parts)
 
 

@@ -51,8 +51,10 @@ def asgi(target: App | str | Path, *, store: str | None = None, **http: Any) -> 
 
         app = Starlette(routes=[Mount("/rooms", rooms)], lifespan=lifespan)
 
-    Who is let in is for `[auth]` of the bespeak.toml of a deployment to say. An App alone has none: callers are
-    believed, as `bespeak serve` does on this machine only.
+    Who is let in is for `[auth]` of a bespeak.toml to say. An App alone has none, and callers are believed, as
+    `bespeak serve` does on this machine only; where the server outside listens is not known here, so that it is a
+    warning in the log. To have callers prove who they are, write `[server] app = "rooms:app"` and `[auth]` into a
+    bespeak.toml beside the app, and give its folder.
     """
     if isinstance(target, App):
         loaded, place = load_app(target, Path.cwd()), store or MEMORY
