@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.http.web import BOOK, Web, get, post, serving
+from tests.http.web import BOOK, FIND, Web, get, post, serving
 from tests.service import make_endpoint
 
 from bespeak.contract.rate import Rate, RateLimits
@@ -98,3 +98,11 @@ async def test_the_path_of_the_public_address_may_be_there_or_taken_off() -> Non
         assert (await web.ask(post("/v1/room:book", {}))).status == 200
         assert (await web.ask(post("/room:book", {}))).status == 200
         assert (await web.ask(post("/v1x/room:book", {}))).status == 404
+
+
+async def test_a_path_that_begins_like_that_of_the_public_address_is_found_either_way() -> None:
+    async with serving(BOOK, FIND, settings=HttpSettings(url="https://acme.example/rooms")) as web:
+        for path in ("/rooms/rooms/7:find", "/rooms/7:find"):
+            assert (await web.ask(get(path))).json == {"room_id": "7"}
+        assert (await web.ask(get("/rooms/7", "X-AGIS-Method: FIND"))).json == {"room_id": "7"}
+        assert (await web.ask(post("/rooms/room:book", {}))).status == 200

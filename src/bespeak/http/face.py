@@ -26,6 +26,7 @@ from bespeak.http.translation import (
     to_good,
     to_http,
     to_request,
+    without_prefix,
 )
 from bespeak.runtime.gates.vocabulary import method_in_force
 from bespeak.runtime.registry import Registry
@@ -62,7 +63,7 @@ class HttpFace:
     ) -> None:
         """`prefix`: the path under which the world knows the service, as far as requests still have it."""
         self.limits = limits
-        self.prefix = prefix
+        self._prefix = prefix
         self._handler = handler
         self._registry = registry
         self._pages = pages
@@ -106,7 +107,7 @@ class HttpFace:
         headers = read_headers(scope["headers"], self.limits.headers)
         if isinstance(headers, Malformed):
             return self.malformed(headers, connection)
-        found = self.admit(scope["method"], local_path(scope, self.prefix), headers)
+        found = self.admit(scope["method"], local_path(scope), headers)
         if isinstance(found, Reply):
             return found
         body = await self._read(receive, headers)
@@ -120,6 +121,8 @@ class HttpFace:
         forbidden = self._origins.check_host(headers)
         if forbidden is not None:
             return _forbid(forbidden)
+        if self._prefix:
+            path = self._below_prefix(path, headers)
         found = None
         if AGIS_METHOD not in headers:
             # The path of a document names no verb, so that none is the path of an endpoint.
@@ -143,6 +146,15 @@ class HttpFace:
         if refused is None and http_method != "POST":
             refused = self._check_method(http_method, found, headers)
         return found if refused is None else refused
+
+    def _below_prefix(self, path: str, headers: Mapping[str, str]) -> str:
+        """The path without the prefix, unless it has been taken off already: a path of the service may begin like it."""
+        below = without_prefix(path, self._prefix)
+        return path if below != path and self._is_known(path, headers) and not self._is_known(below, headers) else below
+
+    def _is_known(self, path: str, headers: Mapping[str, str]) -> bool:
+        found = meant(path, headers)
+        return path in self._pages or (found is not None and self._registry.router.find(found[1], found[0]) is not None)
 
     def call(
         self, found: tuple[str, str], query: str, headers: Mapping[str, str], body: bytes, connection: Connection

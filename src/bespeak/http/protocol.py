@@ -23,7 +23,6 @@ from bespeak.exchange.messages import Connection, Malformed
 from bespeak.http.asgi import Reply
 from bespeak.http.face import CLOSE, CONNECTION, HttpFace, failed
 from bespeak.http.reader import Asked, Heads, RequestReader
-from bespeak.http.translation import without_prefix
 from bespeak.transports.timeouts import Timeouts
 from bespeak.transports.tls import peer_certificate
 
@@ -257,8 +256,7 @@ class HttpConnection(HttpToolsProtocol):
         if isinstance(headers, Malformed):
             return face.malformed(headers, connection)
         headers = headers.copy()  # the head may be that of many requests
-        path = without_prefix(head.path, face.prefix) if face.prefix else head.path
-        found = face.admit(head.http_method, path, headers)
+        found = face.admit(head.http_method, head.path, headers)
         return found if isinstance(found, Reply) else face.call(found, head.query, headers, body, connection)
 
     async def _wait(self, answer: Coroutine[Any, Any, Reply], asked: Asked) -> None:

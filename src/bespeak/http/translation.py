@@ -70,7 +70,7 @@ _encoded: dict[str, bytes] = {}
 """Names of our own answers, which are few."""
 
 
-def local_path(scope: Scope, prefix: str = "") -> str:
+def local_path(scope: Scope) -> str:
     """The path below where the face is mounted, percent-encoding untouched."""
     path: str = scope["path"]
     raw = scope.get("raw_path")
@@ -78,7 +78,7 @@ def local_path(scope: Scope, prefix: str = "") -> str:
     root: str = (scope.get("root_path") or "").rstrip("/")
     if root and (path == root or path.startswith(f"{root}/")):
         encoded = _below(root, encoded) or quote(path[len(root) :], safe=_PLAIN) or "/"
-    return without_prefix(encoded, prefix)
+    return encoded
 
 
 def _below(root: str, encoded: str) -> str | None:
