@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.discovery.capability import Capability, Placement, input_schema, resolve_template
+from bespeak.discovery.capability import (
+    PLACEHOLDER,
+    Capability,
+    Placement,
+    in_braces,
+    input_schema,
+    may_name_header,
+    resolve_template,
+)
 from bespeak.discovery.web_address import AddressFault, Origin, WebAddress
 
 HERE = Origin("https", "a.example", 443)
@@ -32,7 +40,7 @@ def test_an_endpoint_is_resolved_with_its_parameters(text: str, origin: Origin, 
 
 
 @pytest.mark.parametrize(
-    "text", ["javascript:{x}", "https://{host}/x", "http://b.example/", "https://b.example:{port}/"]
+    "text", ["javascript:{x}", "https://{host}/x", "http://b.example/", "https://b.example:{port}/", "/x/{a$b}", "/{}"]
 )
 def test_what_is_no_endpoint_is_refused(text: str) -> None:
     assert isinstance(resolve_template(text, BASE), AddressFault)
@@ -58,5 +66,17 @@ def test_what_stands_in_the_path_is_required() -> None:
 
 
 @given(st.text(alphabet="/:{}ax.?-", max_size=30))
-def test_no_text_raises(text: str) -> None:
-    resolve_template(text, BASE)
+def test_what_is_resolved_has_no_braces_but_those_of_parameters(text: str) -> None:
+    found = resolve_template(text, BASE)
+    assert isinstance(found, AddressFault) or "{" not in PLACEHOLDER.sub("", found[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("X-Key", True), ("Host", False), ("content-length", False), ("a b", False), ("", False)]
+)
+def test_a_document_names_no_header_that_a_message_hangs_on(name: str, expected: bool) -> None:
+    assert may_name_header(name) is expected
+
+
+def test_parameters_have_one_form() -> None:
+    assert in_braces("/x/:id/room:book/{n}") == "/x/{id}/room:book/{n}"

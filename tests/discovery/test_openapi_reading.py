@@ -66,6 +66,14 @@ def test_parameters_keep_their_places() -> None:
     assert capability.input_schema["required"] == ["id"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "style"), [({}, "repeat"), ({"explode": False}, "comma"), ({"style": "deepObject"}, "deep")]
+)
+def test_several_values_are_written_as_the_description_says(fields: dict[str, Any], style: str) -> None:
+    parameter = {"name": "q", "in": "query", "schema": {"type": "array", "items": {}}, **fields}
+    assert one({"parameters": [parameter]}).place_of("q").style == style
+
+
 def test_the_members_of_a_body_stand_beside_the_parameters() -> None:
     schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
     body = {"required": True, "content": {"application/json": {"schema": schema}}}
@@ -101,6 +109,7 @@ def test_a_recursive_schema_can_be_used() -> None:
         ({"type": "http", "scheme": "digest"}, CredentialPlace("unknown")),
         ({"type": "apiKey", "in": "header", "name": "X-Key"}, CredentialPlace("header", "X-Key")),
         ({"type": "apiKey", "in": "query", "name": "key"}, CredentialPlace("query", "key")),
+        ({"type": "apiKey", "in": "header", "name": "Host"}, CredentialPlace("unknown")),
         ({"type": "openIdConnect", "openIdConnectUrl": "https://x.test"}, CredentialPlace("bearer")),
     ],
 )

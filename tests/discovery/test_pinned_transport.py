@@ -48,6 +48,12 @@ async def test_what_was_not_good_is_not_connected_to() -> None:
         await transport.send("GET", WebAddress(Origin("https", "evil.example", 443), "/"), {})
 
 
+async def test_a_header_that_http_cannot_send_is_not_sent() -> None:
+    transport = PinnedTransport(AddressGuard((HOST,), resolve=Rebinding(["127.0.0.1"])))
+    with pytest.raises(httpx.LocalProtocolError, match="HTTP cannot send"):
+        await transport.send("GET", WebAddress(Origin("https", HOST, 443), "/"), {"X-A": "日"})
+
+
 async def test_the_next_address_is_tried() -> None:
     async with serving(always(200, {})) as web:
         names = Rebinding(["127.0.0.2", "127.0.0.1"])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError
+from typing import Any
 
 import pytest
 
-from bespeak.openapi.description import Description, Operation
+from bespeak.openapi.description import Description, Operation, Parameter
 
 
 def test_a_description_cannot_be_changed_behind_anybodys_back() -> None:
@@ -15,3 +16,20 @@ def test_a_description_cannot_be_changed_behind_anybodys_back() -> None:
     with pytest.raises(FrozenInstanceError):
         description.title = "other"  # type: ignore[misc]
     assert description.operations[0].security == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "style"),
+    [
+        ({}, "repeat"),
+        ({"explode": False}, "comma"),
+        ({"explode": False, "schema": {"type": "string"}}, "repeat"),
+        ({"style": "spaceDelimited", "explode": False}, "space"),
+        ({"style": "pipeDelimited"}, "pipe"),
+        ({"style": "deepObject"}, "deep"),
+        ({"style": "deepObject", "is_json": True}, "json"),
+    ],
+)
+def test_a_parameter_says_how_several_values_are_written(fields: dict[str, Any], style: str) -> None:
+    given = {"name": "q", "place": "query", "required": False, "schema": {"type": "array"}, **fields}
+    assert Parameter(**given).list_style == style

@@ -24,7 +24,7 @@ from bespeak.client.reply import Reply
 from bespeak.client.sender import Sender
 from bespeak.client.service import ServiceClient, encode_json, hint_query
 from bespeak.contract.service import DEFAULT_CATALOG
-from bespeak.discovery.capability import PLACEHOLDER, Capability, CredentialPlace
+from bespeak.discovery.capability import PLACEHOLDER, Capability, CredentialPlace, in_braces
 from bespeak.discovery.discovered import Discovered
 from bespeak.discovery.web_address import Origin
 from bespeak.documents.manifest_json import ManifestDocument
@@ -33,7 +33,6 @@ from bespeak.exchange.media_type import essence
 from bespeak.exchange.refusal import Refused
 from bespeak.schema.compile import SchemaFault, compile_schema
 from bespeak.schema.report import refuse_input
-from bespeak.schema.violation import Violation
 
 _ABSENT: Final = CredentialPlace("bearer")
 """Where a credential goes if the service says nothing: an agent assumes that it may be needed."""
@@ -122,8 +121,8 @@ class WebServiceClient(DescribedClient):
             return _refusal(refused)
         credentials = self._credentials(capability)
         built = build_request(capability, given, credentials.get("query"))
-        if isinstance(built, Violation):
-            return _refusal(refuse_input(capability.method, capability.path, [built]))
+        if not isinstance(built, CapabilityRequest):
+            return _refusal(refuse_input(capability.method, capability.path, built))
         self._add_headers(built, credentials, headers or {}, idempotency_key)
         early = await self._keep_pace()
         if early is not None:
@@ -162,7 +161,7 @@ class WebServiceClient(DescribedClient):
             found = self._by_id.get(method)
             return (found, {}) if found else None
         verb = method.upper()
-        found = self._by_place.get((verb, path)) or self._by_place.get((verb, _in_braces(path)))
+        found = self._by_place.get((verb, path)) or self._by_place.get((verb, in_braces(path)))
         if found is not None:
             return found, {}
         for capability in self.discovered.capabilities:
@@ -229,10 +228,6 @@ def _refusal(refused: Refused) -> Reply:
     reason = status.REASONS.get(refused.status, "")
     headers = {"content-type": "application/json", **{name.lower(): text for name, text in refused.headers}}
     return Reply(refused.status, reason, headers, msgspec.json.encode({"error": error}))
-
-
-def _in_braces(path: str) -> str:
-    return re.sub(r"(?<=/):([A-Za-z_][A-Za-z0-9_]*)(?=/|$)", r"{\1}", path)
 
 
 def _inside(template: str, path: str) -> dict[str, str] | None:

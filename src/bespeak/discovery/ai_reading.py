@@ -7,22 +7,25 @@ from dataclasses import replace
 from typing import Any, Final
 
 from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.discovery.capability import Capability, CredentialPlace, Placement, input_schema, resolve_template
+from bespeak.discovery.capability import (
+    Capability,
+    CredentialPlace,
+    Placement,
+    input_schema,
+    may_name_header,
+    resolve_template,
+)
 from bespeak.discovery.web_address import AddressFault, WebAddress
 from bespeak.documents.ai_json import MOST_CAPABILITIES, AiCapability, AiDocument, consume_ai
 from bespeak.documents.json_text import json_table
 from bespeak.documents.param_notation import parse_param
-from bespeak.exchange.headers import is_header_name
+from bespeak.exchange.token_hints import COMPACT, FIELDS, SINCE
 
 _HINTS: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
-    "compact_mode": ("compact", {"type": "boolean", "description": "A shorter answer."}),
-    "field_filtering": ("fields", {"type": "string", "description": "The fields to answer with, with commas between."}),
-    "delta_support": ("since", {"type": "string", "description": "Only what changed after this time, ISO 8601."}),
+    "compact_mode": (COMPACT, {"type": "boolean", "description": "A shorter answer."}),
+    "field_filtering": (FIELDS, {"type": "string", "description": "The fields to answer with, with commas between."}),
+    "delta_support": (SINCE, {"type": "string", "description": "Only what changed after this time, ISO 8601."}),
 }
-_FRAMING: Final = frozenset(
-    {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "content-type", "expect"}
-)
-"""Headers that no document may choose for a credential."""
 
 
 def read_ai_document(
@@ -92,7 +95,7 @@ def _credentials(document: AiDocument) -> tuple[CredentialPlace, ...]:
         return (CredentialPlace("none"),)
     if kind == "apikey":
         name = header or "X-API-Key"
-        if not is_header_name(name) or name.lower() in _FRAMING:
+        if not may_name_header(name):
             return (CredentialPlace("unknown"),)
         return (CredentialPlace("bearer") if name.lower() == "authorization" else CredentialPlace("header", name),)
     return (CredentialPlace("bearer"),) if kind in ("bearer", "oauth2") else ()

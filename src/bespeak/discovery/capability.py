@@ -7,15 +7,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from bespeak.contract.handler import QUERY_METHODS
+from bespeak.diagnostics.brief import brief
 from bespeak.discovery.web_address import AddressFault, Origin, WebAddress, resolve_address
+from bespeak.exchange.headers import is_header_name
 
 Place = Literal["path", "query", "header", "cookie", "body", "whole-body"]
 
 PLACEHOLDER: Final = re.compile(r"\{([A-Za-z0-9_.-]{1,200})\}")
 _COLON: Final = re.compile(r"(?<=/):([A-Za-z_][A-Za-z0-9_]{0,199})(?=[/?]|$)")
-_BODILESS: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
-"""Methods whose input stands in the query: HTTP gives a body no meaning there (RFC 9110 9.3)."""
 _MARK: Final = "bespeak-placeholder-"
+_FRAMING: Final = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "content-type", "expect"}
+)
+"""Headers that say where a message goes and where it ends: no document may choose them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +30,8 @@ class Placement:
     place: Place
     name: str
     """Its name there."""
-    explode: bool = True
-    """Whether each item of an array is a parameter of its own."""
-    is_json: bool = False
-    separator: str = ","
-    """Between the items of an array that is not exploded."""
+    style: str = "repeat"
+    """How a query says several values, one of LIST_STYLES."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +84,12 @@ class Capability:
             return found
         if name in self.placeholders:
             return Placement("path", name)
-        return Placement("query" if self.method in _BODILESS else "body", name)
+        return Placement("query" if self.method in QUERY_METHODS else "body", name)
 
 
 def resolve_template(text: str, base: WebAddress, *, insecure: bool = False) -> tuple[Origin, str] | AddressFault:
     """The origin and the target of an endpoint as a document writes it: `/x/:id`, `/x/{id}` or a whole address."""
-    marked = _COLON.sub(r"{\1}", text) if text.startswith("/") else _colons_behind_host(text)
+    marked = in_braces(text) if text.startswith("/") else _colons_behind_host(text)
     names = PLACEHOLDER.findall(marked)
     # No address has braces: the names step aside while it is resolved.
     for index, name in enumerate(names):
@@ -100,7 +102,19 @@ def resolve_template(text: str, base: WebAddress, *, insecure: bool = False) -> 
     target = address.target
     for index, name in enumerate(names):
         target = target.replace(f"{_MARK}{index}-", f"{{{name}}}")
+    if "{" in PLACEHOLDER.sub("", target):
+        return AddressFault("address", f"{brief(text)} has a parameter that no input can have")
     return address.origin, target
+
+
+def in_braces(path: str) -> str:
+    """A path with parameters in the one form: `/x/:id` is `/x/{id}`."""
+    return _COLON.sub(r"{\1}", path)
+
+
+def may_name_header(name: str) -> bool:
+    """Whether a document may have something sent as a header of this name."""
+    return is_header_name(name) and name.lower() not in _FRAMING
 
 
 def input_schema(
@@ -125,4 +139,4 @@ def _colons_behind_host(text: str) -> str:
     if not slashes:
         return text
     host, slash, path = rest.partition("/")
-    return f"{head}://{host}" + _COLON.sub(r"{\1}", f"/{path}") if slash else text
+    return f"{head}://{host}" + in_braces(f"/{path}") if slash else text

@@ -6,13 +6,20 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from bespeak.discovery.capability import Capability, CredentialPlace, Placement, input_schema, resolve_template
+from bespeak.discovery.capability import (
+    PLACEHOLDER,
+    Capability,
+    CredentialPlace,
+    Placement,
+    input_schema,
+    may_name_header,
+    resolve_template,
+)
 from bespeak.discovery.web_address import AddressFault, WebAddress
-from bespeak.openapi.description import Body, Description, Operation, Parameter, SecurityScheme
+from bespeak.openapi.description import Body, Description, Operation, SecurityScheme
 
 _WHOLE: Final = "body"
 _WORD: Final = re.compile(r"[^A-Za-z0-9]+")
-_SEPARATORS: Final = {"spaceDelimited": " ", "pipeDelimited": "|"}
 
 
 def openapi_capabilities(
@@ -69,7 +76,7 @@ def _input(operation: Operation, target: str) -> dict[str, Any]:
         # The same name at two places: the later one says where it goes.
         name = parameter.name if parameter.name not in properties else f"{parameter.name}_{parameter.place}"
         properties[name] = _apart(_described(parameter.schema, parameter.description), len(properties))
-        placements[name] = _placement(parameter)
+        placements[name] = Placement(parameter.place, parameter.name, parameter.list_style)
         if parameter.required:
             required.append(name)
     if operation.body is not None:
@@ -79,22 +86,12 @@ def _input(operation: Operation, target: str) -> dict[str, Any]:
             if needed:
                 required.append(name)
     named = {placement.name for placement in placements.values() if placement.place == "path"}
-    placeholders = [name for name in re.findall(r"\{([^{}]+)\}", target) if name not in named]
+    placeholders = [name for name in PLACEHOLDER.findall(target) if name not in named]
     closed = operation.body is None or _WHOLE in placements or _is_closed(operation.body.schema)
     return {
         "input_schema": input_schema(properties, required, placeholders, closed=closed),
         "placements": placements,
     }
-
-
-def _placement(parameter: Parameter) -> Placement:
-    return Placement(
-        parameter.place,
-        parameter.name,
-        explode=parameter.explode and parameter.place == "query",
-        is_json=parameter.is_json,
-        separator=_SEPARATORS.get(parameter.style, ","),
-    )
 
 
 def _body_members(body: Body, others: Mapping[str, Any]) -> Iterable[tuple[str, Any, Placement, bool]]:
@@ -155,7 +152,8 @@ def _credentials(operation: Operation, schemes: Mapping[str, SecurityScheme]) ->
 
 def _place(scheme: SecurityScheme) -> CredentialPlace:
     if scheme.kind == "apiKey":
-        if scheme.place in ("header", "query", "cookie") and scheme.parameter:
+        named = may_name_header(scheme.parameter) or scheme.place == "query"
+        if scheme.place in ("header", "query", "cookie") and scheme.parameter and named:
             return CredentialPlace(scheme.place, scheme.parameter)  # type: ignore[arg-type]
     elif scheme.kind == "http":
         if scheme.scheme.lower() in ("bearer", "basic"):

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from bespeak.diagnostics.brief import brief
 from bespeak.discovery.address_guard import AddressGuard, Refused
 from bespeak.discovery.web_address import Origin, WebAddress
 from bespeak.errors import ConfigError
@@ -51,8 +52,10 @@ class PinnedTransport:
         origin = address.origin
         try:
             target = address.target.encode("ascii")
+            whole = {"Host": str(origin).partition("://")[2], **headers}
+            lines = [(name.encode("ascii"), value.encode("latin-1")) for name, value in whole.items()]
         except UnicodeEncodeError as error:
-            raise httpx.LocalProtocolError(f"{address.target[:120]!r} is not ASCII") from error
+            raise httpx.LocalProtocolError(f"{brief(error.object)} has characters that HTTP cannot send") from error
         transport = self._transport(origin)
         refused: httpx.ConnectError | None = None
         for host in await self._addresses(origin):
@@ -60,7 +63,7 @@ class PinnedTransport:
             request = httpx.Request(
                 method,
                 f"{origin.scheme}://{bare}:{origin.port}/",
-                headers={"Host": str(origin).partition("://")[2], **headers},
+                headers=lines,
                 content=body,
                 # The target goes out as it is: resolving its dots would make it another one.
                 extensions={"sni_hostname": origin.host, "target": target},

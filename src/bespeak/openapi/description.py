@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 Place = Literal["path", "query", "header", "cookie"]
+
+_LIST_STYLES: Final = {"spaceDelimited": "space", "pipeDelimited": "pipe", "deepObject": "deep"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,16 @@ class Parameter:
     is_json: bool = False
     """Whether the value is sent as JSON text (`content: application/json`)."""
     deprecated: bool = False
+
+    @property
+    def list_style(self) -> str:
+        """How several values are written in a query, one of LIST_STYLES; `repeat` also where there is only one."""
+        if self.is_json:
+            return "json"
+        if self.style in _LIST_STYLES:
+            return _LIST_STYLES[self.style]
+        one = self.schema.get("type") in ("string", "integer", "number", "boolean")
+        return "repeat" if self.explode or one else "comma"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bespeak.exchange.headers import is_header_name
-from bespeak.lint.rules.upstream import FORBIDDEN
+from bespeak.lint.rules.upstream import is_forbidden
 from bespeak.openapi.adopted_definitions import Definitions
 from bespeak.openapi.body_shape import BodyShape, shape_body
 from bespeak.openapi.description import Operation, Parameter
@@ -17,9 +17,8 @@ from bespeak.openapi.path_choice import PathChoice
 from bespeak.openapi.schema_fit import SchemaFitter, bound
 from bespeak.schema.compile import SchemaFault, compile_schema
 
-_NEVER: Final = FORBIDDEN | {"accept", "accept-charset", "user-agent", "origin", "referer", "x-real-ip"}
+_OWN_HEADERS: Final = frozenset({"accept", "accept-charset", "user-agent", "origin", "referer"})
 """Headers that are the facade's own: a caller who chose them could pass for somebody else, or break the exchange."""
-_NEVER_BEGIN: Final = ("content-", "x-forwarded-", "sec-", "proxy-", "agtp-")
 _BODYLESS: Final = frozenset({"GET", "HEAD"})
 _PAGE_SIZES: Final = frozenset(
     {
@@ -29,7 +28,6 @@ _PAGE_SIZES: Final = frozenset(
 )
 _LARGEST_PAGE: Final = 100
 _USUAL_PAGE: Final = 20
-_STYLES: Final = {"spaceDelimited": "space", "pipeDelimited": "pipe", "deepObject": "deep"}
 
 
 @dataclass(slots=True)
@@ -117,9 +115,8 @@ class _Shaper:
         else:
             shape.query.append(own)
             self._rename(own, name)
-            style = _style(parameter)
-            if style is not None:
-                shape.lists[own] = style
+            if parameter.list_style != "repeat":
+                shape.lists[own] = parameter.list_style
             clean = self._paged(own, name, clean)
         self._properties[own] = {**clean, "deprecated": True} if parameter.deprecated else clean
         if required:
@@ -135,7 +132,7 @@ class _Shaper:
     def _is_own_header(self, parameter: Parameter) -> bool:
         """Whether a header is not for callers; a value that is the only one is sent as it is."""
         name = parameter.name.lower()
-        if name not in _NEVER and not name.startswith(_NEVER_BEGIN):
+        if name not in _OWN_HEADERS and not is_forbidden(name):
             return False
         values = parameter.schema.get("enum") or [parameter.schema.get("const", parameter.schema.get("default"))]
         if parameter.required and name == "accept" and isinstance(values, list) and isinstance(values[0], str):
@@ -257,14 +254,3 @@ def _exploded(parameter: Parameter) -> Iterator[tuple[str, Mapping[str, Any], bo
         required = schema.get("required", ())
         for name, part in properties.items():
             yield name, {**part, "$defs": schema["$defs"]} if "$defs" in schema else part, name in required
-
-
-def _style(parameter: Parameter) -> str | None:
-    """How several values are written; None where repeating the name is right, or there is one value only."""
-    if parameter.is_json:
-        return "json"
-    if parameter.style in _STYLES:
-        return _STYLES[parameter.style]
-    kinds = parameter.schema.get("type")
-    one = kinds in ("string", "integer", "number", "boolean")
-    return "comma" if not parameter.explode and not one else None

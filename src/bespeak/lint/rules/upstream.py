@@ -136,7 +136,7 @@ RULES: Final = (
     *(ANSWER, LISTS, HEADER, SAME_NAME, LITERAL),
 )
 
-FORBIDDEN: Final = frozenset(
+_FORBIDDEN: Final = frozenset(
     {
         *("authorization", "cookie", "host", "agent-id", "authority-scope", "owner-id"),
         *("accept-encoding", "connection", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
@@ -148,6 +148,11 @@ FORBIDDEN: Final = frozenset(
 _FORBIDDEN_BEGINNINGS: Final = ("agtp-", "content-", "proxy-", "sec-", "x-forwarded-")
 _SECRET_HEADERS: Final = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"})
 _INDIRECT: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
+
+
+def is_forbidden(header: str) -> bool:
+    """Whether no field of an input may fill a header."""
+    return header.lower() in _FORBIDDEN or header.lower().startswith(_FORBIDDEN_BEGINNINGS)
 
 
 def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
@@ -229,7 +234,7 @@ def _check_headers(endpoint: Endpoint, handler: ExternalService) -> Iterator[Dia
         at = child("/handler/header_fields", name)
         if not is_header_name(header):
             yield HEADER.at(endpoint, at, f"{brief(header)} is no name of a header", "Use letters, digits and hyphens.")
-        elif header.lower() in FORBIDDEN or header.lower().startswith(_FORBIDDEN_BEGINNINGS):
+        elif is_forbidden(header):
             message = f"no field of an input may fill the header {header}"
             yield HEADER.at(endpoint, at, message, "If the upstream needs it, say it in headers.")
         elif header.lower() in configured:
