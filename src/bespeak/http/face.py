@@ -148,7 +148,7 @@ class HttpFace:
         return found if refused is None else refused
 
     def _below_prefix(self, path: str, headers: Mapping[str, str]) -> str:
-        """The path without the prefix, unless it has been taken off already: a path of the service may begin like it."""
+        """The path without the prefix, unless that was taken off already: a path of the service may begin like it."""
         below = without_prefix(path, self._prefix)
         return path if below != path and self._is_known(path, headers) and not self._is_known(below, headers) else below
 
