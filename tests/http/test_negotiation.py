@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.http.test_page import Content
 
 from bespeak.http.asgi import Reply
 from bespeak.http.negotiation import Root
@@ -23,10 +24,9 @@ def test_the_document_that_suits_is_given(accept: str | None, body: bytes) -> No
 
 
 def test_all_documents_can_be_made_before_anybody_asks() -> None:
-    made: list[str] = []
-    root = Root({name: Page(lambda name=name: bytes(made.append(name) or b""), name) for name in ("a/b", "c/d")})
-    root.make()
-    assert made == ["a/b", "c/d"]
+    contents = [Content(), Content()]
+    Root({f"text/{number}": Page(content, "text/plain") for number, content in enumerate(contents)}).make()
+    assert [content.made for content in contents] == [1, 1]
 
 
 def test_the_manifest_is_called_for() -> None:

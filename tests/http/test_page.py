@@ -7,17 +7,23 @@ import pytest
 from bespeak.http.page import Page
 
 
-def test_a_page_is_made_once_when_it_is_first_asked_for() -> None:
-    made: list[int] = []
+class Content:
+    """What a page is made of, and how often it was."""
 
-    def content() -> bytes:
-        made.append(1)
+    def __init__(self) -> None:
+        self.made = 0
+
+    def __call__(self) -> bytes:
+        self.made += 1
         return b"{}"
 
+
+def test_a_page_is_made_once_when_it_is_first_asked_for() -> None:
+    content = Content()
     page = Page(content, "application/json")
-    assert made == []
+    assert content.made == 0
     first, second = page.answer({}), page.answer({})
-    assert (first, len(made)) == (second, 1)
+    assert (first, content.made) == (second, 1)
     headers = dict(first.headers)
     assert headers[b"cache-control"] == b"public, max-age=86400"
     assert headers[b"content-length"] == b"2"
@@ -25,10 +31,10 @@ def test_a_page_is_made_once_when_it_is_first_asked_for() -> None:
 
 
 def test_a_page_can_be_made_before_anybody_asks() -> None:
-    made: list[int] = []
-    page = Page(lambda: bytes(made.append(1) or b"{}"), "application/json")
+    content = Content()
+    page = Page(content, "application/json")
     page.make()
-    assert (len(made), page.answer({}).body, len(made)) == (1, b"{}", 1)
+    assert (content.made, page.answer({}).body, content.made) == (1, b"{}", 1)
 
 
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', "*"])
