@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.service import echo, make_endpoint
 
+from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.http_toml import HttpSettings
 from bespeak.server.public_url import with_http_face, with_public_url
 from bespeak.server.settings import Settings
 from bespeak.transports.address import Address
 
-SERVICE = Service(identity=ServerIdentity(server_id="rooms.example", operator="Acme", contact="ops@acme.example"))
+FIND = make_endpoint("FIND", "/rooms", echo)
+SERVICE = Service(
+    identity=ServerIdentity(server_id="rooms.example", operator="Acme", contact="ops@acme.example"), endpoints=(FIND,)
+)
 
 
 def settings(http: Address | None, **more: object) -> Settings:
@@ -39,3 +45,16 @@ def test_the_manifest_names_the_face_once() -> None:
     assert [api["http_documentation"] for api in once.apis] == ["https://a.example/openapi.json"]
     assert with_http_face(once, "https://a.example") == once
     assert len(with_http_face(once, "https://b.example").apis) == 2
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        replace(SERVICE, policies=Policies(anonymous_discovery=False)),
+        replace(SERVICE, endpoints=(replace(FIND, internal=True),)),
+        replace(SERVICE, endpoints=()),
+    ],
+)
+def test_documents_that_are_not_there_are_not_named(hidden: Service) -> None:
+    [face] = with_http_face(hidden, "https://a.example").apis
+    assert (face["url"], "http_documentation" in face, "discovery" in face) == ("https://a.example", False, False)

@@ -11,6 +11,7 @@ import click
 from bespeak.cli.console import print_findings
 from bespeak.server.assembly import Assembled
 from bespeak.server.log import FORMATS, LEVELS, log_findings, log_to_stderr
+from bespeak.server.public_url import is_described
 from bespeak.server.serving import serve_target
 from bespeak.server.settings import Settings, plan_settings
 from bespeak.server.target import load_target
@@ -77,7 +78,11 @@ def _announce(assembled: Assembled, settings: Settings) -> None:
     )
     if settings.http is not None:
         scheme = "https" if secured else "http"
-        known = f", known as {settings.web.url}" if settings.web.url else ""
         here = f"{scheme}://{settings.http}"
-        click.echo(f"HTTP  {here}  described at /.well-known/ai{known if settings.web.url != here else ''}")
+        registry = assembled.registry
+        described = is_described(registry.policies, registry.endpoints.values())
+        told = ["described at /.well-known/ai" if described else "in no public document"]
+        if settings.web.url and settings.web.url != here:
+            told.append(f"known as {settings.web.url}")
+        click.echo(f"HTTP  {here}  {', '.join(told)}")
     sys.stdout.flush()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
 from bespeak.server.settings import Settings
 from bespeak.transports.address import Address
@@ -30,11 +33,12 @@ def with_http_face(service: Service, url: str) -> Service:
     """The service with its HTTP face among the `apis` of its manifest (AGTP-API 8.6, 14.3), unless it is there."""
     if any(api.get("url") == url for api in service.apis):
         return service
-    face = {
-        "name": service.identity.name or service.identity.server_id,
-        "type": "http",
-        "url": url,
-        "http_documentation": f"{url}/openapi.json",
-        "discovery": f"{url}/.well-known/ai",
-    }
+    face = {"name": service.identity.name or service.identity.server_id, "type": "http", "url": url}
+    if is_described(service.policies, service.endpoints):
+        face |= {"http_documentation": f"{url}/openapi.json", "discovery": f"{url}/.well-known/ai"}
     return replace(service, apis=(*service.apis, face))
+
+
+def is_described(policies: Policies, endpoints: Iterable[Endpoint]) -> bool:
+    """Whether there are documents on the web about the endpoints: discovery is for everybody, and some are listed."""
+    return policies.anonymous_discovery and any(endpoint.is_listed for endpoint in endpoints)
