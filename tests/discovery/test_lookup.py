@@ -136,11 +136,10 @@ async def test_a_discovery_document_counts_at_its_own_place_only() -> None:
     assert "/ai" not in web.targets
 
 
-async def test_everything_is_asked_for_where_that_is_wanted() -> None:
-    found, web = await look({AI: FLIGHTS, "/openapi.json": OPENAPI}, everything=True)
-    assert web.targets == [AI, SUMMARY, "/", "/openapi.json"]
-    assert (found.kind, found.openapi is not None) == ("ai", True)
-    assert [capability.id for capability in found.capabilities] == ["search_flights"]
+async def test_who_names_the_discovery_document_means_the_service() -> None:
+    found, web = await look({AI: FLIGHTS}, AI)
+    assert (found.kind, web.targets) == ("ai", [AI])
+    assert found.address.target == "/"
 
 
 async def test_nothing_is_posted_to_who_does_not_show_that_it_speaks_agtp() -> None:

@@ -19,6 +19,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.diagnostics.printable import printable
 from bespeak.discovery.discovered import Discovered
+from bespeak.documents.ai_json import MOST_CAPABILITIES
 from bespeak.documents.manifest_json import ManifestDocument
 
 _IN_SUMMARY = ("W108",)
@@ -32,7 +33,12 @@ _WIDEST = 60
 @click.command()
 @click.argument("service")
 @click.option("--methods", is_flag=True, help="Only the compact inventory of DISCOVER /methods.")
-@click.option("--all", "everything", is_flag=True, help="Take more than 100 capabilities of a document of the web.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help=f"Take more than {MOST_CAPABILITIES} capabilities of a document of the web.",
+)
 @service_options
 def discover(service: str, methods: bool, everything: bool, as_json: bool, **options: Any) -> int:
     """Show what SERVICE offers: its manifest, or with --methods the list of its endpoints.
@@ -56,7 +62,7 @@ def discover(service: str, methods: bool, everything: bool, as_json: bool, **opt
         findings.extend(found)
         print_findings(found)
 
-    whole = {**options, "report": report, "most_capabilities": None if everything else 100}
+    whole = {**options, "report": report, "most_capabilities": None if everything else MOST_CAPABILITIES}
     try:
         asyncio.run(_discover(service, methods, as_json, whole))
     except NothingDiscoveredError as error:

@@ -19,6 +19,7 @@ from bespeak.client.locator import is_web
 from bespeak.client.service import ServiceClient
 from bespeak.client.web_options import WebOptions
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.documents.ai_json import MOST_CAPABILITIES
 from bespeak.documents.text_file import read_text
 from bespeak.errors import ConfigError
 from bespeak.server.local import connect_local
@@ -126,7 +127,7 @@ async def open_service(
     allow_private: bool = False,
     refresh: bool = False,
     trusted_hosts: tuple[str, ...] = (),
-    most_capabilities: int | None = 100,
+    most_capabilities: int | None = MOST_CAPABILITIES,
     timeout: float,  # noqa: ASYNC109 - the deadline of each call
     report: Callable[[list[Diagnostic]], None] = print_findings,
 ) -> AsyncIterator[ServiceClient]:

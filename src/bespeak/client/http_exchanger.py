@@ -9,6 +9,7 @@ from typing import Final
 from bespeak import status as codes
 from bespeak.client.problem_details import agtp_status, error_body
 from bespeak.discovery.body_reader import BodyError, read_body
+from bespeak.discovery.fetcher import MOST_REDIRECTS, REDIRECTS
 from bespeak.discovery.pinned_transport import PinnedTransport, find_cause
 from bespeak.discovery.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
 from bespeak.errors import LocalProtocolError, RemoteProtocolError
@@ -17,8 +18,6 @@ from bespeak.wire.messages import ResponseMessage
 from bespeak.wire.writer import Pairs
 
 _AGIS_METHOD: Final = "X-AGIS-Method"
-_MOST_REDIRECTS: Final = 5
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 class HttpExchanger:
@@ -40,11 +39,11 @@ class HttpExchanger:
         while True:
             message = await self.exchange(method, address, dict(headers), body, retry=retry)
             location = message.headers.get("location")
-            if method not in ("GET", "HEAD") or message.status not in _REDIRECTS or location is None:
+            if method not in ("GET", "HEAD") or message.status not in REDIRECTS or location is None:
                 return message
             followed += 1
             onward = resolve_address(location, address, insecure=self._insecure)
-            if isinstance(onward, AddressFault) or onward.origin != address.origin or followed > _MOST_REDIRECTS:
+            if isinstance(onward, AddressFault) or onward.origin != address.origin or followed > MOST_REDIRECTS:
                 return message
             address = onward
 

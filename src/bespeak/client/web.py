@@ -59,7 +59,7 @@ class WebConnection:
         return trust(self.ca_file, cert=self.client_cert, key=self.client_key)
 
 
-async def look_up(uri: str, connection: WebConnection, options: WebOptions, *, everything: bool = False) -> Discovered:
+async def look_up(uri: str, connection: WebConnection, options: WebOptions) -> Discovered:
     """What is offered at an address. Raises ConfigError if it is none to ask."""
     fetcher = Fetcher(
         _guard(uri, options),
@@ -69,7 +69,7 @@ async def look_up(uri: str, connection: WebConnection, options: WebOptions, *, e
         refresh=options.refresh,
     )
     try:
-        found = await Lookup(fetcher, most=options.most_capabilities, everything=everything).find(uri)
+        found = await Lookup(fetcher, most=options.most_capabilities).find(uri)
     finally:
         await fetcher.close()
     if isinstance(found, AddressFault):

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bespeak.documents.ai_json import MOST_CAPABILITIES
+
 if TYPE_CHECKING:
     from bespeak.discovery.address_guard import Resolver
 
@@ -20,7 +22,7 @@ class WebOptions:
     """Ask again for what is kept, also for what was not there."""
     cache: str | Path | None = None
     """The folder to keep documents in; `off` keeps none, None means the usual place."""
-    most_capabilities: int | None = 100
+    most_capabilities: int | None = MOST_CAPABILITIES
     """How many capabilities of a document are taken; None takes all."""
     trusted_hosts: tuple[str, ...] = ()
     """Other hosts, `host` or `host:port`, that a credential may be sent to because a capability is there."""

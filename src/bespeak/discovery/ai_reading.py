@@ -32,7 +32,7 @@ def read_ai_document(
     data: bytes, source: str, *, most: int | None = MOST_CAPABILITIES
 ) -> tuple[AiDocument | None, list[Diagnostic]]:
     """The document in the bytes of an answer, tolerantly; None where it cannot be used. Never raises."""
-    root = json_table(data.removeprefix(b"\xef\xbb\xbf"), source, tolerant=True)
+    root = json_table(data, source, tolerant=True)
     if isinstance(root, Diagnostic):
         return None, [root]
     document = consume_ai(root, most=most)

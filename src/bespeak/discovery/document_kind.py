@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from bespeak.discovery.robots import MOST_BYTES
 from bespeak.exchange.media_type import is_json
 
 DAY: Final = 86400.0
@@ -55,5 +56,5 @@ OPENAPI: Final = DocumentKind(
     types=_YAML | {"application/vnd.oai.openapi", "text/plain"},
 )
 ROBOTS: Final = DocumentKind(
-    what="the robots.txt", accept="text/plain", most=512_000, any_type=True, cut=True, default_age=DAY
+    what="the robots.txt", accept="text/plain", most=MOST_BYTES, any_type=True, cut=True, default_age=DAY
 )

@@ -16,7 +16,7 @@ from bespeak.discovery.address_guard import AddressGuard, is_loopback
 from bespeak.discovery.answer import Answer, broken, failed, take_answer
 from bespeak.discovery.document_cache import CacheEntry, DocumentCache
 from bespeak.discovery.document_kind import DAY, ROBOTS, DocumentKind
-from bespeak.discovery.fetched import FaultKind, Fetched, FetchFault, Hop
+from bespeak.discovery.fetched import Fetched, FetchFault, Hop
 from bespeak.discovery.freshness import lifetime, may_be_kept, retry_after
 from bespeak.discovery.pinned_transport import PinnedTransport, RefusedAddressError
 from bespeak.discovery.robots import AGENT, ALL_ALLOWED, Robots, parse_robots
@@ -24,10 +24,10 @@ from bespeak.discovery.web_address import AddressFault, Origin, WebAddress, pars
 
 DEADLINE: Final = 10.0
 """Seconds for one document, redirects and waiting included (ai-discovery 2.2)."""
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 MOST_REDIRECTS: Final = 5
 MOST_RETRIES: Final = 3
 _FIRST_WAIT: Final = 0.5
-_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MISSING: Final = frozenset({404, 410})
 
 
@@ -81,7 +81,7 @@ class Fetcher:
         while True:
             fault = await self._permit(address) if robots else None
             answer = None if fault else await self._ask(address, trace)
-            if answer is None or answer.fault is not None or answer.status not in _REDIRECTS:
+            if answer is None or answer.fault is not None or answer.status not in REDIRECTS:
                 return self._end(trace, str(address), began, answer, fault)
             onward = self._follow(address, answer, trace)
             if isinstance(onward, FetchFault):
@@ -224,7 +224,7 @@ class Fetcher:
         if status == 200:
             self._keep(url, trace.kind, answer, now)
             return answer
-        if status in _REDIRECTS:
+        if status in REDIRECTS:
             return answer
         if status in _MISSING:
             # On this machine its developer sits in front of it, and is told at once.
@@ -285,8 +285,7 @@ class Fetcher:
 
 
 def _of_address(fault: AddressFault, url: str) -> FetchFault:
-    kind: FaultKind = fault.kind  # type: ignore[assignment]
-    return FetchFault(kind, fault.message, url)
+    return FetchFault(fault.kind, fault.message, url)
 
 
 def _entry(url: str, kind: DocumentKind, answer: Answer, now: float, fresh_until: float) -> CacheEntry:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote
@@ -55,7 +56,7 @@ NONE_ALLOWED: Final = Robots((RobotsRule(False, "/"),))
 
 def parse_robots(data: bytes, agent: str = AGENT) -> Robots:
     """The rules for an agent in the text of a robots.txt. Lines that are none are skipped; nothing is refused."""
-    text = data[:MOST_BYTES].removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
+    text = data[:MOST_BYTES].removeprefix(BOM_UTF8).decode(errors="replace")
     groups = _Groups(agent.lower())
     for line in re.split(r"\r\n|\r|\n", text):
         key, colon, value = line.partition("#")[0].partition(":")

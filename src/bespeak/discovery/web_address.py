@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urljoin, urlsplit
 
 from bespeak.diagnostics.brief import brief
@@ -48,9 +48,9 @@ class WebAddress:
 
 @dataclass(frozen=True, slots=True)
 class AddressFault:
-    """Why a text is no address to ask. `kind` is `address`, `scheme`, `credentials` or `plain`."""
+    """Why a text is no address to ask."""
 
-    kind: str
+    kind: Literal["address", "scheme", "credentials", "plain"]
     message: str
 
 

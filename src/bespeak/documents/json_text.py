@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from typing import Final
 
 import msgspec
@@ -17,6 +18,8 @@ _BYTE: Final = re.compile(r" \(byte (\d+)\)$")
 
 def json_table(data: bytes, file: str, *, tolerant: bool = False) -> Table | Diagnostic:
     """The root object of a JSON text, or why there is none."""
+    if tolerant:  # RFC 8259 8.1: readers may ignore a byte order mark that nobody may write
+        data = data.removeprefix(BOM_UTF8)
     try:
         value = msgspec.json.decode(data)
     except RecursionError:
