@@ -26,6 +26,7 @@ from bespeak.lint.rules.ai_discovery import _PARAM
         ({"enum": ["single", "double"]}, "string, required, single|double"),
         ({"type": "string", "const": "v1"}, "string, required, only v1"),
         ({"type": "string", "default": "a, b -- c"}, 'string, required, default "a, b -- c"'),
+        ({"type": "string", "enum": ["a--b", "null"]}, 'string, required, "a--b"|"null"'),
         ({"type": ["string", "null"], "maxLength": 80}, "string, required, max length 80, or null"),
         ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "integer, required, or null"),
         ({"type": ["integer", "string"]}, "integer, required, or string"),
@@ -79,9 +80,10 @@ def test_a_cut_text_keeps_its_length(text: str) -> None:
 
 
 def test_an_enumeration_that_is_too_long_is_counted_and_not_cut() -> None:
-    line = write_param({"enum": [f"value-{number}" for number in range(300)]}, required=True)
-    assert line == "string, required, one of 300 values"
-    assert "enum" not in parse_param(line).schema
+    for values in ([f"value-{number}" for number in range(300)], [str(number) for number in range(41)]):
+        line = write_param({"type": "string", "enum": values}, required=True)
+        assert line == f"string, required, one of {len(values)} values"
+        assert "enum" not in parse_param(line).schema
 
 
 WILD = [
@@ -108,6 +110,10 @@ WILD = [
     # Others that are seen or easily guessed.
     ("string", {"type": "string"}, False, ""),
     ("string?", {"type": "string"}, False, ""),
+    ("string?, required", {"type": "string"}, False, ""),
+    ("string, required: true", {"type": "string"}, True, ""),
+    ("string, required=false", {"type": "string"}, False, ""),
+    ("string, optional: false", {"type": "string"}, True, ""),
     ("int, required", {"type": "integer"}, True, ""),
     ("Number, Required, min 0", {"type": "number", "minimum": 0}, True, ""),
     ("string[], optional", {"type": "array", "items": {"type": "string"}}, False, ""),

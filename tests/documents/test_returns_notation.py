@@ -55,6 +55,13 @@ def test_a_list_that_is_too_long_ends_with_a_whole_field() -> None:
     assert 250 < len(text) <= LONGEST
 
 
+@pytest.mark.parametrize("length", range(1, 41))
+def test_however_names_fall_the_line_stays_within_its_bound(length: int) -> None:
+    fields = an_object(**{f"{number:02}{'x' * length}": TEXT for number in range(99)})
+    for schema in (fields, an_object(**{"y" * length: fields, "z": fields}), {"type": "array", "items": fields}):
+        assert len(write_returns(schema)) <= LONGEST
+
+
 @pytest.mark.parametrize(
     ("text", "schema"),
     [

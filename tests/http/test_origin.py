@@ -71,12 +71,17 @@ def test_own_pages_and_those_let_in_may_call(origin: str) -> None:
         "file://",
         "https://[",
         "x" * 5000,
+        f"https://shop.example:{'0' * 300}443",
     ],
 )
 def test_other_pages_may_not(origin: str) -> None:
     found = Origins(url=URL, allowed=("https://shop.example",)).check_origin({"origin": origin, "host": "here:81"})
     assert found is not None
     assert (found.status, found.code) == (403, "origin-not-allowed")
+
+
+def test_what_stands_before_an_at_is_no_part_of_the_name_a_page_came_from() -> None:
+    assert Origins().check_origin({"origin": "https://evil.example", "host": "x@evil.example"}) is not None
 
 
 def test_who_lets_everybody_in_lets_everybody_in_and_who_is_no_browser_is_not_asked() -> None:

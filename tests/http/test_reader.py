@@ -64,6 +64,21 @@ def test_a_body_of_exactly_the_limit_is_read_and_one_more_byte_is_not() -> None:
     assert read(head % 501) == ([], Malformed(413, "content-too-large", "The body is larger than 500 bytes."))
 
 
+def test_a_chunked_body_of_exactly_the_limit_is_read_and_one_more_byte_is_not() -> None:
+    head = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunks = b"fa\r\n" + b"x" * 250 + b"\r\n"
+    assert read(head + chunks * 2 + b"0\r\n\r\n")[0][0].body == b"x" * 500
+    found, fault = read(head + chunks * 2, b"1\r\nx")
+    assert found == []
+    assert fault == Malformed(413, "content-too-large", "The body is larger than 500 bytes.")
+
+
+def test_a_head_without_end_is_given_up_as_soon_as_it_is_too_large() -> None:
+    pieces = [b"GET / HTTP/1.1\r\nHost: a\r\nA: ", *[b"x" * 100] * 50]
+    assert read(*pieces[:11])[1] is None
+    assert read(*pieces[:12])[1] == Malformed(431, "head-too-large", "The head is larger than 1000 bytes.")
+
+
 def test_a_head_that_is_too_large_is_found_in_one_piece_and_in_many() -> None:
     head = b"GET / HTTP/1.1\r\nHost: a\r\nA: " + b"x" * 1000 + b"\r\n\r\n"
     assert read(head)[1] == Malformed(431, "head-too-large", "The head is larger than 1000 bytes.")

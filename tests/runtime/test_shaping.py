@@ -113,6 +113,14 @@ def test_a_hint_makes_the_answer_smaller(bench: Bench, query: str, answer: Any) 
     assert reply.header("Content-Type") == MEDIA_AGTP
 
 
+def test_what_an_output_would_no_longer_be_valid_without_stays() -> None:
+    either = {"oneOf": [{"properties": {"note": {"type": "string"}}}, {"properties": {"note": {"type": "null"}}}]}
+    output = {"type": "object", "properties": {"note": {}, "owner": {}}, **either}
+    whole = {"note": None, "owner": None}
+    bench = build(make_endpoint("QUERY", "/rooms", giving(whole), output=output))
+    assert bench.send("QUERY", "/rooms?compact=true").json == whole
+
+
 def test_a_list_alone_is_shaped_by_its_items(bench: Bench) -> None:
     assert bench.send("QUERY", "/suites?fields=room_id&since=2026-06-01").json == [{"room_id": "2"}]
 
