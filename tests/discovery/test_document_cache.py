@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from bespeak.discovery.document_cache import CacheEntry, DocumentCache, open_cache
+from bespeak.documents.file_replacement import UNFINISHED
 
 
 def entry(url: str = "https://a.example/x", body: bytes = b"{}", **headers: str) -> CacheEntry:
@@ -94,7 +95,17 @@ def test_the_oldest_go_first(tmp_path: Path) -> None:
         newest = max(tmp_path.iterdir(), key=lambda path: path.stat().st_mtime_ns)
         os.utime(newest, (number, number))
     kept = [number for number in range(6) if find(cache, f"https://a.example/{number}")]
-    assert len(kept) == 3
+    assert kept == [3, 4, 5]
+
+
+def test_what_was_never_finished_goes_after_a_while(tmp_path: Path) -> None:
+    cache = DocumentCache(tmp_path)
+    old, recent = tmp_path / f"{UNFINISHED}old", tmp_path / f"{UNFINISHED}recent"
+    old.touch()
+    recent.touch()
+    os.utime(old, (1, 1))
+    cache.keep(entry())
+    assert (old.exists(), recent.exists()) == (False, True)
 
 
 def test_the_bytes_are_bounded(tmp_path: Path) -> None:

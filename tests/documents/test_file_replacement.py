@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from bespeak.documents.file_replacement import replace_text
+from bespeak.documents.file_replacement import file_mask, replace_bytes, replace_text
 
 
 def test_the_text_is_new_and_the_mode_is_old(tmp_path: Path) -> None:
@@ -50,3 +51,24 @@ def test_a_new_file_has_the_mode_new_files_have(tmp_path: Path) -> None:
     replace_text(made, "new", create=True)
     assert made.read_text() == "new"
     assert made.stat().st_mode == usual.stat().st_mode
+
+
+def test_content_is_written_with_its_mode_where_nothing_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.document"
+    replace_bytes(path, b"\xff", 0o600)
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"\xff", 0o600)
+
+
+def test_content_that_cannot_be_put_in_its_place_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "taken" / "by").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        replace_bytes(tmp_path / "taken", b"x", 0o600)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["taken"]
+
+
+def test_to_read_the_mask_does_not_change_it() -> None:
+    before = os.umask(0o027)
+    try:
+        assert (file_mask(), file_mask()) == (0o027, 0o027)
+    finally:
+        os.umask(before)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from bespeak.documents.file_replacement import UNFINISHED, replace_bytes
+
 VARIABLE: Final = "BESPEAK_CACHE"
 """The folder to keep documents in; `off` keeps none."""
 
 _VERSION: Final = 1
+_OWNER_ONLY: Final = 0o600
 _SUFFIX: Final = ".document"
 _KEPT_HEADERS: Final = frozenset(
     {
@@ -83,16 +85,7 @@ class DocumentCache:
         kept = msgspec.structs.replace(entry, headers=kept_headers(entry.headers))
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Readers see the old entry or the new one; mkstemp makes files that only this user can read.
-            descriptor, name = tempfile.mkstemp(prefix=".new-", dir=self.folder)
-            beside = Path(name)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(msgspec.msgpack.encode(kept))
-                beside.replace(self._path(entry.url, entry.accept))
-            except BaseException:
-                beside.unlink(missing_ok=True)
-                raise
+            replace_bytes(self._path(entry.url, entry.accept), msgspec.msgpack.encode(kept), _OWNER_ONLY)
             self._shrink()
 
     def forget(self, url: str, accept: str) -> None:
@@ -124,7 +117,7 @@ class DocumentCache:
                 newest = max(newest, status.st_mtime)
                 if entry.name.endswith(_SUFFIX):
                     yield status.st_mtime, status.st_size, Path(entry.path)
-                elif entry.name.startswith(".new-"):
+                elif entry.name.startswith(UNFINISHED):
                     unfinished.append((status.st_mtime, Path(entry.path)))
         for since, path in unfinished:
             if since < newest - _LEFT_BEHIND:
