@@ -44,7 +44,7 @@ def test_the_summary_says_what_to_do_next(file: Path, tmp_path: Path) -> None:
 def test_programs_get_the_summary_as_json(file: Path, tmp_path: Path) -> None:
     summary = json.loads(run(file, "-o", tmp_path / "out", "--json").stdout)
     assert summary["endpoints"] == 10
-    assert summary["variables"] == ["ACME_NOTES_API_KEY"]
+    assert summary["variables"] == ["UPSTREAM_ACME_NOTES_API_KEY"]
     assert set(summary["guesses"]) == {"high", "medium", "low"}
     assert all((tmp_path / "out" / name).is_file() for name in summary["files"])
 
@@ -118,3 +118,28 @@ def test_a_description_of_which_nothing_is_chosen_is_refused(file: Path, tmp_pat
 def test_an_output_that_is_a_file_is_refused(file: Path) -> None:
     with pytest.raises(ConfigError, match="is a file"):
         run(file, "-o", file, "--force")
+
+
+def test_what_is_noted_is_not_said_to_be_left_out(file: Path, tmp_path: Path) -> None:
+    described = json.loads(file.read_text())
+    described["webhooks"] = {"changed": {"post": {"responses": {"200": {"description": "ok"}}}}}
+    file.write_text(json.dumps(described))
+    ended = run(file, "-o", tmp_path / "out")
+    assert "10 endpoints, 0 left out, 2 notes on the description" in ended.stdout
+    assert "1 webhook is not imported" in (tmp_path / "out" / "REVIEW.md").read_text()
+
+
+def test_a_server_that_is_named_answers_the_question_for_one(file: Path, tmp_path: Path) -> None:
+    described = json.loads(file.read_text())
+    del described["servers"]
+    file.write_text(json.dumps(described))
+    ended = run(file, "-o", tmp_path / "out", "--server", "https://notes.example")
+    assert "D167" not in ended.output
+
+
+@pytest.mark.parametrize("server", ["https://user:s3cret@notes.example", "https://notes.example:99999"])
+def test_a_server_with_credentials_or_without_a_port_is_refused(file: Path, tmp_path: Path, server: str) -> None:
+    with pytest.raises(ConfigError, match="--server") as refused:
+        run(file, "-o", tmp_path / "out", "--server", server)
+    assert "s3cret" not in str(refused.value)
+    assert not (tmp_path / "out").exists()

@@ -74,3 +74,14 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     with pytest.raises(NotADirectoryError):
         write_folder(tmp_path / "out", FILES, force=True)
     assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_nothing_is_written_through_a_link_that_leads_out_of_the_folder(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "out", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (folder / "endpoints").symlink_to(outside)
+    with pytest.raises(NotADirectoryError, match="endpoints is a link"):
+        write_folder(folder, FILES, force=True)
+    assert content(outside) == {}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "outside"]

@@ -32,27 +32,27 @@ def chosen(
 
 def test_a_token_is_a_header() -> None:
     found = chosen({"bearer": ()}, names=("bearer",))
-    assert found.headers == {"Authorization": "Bearer ${ACME_NOTES_TOKEN}"}
-    assert [variable.name for variable in found.variables] == ["ACME_NOTES_TOKEN"]
+    assert found.headers == {"Authorization": "Bearer ${UPSTREAM_ACME_NOTES_TOKEN}"}
+    assert [variable.name for variable in found.variables] == ["UPSTREAM_ACME_NOTES_TOKEN"]
     assert found.is_sent
 
 
 @pytest.mark.parametrize("name", ["oauth"])
 def test_a_token_of_an_issuer_is_a_token(name: str) -> None:
-    assert chosen({name: ()}, names=(name,)).headers == {"Authorization": "Bearer ${ACME_NOTES_TOKEN}"}
+    assert chosen({name: ()}, names=(name,)).headers == {"Authorization": "Bearer ${UPSTREAM_ACME_NOTES_TOKEN}"}
 
 
 def test_user_and_password_are_given_as_base64() -> None:
     found = chosen({"basic": ()}, names=("basic",))
-    assert found.headers == {"Authorization": "Basic ${ACME_NOTES_BASIC}"}
+    assert found.headers == {"Authorization": "Basic ${UPSTREAM_ACME_NOTES_BASIC}"}
     assert "base64" in found.variables[0].what
 
 
 def test_a_key_is_where_the_upstream_wants_it() -> None:
     found = chosen({"header": (), "query": (), "cookie": ()})
-    assert found.headers == {"X-Key": "${ACME_NOTES_HEADER_API_KEY}"}
-    assert found.query == {"key": "${ACME_NOTES_QUERY_API_KEY}"}
-    assert found.cookies == {"sid": "${ACME_NOTES_COOKIE_API_KEY}"}
+    assert found.headers == {"X-Key": "${UPSTREAM_ACME_NOTES_HEADER_API_KEY}"}
+    assert found.query == {"key": "${UPSTREAM_ACME_NOTES_QUERY_API_KEY}"}
+    assert found.cookies == {"sid": "${UPSTREAM_ACME_NOTES_COOKIE_API_KEY}"}
     assert found.parameters == {("header", "X-Key"), ("query", "key"), ("cookie", "sid")}
 
 
@@ -77,7 +77,13 @@ def test_where_anybody_is_let_in_no_credential_is_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "name"), [("", "UPSTREAM_TOKEN"), ("7 Notes", "UPSTREAM_7_NOTES_TOKEN"), ("日本", "UPSTREAM_TOKEN")]
+    ("title", "name"),
+    [
+        ("", "UPSTREAM_TOKEN"),
+        ("7 Notes", "UPSTREAM_7_NOTES_TOKEN"),
+        ("日本", "UPSTREAM_TOKEN"),
+        ("GitHub", "UPSTREAM_GIT_HUB_TOKEN"),
+    ],
 )
-def test_a_variable_has_a_name_that_shells_take(title: str, name: str) -> None:
+def test_a_variable_has_a_name_that_shells_take_and_that_nothing_else_has(title: str, name: str) -> None:
     assert chosen({"bearer": ()}, names=("bearer",), title=title).variables[0].name == name

@@ -18,7 +18,7 @@ from bespeak.catalog.bundled import load_bundled
 from bespeak.client.errors import ServiceError
 from bespeak.client.synchronous import SyncServiceClient
 from bespeak.documents.endpoint_toml import parse_endpoint
-from bespeak.openapi.description import Answer, Description, Operation, SecurityScheme
+from bespeak.openapi.description import Answer, Body, Description, Operation, Parameter, SecurityScheme
 from bespeak.openapi.facade import Facade, make_facades, upstream_hosts
 
 AGENT = "0a3f" * 16
@@ -42,7 +42,7 @@ def folder(notes: NotesApi, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def service(notes: NotesApi, folder: Path) -> Iterator[SyncServiceClient]:
-    env = {"ACME_NOTES_API_KEY": "secret-key", "SSL_CERT_FILE": str(notes.authority)}
+    env = {"UPSTREAM_ACME_NOTES_API_KEY": "secret-key", "SSL_CERT_FILE": str(notes.authority)}
     with (
         serving(folder, "--strict", env=env) as served,
         bespeak.connect_sync(served.uri, agent_id=AGENT, scopes=SCOPES) as connected,
@@ -163,7 +163,7 @@ def test_a_body_that_is_no_object_is_one_field(service: SyncServiceClient, notes
 
 
 def test_what_changes_something_needs_a_scope(notes: NotesApi, folder: Path) -> None:
-    env = {"ACME_NOTES_API_KEY": "secret-key", "SSL_CERT_FILE": str(notes.authority)}
+    env = {"UPSTREAM_ACME_NOTES_API_KEY": "secret-key", "SSL_CERT_FILE": str(notes.authority)}
     with (
         serving(folder, env=env) as served,
         bespeak.connect_sync(served.uri, agent_id=AGENT, scopes=["acme-notes:read"]) as reader,
@@ -177,8 +177,8 @@ def test_what_changes_something_needs_a_scope(notes: NotesApi, folder: Path) -> 
 def test_a_server_without_its_credential_says_which_is_missing(folder: Path) -> None:
     ended = command("serve", str(folder), "--strict", "--agtp", "127.0.0.1:0")
     assert ended.returncode == 2
-    assert "ACME_NOTES_API_KEY" in ended.stderr
-    assert "ACME_NOTES_API_KEY=" in (folder / ".env.example").read_text()
+    assert "UPSTREAM_ACME_NOTES_API_KEY" in ended.stderr
+    assert "UPSTREAM_ACME_NOTES_API_KEY=" in (folder / ".env.example").read_text()
 
 
 def one(operation: Operation, **fields: Any) -> Facade:
@@ -198,6 +198,27 @@ def test_the_base_path_is_the_upstreams_business() -> None:
     facade = one(an_operation(path="/pets/{petId}"))
     assert facade.endpoint.path == "/pets/{pet_id}"
     assert facade.endpoint.handler.url == "https://pets.example/v1/pets/{pet_id}"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("path", "url"),
+    [
+        ("/#X-Amz-Target=Db.CreateTable", "https://pets.example/v1/"),
+        ("/?Action=Run&Version=1", "https://pets.example/v1/?Action=Run&Version=1"),
+        ("/pets?id={petId}", "https://pets.example/v1/pets?id={pet_id}"),
+    ],
+)
+def test_a_query_in_a_path_is_sent_as_one_and_a_fragment_is_not_sent(path: str, url: str) -> None:
+    assert one(an_operation("POST", path)).endpoint.handler.url == url  # type: ignore[union-attr]
+
+
+def test_no_description_reads_a_variable_of_this_server() -> None:
+    accept = Parameter(name="Accept", place="header", required=True, schema={"type": "string", "enum": ["${HOME}/x"]})
+    body = Body(media_type="application/${AWS_SECRET}+json", required=True, schema={"type": "object"})
+    facade = one(an_operation("POST", parameters=(accept,), body=body))
+    assert facade.endpoint.handler.headers == {}  # type: ignore[union-attr]
+    lost = [guess.text for guess in facade.guesses if guess.risk == "high" and "header" in guess.text]
+    assert lost == ["without the header Accept", "without the header Content-Type"]
 
 
 def test_plain_http_becomes_https_and_is_the_first_thing_to_review() -> None:

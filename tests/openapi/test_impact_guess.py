@@ -32,6 +32,8 @@ def guessed(method: str, path: str, name: str = "", summary: str = "", *, can_be
         ("PUT", "/pets/{id}", "updatePet", False, "irreversible", True),
         ("PATCH", "/pets/{id}", "", True, "reversible", False),
         ("GET", "/orders/{id}/cancel", "cancelOrder", False, "irreversible", True),
+        ("POST", "/mail/test", "testMail", False, "irreversible", False),
+        ("GET", "/jobs/{id}", "triggerJob", False, "irreversible", True),
     ],
 )
 def test_an_impact_follows_from_method_and_words(  # noqa: PLR0917 - a row of a table

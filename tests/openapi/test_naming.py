@@ -36,7 +36,8 @@ def test_every_text_becomes_an_identifier_and_a_segment(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "several"), [("order", "orders"), ("city", "cities"), ("search", "searches"), ("day", "days")]
+    ("one", "several"),
+    [("order", "orders"), ("city", "cities"), ("search", "searches"), ("day", "days"), ("cache", "caches")],
 )
 def test_nouns_have_plurals(one: str, several: str) -> None:
     assert plural(one) == several
@@ -46,7 +47,7 @@ def test_nouns_have_plurals(one: str, several: str) -> None:
     assert not is_plural(one)
 
 
-@pytest.mark.parametrize("word", ["status", "address", "analysis"])
+@pytest.mark.parametrize("word", ["status", "address", "analysis", "news"])
 def test_what_only_looks_like_a_plural_is_none(word: str) -> None:
     assert not is_plural(word)
     assert singular(word) == word
@@ -59,3 +60,9 @@ def test_a_name_that_is_taken_gets_the_next_number() -> None:
 
 def test_words_are_told_apart_in_every_spelling() -> None:
     assert words("createPet") == words("create_pet") == words("create-pet") == ("create", "pet")
+
+
+def test_letters_with_marks_are_written_without() -> None:
+    assert hyphenated("Aufträge") == "auftraege"
+    assert hyphenated("año-été") == "ano-ete"
+    assert singular("statuses") == "status"

@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 
 from bespeak.catalog.bundled import load_bundled
 from bespeak.grammar.path_syntax import check_path
+from bespeak.openapi.description import Operation
 from bespeak.openapi.path_choice import choose_path, other_paths, topic_of
 
 VERBS = load_bundled().names
+
+
+def operation(path: str, *, tags: tuple[str, ...] = (), operation_id: str = "") -> Operation:
+    return Operation(method="POST", path=path, base="", pointer="", tags=tags, operation_id=operation_id)
+
+
 SEGMENTS = st.one_of(
     st.text(max_size=12),
     st.sampled_from(["search", "v1", "api", "{id}", "{petId}", "{name}.json", "{a}...{b}", "{x}:cancel", "Order", ""]),
@@ -75,13 +82,46 @@ def test_other_paths_bring_back_what_was_left_out_and_then_count() -> None:
 @given(st.lists(SEGMENTS, max_size=5), st.sampled_from(["FETCH", "SEARCH", "CREATE", "ORDER", "REMOVE"]))
 def test_every_path_keeps_the_grammar(segments: list[str], verb: str) -> None:
     described = "/" + "/".join(segment.replace("/", "") for segment in segments)
-    choice = choose_path(described, verb, VERBS, topic=topic_of((), described))
+    choice = choose_path(described, verb, VERBS, topic=topic_of(operation(described, tags=())))
     for path in (choice.path, *islice(other_paths(choice, described, verb, VERBS), 4)):
         assert check_path(path, VERBS) is None
     assert choose_path(choice.path, verb, VERBS).path == choice.path
 
 
 def test_a_topic_is_the_first_tag_or_the_first_thing() -> None:
-    assert topic_of(("Pet Store",), "/x") == "pet-store"
-    assert topic_of((), "/{id}/parts") == "parts"
-    assert topic_of((), "/") == ""
+    assert topic_of(operation("/x", tags=("Pet Store",))) == "pet-store"
+    assert topic_of(operation("/{id}/parts")) == "parts"
+    assert topic_of(operation("/")) == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "topic"),
+    [
+        ("/#X-Amz-Target=DynamoDB_20120810.CreateTable", "CreateTable", "table"),
+        ("/?Action=RunInstances", "RunInstances", "instances"),
+        ("/", "read_root__get", "root"),
+        ("/embed", "embed_text_embed_post", "text-embed"),
+        ("/", "getUsingGET_1", ""),
+        ("/api/v1/reset-password/", "reset", "reset-password"),
+    ],
+)
+def test_an_operation_id_names_the_thing_where_the_path_does_not(path: str, name: str, topic: str) -> None:
+    assert topic_of(operation(path, operation_id=name), VERBS) == topic
+
+
+@pytest.mark.parametrize(
+    ("described", "verb", "word", "path"),
+    [
+        ("/#Action=CreateTable", "CREATE", "create", "/tables"),
+        ("/books/{isbn}/delete", "REMOVE", "delete", "/books/{isbn}"),
+        ("/runs/{id}/rerun", "RETRY", "rerun", "/runs/{id}"),
+        ("/users/$count", "COUNT", "count", "/users"),
+        ("/store/order", "ORDER", "order", "/store/orders"),
+        ("/users('{id}')", "FETCH", "get", "/users/{id}"),
+        ("/api/v1/reset-password", "RESET", "reset", "/password"),
+        ("/aufträge/{id}", "FETCH", "get", "/auftraege/{id}"),
+        ("/gestión/año", "FETCH", "get", "/gestion/ano"),
+    ],
+)
+def test_what_the_verb_says_already_is_not_said_again(described: str, verb: str, word: str, path: str) -> None:
+    assert choose_path(described, verb, VERBS, topic="tables", word=word).path == path

@@ -50,8 +50,8 @@ def test_credentials_and_other_paths_are_listed() -> None:
     scheme = SecurityScheme(name="b", kind="http", scheme="bearer")
     made = entries(operation("GET", "/v1/a|b/search", security=({"b": ()},)), schemes={"b": scheme})
     text = review_text("Acme", made, [], [])
-    assert list(used_variables(made)) == ["ACME_TOKEN"]
-    assert "- `ACME_TOKEN`: " in text
+    assert list(used_variables(made)) == ["UPSTREAM_ACME_TOKEN"]
+    assert "- `UPSTREAM_ACME_TOKEN`: " in text
     assert "`GET /v1/a\\|b/search`" in text
 
 

@@ -85,3 +85,20 @@ def test_2_0_has_schemes_a_host_and_a_base_path(parts: dict[str, Any], base_url:
     made, found = read(document({"/room": {"get": {"responses": OK}}}, "2.0", **parts), base_url=base_url)
     assert made.operations[0].base == result
     assert rules(found) == ([] if result else ["D167"])
+
+
+def test_credentials_in_an_address_are_left_out_and_that_is_told() -> None:
+    assert base(urls("https://user:s3cret@a.example/v1?key=abc")) == ("https://a.example/v1", ["D167"])
+
+
+@pytest.mark.parametrize(
+    "url", ["https://a b.example", "https://a\\.example", "https://a.example:99999", "https://[::1"]
+)
+def test_an_address_that_is_none_is_not_called(url: str) -> None:
+    assert base(urls(url)) == ("", ["D167"])
+
+
+@pytest.mark.parametrize("url", ["https://[::1]:8443", "https://münchen.example", "https://{tenant}.a.example"])
+def test_hosts_may_be_addresses_and_of_any_script(url: str) -> None:
+    found, _ = base(urls(url))
+    assert found == url

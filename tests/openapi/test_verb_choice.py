@@ -27,6 +27,13 @@ def operation(method: str, path: str, name: str = "", summary: str = "", **field
     ("method", "path", "name", "summary", "verb"),
     [
         ("POST", "/reservations", "createReservation", "", "CREATE"),
+        ("POST", "/#Target=GetItem", "GetItem", "The GetItem operation does much", "FETCH"),
+        ("POST", "/#Target=DeleteTable", "DeleteTable", "", "REMOVE"),
+        ("POST", "/books:batchGet", "", "", "FETCH"),
+        ("POST", "/runs/{id}/rerun", "actions/re-run-workflow", "Re-run a workflow", "RETRY"),
+        ("GET", "/users/$count", "users.GetCount", "", "COUNT"),
+        ("POST", "/login", "", "", "AUTHENTICATE"),
+        ("POST", "/upload", "", "", "SUBMIT"),
         ("POST", "/rooms", "bookRoom", "", "BOOK"),
         ("GET", "/restaurants", "searchRestaurants", "", "SEARCH"),
         ("GET", "/pets", "listPets", "List all pets", "LIST"),

@@ -110,6 +110,9 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     _check_server(server)
     _check_free(output, force=force)
     description, findings = open_description(source, insecure=insecure)
+    if server is not None:
+        # What is said about missing servers is answered.
+        findings = [finding for finding in findings if finding.rule != "D167" or finding.severity == "info"]
     if not as_json:
         print_findings(finding for finding in findings if finding.severity != "info")
     if server is not None:
@@ -119,7 +122,7 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     with without_collections():
         imported = import_description(description, notes)
     if not imported.facades:
-        reason = next((f": {entry.why}" for entry in imported.left_out), "")
+        reason = next((f": {entry.why}" for entry in (*imported.left_out, *imported.notes)), "")
         raise RefusedError(f"{source} has no operation that can be called{reason}")
     _check_own(output, imported.files)
     _write(output, imported.files, force=force, outdated=_outdated(output, imported.files))
@@ -136,8 +139,12 @@ def _check_server(server: str | None) -> None:
     try:
         parts = urlsplit(server)
         usable = parts.scheme in ("https", "http") and bool(parts.hostname) and not (parts.query or parts.fragment)
+        usable = usable and (parts.port is None or parts.port > 0)
     except ValueError:
         usable = False
+    else:
+        if "@" in parts.netloc:
+            raise ConfigError("--server has a user or a password in it. Send credentials as a header of the handlers.")
     if not usable:
         raise ConfigError(f"--server is {server[:200]!r}, which is no address. Write it like https://api.acme.example.")
 
@@ -181,6 +188,7 @@ def _summary(output: Path, imported: Imported) -> dict[str, object]:
         "guesses": imported.guesses,
         "variables": [variable.name for variable in imported.variables],
         "left_out": [{"what": entry.what, "why": entry.why} for entry in imported.left_out],
+        "notes": [{"what": entry.what, "why": entry.why} for entry in imported.notes],
         "files": list(imported.files),
     }
 
@@ -189,7 +197,9 @@ def _tell(output: Path, imported: Imported) -> None:
     shown = printable(str(output))
     count = len(imported.facades)
     guesses = ", ".join(f"{number} {risk}" for risk, number in imported.guesses.items())
-    click.echo(f"{shown}: {count} endpoint{'' if count == 1 else 's'}, {len(imported.left_out)} left out")
+    noted = f", {len(imported.notes)} notes on the description" if len(imported.notes) > 1 else ""
+    noted = ", one note on the description" if len(imported.notes) == 1 else noted
+    click.echo(f"{shown}: {count} endpoint{'' if count == 1 else 's'}, {len(imported.left_out)} left out{noted}")
     click.echo(f"Guesses by risk: {guesses}. Look at {shown}/REVIEW.md first.")
     if imported.variables:
         names = ", ".join(variable.name for variable in imported.variables)

@@ -61,7 +61,7 @@ def _fetch(source: str, *, insecure: bool) -> tuple[bytes, str]:
         raise ConfigError(f"{brief(source)} is plain http, over which anybody could answer. {advice}.")
     fetched = asyncio.run(_get(source, host))
     if fetched.fault is not None:
-        raise RefusedError(fetched.fault.message)
+        raise RefusedError(f"{brief(source)}: {fetched.fault.message}")
     return fetched.body, fetched.final_url
 
 

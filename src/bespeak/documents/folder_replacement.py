@@ -44,9 +44,12 @@ def write_folder(
                 (fresh / name).unlink(missing_ok=True)
         else:
             fresh.chmod(0o777 & ~_mask())
+        for parent in {(fresh / name).parent for name in files}:
+            parent.mkdir(parents=True, exist_ok=True)
+            if not parent.resolve().is_relative_to(fresh.resolve()):
+                raise NotADirectoryError(20, f"{parent.name} is a link that leads out of the folder", str(folder))
         for name, text in files.items():
             path = fresh / name
-            path.parent.mkdir(parents=True, exist_ok=True)
             path.unlink(missing_ok=True)
             path.write_text(text, encoding="utf-8", newline="")
         _swap(fresh, place)

@@ -33,8 +33,9 @@ def claim_places(operations: Sequence[Operation], catalog: Catalog) -> list[Clai
     wanted = []
     for operation in operations:
         verb = choose_verb(operation, catalog)
-        topic = topic_of(operation.tags, operation.path)
-        wanted.append(Claim(verb, choose_path(operation.path, verb.verb, catalog.names, topic=topic)))
+        topic = topic_of(operation, catalog.names)
+        path = choose_path(operation.path, verb.verb, catalog.names, topic=topic, word=verb.word)
+        wanted.append(Claim(verb, path))
     taken: dict[str, TemplateSet] = {}
     claims: list[Claim | None] = [None] * len(wanted)
     for at in sorted(range(len(wanted)), key=lambda index: (bool(wanted[index].path.reasons), index)):
@@ -62,8 +63,8 @@ def _settle(operation: Operation, wanted: Claim, catalog: Catalog, taken: dict[s
 def _choices(operation: Operation, wanted: Claim, catalog: Catalog) -> Iterator[tuple[str, str]]:
     verb = wanted.verb.verb
     yield verb, wanted.path.path
-    topic = topic_of(operation.tags, operation.path)
+    topic = topic_of(operation, catalog.names)
     for other in islice(further_verbs(wanted.verb, catalog), _OTHER_VERBS):
-        yield other, choose_path(operation.path, other, catalog.names, topic=topic).path
+        yield other, choose_path(operation.path, other, catalog.names, topic=topic, word=wanted.verb.word).path
     for path in other_paths(wanted.path, operation.path, verb, catalog.names):
         yield verb, path

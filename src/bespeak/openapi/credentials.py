@@ -57,8 +57,9 @@ class CredentialChoice:
 
     def __init__(self, description: Description) -> None:
         self._schemes = description.schemes
-        prefix = "_".join(words(description.title)).upper()[:_LONGEST_PREFIX].strip("_")
-        self._prefix = prefix if prefix[:1].isalpha() else f"UPSTREAM_{prefix}".rstrip("_")
+        title = "_".join(words(description.title)).upper()[:_LONGEST_PREFIX].strip("_")
+        # A description chooses its title: one called GitHub must not get the GITHUB_TOKEN that is there already.
+        self._prefix = f"UPSTREAM_{title}".rstrip("_")
         kinds = [_kind(scheme) for scheme in self._schemes.values()]
         self._alone = {kind for kind in kinds if kinds.count(kind) == 1}
 

@@ -31,6 +31,9 @@ class Imported:
     files: dict[str, str]
     facades: tuple[Facade, ...]
     left_out: tuple[LeftOut, ...]
+    """Operations that have no endpoint."""
+    notes: tuple[LeftOut, ...]
+    """Parts of the description that were read otherwise than they are written, or not at all."""
     variables: tuple[Variable, ...]
     guesses: dict[str, int]
     """How many of each risk."""
@@ -41,12 +44,11 @@ def import_description(description: Description, notes: Sequence[LeftOut] = ()) 
     facades, skipped = make_facades(description, load_bundled())
     names = function_names([facade.endpoint for facade in facades])
     entries = [(f"{ENDPOINTS}/{name.replace('_', '-')}.toml", one) for name, one in zip(names, facades, strict=True)]
-    left_out = (*skipped, *notes)
     service, general = _service(description, facades)
     files = {"bespeak.toml": _configuration(service, general, description)}
     written: Written = {}
     files.update((file, _endpoint_file(facade, description, written)) for file, facade in entries)
-    files[REVIEW] = review_text(description.title, entries, left_out, general)
+    files[REVIEW] = review_text(description.title, entries, skipped, general, notes)
     variables = used_variables(entries)
     if variables:
         lines = [f"# {MADE_OF}: what the upstream knows this server by. Set these, and keep them out of the folder."]
@@ -54,7 +56,7 @@ def import_description(description: Description, notes: Sequence[LeftOut] = ()) 
         files[ENVIRONMENT] = "\n".join(lines) + "\n"
     guesses = [*general, *(guess for facade in facades for guess in facade.guesses)]
     counts = {str(risk): sum(guess.risk == risk for guess in guesses) for risk in RISKS}
-    return Imported(files, tuple(facades), left_out, tuple(variables.values()), counts)
+    return Imported(files, tuple(facades), tuple(skipped), tuple(notes), tuple(variables.values()), counts)
 
 
 def _service(description: Description, facades: Sequence[Facade]) -> tuple[Service, list[Guess]]:

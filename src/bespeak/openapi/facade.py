@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -108,10 +108,11 @@ class _Maker:
         errors = shape_errors(operation, has_credential=credentials.is_sent)
         scopes, scope_guess = self._scopes(impact.impact, credentials)
         url, url_guess = _url(operation, claim, given)
+        fixed, fixed_guess = _fixed(given.headers)
         handler = ExternalService(
             url=url,
             method=operation.method,
-            headers={**given.headers, **credentials.headers},
+            headers={**fixed, **credentials.headers},
             query_credentials=credentials.query,
             cookie_credentials=credentials.cookies,
             input_transform=given.transform,
@@ -153,6 +154,7 @@ class _Maker:
             *said.guesses,
             *credentials.guesses,
             *url_guess,
+            *fixed_guess,
             *scope_guess,
             *given.guesses,
             *returned.guesses,
@@ -198,9 +200,26 @@ def _place_guesses(claim: Claim, operation: Operation) -> Iterable[Guess]:
         risk="high" if changing and doubtful else "medium" if doubtful else "low",
     )
     # Parameters under names of ours are no guess: the URL of the handler says whose they are.
-    if claim.moved or claim.path.path != claim.path.url_path(operation.path):
+    if claim.moved or claim.path.path != claim.path.url_path(operation.path.partition("#")[0]):
         why = "; ".join((*claim.path.reasons[:4], *([f"{claim.moved} is taken"] if claim.moved else ())))
         yield Guess(at="/path", text=f"{claim.path.path} for {operation.path[:120]}", why=why, confidence=0.8)
+
+
+def _fixed(headers: Mapping[str, str]) -> tuple[dict[str, str], list[Guess]]:
+    """The headers that are always sent. Nobody but us writes `${...}` into one: it reads a variable of this server."""
+    kept = {name: value for name, value in headers.items() if "${" not in value and is_header_value(value)}
+    return kept, [
+        Guess(
+            at="/handler/url",
+            text=f"without the header {name}",
+            why="its described value is none that can be sent",
+            confidence=0.3,
+            otherwise="a value of your own",
+            risk="high",
+        )
+        for name in headers
+        if name not in kept
+    ]
 
 
 def _url(operation: Operation, claim: Claim, given: InputShape) -> tuple[str, Iterable[Guess]]:
@@ -219,6 +238,8 @@ def _url(operation: Operation, claim: Claim, given: InputShape) -> tuple[str, It
                 risk="high",
             )
         )
-    path = quote(claim.path.url_path(operation.path), safe=_SAFE)
-    query = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in given.own_query)
+    described, _, own = operation.path.partition("#")[0].partition("?")
+    path = quote(claim.path.url_path(described), safe=_SAFE)
+    pairs = [f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in given.own_query]
+    query = "&".join(filter(None, (quote(claim.path.url_path(own), safe=_SAFE), *pairs)))
     return f"{base}{path if path.startswith('/') or not path else '/' + path}{'?' + query if query else ''}", guesses

@@ -26,6 +26,8 @@ _AGAINST: Final = {
     "irreversible": _READ_CATEGORIES,
 }
 """Capabilities that contradict an impact (AGIS 6.2)."""
+_TRIED: Final = frozenset({"test", "try", "ping", "chat"})
+"""Words that look like reading and may do the thing: a test mail is sent, a test hook is called."""
 _IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 
 
@@ -79,7 +81,7 @@ def guess_impact(operation: Operation, choice: VerbChoice, catalog: Catalog, *, 
 def _impact(operation: Operation, choice: VerbChoice, *, can_be_read: bool) -> tuple[str, str, float, str]:
     method, verb = operation.method, choice.verb
     if method in READING:
-        if choice.word and changes(choice.word) and changes(verb):
+        if choice.word and changes(verb):
             return "irreversible", f"its words say {verb}, whatever {method} promises", 0.4, "informational"
         return "informational", f"{method} changes nothing", 0.9, ""
     if method == "DELETE":
@@ -90,6 +92,7 @@ def _impact(operation: Operation, choice: VerbChoice, *, can_be_read: bool) -> t
         return "irreversible", "the former state cannot be read, so nobody can write it back", 0.6, "reversible"
     classes = operation_classes(verb.lower())
     reads = classes is not None and classes.main in ("READ", "ANALYZE") and not changes(choice.word or verb)
+    reads = reads and choice.word not in _TRIED
     if reads and choice.word and choice.confidence >= 0.7:
         return "informational", f"'{choice.word}' only reads, although it is a {method}", 0.7, "irreversible"
     if verb in _UNDONE_BY:

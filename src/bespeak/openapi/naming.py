@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Container
 from functools import lru_cache
 from typing import Final
+
+from bespeak.language.lexicon import lexicon
 
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 _LONGEST: Final = 60
 _HISSING: Final = ("s", "x", "z", "ch", "sh")
+_SPELLED: Final = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "ø": "o", "ł": "l"}
+)
+"""Letters that are written with two others where there are only those of English."""
+_NO_PLURALS: Final = frozenset(
+    {"news", "series", "species", "dns", "sms", "gps", "https", "aws", "ios", "kubernetes", "canvas", "alias", "atlas"}
+)
 
 
 @lru_cache(maxsize=8192)
 def words(text: str) -> tuple[str, ...]:
     """The words of a name in small letters: `createPet`, `create_pet` and `create-pet` are the same."""
-    parts = _NO_WORD.split(_HUMP.sub(" ", text[:400]))
+    text = text[:400]
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", text).translate(_SPELLED))
+        text = "".join(letter for letter in text if not unicodedata.combining(letter))
+    parts = _NO_WORD.split(_HUMP.sub(" ", text))
     return tuple(part.lower() for part in parts if part)
 
 
@@ -46,14 +60,14 @@ def singular(word: str) -> str:
     """The usual singular of a word that may be a plural."""
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
-    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
-        return word[:-2]
+    if word.endswith(("sses", "shes", "ches", "xes", "zes", "uses")) and not lexicon().counts(word[:-1]).noun:
+        return word[:-2]  # branches; but caches and houses are of `cache` and `house`
     return word[:-1] if is_plural(word) else word
 
 
 def is_plural(word: str) -> bool:
     """Whether a word looks like a plural."""
-    return word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3
+    return word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 and word not in _NO_PLURALS
 
 
 def unused(name: str, taken: Container[str]) -> str:

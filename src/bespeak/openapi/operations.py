@@ -72,7 +72,8 @@ class OperationReader:
                 path = f"/{path}"
             if "?" in path or "#" in path:
                 message = f"the path {brief(written)} holds a query or fragment, which is no part of a path"
-                self._notices.warning("D104", message, given, "Describe it as parameters.")
+                advice = "A query is sent as it is, a fragment not at all. Describe them as parameters."
+                self._notices.warning("D104", message, given, advice)
             yield path, item
 
     def _path_item(self, given: Spot) -> Spot | None:

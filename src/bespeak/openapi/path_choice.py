@@ -16,6 +16,7 @@ from bespeak.grammar.path_syntax import leaking_segment
 from bespeak.language.lexicon import lexicon
 from bespeak.language.operation_class import operation_classes
 from bespeak.language.segment import judge_segment
+from bespeak.openapi.description import Operation
 from bespeak.openapi.naming import hyphenated, is_plural, plural, snake_case, unused, words
 
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
@@ -23,6 +24,16 @@ _VERSION: Final = re.compile(r"v[0-9]+(?:[a-z]+[0-9]*)?(?:[.-][0-9]+)*|[0-9]{4}-
 _PREFIXES: Final = frozenset({"api", "rest", "public", "services"})
 """Segments before a version, or at the beginning, that name nothing."""
 _EXTENSION: Final = re.compile(r"(?<=.)\.(?:json|xml|csv|html?|php|aspx?|do)$", re.IGNORECASE)
+_KEYED: Final = re.compile(r"([A-Za-z][\w.-]*)\(")
+"""The collection before a key as OData writes it: users('{id}')."""
+COMMANDS: Final = frozenset(
+    {
+        *("search", "query", "checkout", "count", "login", "signin", "logon", "logout", "signout", "logoff"),
+        *("signup", "upload"),
+    }
+)
+"""Segments that say what is done wherever they stand at the end, although they are nouns too."""
+_METHODS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _SHOWN: Final = 60
 
 
@@ -42,21 +53,32 @@ class PathChoice:
         return _PARAMETER.sub(lambda found: f"{{{self.parameters[found[1]]}}}", described)
 
 
-def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str = "") -> PathChoice:
-    """The path for a verb. `topic` is what the operation is about, for paths that name nothing themselves."""
+def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str = "", word: str = "") -> PathChoice:
+    """The path for a verb. `topic` is what the operation is about, for paths that name nothing themselves; `word` is
+
+    what the verb was chosen for: a segment that says it once more is left out.
+    """
     reasons: list[str] = []
-    names = _parameter_names(described, reasons)
+    names = _parameter_names(described.partition("#")[0], reasons)
+    described = bare_path(described)
     pieces = [piece for segment in described.split("/") if segment for piece in _pieces(segment, names, reasons)]
-    pieces, version = _without_version(pieces, reasons)
+    reasons += [f"{piece[:_SHOWN]!r} has no letters" for piece in pieces if not _is_named(piece)]
+    pieces, version = _without_version([piece for piece in pieces if _is_named(piece)], reasons)
     segments: list[str] = []
     for at, piece in enumerate(pieces):
         if piece.startswith("{"):
             if piece not in segments:  # one value fills both places of a path that names it twice
                 segments.append(piece)
             continue
+        last = segments[-1] if segments else ""
+        if last and ((word and "".join(words(piece)) == word) or _says(hyphenated(piece), verb)) and _acts(piece, last):
+            reasons.append(f"{piece[:_SHOWN]!r} is what {verb} says")
+            continue
         name = _segment(piece, verb, verbs, reasons, alone=at == 0 and len(pieces) == 1, topic=topic)
         if name:
             segments.append(name)
+    segments, later = _without_version(segments, reasons)  # a verb may have stood before it
+    version = version or later
     if not segments or segments[0].startswith("{"):
         thing = _thing(topic, segments, verb, verbs)
         reasons.append(f"a path begins with what it is about: {thing}")
@@ -69,13 +91,20 @@ def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str 
     return PathChoice("/" + "/".join(segments), names, tuple(dict.fromkeys(reasons)), version)
 
 
+def bare_path(described: str) -> str:
+    """A path without the query and the fragment that some descriptions tell operations apart by."""
+    return described.partition("#")[0].partition("?")[0]
+
+
 def other_paths(choice: PathChoice, described: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
     """Other paths for the same operation, for when its own is taken: with what was left out, then with numbers."""
     segments = choice.path[1:].split("/")
     first, last = segments[0], segments[-1]
     if choice.version:
         yield "/" + "/".join([f"{first}-{hyphenated(choice.version)}", *segments[1:]])
-    lost = [name for part in described.split("/") for name in _literals(part) if name and name not in segments]
+    lost = [
+        name for part in bare_path(described).split("/") for name in _literals(part) if name and name not in segments
+    ]
     for name in reversed(lost):
         noun = next(_nouns(name, verb, verbs), "")
         if noun and noun not in segments:
@@ -90,11 +119,25 @@ def other_paths(choice: PathChoice, described: str, verb: str, verbs: frozenset[
         number += 1
 
 
-def topic_of(tags: tuple[str, ...], described: str) -> str:
-    """What an operation is about: its first tag, or else its first literal segment."""
-    names = [*tags[:1], *(name for part in described.split("/") for name in _literals(part))]
-    found = (hyphenated(name) for name in names)
+def topic_of(operation: Operation, verbs: frozenset[str] = frozenset()) -> str:
+    """What an operation is about: its first tag, its first literal segment, or what its operationId names."""
+    literals = [name for part in bare_path(operation.path).split("/") for name in _literals(part)]
+    things = [name for name in map(hyphenated, literals) if name and name not in _PREFIXES]
+    # A path that is nothing but a command names no thing.
+    if len(things) == 1 and leaking_segment(f"/{things[0]}", verbs) is not None:
+        things.insert(0, _object_of(operation))
+    found = (hyphenated(name) for name in (*operation.tags[:1], *things, _object_of(operation)))
     return next((name for name in found if name and not _VERSION.fullmatch(name) and not name.isdecimal()), "")
+
+
+def _object_of(operation: Operation) -> str:
+    """The thing in an operationId: the table of `CreateTable`, the root of `read_root__get`."""
+    _, *rest = words(operation.operation_id) or ("",)
+    if "using" in rest:
+        rest = rest[: rest.index("using")]
+    while rest and rest[-1] in _METHODS:
+        rest.pop()
+    return "-".join(rest[:3])
 
 
 def _parameter_names(described: str, reasons: list[str]) -> dict[str, str]:
@@ -123,34 +166,47 @@ def _pieces(segment: str, names: Mapping[str, str], reasons: list[str]) -> Itera
 def _literal_piece(text: str, segment: str, reasons: list[str]) -> Iterator[str]:
     if text:
         reasons.append(f"{segment[:_SHOWN]!r} is more than a parameter")
-    if text.startswith(":") and hyphenated(text):
+    keyed = _KEYED.match(text)
+    if keyed is not None and segment.startswith(text):
+        yield keyed[1]
+    elif text.startswith(":") and hyphenated(text):
         yield text[1:]
 
 
 def _without_version(pieces: list[str], reasons: list[str]) -> tuple[list[str], str]:
     version = ""
-    while len(pieces) > 1 and (_VERSION.fullmatch(pieces[0].lower()) or pieces[0].lower() in _PREFIXES):
-        if pieces[0].lower() in _PREFIXES and not _VERSION.fullmatch(pieces[1].lower()):
+    while len(pieces) > 1 and (_is_version(pieces[0]) or pieces[0].lower() in _PREFIXES):
+        if pieces[0].lower() in _PREFIXES and not _is_version(pieces[1]):
             break
         dropped, *pieces = pieces
         reasons.append(f"{dropped[:_SHOWN]!r} names no thing")
-        version = dropped if _VERSION.fullmatch(dropped.lower()) else version
-    if len(pieces) == 1 and _VERSION.fullmatch(pieces[0].lower()):
+        version = dropped if _is_version(dropped) else version
+    if len(pieces) == 1 and _is_version(pieces[0]):
         reasons.append(f"{pieces[0][:_SHOWN]!r} names no thing")
         return [], pieces[0]
     return pieces, version
+
+
+def _is_named(piece: str) -> bool:
+    return piece.startswith("{") or bool(hyphenated(_EXTENSION.sub("", piece)))
+
+
+def _is_version(piece: str) -> bool:
+    names = (piece.lower(), hyphenated(_EXTENSION.sub("", piece)))
+    return any(_VERSION.fullmatch(name) for name in names)
 
 
 def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *, alone: bool, topic: str) -> str:
     """A literal segment that names a thing; empty if it only repeats what the verb says."""
     name = hyphenated(_EXTENSION.sub("", piece))
     if name != piece:
-        reasons.append(f"{piece[:_SHOWN]!r} is written {name!r}" if name else f"{piece[:_SHOWN]!r} has no letters")
-    if not name or _is_fine(name, verb, verbs):
+        reasons.append(f"{piece[:_SHOWN]!r} is written {name!r}")
+    if _is_fine(name, verb, verbs):
         return name
-    if not alone and _says(name, verb):
-        reasons.append(f"{name!r} is what {verb} says")
-        return ""
+    compound = "-" in name and next(_nouns(name, verb, verbs), name)
+    if compound and compound != name and not compound.startswith(name):
+        reasons.append(f"{name!r} is a method name; the thing is {compound!r}")
+        return compound
     if alone and topic and topic != name and _is_fine(topic, verb, verbs):
         reasons.append(f"{name!r} is a verb; it is about {topic}")
         return topic
@@ -166,8 +222,20 @@ def _says(name: str, verb: str) -> bool:
     if word == verb.lower():
         return True
     ours, theirs = operation_classes(verb.lower()), operation_classes(word)
-    reads = ours is not None and theirs is not None and ours.main == theirs.main == "READ"
-    return len(parts) == 1 and reads and not _is_noun(word)
+    same = ours is not None and theirs is not None and ours.main == theirs.main
+    return len(parts) == 1 and same and ours is not None and ours.main in ("READ", "DELETE") and not _is_thing(word)
+
+
+def _is_thing(word: str) -> bool:
+    """Whether a word for reading is rather a thing that is read: /status, /view; nothing is called a delete."""
+    classes = operation_classes(word)
+    return _is_noun(word) and (classes is None or classes.main != "DELETE")
+
+
+def _acts(piece: str, before: str) -> bool:
+    """Whether a segment says what is done to the one before it: that of /orders/{id}/cancel, not of /store/order."""
+    word = "".join(words(piece))
+    return before.startswith("{") or is_plural(before) or word in COMMANDS or not _is_noun(word)
 
 
 def _is_noun(word: str) -> bool:

@@ -56,7 +56,7 @@ def _read(text: bytes | str, source: str, base_url: str | None) -> tuple[Descrip
     for name in ("webhooks", "x-webhooks"):
         if isinstance(root.value.get(name), dict) and root.value[name]:
             count = len(root.value[name])
-            notices.info("D165", f"{count} webhook{'' if count == 1 else 's'} are not imported", root.below(name))
+            notices.info("D165", f"{count} webhook{' is' if count == 1 else 's are'} not imported", root.below(name))
     reader = OperationReader(root, References(document, notices), notices, version=version, base_url=base_url)
     operations = tuple(reader.read())
     if not operations:

@@ -23,9 +23,15 @@ Entries = Sequence[tuple[str, Facade]]
 """The file of each endpoint and what is in it."""
 
 
-def review_text(title: str, entries: Entries, left_out: Sequence[LeftOut], general: Sequence[Guess]) -> str:
-    """The document. `general` are guesses about the service as a whole."""
-    return "\n".join(_lines(title, entries, left_out, general)) + "\n"
+def review_text(
+    title: str,
+    entries: Entries,
+    left_out: Sequence[LeftOut],
+    general: Sequence[Guess],
+    notes: Sequence[LeftOut] = (),
+) -> str:
+    """The document. `general` are guesses about the service as a whole, `notes` what was said while it was read."""
+    return "\n".join(_lines(title, entries, left_out, general, notes)) + "\n"
 
 
 def used_variables(entries: Entries) -> dict[str, Variable]:
@@ -33,7 +39,9 @@ def used_variables(entries: Entries) -> dict[str, Variable]:
     return {variable.name: variable for _, facade in entries for variable in facade.variables}
 
 
-def _lines(title: str, entries: Entries, left_out: Sequence[LeftOut], general: Sequence[Guess]) -> Iterator[str]:
+def _lines(
+    title: str, entries: Entries, left_out: Sequence[LeftOut], general: Sequence[Guess], notes: Sequence[LeftOut]
+) -> Iterator[str]:
     found = [("bespeak.toml", "", guess) for guess in general]
     found += [(file, str(facade.endpoint), guess) for file, facade in entries for guess in facade.guesses]
     impacts = {str(facade.endpoint): _IMPACTS.index(facade.endpoint.semantic.impact) for _, facade in entries}
@@ -52,10 +60,12 @@ def _lines(title: str, entries: Entries, left_out: Sequence[LeftOut], general: S
     yield ""
     yield f"- endpoints: {len(entries)}"
     yield f"- guesses: {', '.join(f'{counts[risk]} of {risk} risk' for risk in RISKS)}"
-    yield f"- left out: {len(left_out)}"
+    yield f"- operations left out: {len(left_out)}"
+    yield f"- notes on the description: {len(notes)}"
     yield from _variables(used_variables(entries))
     yield from _renamed(entries)
-    yield from _left_out(left_out)
+    yield from _listed("Left out: operations without an endpoint", left_out)
+    yield from _listed("What the description does not say, or says so that it cannot be taken over", notes)
     for risk in RISKS:
         if counts[risk]:
             yield ""
@@ -102,12 +112,12 @@ def _renamed(entries: Entries) -> Iterator[str]:
         yield f"| `{_cell(here)}` | `{_cell(upstream)}` | {_cell('; '.join(why) or 'another operation had it')} |"
 
 
-def _left_out(left_out: Sequence[LeftOut]) -> Iterator[str]:
-    if left_out:
+def _listed(title: str, entries: Sequence[LeftOut]) -> Iterator[str]:
+    if entries:
         yield ""
-        yield "## Left out"
+        yield f"## {title}"
         yield ""
-        yield from (f"- {_plain(entry.what)}: {_plain(entry.why)}" for entry in left_out)
+        yield from (f"- {_plain(entry.what)}: {_plain(entry.why)}" for entry in entries)
 
 
 def _plain(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -11,13 +11,17 @@ from bespeak.language.consistency import judge
 from bespeak.language.head_verb import head_verbs
 from bespeak.language.lexicon import lexicon
 from bespeak.language.operation_class import operation_classes
+from bespeak.language.sentence import is_english
+from bespeak.language.sentence import words as sentence_words
+from bespeak.language.verb_form import lemmas
 from bespeak.lint.injection import addressed, link, role_marker
 from bespeak.lint.mechanism import mechanism
 from bespeak.lint.sentence import is_several
 from bespeak.openapi.description import Operation
 from bespeak.openapi.guess import UNSURE, Guess, Risk
-from bespeak.openapi.naming import is_plural, singular
+from bespeak.openapi.naming import is_plural, plural, singular, words
 from bespeak.openapi.plain_text import first_sentence, plain_text
+from bespeak.openapi.verb_choice import is_list
 
 _VOWELS: Final = "aeiou"
 _DOUBLING: Final = frozenset(
@@ -43,7 +47,17 @@ _IRREGULAR: Final = {
     "learn": "learned",
     "relay": "relayed",
 }
+_SOUNDS_LIKE_YOU: Final = ("uni", "use", "usa", "usu", "uti", "eu", "ubi", "one", "once")
+"""Beginnings that are spoken with a consonant: a user, an upload."""
+_NO_NUMBER: Final = frozenset(
+    {"data", "metadata", "information", "info", "news", "feedback", "content", "traffic", "health", "status", "access"}
+)
+_MYSELF: Final = frozenset({"me", "self", "current", "mine"})
+"""Segments that stand for the one who calls."""
+_AS: Final = ("by", "with", "for", "from", "in", "of")
+"""Words a segment begins with that says how, not what: /pets/by-status."""
 _LONGEST: Final = 300
+_MAKING: Final = frozenset({"CREATE", "REGISTER", "SUBMIT", "DEFINE", "ESTABLISH", "GENERATE"})
 _FEW: Final = 10
 """Words of a phrase that a verb is put before."""
 
@@ -61,6 +75,9 @@ class Sentences:
 def write_sentences(operation: Operation, verb: str, path: str, *, impact: str) -> Sentences:
     """Intent, outcome and description of an operation under a verb and a path."""
     thing = _thing(path)
+    if not thing.single and is_list(operation):
+        *before, last = thing.listed.split()
+        thing = replace(thing, listed=" ".join((*before, plural(last))))
     intent, source, sure = next(
         (found for found in _intents(operation, verb, thing) if _is_fit(verb, found[0])),
         (f"{verb.capitalize()} {_with_article(thing.name)} for the caller", "the verb and the path", 0.4),
@@ -93,32 +110,63 @@ class _Thing:
 def _thing(path: str) -> _Thing:
     segments = [segment for segment in path.split("/") if segment]
     literals = [segment for segment in segments if not segment.startswith("{")]
-    listed = (literals[-1] if literals else "item").replace("-", " ")
+    named = [one for one in literals if one not in _MYSELF and one.partition("-")[0] not in _AS]
+    listed = (named[-1] if named else "item").replace("-", " ")
     *before, last = listed.split()
     name = " ".join((*before, singular(last)))
-    return _Thing(name, listed, bool(segments) and segments[-1].startswith("{"))
+    ending = segments[-1] if segments else ""
+    return _Thing(name, listed, ending.startswith("{") or ending in _MYSELF)
 
 
 def _intents(operation: Operation, verb: str, thing: _Thing) -> Iterator[tuple[str, str, float]]:
     """Sentences for what is wanted, the best first, with where each comes from."""
     for text, source, sure in ((operation.summary, "the summary", 0.9), (operation.description, "description", 0.8)):
-        said = first_sentence(text)
-        if not said:
+        said = _in_words(first_sentence(text))
+        if not said or not is_english(sentence_words(said)):
             continue
         heads = head_verbs(said)
         if len(said.split()) <= _FEW and (not heads or heads[0].kind == "nominal"):
-            lower = said if said[:2].isupper() else f"{said[0].lower()}{said[1:]}"
-            yield f"{verb.capitalize()} {lower}", source, sure - 0.1
+            yield _led(verb, said), source, sure - 0.1
         yield _imperative(said), source, sure
-    which = f"the {thing.name} that is named" if thing.single else thing.listed
-    yield f"{verb.capitalize()} {which}", "the verb and the path", 0.5
+    yield _plainly(verb, thing), "the verb and the path", 0.5
+
+
+def _in_words(said: str) -> str:
+    """A sentence that is no name of a function and no title: `getUserById` and `Read Own Items` are written out."""
+    parts = said.split()
+    if len(parts) == 1 and len(words(said)) > 1 and said.isidentifier():
+        return " ".join(words(said)).capitalize()
+    if len(parts) > 1 and all(part.istitle() or part.isupper() or part.isdigit() for part in parts):
+        return " ".join((parts[0], *(part.lower() if part.istitle() else part for part in parts[1:])))
+    return said
+
+
+def _plainly(verb: str, thing: _Thing) -> str:
+    if thing.name == verb.lower():
+        return f"{verb.capitalize()} what the caller asks for"
+    if thing.single:
+        which = f"the {thing.name} that is named"
+    else:
+        which = _with_article(thing.name) if verb in _MAKING else thing.listed
+    return f"{verb.capitalize()} {which}"
+
+
+def _led(verb: str, phrase: str) -> str:
+    """A phrase without a verb behind one. That of `Updated user` is there already, in its past."""
+    first, _, rest = phrase.partition(" ")
+    if rest and any(lemma.verb == verb.lower() and lemma.form != "base" for lemma in lemmas(first.lower())):
+        return f"{verb.capitalize()} {rest}"
+    return f"{verb.capitalize()} {phrase if phrase[:2].isupper() else phrase[0].lower() + phrase[1:]}"
 
 
 def _imperative(sentence: str) -> str:
     """A sentence that begins with its verb, as a command: `Returns a pet` is `Return a pet`."""
     heads = head_verbs(sentence)
     if heads and heads[0].start == 0 and heads[0].kind in ("head", "light") and " " not in heads[0].verb:
-        return f"{heads[0].verb.capitalize()}{sentence[heads[0].end :]}"
+        shown, verb = sentence[: heads[0].end], heads[0].verb
+        if len(verb) > len(shown):  # `Logs out` is of `logout`, but only its first word is bent
+            verb = next((one.verb for one in lemmas(shown.lower()) if len(one.verb) <= len(shown)), shown)
+        return f"{verb.capitalize()}{sentence[heads[0].end :]}"
     return sentence[0].upper() + sentence[1:]
 
 
@@ -139,19 +187,29 @@ def _is_fit(verb: str, intent: str) -> bool:
 def _outcome(verb: str, thing: _Thing) -> str:
     classes = operation_classes(verb.lower())
     main = classes.main if classes else "CONTROL"
-    if main in ("READ", "ANALYZE"):
-        if main == "ANALYZE":
-            return f"What was found out about the {thing.name} is in the answer"
-        return (
-            f"The {thing.name} is in the answer" if thing.single else f"The {thing.listed} that fit are in the answer"
-        )
-    if verb in ("CREATE", "REGISTER", "SUBMIT", "DEFINE", "ESTABLISH", "GENERATE"):
-        return f"{_with_article(thing.name).capitalize()} exists as the input describes it"
+    several = not thing.single and is_plural(thing.listed.split()[-1])
+    if verb == "COUNT":
+        return f"How many {thing.listed} there are is in the answer"
+    if main == "ANALYZE":
+        return f"What was found out about the {thing.name} is in the answer"
+    if main == "READ":
+        return f"The {thing.listed} that fit are in the answer" if several else f"The {thing.name} is in the answer"
+    if verb in _MAKING:
+        name = _with_article(thing.name)
+        return f"{name[0].upper()}{name[1:]} exists as the input describes it"
     if verb in ("REMOVE", "PURGE"):
-        return f"The {thing.name} no longer exists" if thing.single else f"The {thing.listed} no longer exist"
+        return f"The {thing.listed} no longer exist" if several else f"The {thing.name} no longer exists"
     if main == "UPDATE" and verb in ("UPDATE", "MODIFY", "REPLACE", "SET", "CHANGE", "EDIT"):
-        return f"The {thing.name} has the values of the input"
-    return f"The {thing.name} has been {participle(verb.lower())}"
+        return (
+            f"The {thing.listed} have the values of the input"
+            if several
+            else f"The {thing.name} has the values of the input"
+        )
+    if thing.name in ("logout", "signout", "logoff"):
+        return "The session has ended"
+    if verb == "AUTHENTICATE":
+        return "It is established who is calling"
+    return f"The {thing.name} has been {'made' if thing.name == verb.lower() else participle(verb.lower())}"
 
 
 @lru_cache(maxsize=512)
@@ -172,6 +230,9 @@ def participle(verb: str) -> str:
 
 
 def _with_article(thing: str) -> str:
+    if thing.rsplit(maxsplit=1)[-1] in _NO_NUMBER:
+        return f"the {thing}"
     if is_plural(thing):
         return thing
-    return f"{'an' if thing[:1] in _VOWELS else 'a'} {thing}"
+    vowel = thing[:1] in _VOWELS and not thing.startswith(_SOUNDS_LIKE_YOU)
+    return f"{'an' if vowel or thing.startswith(('hour', 'honest', 'heir')) else 'a'} {thing}"

@@ -85,7 +85,12 @@ class ServerReader:
             host = parts.netloc
         except ValueError:
             whole, host, parts = url, "", None
-        if parts is None or parts.scheme not in {"http", "https"} or not host:
+        _, at_sign, named = host.rpartition("@")
+        if at_sign:
+            message = "the address of the server has a user or a password in it, which are left out"
+            self._notices.warning("D167", message, at, "Send credentials as a header whose value is a variable.")
+        host = named
+        if parts is None or parts.scheme not in {"http", "https"} or not _is_host(host):
             message = f"the server {brief(url)} is no address that can be called"
             self._notices.warning("D167", message, at, _ADVICE)
             return ""
@@ -95,5 +100,10 @@ class ServerReader:
 _ADVICE: Final = "Name the address of the upstream when you import."
 
 
+_HOST: Final = re.compile(r"(?:[\w{}.~-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
+
+
 def _is_host(host: str) -> bool:
-    return re.fullmatch(r"[^\s/?#@\\]+", host) is not None
+    """Whether a text is a name or an address, with or without a port; it may still hold variables."""
+    found = _HOST.fullmatch(host)
+    return found is not None and int(found[1] or 0) < 65_536

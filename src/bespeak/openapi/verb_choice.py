@@ -17,6 +17,7 @@ from bespeak.language.suggestion import fitting_verbs, third_person
 from bespeak.language.verb_form import lemmas
 from bespeak.openapi.description import Operation
 from bespeak.openapi.naming import is_plural, words
+from bespeak.openapi.path_choice import COMMANDS, bare_path
 
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing, if an upstream keeps to HTTP (RFC 9110 9.2.1)."""
@@ -39,9 +40,10 @@ _SAID: Final = {
     **dict.fromkeys(("upsert",), ("SET", "REPLACE")),
     **dict.fromkeys(("leave",), ("WITHDRAW", "REMOVE")),
     **dict.fromkeys(("star", "like", "tag", "label", "vote"), ("SET", "CREATE")),
-    **dict.fromkeys(("unstar", "unlike", "untag", "unfollow"), ("REMOVE", "UNLINK")),
+    **dict.fromkeys(("unstar", "unlike", "untag", "unfollow"), ("UNLINK", "REMOVE")),
     **dict.fromkeys(("trigger", "do", "perform", "call"), ("EXECUTE", "RUN")),
     **dict.fromkeys(("preview",), ("RENDER", "FETCH")),
+    **dict.fromkeys(("rerun",), ("RETRY", "RUN")),
 }
 """Words that APIs use and the catalog does not have, or means otherwise, and what is meant by them."""
 
@@ -61,6 +63,8 @@ _HTTP_WORDS: Final = frozenset({"get", "post", "put", "patch", "delete", "head",
 _GENERIC: Final = frozenset({*_HTTP_WORDS, "create", "execute", "process", "handle", "run"})
 """Verbs behind which a segment such as /cancel says more."""
 _LIST_WORDS: Final = frozenset({"list", "all", "lists", "index", "every"})
+_SEVERAL: Final = frozenset({"batch", "bulk", "mass"})
+"""Words before the verb that say how many: batchGet."""
 _REFUSED: Final = frozenset({"CONNECT", "TRACE"})
 """Verbs of the catalog that AGIS 4.3 keeps for HTTP."""
 _FLOOR: Final = frozenset({"PROPOSE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "PLAN"})
@@ -102,13 +106,13 @@ def choose_verb(operation: Operation, catalog: Catalog) -> VerbChoice:
         found, sure = _verbs_for(word, names)
         if not found or not _is_possible(word, operation):
             continue
-        if word in ("get", "show", "return", "read", "view") and _is_list(operation):
+        if word in ("get", "show", "return", "read", "view") and is_list(operation):
             found = tuple(verb for verb in (*_LISTS, *found) if verb in names)
         agrees = _agrees(word, operation)
         confidence = round(min(0.95, trust * sure * (1.0 if agrees else 0.7)), 2)
         doubt = "" if agrees else f", which {operation.method} does not suggest"
         return VerbChoice(found[0], confidence, f"{source} says '{word}'{doubt}", found[1:], word)
-    usual = (*_LISTS, *_BY_METHOD["GET"]) if operation.method == "GET" and _is_list(operation) else None
+    usual = (*_LISTS, *_BY_METHOD["GET"]) if operation.method == "GET" and is_list(operation) else None
     found = tuple(verb for verb in usual or _BY_METHOD.get(operation.method, ("EXECUTE",)) if verb in names)
     return VerbChoice(found[0], _ALONE.get(operation.method, 0.7), f"by {operation.method} alone", found[1:])
 
@@ -131,14 +135,14 @@ def changes(word: str) -> bool:
 
 def _said(operation: Operation) -> Iterator[tuple[str, str, float]]:
     """The words that may be the verb, with where they stand and how far they are to be trusted."""
-    parts = words(operation.operation_id)
-    tail = _verb_at_end(operation.method, operation.path)
+    parts = _without_number(words(operation.operation_id))
+    tail = _verb_at_end(operation.method, bare_path(operation.path))
     first = parts[0] if parts else ""
     if tail and (not first or first in _GENERIC or first == tail or not _base(first)):
         yield tail, "the end of the path", 0.9
     if first in _LIGHT and len(parts) > 1 and _base(parts[1]) == parts[1] and not is_plural(parts[1]):
         yield parts[1], "operationId", 0.85
-    elif first and first not in _HTTP_WORDS and _is_verb_here(first, parts):
+    elif first and first != operation.method.lower() and _is_verb_here(first, parts):
         yield _base(first), "operationId", 0.95
     summary = _summary_verb(operation)
     if summary:
@@ -151,6 +155,13 @@ def _said(operation: Operation) -> Iterator[tuple[str, str, float]]:
         yield parts[-1], "operationId", 0.85
     if first in _HTTP_WORDS and first == operation.method.lower():
         yield first, "operationId", 0.95
+
+
+def _without_number(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a name from its verb on: those of `batchGetItem` and `re-run` begin with `get` and `rerun`."""
+    if len(parts) > 1 and parts[0] in _SEVERAL:
+        return parts[1:]
+    return (f"re{parts[1]}", *parts[2:]) if len(parts) > 1 and parts[0] == "re" else parts
 
 
 def _summary_verb(operation: Operation) -> str:
@@ -168,13 +179,15 @@ def _verb_at_end(method: str, path: str) -> str:
     command = ":" in segment or (method == "POST" and before.endswith("}"))
     if "{" in segment or ":" in segment:
         segment = segment.rpartition(":")[2] if not segment.endswith("}") else ""
-    parts = words(segment)
+    parts = _without_number(words(segment))
     if not parts or is_plural(parts[0]):
         return ""
     word = parts[0] if len(parts) == 1 else "".join(parts)
+    if word in COMMANDS and (method in ("GET", "POST") or word in _SAID):
+        return word
     # Behind a colon stands a command, behind what a POST is sent to mostly too, also where the word can be a noun.
-    sure = command or is_plain_verb(word, lexicon()) or word in ("search", "query", "checkout")
-    return word if sure and operation_classes(word) is not None else ""
+    sure = command or is_plain_verb(word, lexicon())
+    return word if sure and (operation_classes(word) is not None or word in _SAID) else ""
 
 
 def _is_verb_here(word: str, parts: tuple[str, ...]) -> bool:
@@ -225,7 +238,7 @@ def _agrees(word: str, operation: Operation) -> bool:
     return operation.method == "POST" or changes(word)
 
 
-def _is_list(operation: Operation) -> bool:
+def is_list(operation: Operation) -> bool:
     """Whether the answer is a collection: by its schema, by the words, by a plural at the end of the path."""
     for answer in operation.answers:
         if answer.status.startswith("2") and answer.schema is not None and answer.schema.get("type") == "array":
