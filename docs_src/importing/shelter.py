@@ -6,8 +6,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 ANIMALS: dict[int, dict[str, Any]] = {
-    1: {"id": 1, "name": "Mia", "species": "cat", "adoptedBy": None},
-    2: {"id": 2, "name": "Rex", "species": "dog", "adoptedBy": None},
+    1: {"id": 1, "name": "Mia", "species": "cat", "reservedFor": None},
+    2: {"id": 2, "name": "Rex", "species": "dog", "reservedFor": None},
 }
 
 
@@ -27,11 +27,11 @@ async def animal(request: Request) -> JSONResponse:
     return JSONResponse(found) if found else JSONResponse({"message": "There is none."}, 404)
 
 
-async def adopt(request: Request) -> JSONResponse:
+async def reserve(request: Request) -> JSONResponse:
     found = ANIMALS[request.path_params["number"]]
-    if found["adoptedBy"] is not None:
+    if found["reservedFor"] is not None:
         return JSONResponse({"message": "Too late."}, 409)
-    found["adoptedBy"] = dict(line.split("=") for line in (await request.body()).decode().split("&"))["adopter"]
+    found["reservedFor"] = dict(line.split("=") for line in (await request.body()).decode().split("&"))["family"]
     return JSONResponse(found)
 
 
@@ -39,6 +39,6 @@ app = Starlette(
     routes=[
         Route("/v2/animals", animals),
         Route("/v2/animals/{number:int}", animal),
-        Route("/v2/animals/{number:int}/adopt", adopt, methods=["POST"]),
+        Route("/v2/animals/{number:int}/reserve", reserve, methods=["POST"]),
     ]
 )
