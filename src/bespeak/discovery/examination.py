@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from bespeak.diagnostics.diagnostic import Diagnostic
+from bespeak.discovery.agis_reading import agis_tree
 from bespeak.discovery.ai_reading import read_ai_document
 from bespeak.discovery.document_kind import AGIS, DISCOVERY, OPENAPI, SUMMARY, DocumentKind
 from bespeak.discovery.fetched import Fetched, FetchFault
@@ -18,8 +19,8 @@ from bespeak.discovery.web_address import AddressFault, WebAddress, parse_addres
 from bespeak.documents.agis_document import AgisDocument, read_agis
 from bespeak.documents.ai_json import AiDocument
 from bespeak.documents.json_text import json_table
-from bespeak.documents.notation_text import parse_notation
 from bespeak.openapi.description import Description
+from bespeak.source.tree import Tree
 
 Name = Literal["ai", "summary", "agis", "openapi", "agtp", "llms"]
 
@@ -35,7 +36,6 @@ ABSENT: Final = "/.well-known/bespeak-asks-what-is-not-there"
 PLACES: Final = frozenset({"/", WELL_KNOWN_AI, WELL_KNOWN_AGIS, WELL_KNOWN_AGTP, OPENAPI_PLACES[0], LLMS, ALIAS})
 """What may be typed behind a host: all of it means the whole host."""
 
-_MARK: Final = b"\xef\xbb\xbf"
 # Whatever the type: that it is wrong is one finding, and what stands in the document another.
 _AI: Final = replace(DISCOVERY, any_type=True)
 _SUMMARY: Final = replace(SUMMARY, any_type=True)
@@ -76,7 +76,7 @@ class Served:
     def text(self) -> str | None:
         """The text, without a byte order mark; None if it is not UTF-8."""
         try:
-            return self.fetched.body.removeprefix(_MARK).decode()
+            return self.fetched.body.decode("utf-8-sig")
         except UnicodeDecodeError:
             return None
 
@@ -158,7 +158,7 @@ class Examiner:
         for name, served in list(seen.documents.items()):
             if served.is_there:
                 kind = DocumentKind(
-                    what=served.fetched.what, accept=_accept(name), most=1 << 40, any_type=True, method="HEAD"
+                    what=served.fetched.what, accept=_KINDS[name].accept, most=1 << 40, any_type=True, method="HEAD"
                 )
                 head = await self._get(seen, served.fetched.final_url, kind)
                 seen.documents[name] = replace(served, head=head)
@@ -249,7 +249,7 @@ def _members(seen: Examination, name: Name) -> Mapping[str, Any] | None:
     served = seen.there(name)
     if served is None:
         return None
-    root = json_table(served.fetched.body.removeprefix(_MARK), served.fetched.final_url, tolerant=True)
+    root = json_table(served.fetched.body, served.fetched.final_url, tolerant=True)
     if not isinstance(root, Diagnostic):
         return root.data
     if name != "ai":
@@ -257,20 +257,8 @@ def _members(seen: Examination, name: Name) -> Mapping[str, Any] | None:
     return None
 
 
-def _accept(name: Name) -> str:
-    return {"ai": _AI, "summary": _SUMMARY, "agis": AGIS, "openapi": _OPENAPI, "agtp": _AGTP, "llms": _LLMS}[
-        name
-    ].accept
-
-
 def _agis(fetched: Fetched) -> AgisDocument | None:
     """The AGIS document in an answer; None if it is something else."""
-    try:
-        text = fetched.body.removeprefix(_MARK).decode()
-    except UnicodeDecodeError:
-        return None
-    tree = parse_notation(text, fetched.final_url)
-    if isinstance(tree, Diagnostic) or not isinstance(tree.data, dict) or "agis" not in tree.data:
-        return None
+    tree = agis_tree(fetched)
     # The summary says `agis`, too, and has no endpoints.
-    return read_agis(tree)[0] if "endpoints" in tree.data else None
+    return read_agis(tree)[0] if isinstance(tree, Tree) and "endpoints" in tree.data else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
@@ -151,7 +152,7 @@ def _check_content(served: Served) -> Iterator[Diagnostic]:
     if encoding not in ("", "identity"):
         message = f"the body is encoded as {brief(encoding)}, which was not asked for"
         yield _at(rules.ENCODING, url, message)
-    if fetched.body.startswith(b"\xef\xbb\xbf"):
+    if fetched.body.startswith(BOM_UTF8):
         yield _at(rules.UTF8, url, "the document begins with a byte order mark", "Send it without.")
     elif served.text is None:
         yield _at(rules.UTF8, url, "the document is not UTF-8", "Send it as UTF-8.")
