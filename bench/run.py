@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import endpoints
+import importing
 import memory
 import state
 import throughput
@@ -17,7 +18,7 @@ from load import find_loader
 
 import lint
 
-PARTS = ("throughput", "web", "state", "endpoints", "memory", "lint")
+PARTS = ("throughput", "web", "state", "endpoints", "memory", "lint", "import")
 
 
 def main() -> int:
@@ -59,6 +60,9 @@ def main() -> int:
         elif part == "lint":
             print(f"\nbespeak lint with every rule, one core, medians of {rounds}; rates by processor time")
             good &= lint.measure(rounds=rounds, installed=options.peers)
+        elif part == "import":
+            print("\nbespeak import openapi, the whole process on the clock of a wall")
+            good &= importing.measure()
         else:
             print("\nMemory of the example hotel")
             good &= memory.measure(loader, requests=10_000 if options.quick else 100_000)
