@@ -63,6 +63,14 @@ def test_an_app_in_a_folder_joins_its_files(tmp_path: Path) -> None:
     assert [endpoint.key for endpoint in target.service.endpoints] == [("QUERY", "/things")]
 
 
+@pytest.mark.parametrize(("line", "name"), [("", "Test"), ('name = "Rooms"\n', "Rooms")])
+def test_an_app_keeps_its_name_where_a_file_gives_none(tmp_path: Path, line: str, name: str) -> None:
+    (tmp_path / "named_app.py").write_text(APP.format(name="app"))
+    (tmp_path / "bespeak.toml").write_text(f'[server]\nserver_id = "other.example"\napp = "named_app:app"\n{line}')
+    identity = load_target(str(tmp_path)).service.identity
+    assert (identity.server_id, identity.name) == ("other.example", name)
+
+
 @pytest.mark.parametrize("text", ["no/such/folder", "nothing.toml", "nothing.py", "agtp://host", "", "a b:c"])
 def test_what_is_nothing_to_serve_is_said_with_what_would_be(text: str) -> None:
     with pytest.raises(BespeakError, match=r"nothing to serve|failed"):

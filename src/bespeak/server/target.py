@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from bespeak.authoring.app import App
 from bespeak.catalog.bundled import open_catalog
 from bespeak.contract.handler import RegisteredFunction
-from bespeak.contract.service import DEFAULT_CATALOG, Resource, Service
+from bespeak.contract.service import DEFAULT_CATALOG, Resource, ServerIdentity, Service
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.agis_deployment import configuration_naming, nameless, with_custom, with_document
 from bespeak.documents.deployment import Deployment, read_deployment
@@ -138,7 +138,7 @@ def _join(files: Service, app: Service, document: ServerDocument) -> Service:
     used = {endpoint.method for endpoint in app.endpoints}
     return replace(
         files,
-        identity=files.identity if document.identity is not None else app.identity,
+        identity=_joined_identity(files.identity, app.identity) if document.identity is not None else app.identity,
         # A verb beyond the catalog that an endpoint of the app has is admitted, whoever has the last word otherwise.
         policies=with_custom(own, (verb for verb in app.policies.methods.custom if verb in used)),
         catalog=document.catalog or app.catalog,
@@ -152,6 +152,11 @@ def _join(files: Service, app: Service, document: ServerDocument) -> Service:
         data_manifest=files.data_manifest or app.data_manifest,
         schemas={**app.schemas, **files.schemas},
     )
+
+
+def _joined_identity(files: ServerIdentity, app: ServerIdentity) -> ServerIdentity:
+    """Who a file says runs the service, under the name that the app has where the file gives none."""
+    return replace(files, name=files.name or app.name)
 
 
 def _bind_functions(deployment: Deployment) -> Service:
