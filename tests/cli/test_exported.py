@@ -5,12 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.process import HOTEL
+from tests.process import HOTEL, serving
 
 from bespeak.cli.exported import open_exported
 from bespeak.cli.main import RefusedError
 from bespeak.documents.auth_toml import AuthSettings
 
+CALLER = {
+    "agent_id": None,
+    "scopes": (),
+    "tls": False,
+    "ca_file": None,
+    "insecure": False,
+    "signing_key": None,
+    "timeout": 10.0,
+}
 CONFIGURATION = """
 [server]
 server_id = "a.example"
@@ -65,3 +74,14 @@ def test_its_endpoints_are_those_that_are_served_with_what_they_inherit() -> Non
 def test_what_is_internal_is_nothing_to_write_about(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="no endpoints"):
         open_exported(deployment(tmp_path, "exported_hidden", "internal=True"), {})
+
+
+def test_a_live_service_on_the_web_keeps_the_name_that_its_documents_give_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BESPEAK_CACHE", "off")
+    here = open_exported(str(HOTEL), {}).service
+    with serving(HOTEL, "--http", "127.0.0.1:0") as live:
+        there = open_exported(f"{live.url}/.well-known/ai", CALLER)
+        by_agtp = open_exported(live.uri, CALLER)
+    assert (there.service.identity.name, there.service.description) == (here.identity.name, here.description)
+    assert there.http.url == live.url
+    assert (by_agtp.service.identity.name, by_agtp.http.url) == ("", None)

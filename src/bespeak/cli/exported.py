@@ -12,7 +12,6 @@ from bespeak.cli.agis_file import open_agis
 from bespeak.cli.console import print_findings
 from bespeak.cli.main import RefusedError
 from bespeak.cli.service import open_service
-from bespeak.client.locator import is_web
 from bespeak.client.service import ServiceClient
 from bespeak.contract.service import Service
 from bespeak.documents.auth_toml import AuthSettings
@@ -62,7 +61,9 @@ def live_service(client: ServiceClient, manifest: ManifestDocument, uri: str) ->
             "`bespeak import openapi` makes a facade of such a service, which can be exported."
         )
     return Service(
-        identity=manifest.server,
+        # No manifest has the name that people know the service by; documents of the web do.
+        identity=manifest.server if web is None else replace(manifest.server, name=web.name),
+        description="" if web is None else web.description,
         endpoints=manifest.own_endpoints,
         policies=manifest.policies,
         document_version=manifest.document_version or None,
@@ -99,4 +100,4 @@ async def _live(uri: str, options: Mapping[str, Any]) -> Exported:
         manifest = await client.discover()
         service = live_service(client, manifest, uri)
     found = _alone(service, manifest.updated or now(), manifest.catalog_version)
-    return replace(found, auth=_UNTOLD, http=HttpSettings(url=uri.rstrip("/") if is_web(uri) else None))
+    return replace(found, auth=_UNTOLD, http=HttpSettings(url=client.locator.web))
