@@ -91,7 +91,7 @@ def test_two_grammars_at_once_are_refused() -> None:
 def test_no_value_of_a_header_breaks_the_response(value: str) -> None:
     if any("\ud800" <= char <= "\udfff" for char in value):
         return
-    reply = to_http(Response(200, b"{}", headers=(("Task-ID", value),)), [])
+    reply = to_http(Response(200, b"{}", headers=(("Task-ID", value),)), [], b"Bearer")
     encoded = dict(reply.headers)[b"task-id"]
     assert not set(b"\r\n\x00") & set(encoded)
 
@@ -106,7 +106,7 @@ def test_media_types_of_agtp_are_json_on_the_web() -> None:
     ("agtp", "http", "length"), [(200, 200, True), (263, 201, True), (204, 204, False), (304, 304, False)]
 )
 def test_a_success_keeps_its_number_in_a_header(agtp: int, http: int, length: bool) -> None:
-    reply = to_http(Response(agtp, b"{}" if length else b""), [])
+    reply = to_http(Response(agtp, b"{}" if length else b""), [], b"Bearer")
     headers = dict(reply.headers)
     assert (reply.status, headers[b"agtp-status"]) == (http, b"%d" % agtp)
     assert (b"content-length" in headers) is length

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any, Final
 
 from bespeak import status
@@ -19,6 +19,7 @@ from bespeak.http.problem import problem_body
 from bespeak.http.translation import (
     AGIS_METHOD,
     AGIS_NAMESPACE,
+    SCHEMES,
     encode_block,
     local_path,
     meant,
@@ -60,14 +61,19 @@ class HttpFace:
         limits: Limits = DEFAULT_LIMITS,
         origins: Origins | None = None,
         prefix: str = "",
+        modes: Iterable[str] = ("open",),
     ) -> None:
-        """`prefix`: the path under which the world knows the service, as far as requests still have it."""
+        """`prefix`: the path under which the world knows the service, as far as requests still have it.
+
+        `modes`: how callers prove who they are.
+        """
         self.limits = limits
         self._prefix = prefix
         self._handler = handler
         self._registry = registry
         self._pages = pages
         self._origins = origins or Origins()
+        self._challenge = ", ".join(SCHEMES[mode] for mode in modes).encode()
         # The blocks of routes live as long as the registry, so that their identity says which one it is.
         self._blocks: dict[int, Headers] = {}
         self._good: dict[int, Headers] = {}  # the same of outputs, with all that every one of them has
@@ -179,7 +185,7 @@ class HttpFace:
                 return to_good(response, good)
         block = self._blocks.get(id(response.block)) or encode_block(response.block)
         kept = any(name == "Cache-Control" for name, _ in response.headers)
-        return to_http(response, [*block, _BY_ACCEPT if kept else _NO_STORE])
+        return to_http(response, [*block, _BY_ACCEPT if kept else _NO_STORE], self._challenge)
 
     async def _read(self, receive: Receive, headers: Mapping[str, str]) -> bytes | Malformed:
         """The body, as far as the limit allows."""

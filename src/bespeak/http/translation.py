@@ -62,7 +62,8 @@ _SINGLE: Final = frozenset({*READ_HEADERS, "content-type", "content-length", "ho
 """Headers that may stand once: two readers of two would believe two things. Others are lists (RFC 9110 5.3)."""
 
 _PLAIN: Final = "/:@!$&'()*+,;=~-._"
-_CHALLENGE: Final = (b"www-authenticate", b"Bearer")
+SCHEMES: Final = {"open": "Agent-ID", "token": "Bearer", "mtls": "Client-Certificate", "signed": "Agent-Signature"}
+"""What a 401 asks for, by the mode of `[auth]`; only the second is a scheme that others know."""
 _NAMES_REMEMBERED: Final = 512
 _names: dict[bytes, str] = {}
 """Names as they come, by the bytes: most callers send the same few."""
@@ -156,8 +157,8 @@ def encode_block(block: HeaderBlock) -> Headers:
     return [_encode(name, value) for name, value in block.pairs]
 
 
-def to_http(response: Response, block: Headers) -> Reply:
-    """An answer of AGTP as one of HTTP; `block` is that of the response, encoded."""
+def to_http(response: Response, block: Headers, challenge: bytes) -> Reply:
+    """An answer of AGTP as one of HTTP; `block` is its own, encoded, `challenge` what a 401 asks for."""
     number, body = response.status, response.body
     headers = block + [_encode(name, value) for name, value in response.headers]
     if number in status.REASONS:
@@ -169,7 +170,7 @@ def to_http(response: Response, block: Headers) -> Reply:
         headers = [pair for pair in headers if pair[0] != b"content-type"]
         headers.append((b"content-type", MEDIA_PROBLEM.encode()))
         if number == status.UNAUTHORIZED:
-            headers.append(_CHALLENGE)
+            headers.append((b"www-authenticate", challenge))
         elif number == status.METHOD_NOT_ALLOWED:
             # RFC 9110 15.5.6 wants the header; that other verbs are at other paths is told in the body.
             headers.append((b"allow", b"OPTIONS"))

@@ -28,7 +28,8 @@ def make_face(
     handler = AccessLog(dispatcher, registry) if AccessLog.wanted() else dispatcher
     origins = Origins(url=settings.url, allowed=settings.cors, loopback=loopback)
     pages = make_pages(assembled, settings, publishing)
-    return HttpFace(handler, registry, pages, limits=limits, origins=origins, prefix=settings.prefix)
+    modes = (publishing or Publishing()).auth.modes
+    return HttpFace(handler, registry, pages, limits=limits, origins=origins, prefix=settings.prefix, modes=modes)
 
 
 def make_way(face: HttpFace, settings: HttpSettings) -> Application | None:
