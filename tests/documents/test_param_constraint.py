@@ -59,5 +59,26 @@ def test_what_is_no_constraint_changes_nothing(text: str) -> None:
     assert found == {}
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("max -1", "string"),
+        ("max 5.5 chars", "string"),
+        ("length 1e999", "string"),
+        ("min -3 items", "array"),
+        ("above 1e999", "number"),
+        (f"min -{'9' * 1800}", "number"),
+        ("multiple of 0", "number"),
+        ("multiple of -1", "number"),
+        ("multiple of many", "number"),
+        ("pattern (", "string"),
+    ],
+)
+def test_a_constraint_that_no_schema_could_have_changes_nothing(text: str, kind: str) -> None:
+    found: dict[str, Any] = {"type": kind}
+    assert not read_constraint(text, kind, found)
+    assert found == {"type": kind}
+
+
 def test_separators_count_outside_of_quotes_and_brackets() -> None:
     assert split('a, "b, \\", c", {d, e}, [f, (g, h)], i', ",") == ["a", '"b, \\", c"', "{d, e}", "[f, (g, h)]", "i"]

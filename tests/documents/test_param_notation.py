@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bespeak.documents.param_notation import TYPES, cut, parse_param, write_param
 from bespeak.lint.rules.ai_discovery import _PARAM
+from bespeak.schema.compile import Validator, compile_schema
 
 
 @pytest.mark.requirement("AI-3.3-11")
@@ -182,7 +183,9 @@ def schemas(draw: st.DrawFn) -> dict[str, Any]:
             "maxLength": size,
             "format": st.sampled_from(("uuid", "date", "date-time", "email", "uri")),
         }
-        optional["pattern"] = st.text(min_size=1, max_size=20)
+        optional["pattern"] = st.text(min_size=1, max_size=20).filter(
+            lambda text: isinstance(compile_schema({"pattern": text}), Validator)
+        )
     elif kind != "boolean":
         optional |= dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), NUMBERS)
     return {"type": kind, **draw(st.fixed_dictionaries({}, optional=optional))}

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.documents.returns_notation import FORMATS, KINDS, parse_fields, write_fields
+from bespeak.schema.compile import Validator, compile_schema
 from bespeak.schema.shape import Shape, shape_of
 
 ANYTHING: Final = "any JSON value"
@@ -19,6 +20,9 @@ _MOST_VALUES: Final = 40
 _LONGEST: Final = 200
 """Characters of one constraint; what takes more is left to the documents that have the whole schema."""
 _LONGEST_PATTERN: Final = 60
+_MOST: Final = 1 << 63
+_COUNTS: Final = ("minLength", "maxLength", "minItems", "maxItems")
+_EXCLUSIVE: Final = ("exclusiveMinimum", "exclusiveMaximum")
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_./:@+-]+")
 _NUMBER: Final = r"(-?[0-9][0-9eE.+-]*)"
@@ -147,8 +151,25 @@ def _quoted(text: str) -> str:
 
 
 def read_constraint(text: str, kind: str, schema: dict[str, Any]) -> bool:
-    """Add to a schema of a type what a constraint says; False for one that says nothing known."""
-    return any(read(text, kind, schema) for read in _READERS)
+    """Add to a schema of a type what a constraint says; False for one that says nothing known, or nothing sensible."""
+    for read in _READERS:
+        changed = dict(schema)
+        if read(text, kind, changed) and _is_sound(changed):
+            schema.clear()
+            schema.update(changed)
+            return True
+    return False
+
+
+def _is_sound(schema: Mapping[str, Any]) -> bool:
+    """Whether what was read can stand in a schema: somebody may have written `max -1` or a broken pattern."""
+    counts = (schema.get(keyword, 0) for keyword in _COUNTS)
+    if not all(isinstance(count, int) and count >= 0 for count in counts):
+        return False
+    bounds = [schema[keyword] for keyword in _EXCLUSIVE if keyword in schema]
+    if None in bounds or not (schema.get("multipleOf", 1) or 0) > 0:
+        return False
+    return "pattern" not in schema or isinstance(compile_schema({"pattern": schema["pattern"]}), Validator)
 
 
 def _read_word(text: str, kind: str, schema: dict[str, Any]) -> bool:
@@ -295,7 +316,9 @@ def _number(text: str) -> int | float | None:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError):
         return None
-    return value if isinstance(value, int | float) and math.isfinite(value) else None
+    if isinstance(value, int):
+        return value if abs(value) < _MOST else None
+    return value if isinstance(value, float) and math.isfinite(value) else None
 
 
 def split(text: str, separator: str) -> list[str]:
