@@ -18,6 +18,8 @@ MODULES = sorted(
 )
 
 MOST_LINES = 500
+WEB = {"httptools", "httpx", "starlette", "uvicorn"}
+"""Libraries that only those need who ask or serve on the web."""
 
 TESTED_ELSEWHERE = {
     # A module or a folder, and the tests that show what it does. Entries may go, and none may come: a new module
@@ -125,8 +127,25 @@ def test_the_architecture_page_describes_each_package_in_its_own_words() -> None
 def test_importing_bespeak_imports_next_to_nothing() -> None:
     code = "import sys; before = set(sys.modules); import bespeak; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {"asyncio", "click", "cryptography", "httpx", "msgspec", "rich", "ssl"}
+    heavy = {"asyncio", "click", "cryptography", "msgspec", "rich", "ssl", *WEB}
     assert heavy & {name.partition(".")[0] for name in done.stdout.split()} == set()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(["--help"], ["serve", "--help"], ["call", "--help"], ["discover", "--help"], ["import", "openapi", "--help"]),
+        *(["lint", "examples/hotel/endpoints/book-room.toml"], ["export", "ai", "examples/hotel"]),
+    ],
+    ids=" ".join,
+)
+def test_no_command_loads_the_web_before_it_asks_or_serves_there(arguments: list[str]) -> None:
+    code = (
+        "import atexit, sys; from bespeak.cli.main import main; "
+        f"atexit.register(lambda: print('loaded', *({WEB!r} & sys.modules.keys()), file=sys.stderr)); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stderr.splitlines()[-1] == "loaded"
 
 
 @pytest.mark.parametrize("name", bespeak.__all__)
