@@ -148,6 +148,17 @@ def test_the_namespace_of_an_internal_endpoint_is_told_to_nobody():
     assert ask("POST", "/vault:book", rooms, secret, headers={"X-AGIS-Namespace": "vaults"}).status_code == 200
 
 
+@pytest.mark.parametrize("public", [True, False])
+def test_who_is_lost_is_led_to_documents_that_are_there(public):
+    policies = Policies(scope_required_for_invocation=False, anonymous_discovery=public)
+
+    async def run():
+        async with client(FIND, policies=policies) as http:
+            return await http.get("/nothing")
+
+    assert ("/openapi.json and /llms.txt list" in asyncio.run(run()).json()["detail"]) is public
+
+
 def test_options_say_what_may_be_asked():
     assert ask("OPTIONS", "/rooms/1:find", FIND).headers["allow"] == "GET, HEAD, POST, OPTIONS"
     assert ask("OPTIONS", "/room:book", BOOK).headers["allow"] == "POST, OPTIONS"

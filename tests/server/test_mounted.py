@@ -114,6 +114,16 @@ def test_a_store_that_cannot_be_opened_keeps_the_server_from_starting(tmp_path: 
     assert "does not exist" in sent[0]["message"]
 
 
+def test_a_store_that_cannot_be_opened_is_503_where_nobody_told_it_to_begin(tmp_path: Path) -> None:
+    place = tmp_path / "nowhere" / "rooms.db"
+    client = TestClient(bespeak.asgi(make_app(), store=str(place)))
+    refused = client.post("/room/7:book", headers=KEY)
+    assert (refused.status_code, refused.json()["code"]) == (503, "store-unavailable")
+    assert "nowhere" not in refused.text
+    place.parent.mkdir()
+    assert client.post("/room/7:book", headers=KEY).status_code == 200
+
+
 def test_a_path_and_a_name_are_targets_too(tmp_path: Path) -> None:
     module = tmp_path / "rooms_of_a_file.py"
     module.write_text("from tests.server.test_mounted import make_app\n\nrooms = make_app()\n")

@@ -43,6 +43,8 @@ CLOSE: Final = (b"connection", b"close")
 _READING: Final = frozenset({"GET", "HEAD"})
 _CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 """Where a header may say what is meant. Others promise that nothing changes (RFC 9110 9.2.1), TRACE and QUERY too."""
+_LISTS: Final = ("/openapi.json", "/llms.txt")
+"""Where somebody who is lost finds the way, if these are for everybody."""
 _NO_STORE: Final = (b"cache-control", b"no-store")
 """What an endpoint answers is for one caller, and known by headers that caches do not look at."""
 _BY_ACCEPT: Final = (b"vary", b"Accept")
@@ -266,8 +268,9 @@ class HttpFace:
         if http_method == "OPTIONS" and (offered or path == "*"):
             return Reply(status.NO_CONTENT, [(b"allow", b"OPTIONS")], b"")
         if not offered:
-            advice = "/openapi.json and /llms.txt list what is here."
-            return refusal(status.NOT_FOUND, "endpoint-not-found", f"Nothing is at {path[:120]!r}. {advice}")
+            lists = " and ".join(page for page in _LISTS if page in self._pages)
+            advice = f" {lists} list what is here." if lists else ""
+            return refusal(status.NOT_FOUND, "endpoint-not-found", f"Nothing is at {path[:120]!r}.{advice}")
         message = f"{http_method[:20]} says nothing of what is meant: {', '.join(offered[:20])}, or send X-AGIS-Method."
         return refusal(
             status.METHOD_NOT_ALLOWED, "method-not-allowed", message, allow="OPTIONS", details={"routes": offered[:20]}

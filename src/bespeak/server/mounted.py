@@ -10,13 +10,15 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from bespeak import status
 from bespeak.authoring.app import App
 from bespeak.documents.findings import Findings
 from bespeak.documents.http_toml import HttpSettings, read_http
 from bespeak.documents.store_toml import MEMORY
 from bespeak.documents.table import Table
 from bespeak.errors import BespeakError, ConfigError
-from bespeak.http.asgi import Receive, Scope, Send
+from bespeak.http.asgi import Receive, Reply, Scope, Send, send_reply
+from bespeak.http.face import refusal
 from bespeak.server.assembly import now
 from bespeak.server.http_face import make_face, make_way
 from bespeak.server.http_pages import Publishing
@@ -86,7 +88,13 @@ class MountedService:
             await self._live(receive, send)
             return
         if self._loop is not asyncio.get_running_loop():
-            await self.start()
+            try:
+                await self.start()
+            except BespeakError as error:
+                if scope["type"] != "http":
+                    raise
+                await send_reply(_not_started(error), scope["method"], send)
+                return
         await self._way(scope, receive, send)
 
     @asynccontextmanager
@@ -138,6 +146,15 @@ class MountedService:
                 await self.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+def _not_started(error: BespeakError) -> Reply:
+    """The answer where state cannot be kept: as with a store that went away, nothing is acknowledged."""
+    _logger.error("The service cannot begin: %s", error)
+    message = "This server cannot reach its state, so nothing is acknowledged. Try again later."
+    reply = refusal(status.UNAVAILABLE, "store-unavailable", message)
+    reply.headers.append((b"retry-after", b"2"))
+    return reply
 
 
 def _settings(given: HttpSettings, changes: dict[str, Any]) -> HttpSettings:
