@@ -144,7 +144,8 @@ def test_no_command_loads_the_web_before_it_asks_or_serves_there(arguments: list
         "import atexit, sys; from bespeak.cli.main import main; "
         f"atexit.register(lambda: print('loaded', *({WEB!r} & sys.modules.keys()), file=sys.stderr)); main()"
     )
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, cwd=ROOT)
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stderr.splitlines()[-1] == "loaded"
 
 

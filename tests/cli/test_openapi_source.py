@@ -51,7 +51,7 @@ def site() -> Iterator[str]:
 
 
 def test_an_address_that_the_user_typed_is_asked(site: str) -> None:
-    description, findings = open_description(f"{site}/openapi.json", insecure=True)
+    description, findings = open_description(f"{site}/openapi.json", insecure=False)
     assert description.title == "Acme Notes"
     assert description.source == f"{site}/openapi.json"
     assert [finding for finding in findings if finding.severity != "info"] == []
@@ -60,23 +60,21 @@ def test_an_address_that_the_user_typed_is_asked(site: str) -> None:
 @pytest.mark.parametrize("path", ["/private", "/loop", "/none"])
 def test_where_nobody_may_go_nothing_is_read(site: str, path: str) -> None:
     with pytest.raises(RefusedError):
-        open_description(f"{site}{path}", insecure=True)
+        open_description(f"{site}{path}", insecure=False)
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9/x", "http://notes.example/x", "http://[::1/x"])
-def test_plain_http_is_refused_unless_it_is_this_machine_and_asked_for(address: str) -> None:
+def test_plain_http_is_for_this_machine_or_for_who_means_it() -> None:
+    with pytest.raises(ConfigError, match="Say --insecure"):
+        open_description("http://notes.invalid/x", insecure=False)
+    with pytest.raises(RefusedError, match="cannot be resolved"):
+        open_description("http://notes.invalid/x", insecure=True)
+
+
+@pytest.mark.parametrize(
+    "address", ["ftp://notes.example/x", "file:///etc/passwd", "https://user:pw@notes.example/x", "http://[::1/x"]
+)
+def test_other_addresses_are_mistakes_of_the_user(address: str) -> None:
     with pytest.raises(ConfigError):
-        open_description(address, insecure=False)
-
-
-def test_plain_http_to_somewhere_else_is_refused_also_when_asked_for() -> None:
-    with pytest.raises(ConfigError, match="https"):
-        open_description("http://notes.example/x", insecure=True)
-
-
-@pytest.mark.parametrize("address", ["ftp://notes.example/x", "file:///etc/passwd", "https://user:pw@notes.example/x"])
-def test_other_addresses_are_refused(address: str) -> None:
-    with pytest.raises(RefusedError):
         open_description(address, insecure=True)
 
 

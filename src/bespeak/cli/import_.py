@@ -19,6 +19,7 @@ from bespeak.documents.folder_replacement import FolderTakenError, write_folder
 from bespeak.documents.toml_text import find_null
 from bespeak.errors import ConfigError
 from bespeak.projections.deployment_files import HANDLERS, deployment_files
+from bespeak.source.garbage import without_collections
 
 if TYPE_CHECKING:
     from bespeak.openapi.deployment import Imported
@@ -78,7 +79,7 @@ def agis(file: Path, output: Path, force: bool) -> int:
     help="No operations with such a tag, path or operationId. Repeatable.",
 )
 @click.option("--server", metavar="URL", help="Where the API is, for descriptions that do not say.")
-@click.option("--insecure", is_flag=True, help="Read the description over plain http from this machine.")
+@click.option("--insecure", is_flag=True, help="Plain http also from a host that is not this machine.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def openapi(  # noqa: PLR0917 - click passes them all by name
     source: str,
@@ -104,7 +105,6 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     """
     from bespeak.openapi.deployment import import_description  # noqa: PLC0415 - slow to load
     from bespeak.openapi.guess import LeftOut  # noqa: PLC0415
-    from bespeak.openapi.reader import without_collections  # noqa: PLC0415
     from bespeak.openapi.selection import select_operations, with_server  # noqa: PLC0415
 
     _check_server(server)

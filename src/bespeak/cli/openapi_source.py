@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from bespeak.cli.console import print_findings
 from bespeak.cli.main import RefusedError
@@ -16,6 +15,7 @@ from bespeak.openapi.description import Description
 
 if TYPE_CHECKING:
     from bespeak.discovery.fetched import Fetched
+    from bespeak.discovery.web_address import WebAddress
 
 _SECONDS: Final = 60.0
 """For a document of forty megabytes over an ordinary line."""
@@ -49,30 +49,26 @@ def _read(source: str) -> bytes:
 
 def _fetch(source: str, *, insecure: bool) -> tuple[bytes, str]:
     """The bytes at an address, and the address they came from."""
-    from bespeak.discovery.address_guard import is_loopback  # noqa: PLC0415 - slow to load
+    from bespeak.discovery.web_address import AddressFault, parse_address  # noqa: PLC0415 - slow to load
 
-    try:
-        parts = urlsplit(source)
-        host = parts.hostname or ""
-    except ValueError as error:
-        raise ConfigError(f"{brief(source)} is no address") from error
-    if parts.scheme.lower() == "http" and not (insecure and is_loopback(host)):
-        advice = "Use --insecure" if is_loopback(host) else "Use https"
-        raise ConfigError(f"{brief(source)} is plain http, over which anybody could answer. {advice}.")
-    fetched = asyncio.run(_get(source, host))
+    address = parse_address(source, insecure=insecure)
+    if isinstance(address, AddressFault):
+        plain = " Say --insecure if you mean it." if address.kind == "plain" else ""
+        raise ConfigError(f"{address.message}.{plain}")
+    fetched = asyncio.run(_get(address, insecure=insecure))
     if fetched.fault is not None:
         raise RefusedError(f"{brief(source)}: {fetched.fault.message}")
     return fetched.body, fetched.final_url
 
 
-async def _get(source: str, host: str) -> Fetched:
+async def _get(address: WebAddress, *, insecure: bool) -> Fetched:
     from bespeak.discovery.address_guard import AddressGuard  # noqa: PLC0415 - slow to load
     from bespeak.discovery.document_kind import OPENAPI  # noqa: PLC0415
     from bespeak.discovery.fetcher import Fetcher  # noqa: PLC0415
 
     # The user typed this host: it may be anywhere. Where a redirect leads to may not.
-    fetcher = Fetcher(AddressGuard([host]), deadline=_SECONDS)
+    fetcher = Fetcher(AddressGuard([address.origin.host]), insecure=insecure, deadline=_SECONDS)
     try:
-        return await fetcher.get(source, OPENAPI, robots=False)
+        return await fetcher.get(str(address), OPENAPI, robots=False)
     finally:
         await fetcher.close()

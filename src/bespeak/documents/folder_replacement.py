@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
+from bespeak.documents.file_replacement import file_mask
+
 _MOST_SHOWN: Final = 5
 
 
@@ -43,7 +45,7 @@ def write_folder(
             for name in outdated:
                 (fresh / name).unlink(missing_ok=True)
         else:
-            fresh.chmod(0o777 & ~_mask())
+            fresh.chmod(0o777 & ~file_mask())
         for parent in {(fresh / name).parent for name in files}:
             parent.mkdir(parents=True, exist_ok=True)
             if not parent.resolve().is_relative_to(fresh.resolve()):
@@ -75,10 +77,3 @@ def _swap(fresh: Path, place: Path) -> None:
         aside.rmdir()
         raise
     shutil.rmtree(aside, ignore_errors=True)
-
-
-def _mask() -> int:
-    """The mask for new files can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

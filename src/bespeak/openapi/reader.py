@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +14,7 @@ from bespeak.openapi.notices import Notices
 from bespeak.openapi.operations import OperationReader
 from bespeak.openapi.references import References
 from bespeak.openapi.spot import Spot
+from bespeak.source.garbage import without_collections
 
 _VERSION: Final = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,3}))?(?:[.-].*)?", re.DOTALL)
 _WEB: Final = re.compile(r"https?://", re.IGNORECASE)
@@ -102,15 +100,3 @@ def _local(source: str) -> Path | None:
         return path if path.is_file() else None
     except (OSError, ValueError):
         return None
-
-
-@contextmanager
-def without_collections() -> Iterator[None]:
-    """Reading makes millions of objects and no garbage; looking for garbage meanwhile doubles the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()

@@ -7,13 +7,11 @@ serializations to mean the same.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import yaml
 
+from bespeak.source.garbage import without_collections
 from bespeak.source.places import is_index
 from bespeak.source.pointer import unescaped
 from bespeak.source.refused import Refused
@@ -83,7 +81,7 @@ def parse_yaml(text: str, file: str) -> YamlTree | Fault:
     refused = unprintable(text, file)
     if refused is not None:
         return refused
-    with _without_collections():
+    with without_collections():
         try:
             root = compose(text)
             data, aliases = build(root, text)
@@ -109,15 +107,3 @@ def node_span(text: str, node: yaml.Node) -> Span:
     # A block text ends with its last line, and blanks in that line belong to it.
     blanks = "\n" if isinstance(last, yaml.ScalarNode) and last.style in {"|", ">"} else None
     return Span(start, start + len(text[start : last.end_mark.index].rstrip(blanks)))
-
-
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    """Reading makes many objects and no garbage; looking for garbage meanwhile takes twice the time of the reading."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
