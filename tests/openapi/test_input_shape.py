@@ -153,3 +153,15 @@ def test_an_operation_whose_body_cannot_be_sent_has_a_reason() -> None:
     body = Body(media_type="application/xml", required=True, schema={})
     operation = Operation(method="POST", path="/x", base="https://x.example", pointer="", body=body)
     assert "application/xml" in str(shape_input(operation, choose_path("/x", "CREATE", VERBS), SchemaFitter()))
+
+
+def test_a_value_that_an_upstream_insists_on_is_sent_without_asking() -> None:
+    shape = shaped(
+        parameter("X-Target", "header", {"type": "string", "enum": ["Db.Create"]}, required=True),
+        parameter("Version", "query", {"type": "string", "const": "2016"}, required=True),
+        parameter("Mode", "query", {"type": "string", "enum": ["fast"]}),
+        parameter("X-Home", "header", {"type": "string", "enum": ["${HOME}"]}, required=True),
+    )
+    assert shape.headers == {"X-Target": "Db.Create"}
+    assert shape.own_query == [("Version", "2016")]
+    assert list(shape.schema["properties"]) == ["mode", "x_home"]

@@ -102,3 +102,10 @@ def test_an_address_that_is_none_is_not_called(url: str) -> None:
 def test_hosts_may_be_addresses_and_of_any_script(url: str) -> None:
     found, _ = base(urls(url))
     assert found == url
+
+
+def test_no_finding_shows_the_credentials_of_an_address() -> None:
+    servers = urls("https://user:s3cret@a.example:99999", "https://user:s3cret@b.example")
+    _, found = read(document({"/room": {"get": {"responses": OK}}}, servers=servers), "api.json")
+    assert found
+    assert "s3cret" not in str(found)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bespeak.exchange.headers import is_header_name
+from bespeak.exchange.headers import is_header_name, is_header_value
 from bespeak.lint.rules.upstream import is_forbidden
 from bespeak.openapi.adopted_definitions import Definitions
 from bespeak.openapi.body_shape import BodyShape, shape_body
@@ -100,6 +100,8 @@ class _Shaper:
             why = "it is no name, or there are two of it"
             self._guess(f"without the {parameter.place} {parameter.name[:60]!r}", why, 0.5)
             return
+        if self._is_settled(parameter):
+            return
         exploded = list(_exploded(parameter))
         for name, schema, required in exploded or [(parameter.name, parameter.schema, parameter.required)]:
             self._place(parameter, name, schema, required=required)
@@ -128,6 +130,22 @@ class _Shaper:
             return is_header_name(parameter.name) and parameter.name not in self._shape.cookie_fields.values()
         taken = {name.lower() for name in self._shape.header_fields.values()}
         return is_header_name(parameter.name) and parameter.name.lower() not in taken
+
+    def _is_settled(self, parameter: Parameter) -> bool:
+        """Whether nobody has a choice: the one value that an upstream insists on is sent without asking for it."""
+        values = parameter.schema.get("enum", [parameter.schema.get("const")])
+        if not parameter.required or not isinstance(values, list) or len(values) != 1:
+            return False
+        value = values[0]
+        if not isinstance(value, str) or not value or not value.isascii() or "${" in value:
+            return False
+        if parameter.place == "header" and is_header_value(value):
+            self._shape.headers[parameter.name] = value
+        elif parameter.place == "query" and not parameter.is_json:
+            self._shape.own_query.append((parameter.name, value))
+        else:
+            return False
+        return True
 
     def _is_own_header(self, parameter: Parameter) -> bool:
         """Whether a header is not for callers; a value that is the only one is sent as it is."""

@@ -56,10 +56,8 @@ class ServerReader:
                 self._notices.warning("D167", "`servers` names no server", listed)
             return None
         if len(usable) > 1:
-            others = ", ".join(spot.text("url") for spot in usable[1:4])
-            message = (
-                f"{len(usable)} servers are described; {brief(usable[0].text('url'))} is taken, not {others[:200]}"
-            )
+            others = ", ".join(_shown(spot.text("url")) for spot in usable[1:4])
+            message = f"{len(usable)} servers are described; {brief(_shown(usable[0].text('url')))} is taken, not {others[:200]}"
             self._notices.info("D167", message, listed, "Write another address into the endpoint files if you need it.")
         return self._absolute(self._filled(usable[0]), usable[0])
 
@@ -91,7 +89,7 @@ class ServerReader:
             self._notices.warning("D167", message, at, "Send credentials as a header whose value is a variable.")
         host = named
         if parts is None or parts.scheme not in {"http", "https"} or not _is_host(host):
-            message = f"the server {brief(url)} is no address that can be called"
+            message = f"the server {brief(_shown(url))} is no address that can be called"
             self._notices.warning("D167", message, at, _ADVICE)
             return ""
         return f"{parts.scheme}://{host}{parts.path}".rstrip("/")
@@ -101,6 +99,11 @@ _ADVICE: Final = "Name the address of the upstream when you import."
 
 
 _HOST: Final = re.compile(r"(?:[\w{}.~-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
+
+
+def _shown(url: str) -> str:
+    """An address without what may be a secret in it."""
+    return re.sub(r"//[^/@]*@", "//", url)
 
 
 def _is_host(host: str) -> bool:
