@@ -37,7 +37,14 @@ def test_every_text_becomes_an_identifier_and_a_segment(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("one", "several"),
-    [("order", "orders"), ("city", "cities"), ("search", "searches"), ("day", "days"), ("cache", "caches")],
+    [
+        ("order", "orders"),
+        ("city", "cities"),
+        ("search", "searches"),
+        ("day", "days"),
+        ("emoji", "emojis"),
+        ("cache", "caches"),
+    ],
 )
 def test_nouns_have_plurals(one: str, several: str) -> None:
     assert plural(one) == several

@@ -117,6 +117,8 @@ def test_an_operation_id_names_the_thing_where_the_path_does_not(path: str, name
         ("/runs/{id}/rerun", "RETRY", "rerun", "/runs/{id}"),
         ("/users/$count", "COUNT", "count", "/users"),
         ("/store/order", "ORDER", "order", "/store/orders"),
+        ("/search/issues", "SEARCH", "search", "/issues"),
+        ("/repos/{repo}/compare/{range}", "COMPARE", "compare", "/repos/{repo}/{range}"),
         ("/users('{id}')", "FETCH", "get", "/users/{id}"),
         ("/api/v1/reset-password", "RESET", "reset", "/password"),
         ("/aufträge/{id}", "FETCH", "get", "/auftraege/{id}"),

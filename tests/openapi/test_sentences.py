@@ -28,6 +28,10 @@ def written(verb: str, path: str, summary: str = "", description: str = "", *, i
         ("LIST", "/items", "Read Own Items", "Read own items"),
         ("CREATE", "/orders", "Crea una orden para el cliente", "Create an order"),
         ("CREATE", "/books", "", "Create a book"),
+        ("REMOVE", "/coupons/{id}", "Permanently deletes a coupon", "Permanently delete a coupon"),
+        ("CANCEL", "/orders/{id}", "You can cancel an order", "Cancel an order"),
+        ("FETCH", "/pets", "This endpoint returns all pets", "Return all pets"),
+        ("FETCH", "/root", "GitHub API Root", "Fetch GitHub API Root"),
         ("FETCH", "/pets", "Returns a list of pets.", "Return a list of pets"),
         ("FETCH", "/pets/{id}", "Info for a specific pet", "Fetch info for a specific pet"),
         ("CREATE", "/pets", "<p>Creates a pet.</p> More.", "Create a pet"),
@@ -68,6 +72,17 @@ def test_an_intent_is_a_command_that_says_what_the_verb_promises(
 )
 def test_an_outcome_is_a_state(verb: str, path: str, outcome: str) -> None:
     assert written(verb, path).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "Closing the dispute for a charge indicates that you do not have any evidence to submit.",
+        "Acme automatically closes disputes after a while.",
+    ],
+)
+def test_what_somebody_tells_about_it_is_no_intent(description: str) -> None:
+    assert written("CLOSE", "/disputes/{id}", "", description).intent == "Close the dispute that is named"
 
 
 def test_a_description_that_speaks_to_a_model_is_left_out_and_a_high_risk() -> None:

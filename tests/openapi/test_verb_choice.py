@@ -34,6 +34,8 @@ def operation(method: str, path: str, name: str = "", summary: str = "", **field
         ("GET", "/users/$count", "users.GetCount", "", "COUNT"),
         ("POST", "/login", "", "", "AUTHENTICATE"),
         ("POST", "/upload", "", "", "SUBMIT"),
+        ("POST", "/invoices/{id}/mark_uncollectible", "PostInvoiceMarkUncollectible", "", "SET"),
+        ("POST", "/users/{id}/access-tokens", "", "", "CREATE"),
         ("POST", "/rooms", "bookRoom", "", "BOOK"),
         ("GET", "/restaurants", "searchRestaurants", "", "SEARCH"),
         ("GET", "/pets", "listPets", "List all pets", "LIST"),

@@ -20,6 +20,10 @@ _UNDONE_BY: Final = frozenset(
     }
 )
 """Verbs that another verb of the catalog takes back."""
+_OVERWRITING: Final = frozenset(
+    {"UPDATE", "MODIFY", "REPLACE", "CHANGE", "EDIT", "REVISE", "ADJUST", "AMEND", "ALTER", "CONFIGURE", "RENAME"}
+)
+"""Verbs that put values in the place of others, and nothing more."""
 _AGAINST: Final = {
     "informational": frozenset({"transaction", "modification", "creation"}),
     "reversible": frozenset({"discovery", "retrieval"}),
@@ -87,9 +91,10 @@ def _impact(operation: Operation, choice: VerbChoice, *, can_be_read: bool) -> t
     if method == "DELETE":
         return "irreversible", "what is deleted is gone", 0.9, "reversible, if it can be restored"
     if method in ("PUT", "PATCH"):
-        if can_be_read:
+        if can_be_read and (verb in _OVERWRITING or verb in _UNDONE_BY):
             return "reversible", "the former state can be read and written back", 0.6, "irreversible"
-        return "irreversible", "the former state cannot be read, so nobody can write it back", 0.6, "reversible"
+        why = "the former state cannot be read, so nobody can write it back"
+        return "irreversible", why if not can_be_read else f"nothing takes {verb} back", 0.6, "reversible"
     classes = operation_classes(verb.lower())
     reads = classes is not None and classes.main in ("READ", "ANALYZE") and not changes(choice.word or verb)
     reads = reads and choice.word not in _TRIED

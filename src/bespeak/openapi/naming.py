@@ -19,7 +19,23 @@ _SPELLED: Final = str.maketrans(
 )
 """Letters that are written with two others where there are only those of English."""
 _NO_PLURALS: Final = frozenset(
-    {"news", "series", "species", "dns", "sms", "gps", "https", "aws", "ios", "kubernetes", "canvas", "alias", "atlas"}
+    {
+        "news",
+        "series",
+        "species",
+        "dns",
+        "sms",
+        "gps",
+        "https",
+        "aws",
+        "ios",
+        "kubernetes",
+        "canvas",
+        "alias",
+        "atlas",
+        "redis",
+        "debris",
+    }
 )
 
 
@@ -49,7 +65,7 @@ def hyphenated(text: str) -> str:
 
 def plural(word: str) -> str:
     """The usual plural of the last word in a segment; a plural stays as it is."""
-    if word.endswith(("ss", "us", "is")) or not word.endswith("s"):
+    if word.endswith(("ss", "us", "sis", "xis")) or not word.endswith("s"):
         if word.endswith("y") and word[-2:-1] not in "aeiou":
             return word[:-1] + "ies"
         return word + ("es" if word.endswith(_HISSING) else "s")
@@ -67,7 +83,12 @@ def singular(word: str) -> str:
 
 def is_plural(word: str) -> bool:
     """Whether a word looks like a plural."""
-    return word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 and word not in _NO_PLURALS
+    return (
+        word.endswith("s")
+        and not word.endswith(("ss", "us", "sis", "xis"))
+        and len(word) > 3
+        and word not in _NO_PLURALS
+    )
 
 
 def unused(name: str, taken: Container[str]) -> str:

@@ -70,8 +70,10 @@ def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str 
             if piece not in segments:  # one value fills both places of a path that names it twice
                 segments.append(piece)
             continue
-        last = segments[-1] if segments else ""
-        if last and ((word and "".join(words(piece)) == word) or _says(hyphenated(piece), verb)) and _acts(piece, last):
+        last, following = segments[-1] if segments else "", pieces[at + 1] if at + 1 < len(pieces) else ""
+        said = (word and "".join(words(piece)) == word) or _says(hyphenated(piece), verb)
+        # What begins a path is what its parameters belong to, unless a thing follows: /search/issues.
+        if said and (_acts(piece, last) if last else following[:1] not in ("", "{")):
             reasons.append(f"{piece[:_SHOWN]!r} is what {verb} says")
             continue
         name = _segment(piece, verb, verbs, reasons, alone=at == 0 and len(pieces) == 1, topic=topic)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -58,6 +59,12 @@ _AS: Final = ("by", "with", "for", "from", "in", "of")
 """Words a segment begins with that says how, not what: /pets/by-status."""
 _LONGEST: Final = 300
 _MAKING: Final = frozenset({"CREATE", "REGISTER", "SUBMIT", "DEFINE", "ESTABLISH", "GENERATE"})
+_OPENING: Final = re.compile(
+    r"(?:at any time,? )?(?:you can|(?:use )?this (?:endpoint|operation|method|call|resource)(?: to| can be used to)?|"
+    r"use this to|(?:allows|lets|enables) (?:you|users|clients|the caller)(?: to)?) (?=[a-z])",
+    re.IGNORECASE,
+)
+"""What stands before the verb and says nothing."""
 _FEW: Final = 10
 """Words of a phrase that a verb is put before."""
 
@@ -121,14 +128,24 @@ def _thing(path: str) -> _Thing:
 def _intents(operation: Operation, verb: str, thing: _Thing) -> Iterator[tuple[str, str, float]]:
     """Sentences for what is wanted, the best first, with where each comes from."""
     for text, source, sure in ((operation.summary, "the summary", 0.9), (operation.description, "description", 0.8)):
-        said = _in_words(first_sentence(text))
+        said = _OPENING.sub("", _in_words(first_sentence(text)))
         if not said or not is_english(sentence_words(said)):
             continue
         heads = head_verbs(said)
+        if source == "description" and heads and _is_told(said, heads[0].start):
+            continue
         if len(said.split()) <= _FEW and (not heads or heads[0].kind == "nominal"):
             yield _led(verb, said), source, sure - 0.1
         yield _imperative(said), source, sure
     yield _plainly(verb, thing), "the verb and the path", 0.5
+
+
+def _is_told(sentence: str, start: int) -> bool:
+    """Whether a sentence tells what somebody does, or what doing it means, instead of what is wanted."""
+    first, *others = sentence.split()
+    if first.lower().endswith("ing") and len(others) >= _FEW:
+        return True
+    return start > 0 and not first.lower().endswith("ly")
 
 
 def _in_words(said: str) -> str:
@@ -156,7 +173,8 @@ def _led(verb: str, phrase: str) -> str:
     first, _, rest = phrase.partition(" ")
     if rest and any(lemma.verb == verb.lower() and lemma.form != "base" for lemma in lemmas(first.lower())):
         return f"{verb.capitalize()} {rest}"
-    return f"{verb.capitalize()} {phrase if phrase[:2].isupper() else phrase[0].lower() + phrase[1:]}"
+    named = first[1:] != first[1:].lower()
+    return f"{verb.capitalize()} {phrase if named else phrase[0].lower() + phrase[1:]}"
 
 
 def _imperative(sentence: str) -> str:
@@ -167,6 +185,9 @@ def _imperative(sentence: str) -> str:
         if len(verb) > len(shown):  # `Logs out` is of `logout`, but only its first word is bent
             verb = next((one.verb for one in lemmas(shown.lower()) if len(one.verb) <= len(shown)), shown)
         return f"{verb.capitalize()}{sentence[heads[0].end :]}"
+    first = sentence.partition(" ")[0]
+    if heads and first.endswith("ly") and heads[0].start == len(first) + 1 and heads[0].kind == "head":
+        return f"{first.capitalize()} {heads[0].verb}{sentence[heads[0].end :]}"
     return sentence[0].upper() + sentence[1:]
 
 

@@ -57,7 +57,8 @@ class ServerReader:
             return None
         if len(usable) > 1:
             others = ", ".join(_shown(spot.text("url")) for spot in usable[1:4])
-            message = f"{len(usable)} servers are described; {brief(_shown(usable[0].text('url')))} is taken, not {others[:200]}"
+            taken = brief(_shown(usable[0].text("url")))
+            message = f"{len(usable)} servers are described; {taken} is taken, not {others[:200]}"
             self._notices.info("D167", message, listed, "Write another address into the endpoint files if you need it.")
         return self._absolute(self._filled(usable[0]), usable[0])
 

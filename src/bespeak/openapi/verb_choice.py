@@ -65,6 +65,8 @@ _GENERIC: Final = frozenset({*_HTTP_WORDS, "create", "execute", "process", "hand
 _LIST_WORDS: Final = frozenset({"list", "all", "lists", "index", "every"})
 _SEVERAL: Final = frozenset({"batch", "bulk", "mass"})
 """Words before the verb that say how many: batchGet."""
+_LEADING: Final = frozenset({"mark", "add", "get", "delete", "set"})
+"""Words of _SAID that are the command where they begin one of several words."""
 _REFUSED: Final = frozenset({"CONNECT", "TRACE"})
 """Verbs of the catalog that AGIS 4.3 keeps for HTTP."""
 _FLOOR: Final = frozenset({"PROPOSE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "PLAN"})
@@ -183,6 +185,9 @@ def _verb_at_end(method: str, path: str) -> str:
     if not parts or is_plural(parts[0]):
         return ""
     word = parts[0] if len(parts) == 1 else "".join(parts)
+    if command and len(parts) > 1 and not is_plural(parts[-1]) and operation_classes(word) is None:
+        # mark_uncollectible, reset-password: the first word is the command.
+        return parts[0] if is_plain_verb(parts[0], lexicon()) or parts[0] in _LEADING else ""
     if word in COMMANDS and (method in ("GET", "POST") or word in _SAID):
         return word
     # Behind a colon stands a command, behind what a POST is sent to mostly too, also where the word can be a noun.
