@@ -33,6 +33,7 @@ def guessed(method: str, path: str, name: str = "", summary: str = "", *, can_be
         ("PATCH", "/pets/{id}", "", True, "reversible", False),
         ("GET", "/orders/{id}/cancel", "cancelOrder", False, "irreversible", True),
         ("POST", "/mail/test", "testMail", False, "irreversible", False),
+        ("POST", "/invoices/{id}/mark_lost", "", True, "irreversible", False),
         ("PUT", "/pulls/{id}/merge", "mergePull", True, "irreversible", True),
         ("GET", "/jobs/{id}", "triggerJob", False, "irreversible", True),
     ],

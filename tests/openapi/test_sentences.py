@@ -79,6 +79,7 @@ def test_an_outcome_is_a_state(verb: str, path: str, outcome: str) -> None:
     [
         "Closing the dispute for a charge indicates that you do not have any evidence to submit.",
         "Acme automatically closes disputes after a while.",
+        "With Acme, you can close disputes.",
     ],
 )
 def test_what_somebody_tells_about_it_is_no_intent(description: str) -> None:

@@ -36,6 +36,8 @@ def operation(method: str, path: str, name: str = "", summary: str = "", **field
         ("POST", "/upload", "", "", "SUBMIT"),
         ("POST", "/invoices/{id}/mark_uncollectible", "PostInvoiceMarkUncollectible", "", "SET"),
         ("POST", "/users/{id}/access-tokens", "", "", "CREATE"),
+        ("POST", "/cards/{id}/attach", "", "Attaches a card to a customer", "ATTACH"),
+        ("GET", "/users/delta()", "users.delta", "Invoke function delta", "FETCH"),
         ("POST", "/rooms", "bookRoom", "", "BOOK"),
         ("GET", "/restaurants", "searchRestaurants", "", "SEARCH"),
         ("GET", "/pets", "listPets", "List all pets", "LIST"),

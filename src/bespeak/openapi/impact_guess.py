@@ -16,12 +16,25 @@ _UNDONE_BY: Final = frozenset(
     {
         *("PAUSE", "RESUME", "ENABLE", "DISABLE", "ACTIVATE", "DEACTIVATE", "ARCHIVE", "UNARCHIVE", "LINK", "UNLINK"),
         *("ATTACH", "DETACH", "SUBSCRIBE", "UNSUBSCRIBE", "BIND", "UNBIND", "MOUNT", "UNMOUNT", "CORDON", "UNCORDON"),
-        *("FOLLOW", "SUSPEND", "REINSTATE", "CONNECT", "DISCONNECT", "SET", "ASSIGN", "UNASSIGN", "PAIR", "UNPAIR"),
+        *("FOLLOW", "SUSPEND", "REINSTATE", "CONNECT", "DISCONNECT", "ASSIGN", "UNASSIGN", "PAIR", "UNPAIR"),
     }
 )
 """Verbs that another verb of the catalog takes back."""
 _OVERWRITING: Final = frozenset(
-    {"UPDATE", "MODIFY", "REPLACE", "CHANGE", "EDIT", "REVISE", "ADJUST", "AMEND", "ALTER", "CONFIGURE", "RENAME"}
+    {
+        "UPDATE",
+        "MODIFY",
+        "REPLACE",
+        "SET",
+        "CHANGE",
+        "EDIT",
+        "REVISE",
+        "ADJUST",
+        "AMEND",
+        "ALTER",
+        "CONFIGURE",
+        "RENAME",
+    }
 )
 """Verbs that put values in the place of others, and nothing more."""
 _AGAINST: Final = {

@@ -60,8 +60,9 @@ _AS: Final = ("by", "with", "for", "from", "in", "of")
 _LONGEST: Final = 300
 _MAKING: Final = frozenset({"CREATE", "REGISTER", "SUBMIT", "DEFINE", "ESTABLISH", "GENERATE"})
 _OPENING: Final = re.compile(
-    r"(?:at any time,? )?(?:you can|(?:use )?this (?:endpoint|operation|method|call|resource)(?: to| can be used to)?|"
-    r"use this to|(?:allows|lets|enables) (?:you|users|clients|the caller)(?: to)?) (?=[a-z])",
+    r"\A(?:at any time,? )?(?:you can|use this to|"
+    r"(?:use )?this (?:endpoint|operation|method|call|resource)(?: to| can be used to)?|"
+    r"(?:allows|lets|enables) (?:you|users|clients|the caller)(?: to)?) (?=[a-z])",
     re.IGNORECASE,
 )
 """What stands before the verb and says nothing."""
@@ -134,7 +135,8 @@ def _intents(operation: Operation, verb: str, thing: _Thing) -> Iterator[tuple[s
         heads = head_verbs(said)
         if source == "description" and heads and _is_told(said, heads[0].start):
             continue
-        if len(said.split()) <= _FEW and (not heads or heads[0].kind == "nominal"):
+        phrase = len(said.split()) <= _FEW and " you " not in said
+        if phrase and (not heads or heads[0].kind == "nominal"):
             yield _led(verb, said), source, sure - 0.1
         yield _imperative(said), source, sure
     yield _plainly(verb, thing), "the verb and the path", 0.5

@@ -25,7 +25,7 @@ READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _SAID: Final = {
     **dict.fromkeys(("get", "show", "view", "read", "return", "returns", "give", "display"), ("FETCH", "RETRIEVE")),
     **dict.fromkeys(("post", "add", "new", "make", "insert", "save", "store", "put"), ("CREATE", "SUBMIT")),
-    **dict.fromkeys(("upload", "attach"), ("SUBMIT", "CREATE")),
+    **dict.fromkeys(("upload",), ("SUBMIT", "CREATE")),
     **dict.fromkeys(("delete", "destroy", "del", "drop", "erase", "clear", "discard"), ("REMOVE", "PURGE")),
     **dict.fromkeys(("patch", "edit"), ("MODIFY", "UPDATE")),
     **dict.fromkeys(("login", "signin", "logon"), ("AUTHENTICATE", "AUTHORIZE")),
@@ -228,6 +228,8 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
 
 def _is_possible(word: str, operation: Operation) -> bool:
     """Whether a word can be what is done: a GET changes something only if its words say so twice."""
+    if operation.method in READING and word == "invoke":
+        return False  # `Invoke function delta` is how OData says that something is read
     if operation.method not in READING or not changes(word) or word in _SAID:
         return True
     summary = _summary_verb(operation)
