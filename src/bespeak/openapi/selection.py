@@ -24,10 +24,11 @@ def select_operations(
 
 
 def with_server(description: Description, server: str) -> Description:
-    """The description with an address for the operations that have none."""
+    """The description with an address for the operations that have none, or one with variables left in it."""
     base = server.rstrip("/")
     operations = tuple(
-        operation if operation.base else replace(operation, base=base) for operation in description.operations
+        operation if operation.base and "{" not in operation.base else replace(operation, base=base)
+        for operation in description.operations
     )
     return replace(description, operations=operations)
 
