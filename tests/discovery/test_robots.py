@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.discovery.robots import ALL_ALLOWED, MOST_BYTES, NONE_ALLOWED, _canonical, _matches, parse_robots
+from bespeak.discovery.robots import ALL_ALLOWED, MOST_BYTES, _canonical, _matches, parse_robots
 
 
 def allows(text: str, path: str) -> bool:
@@ -79,9 +79,8 @@ def test_what_a_site_says_about_its_content_is_told() -> None:
     assert parse_robots(text).preferences == ("train-ai=n",)
 
 
-def test_there_is_all_and_nothing() -> None:
+def test_without_rules_everything_is_allowed() -> None:
     assert ALL_ALLOWED.allows("/x")
-    assert not NONE_ALLOWED.allows("/x")
 
 
 def test_many_stars_take_no_time() -> None:

@@ -17,6 +17,7 @@ from bespeak.discovery.capability import (
 )
 from bespeak.discovery.web_address import AddressFault, WebAddress
 from bespeak.openapi.description import Body, Description, Operation, SecurityScheme
+from bespeak.openapi.naming import unused
 
 _WHOLE: Final = "body"
 _WORD: Final = re.compile(r"[^A-Za-z0-9]+")
@@ -35,9 +36,11 @@ def openapi_capabilities(
             wrong.append((operation.pointer, f"{_name(operation)} is left out: {found.message}"))
             continue
         origin, target = found
+        own = unused(_name(operation), taken)
+        taken.add(own)
         usable.append(
             Capability(
-                id=_unused(_name(operation), taken),
+                id=own,
                 method=operation.method,
                 path=operation.path if origin == base.origin else f"{origin}{target}",
                 origin=origin,
@@ -56,16 +59,6 @@ def openapi_capabilities(
 def _name(operation: Operation) -> str:
     """The id of an operation; one without is named by its method and path."""
     return operation.operation_id or _WORD.sub("_", f"{operation.method.lower()} {operation.path}").strip("_")
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    """The name, or one with a number behind it where it is taken: no operation is lost."""
-    chosen, count = name, 1
-    while chosen in taken:
-        count += 1
-        chosen = f"{name}_{count}"
-    taken.add(chosen)
-    return chosen
 
 
 def _input(operation: Operation, target: str) -> dict[str, Any]:

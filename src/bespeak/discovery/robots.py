@@ -51,7 +51,6 @@ class Robots:
 
 
 ALL_ALLOWED: Final = Robots()
-NONE_ALLOWED: Final = Robots((RobotsRule(False, "/"),))
 
 
 def parse_robots(data: bytes, agent: str = AGENT) -> Robots:
