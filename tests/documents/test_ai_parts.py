@@ -47,6 +47,12 @@ def test_small_neighbours_share_a_part_where_there_would_be_too_many() -> None:
     ]
 
 
+def test_neighbours_that_share_a_part_do_not_take_the_name_of_a_third() -> None:
+    large = {f"g{number:02}": 60 for number in range(MOST_PARTS - 2)}
+    parts = divide(entries(a=1, **{"a-b": 1, "a-to-a-b": 100}, **large), room=60_000)
+    assert [part.name for part in parts][:3] == ["a-to-a-b", "a-to-a-b-2", "g00"]
+
+
 def test_more_parts_than_one_document_leads_to_lie_within_others() -> None:
     parts = divide([Entry(f"g{number}", b"x") for number in range(20_000)], room=60_000)
     assert len(parts) == 3
