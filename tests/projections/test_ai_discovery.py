@@ -278,6 +278,14 @@ def test_the_document_of_many_begins_with_what_everybody_can_call(many: AiDocume
     assert {each["endpoint"] for each in main if not each["endpoint"].startswith(PATH)} <= free
 
 
+def test_what_costs_something_comes_behind_what_is_free_whatever_it_changes() -> None:
+    things = [make_endpoint("LIST", f"/thing/x{number}", echo) for number in range(150)]
+    dear = [replace(each, cost=Cost({"tokens": Decimal(5)})) for each in things[:75]]
+    free = [replace(each, semantic=replace(each.semantic, impact="irreversible")) for each in things[75:]]
+    main = msgspec.json.decode(project(*dear, *free).main)["capabilities"]
+    assert [each["endpoint"] for each in main[:75]] == [f"{each.path}:list" for each in free]
+
+
 @pytest.mark.requirement("AI-3.3-4")
 def test_adding_an_endpoint_changes_no_id(many: AiDocuments) -> None:
     def ids(documents: AiDocuments) -> dict[str, str]:
