@@ -62,6 +62,12 @@ def test_however_names_fall_the_line_stays_within_its_bound(length: int) -> None
         assert len(write_returns(schema)) <= LONGEST
 
 
+@pytest.mark.parametrize("length", range(280, 300))
+def test_braces_count_too(length: int) -> None:
+    deep = an_object(a=an_object(b=an_object(**{"x" * length: TEXT})))
+    assert len(write_returns(deep)) <= LONGEST
+
+
 @pytest.mark.parametrize(
     ("text", "schema"),
     [
