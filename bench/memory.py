@@ -32,8 +32,8 @@ class Subject:
 
 SUBJECTS = (
     Subject(
-        "examples/hotel, QUERY /rooms",
-        str(ROOT / "examples" / "hotel"),
+        "examples/hotel/app.py, QUERY /rooms",
+        f"{ROOT / 'examples' / 'hotel' / 'app.py'}:app",
         lambda: contract.agtp_request({}, "QUERY", "/rooms"),
     ),
     Subject(
