@@ -30,3 +30,8 @@ def test_an_empty_refusal_is_a_problem_too() -> None:
 def test_a_number_of_http_alone_is_not_told_as_one_of_agtp() -> None:
     assert "agtp_status" not in json.loads(problem_body(431, 431, {"code": "a", "message": "b"}))
     assert json.loads(problem_body(413, 413, {"code": "a", "message": "b"}))["agtp_status"] == 413
+
+
+def test_a_title_is_the_same_under_every_python() -> None:
+    for number, title in ((413, "Content Too Large"), (422, "Unprocessable Content"), (799, "")):
+        assert json.loads(problem_body(number, 422, {"code": "a", "message": "b"}))["title"] == title

@@ -13,6 +13,9 @@ from bespeak import status
 _OWN: Final = frozenset({"type", "title", "status", "detail"})
 """Members that RFC 9457 gives a meaning; details of the same name are told under another."""
 
+_RENAMED: Final = {413: "Content Too Large", 422: "Unprocessable Content"}
+"""RFC 9110 has new names for these, which not every version of Python knows."""
+
 
 def condition_of(error: Mapping[str, Any]) -> str | None:
     """Which condition of core 6.2 a 262 names, if the error is one."""
@@ -51,6 +54,8 @@ def problem_body(number: int, agtp_status: int, error: Mapping[str, Any], *, tas
 
 
 def _phrase(number: int) -> str:
+    if number in _RENAMED:
+        return _RENAMED[number]
     try:
         return HTTPStatus(number).phrase
     except ValueError:
