@@ -125,7 +125,11 @@ def endpoint(handler: ExternalService, **properties: Mapping[str, Any]) -> Endpo
         ),
         input_schema={"type": "object", "properties": properties, "additionalProperties": False},
         output_schema={"type": "object"},
-        errors=tuple(DeclaredError(name) for name in (*UPSTREAM_ERRORS, "room_unavailable")),
+        errors=(
+            *(DeclaredError(name) for name in UPSTREAM_ERRORS),
+            DeclaredError("room_unavailable", "The room is taken."),
+            DeclaredError("undescribed"),
+        ),
         handler=handler,
     )
 
@@ -423,7 +427,14 @@ async def test_a_redirect_is_not_followed(authority: trustme.CA) -> None:
 @pytest.mark.parametrize("code", [401, 409, 503])
 async def test_a_mapped_status_is_the_declared_error(authority: trustme.CA, code: int) -> None:
     async with facade(authority, answer(code), error_map={str(code): "room_unavailable"}) as (binding, _):
-        assert (await refusal(binding)).code == "room_unavailable"
+        refused = await refusal(binding)
+    assert (refused.code, refused.message) == ("room_unavailable", "The room is taken.")
+    assert refused.details == {"details": {"upstream_status": code}}
+
+
+async def test_a_declared_error_without_a_description_says_what_the_upstream_did(authority: trustme.CA) -> None:
+    async with facade(authority, answer(409), error_map={"409": "undescribed"}) as (binding, _):
+        assert (await refusal(binding)).message == "The upstream answered 409."
 
 
 async def test_after_a_failure_the_next_call_succeeds(authority: trustme.CA) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from bespeak import status
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.handler import ExternalService
+from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService
 from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.exchange.context import Context
 from bespeak.exchange.refusal import Refused
@@ -67,6 +67,9 @@ class ExternalBinding:
         self, endpoint: Endpoint, handler: ExternalService, plan: RequestPlan, pool: UpstreamPool, url: httpx.URL
     ) -> None:
         self._endpoint = endpoint
+        # What the five errors of every upstream mean is said here, with the particulars.
+        declared = (error for error in endpoint.errors if error.name not in UPSTREAM_ERRORS)
+        self._meanings = {error.name: error.description for error in declared}
         self._handler = handler
         self._plan = plan
         self._pool = pool
@@ -140,7 +143,7 @@ class ExternalBinding:
             if 200 <= code < 300:
                 return None
             mapped = "upstream_authentication_failed" if code in _REJECTED else "upstream_error"
-        message = f"The upstream answered {code}."
+        message = self._meanings.get(mapped) or f"The upstream answered {code}."
         if mapped == "upstream_authentication_failed":
             message = "The upstream does not accept this server's credentials."
         refused = self._failed(mapped, message, code)
