@@ -21,7 +21,7 @@ TIME_LIMIT = 300.0
 # The child tells its own peak: that of all children together would be the largest one's.
 CHILD = (
     "import resource, sys\n"
-    "from bespeak.cli.main import main\n"
+    "from bespeak.app.cli.main import main\n"
     "try:\n"
     "    code = main()\n"
     "except SystemExit as ended:\n"

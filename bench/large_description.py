@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import yaml
 
-from bespeak.openapi.reader import read_description
+from bespeak.documents.openapi.reader import read_description
 
 OPERATIONS: Final = 1_000
 SCHEMAS: Final = 900

@@ -20,14 +20,14 @@ from typing import Any
 from report import table
 
 import contract
-from bespeak.exchange.messages import Connection, Request, Response
+from bespeak.app.server.assembly import Assembled, assemble
+from bespeak.app.server.target import load_target
+from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.status import REASONS
+from bespeak.protocol.wire.connection import ServerConnection
+from bespeak.protocol.wire.messages import RequestMessage
 from bespeak.runtime.call import Call
 from bespeak.runtime.gates import GATES
-from bespeak.server.assembly import Assembled, assemble
-from bespeak.server.target import load_target
-from bespeak.status import REASONS
-from bespeak.wire.connection import ServerConnection
-from bespeak.wire.messages import RequestMessage
 
 APP = Path(__file__).resolve().parent / "servers" / "bespeak_app.py"
 

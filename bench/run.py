@@ -10,13 +10,13 @@ from pathlib import Path
 
 import endpoints
 import importing
+import lint
 import memory
-import state
 import throughput
 import web
 from load import find_loader
 
-import lint
+import state
 
 PARTS = ("throughput", "web", "state", "endpoints", "memory", "lint", "import")
 

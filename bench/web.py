@@ -73,7 +73,7 @@ def _documents(loader: Loader, shape: Shape) -> bool:
     with contextlib.ExitStack() as stack:
         port = free_port()
         bespeak = stack.enter_context(running(_bespeak("five_app.py")(port), port))
-        document, openapi = (_body(bespeak.exchange(_get(path))) for path in (DOCUMENT, "/openapi.json"))
+        document, openapi = (_body(bespeak.protocol.exchange(_get(path))) for path in (DOCUMENT, "/openapi.json"))
         file = stack.enter_context(tempfile.NamedTemporaryFile())
         file.write(document)
         file.flush()

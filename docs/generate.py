@@ -15,29 +15,29 @@ from pathlib import Path
 
 import click
 
-from bespeak import status
-from bespeak.cli.catalog_diff import catalog_diff
-from bespeak.cli.main import COMMANDS, bespeak
-from bespeak.discovery.document_kind import DISCOVERY, OPENAPI
-from bespeak.discovery.fetcher import DEADLINE as FETCH_DEADLINE
-from bespeak.discovery.fetcher import MOST_REDIRECTS
-from bespeak.evolution.change_rules import FINDINGS as CHANGE_FINDINGS
-from bespeak.evolution.change_rules import FINDINGS_WHY as CHANGE_FINDINGS_WHY
-from bespeak.evolution.change_rules import RULES as CHANGE_RULES
-from bespeak.evolution.change_rules import WHY as CHANGE_KINDS
-from bespeak.lint.passes import PASSES
-from bespeak.lint.registry import all_rules, pass_of
-from bespeak.lint.rule import Rule
-from bespeak.lint.rule_page import facts, sections
+from bespeak.agent.discovery.document_kind import DISCOVERY, OPENAPI
+from bespeak.agent.discovery.fetcher import DEADLINE as FETCH_DEADLINE
+from bespeak.agent.discovery.fetcher import MOST_REDIRECTS
+from bespeak.app.cli.catalog_diff import catalog_diff
+from bespeak.app.cli.main import COMMANDS, bespeak
+from bespeak.app.server.settings import Settings
+from bespeak.checks.evolution.change_rules import FINDINGS as CHANGE_FINDINGS
+from bespeak.checks.evolution.change_rules import FINDINGS_WHY as CHANGE_FINDINGS_WHY
+from bespeak.checks.evolution.change_rules import RULES as CHANGE_RULES
+from bespeak.checks.evolution.change_rules import WHY as CHANGE_KINDS
+from bespeak.checks.lint.passes import PASSES
+from bespeak.checks.lint.registry import all_rules, pass_of
+from bespeak.checks.lint.rule import Rule
+from bespeak.checks.lint.rule_page import facts, sections
+from bespeak.contract.schema.compile import MAX_DEPTH as SCHEMA_DEPTH
+from bespeak.faces.timeouts import Timeouts
+from bespeak.protocol import status
+from bespeak.protocol.wire.limits import Limits
 from bespeak.runtime.bindings.external import MAX_RESPONSE_BYTES
-from bespeak.schema.compile import MAX_DEPTH as SCHEMA_DEPTH
-from bespeak.server.settings import Settings
-from bespeak.source.toml_tree import MAX_BYTES as DOCUMENT_BYTES
-from bespeak.source.tree import MAX_BYTES as TREE_BYTES
-from bespeak.source.tree import MAX_DEPTH as TREE_DEPTH
-from bespeak.source.tree import MAX_NODES as TREE_NODES
-from bespeak.transports.timeouts import Timeouts
-from bespeak.wire.limits import Limits
+from bespeak.text.source.toml_tree import MAX_BYTES as DOCUMENT_BYTES
+from bespeak.text.source.tree import MAX_BYTES as TREE_BYTES
+from bespeak.text.source.tree import MAX_DEPTH as TREE_DEPTH
+from bespeak.text.source.tree import MAX_NODES as TREE_NODES
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "bespeak"
@@ -147,7 +147,7 @@ def rule_page(rule: Rule) -> str:
 
 def status_page() -> str:
     """The status codes, the section that defines each, and the error codes that come with it."""
-    texts, codes = _texts_of(SOURCE / "status.py"), _codes_in_use()
+    texts, codes = _texts_of(SOURCE / "protocol" / "status.py"), _codes_in_use()
     rows = []
     for name, number in vars(status).items():
         if isinstance(number, int):
@@ -218,16 +218,15 @@ def commands_table() -> str:
 
 
 def layers_table() -> str:
-    """The packages from the top down, as pyproject.toml orders them and as each describes itself."""
+    """Return the rooms from the top down, as pyproject.toml orders them and as each describes itself."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     [layers] = [contract["layers"] for contract in settings if contract["type"] == "layers"]
-    [pure] = [contract["source_modules"] for contract in settings if contract["name"].startswith("Sans-IO")]
     rows = []
     for height, layer in enumerate(line for line in layers if not line.startswith("(")):
         for name in layer.split(" | "):
             text = (import_module(f"bespeak.{name}").__doc__ or "").splitlines()[0]
-            rows.append((height + 1, f"`{name}`", text, "none" if f"bespeak.{name}" in pure else ""))
-    return _table(("layer", "package", "what it is", "IO"), rows)
+            rows.append((height + 1, f"`{name}`", text))
+    return _table(("layer", "room", "what it is"), rows)
 
 
 def limits_table() -> str:

@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
-from bespeak.wire.messages import ResponseMessage
+from bespeak.protocol.wire.messages import ResponseMessage
 
 MARKER = "idempotency-replayed"
 

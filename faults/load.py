@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from faults.deployment import AGENT
 from faults.ledger import Ledger, Order
 
+from bespeak.agent.client.agtp_client import Pool
 from bespeak.errors import RemoteProtocolError
-from bespeak.transports.agtp_client import Pool
 
 LONGEST = 20.0
 """Seconds a client waits for an answer; to get none in that time is a fault of the server."""

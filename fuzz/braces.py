@@ -12,10 +12,10 @@ from pathlib import Path
 from campaign import campaign
 from source_tree import mutate, try_text
 
-from bespeak.source.brace_tree import parse_braces
-from bespeak.source.notation import detect_notation
+from bespeak.text.source.brace_tree import parse_braces
+from bespeak.text.source.notation import detect_notation
 
-_DRAFT = Path(__file__).parents[1] / "tests" / "source" / "draft"
+_DRAFT = Path(__file__).parents[1] / "tests" / "text" / "source" / "draft"
 _TEXTS = [path.read_text("utf-8") for path in sorted(_DRAFT.glob("*.agis"))]
 _PIECES = [
     *"{}[](),:#'\"\\\n\t .-a1/",

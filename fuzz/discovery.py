@@ -12,16 +12,16 @@ from typing import Any
 
 from campaign import campaign
 
-from bespeak.client.capability_request import build_request
-from bespeak.diagnostics.text import full
-from bespeak.discovery.ai_reading import ai_capabilities, read_ai_document
-from bespeak.discovery.document_kind import DISCOVERY
-from bespeak.discovery.fetched import Fetched
-from bespeak.discovery.freshness import lifetime, retry_after
-from bespeak.discovery.links import service_descriptions
-from bespeak.discovery.producer_check import check_producer
-from bespeak.discovery.robots import parse_robots
-from bespeak.discovery.web_address import Origin, WebAddress, parse_address, resolve_address
+from bespeak.agent.client.capability_request import build_request
+from bespeak.agent.discovery.ai_reading import ai_capabilities, read_ai_document
+from bespeak.agent.discovery.document_kind import DISCOVERY
+from bespeak.agent.discovery.fetched import Fetched
+from bespeak.agent.discovery.freshness import lifetime, retry_after
+from bespeak.agent.discovery.links import service_descriptions
+from bespeak.agent.discovery.producer_check import check_producer
+from bespeak.agent.discovery.robots import parse_robots
+from bespeak.agent.discovery.web_address import Origin, WebAddress, parse_address, resolve_address
+from bespeak.text.diagnostics.text import full
 
 _BASE = WebAddress(Origin("https", "flights.test", 443), "/.well-known/ai")
 _DOCUMENT: dict[str, Any] = {

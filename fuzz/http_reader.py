@@ -10,9 +10,9 @@ import sys
 
 from campaign import campaign
 
-from bespeak.exchange.messages import Malformed
-from bespeak.http.reader import Asked, Heads, RequestReader
-from bespeak.wire.limits import DEFAULT_LIMITS
+from bespeak.faces.http.reader import Asked, Heads, RequestReader
+from bespeak.protocol.exchange.messages import Malformed
+from bespeak.protocol.wire.limits import DEFAULT_LIMITS
 
 _REQUESTS = [
     b"GET /rooms/1:find?guests=2 HTTP/1.1\r\nHost: a\r\n\r\n",

@@ -11,7 +11,7 @@ import sys
 from campaign import campaign
 from source_tree import mutate, try_text
 
-from bespeak.source.json_tree import parse_json
+from bespeak.text.source.json_tree import parse_json
 
 _TEXTS = [
     '{"agis": "1.0", "list": [1, -2.5e3, null, true, "x"], "deep": {"a": {"b": []}}}',

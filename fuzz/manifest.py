@@ -14,12 +14,12 @@ from typing import Any
 from campaign import campaign
 
 from bespeak.contract.agent import UNREADABLE
-from bespeak.diagnostics.diagnostic import has_errors
-from bespeak.diagnostics.text import full
-from bespeak.documents.agent_json import parse_agent
-from bespeak.documents.deployment import read_deployment
+from bespeak.documents.deployment.deployment import read_deployment
+from bespeak.documents.identity.agent_json import parse_agent
 from bespeak.documents.manifest_json import parse_manifest
-from bespeak.projections.agtp_manifest import project_manifest
+from bespeak.documents.projections.agtp_manifest import project_manifest
+from bespeak.text.diagnostics.diagnostic import has_errors
+from bespeak.text.diagnostics.text import full
 
 _FOLDER = Path(__file__).parents[1] / "tests" / "documents" / "reference_deployment"
 _VALUES: list[Any] = [

@@ -13,10 +13,10 @@ from typing import Any
 from campaign import campaign
 from source_tree import mutate
 
+from bespeak.contract.schema.compile import SchemaFault, compile_schema
+from bespeak.documents.openapi.description import Description
+from bespeak.documents.openapi.reader import read_description
 from bespeak.documents.toml_text import find_null
-from bespeak.openapi.description import Description
-from bespeak.openapi.reader import read_description
-from bespeak.schema.compile import SchemaFault, compile_schema
 
 _ROOM: dict[str, Any] = {
     "type": "object",

@@ -11,9 +11,9 @@ from string import ascii_letters, digits, hexdigits
 
 from campaign import campaign
 
-from bespeak.catalog.bundled import load_bundled
-from bespeak.grammar.path_syntax import PathFault, Template, check_path, check_structure, parse_template
-from bespeak.grammar.template_set import TemplateSet
+from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.grammar.path_syntax import PathFault, Template, check_path, check_structure, parse_template
+from bespeak.contract.grammar.template_set import TemplateSet
 
 _ALPHABET = "/{}%-_.~!$&'()*+,;=:@ abCD09éſ\x00\n\ud800?#[]|\\\"<>^`"
 _PIECES = ["/", "//", "{id}", "{id", "a{id}", "{}", "%2F", "%zz", "book", "B-o_o-k", "%42OOK", "%C5%BFet", "rooms", "é"]

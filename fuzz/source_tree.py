@@ -8,10 +8,10 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from bespeak.source.change import Change
-from bespeak.source.edit import apply_edits, edits
-from bespeak.source.pointer import child, parent
-from bespeak.source.tree import Fault, Tree
+from bespeak.text.source.change import Change
+from bespeak.text.source.edit import apply_edits, edits
+from bespeak.text.source.pointer import child, parent
+from bespeak.text.source.tree import Fault, Tree
 
 Parser = Callable[[str, str], Tree | Fault]
 _VALUES = ["x", "", "two words", "a: b", "it's", '"', "é\u2028", "1", 1, -0.5, True, None, [], {}, ["a", {"b": [None]}]]

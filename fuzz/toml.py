@@ -12,13 +12,13 @@ from pathlib import Path
 import tomli
 from campaign import campaign
 
-from bespeak.diagnostics.diagnostic import has_errors
-from bespeak.diagnostics.text import full
-from bespeak.documents.endpoint_toml import parse_endpoint
-from bespeak.documents.recipes_toml import parse_recipes
-from bespeak.documents.server_toml import parse_server
-from bespeak.source.toml_tree import TomlTree, parse_toml
-from bespeak.source.tree import Fault
+from bespeak.documents.deployment.endpoint_toml import parse_endpoint
+from bespeak.documents.deployment.recipes_toml import parse_recipes
+from bespeak.documents.deployment.server_toml import parse_server
+from bespeak.text.diagnostics.diagnostic import has_errors
+from bespeak.text.diagnostics.text import full
+from bespeak.text.source.toml_tree import TomlTree, parse_toml
+from bespeak.text.source.tree import Fault
 
 _SEEDS = Path(__file__).parents[1] / "tests" / "documents" / "reference_deployment"
 _PIECES = [

@@ -11,9 +11,9 @@ import sys
 
 from campaign import campaign
 
-from bespeak.wire.limits import Limits
-from bespeak.wire.messages import CLOSED, Pause, WireFault
-from bespeak.wire.reader import Reader, RequestReader, ResponseReader
+from bespeak.protocol.wire.limits import Limits
+from bespeak.protocol.wire.messages import CLOSED, Pause, WireFault
+from bespeak.protocol.wire.reader import Reader, RequestReader, ResponseReader
 
 LIMITS = Limits(line=64, head=256, headers=6, body=48)
 

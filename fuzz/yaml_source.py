@@ -11,7 +11,7 @@ import sys
 from campaign import campaign
 from source_tree import mutate, try_text
 
-from bespeak.source.yaml_tree import parse_yaml
+from bespeak.text.source.yaml_tree import parse_yaml
 
 _TEXTS = [
     """\

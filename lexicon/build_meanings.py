@@ -1,4 +1,4 @@
-"""Write src/bespeak/language/data/meanings.txt.gz: what verbs do, which mean the same, and which nouns name them.
+"""Write src/bespeak/text/language/data/meanings.txt.gz: what verbs do, which mean the same, and which nouns name them.
 
 Run it with numpy and pip installed, after build_verbs.py; it takes a few minutes.
 """

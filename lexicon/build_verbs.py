@@ -1,4 +1,4 @@
-"""Makes the verb lexicon of bespeak.language: `python lexicon/build_verbs.py`, with npm and pip at hand."""
+"""Makes the verb lexicon of bespeak.text.language: `python lexicon/build_verbs.py`, with npm and pip at hand."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Final
 
 import sources
 
-from bespeak.language.lexicon import FORMAT
-from bespeak.language.verb_form import MAKERS, PARTICLES, PREFIXES, Lemma, undone
+from bespeak.text.language.lexicon import FORMAT
+from bespeak.text.language.verb_form import MAKERS, PARTICLES, PREFIXES, Lemma, undone
 
 ROOT: Final = sources.HERE.parent
-CATALOG: Final = ROOT / "src/bespeak/catalog/data/methods-1.1.0.json"
-TARGET: Final = ROOT / "src/bespeak/language/data/verbs.txt.gz"
+CATALOG: Final = ROOT / "src/bespeak/contract/catalog/data/methods-1.1.0.json"
+TARGET: Final = ROOT / "src/bespeak/text/language/data/verbs.txt.gz"
 
 LISTS: Final = ("not-verbs", "phrasal", "verbs")
 ROWS: Final = ("instead", "intents", "paths")

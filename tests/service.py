@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from bespeak.app.server.assembly import Assembled, assemble
 from bespeak.contract.agent import Agent
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError, Endpoint
@@ -15,9 +16,8 @@ from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.policy import Policies
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.exchange.messages import Connection, Request, Response
-from bespeak.server.assembly import Assembled, assemble
+from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 AGENT = "a" * 64
 

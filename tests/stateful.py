@@ -11,12 +11,12 @@ import msgspec
 from joserfc.jwk import OKPKey
 from tests.service import AGENT, Bench, Reply, build
 
+from bespeak.app.server.keeper import Keeper
 from bespeak.contract.endpoint import Endpoint
-from bespeak.documents.server_toml import ServerDocument
-from bespeak.exchange.messages import Connection, Request, Response
-from bespeak.server.keeper import Keeper
-from bespeak.store.opening import open_store
-from bespeak.store.store import Store
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Store
 
 
 class StatefulBench:

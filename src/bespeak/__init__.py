@@ -1,6 +1,6 @@
 """bespeak: write an agent-facing contract once; serve it, prove it, publish it.
 
-The names below, and the errors a client raises (bespeak.client.errors), are the public API (VERSIONING.md).
+The names below, and the errors a client raises (bespeak.agent.client.errors), are the public API (VERSIONING.md).
 They are imported when first used, so that `import bespeak` costs next to nothing.
 """
 
@@ -10,18 +10,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bespeak.authoring.app import App
-    from bespeak.client.connect import connect, connect_sync
-    from bespeak.client.errors import ServiceError
-    from bespeak.client.web_options import WebOptions
+    from bespeak.agent.client.connect import connect, connect_sync
+    from bespeak.agent.client.errors import ServiceError
+    from bespeak.agent.client.web_options import WebOptions
+    from bespeak.app.authoring.app import App
+    from bespeak.app.server.mounted import asgi
     from bespeak.contract.data_manifest import DataClass, DataManifest
     from bespeak.contract.deprecation import Deprecation
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
     from bespeak.contract.refusal import Refusal
     from bespeak.contract.vocabulary import Vocabulary
     from bespeak.errors import BespeakError, ConfigError, ContractError
-    from bespeak.exchange.context import Context
-    from bespeak.server.mounted import asgi
+    from bespeak.protocol.exchange.context import Context
 
 __all__ = [
     "App",
@@ -45,10 +45,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "App": "bespeak.authoring.app",
+    "App": "bespeak.app.authoring.app",
     "BespeakError": "bespeak.errors",
     "ConfigError": "bespeak.errors",
-    "Context": "bespeak.exchange.context",
+    "Context": "bespeak.protocol.exchange.context",
     "ContractError": "bespeak.errors",
     "DataClass": "bespeak.contract.data_manifest",
     "DataManifest": "bespeak.contract.data_manifest",
@@ -57,12 +57,12 @@ _HOMES = {
     "Policies": "bespeak.contract.policy",
     "Redirect": "bespeak.contract.policy",
     "Refusal": "bespeak.contract.refusal",
-    "ServiceError": "bespeak.client.errors",
+    "ServiceError": "bespeak.agent.client.errors",
     "Vocabulary": "bespeak.contract.vocabulary",
-    "WebOptions": "bespeak.client.web_options",
-    "asgi": "bespeak.server.mounted",
-    "connect": "bespeak.client.connect",
-    "connect_sync": "bespeak.client.connect",
+    "WebOptions": "bespeak.agent.client.web_options",
+    "asgi": "bespeak.app.server.mounted",
+    "connect": "bespeak.agent.client.connect",
+    "connect_sync": "bespeak.agent.client.connect",
 }
 
 

@@ -1,6 +1,6 @@
 """`python -m bespeak` runs the command line."""
 
-from bespeak.cli.main import main
+from bespeak.app.cli.main import main
 
 if __name__ == "__main__":
     main()

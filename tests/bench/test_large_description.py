@@ -13,9 +13,9 @@ import msgspec
 import pytest
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
-from bespeak.openapi.reader import read_description
-from bespeak.openapi.schema_assembly import LIMITS
-from bespeak.schema.compile import SchemaFault, compile_schema
+from bespeak.contract.schema.compile import SchemaFault, compile_schema
+from bespeak.documents.openapi.reader import read_description
+from bespeak.documents.openapi.schema_assembly import LIMITS
 
 SCRIPT = Path(__file__).resolve().parents[2] / "bench" / "large_description.py"
 

@@ -11,9 +11,9 @@ from types import ModuleType
 
 import pytest
 import yaml
-from tests.lint.contexts import CONTEXT
+from tests.checks.lint.contexts import CONTEXT
 
-from bespeak.lint.run import check_text
+from bespeak.checks.lint.run import check_text
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 PAIRS = 140

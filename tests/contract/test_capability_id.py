@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.service import echo, make_endpoint
 
+from bespeak.checks.lint.rules.ai_discovery import _ID
 from bespeak.contract.capability_id import LONGEST, capability_id, capability_ids, group_of
 from bespeak.contract.endpoint import Endpoint
-from bespeak.lint.rules.ai_discovery import _ID
 
 
 def endpoint(method: str, path: str, tool: str | None = None) -> Endpoint:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.contract.cost import Cost, read_cost
-from bespeak.exchange.budget import UNITS, parse_budget
+from bespeak.protocol.exchange.budget import UNITS, parse_budget
 
 
 def test_numbers_and_texts_are_amounts() -> None:

@@ -9,15 +9,15 @@ import click
 import pytest
 from tests.process import ROOT
 
-from bespeak.cli.main import bespeak
+from bespeak.app.cli.main import bespeak
 from bespeak.contract.policy import Policies
 from bespeak.contract.rate import RateLimits
-from bespeak.documents.audit_toml import AuditSettings
-from bespeak.documents.auth_toml import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
-from bespeak.documents.http_toml import HttpSettings
-from bespeak.documents.server_toml import AgentSettings, LimitSettings, ListenSettings
-from bespeak.documents.session_toml import CaseSettings, SessionSettings
-from bespeak.documents.store_toml import IdempotencySettings, StoreSettings
+from bespeak.documents.deployment.audit_toml import AuditSettings
+from bespeak.documents.deployment.auth_toml import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
+from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.server_toml import AgentSettings, LimitSettings, ListenSettings
+from bespeak.documents.deployment.session_toml import CaseSettings, SessionSettings
+from bespeak.documents.deployment.store_toml import IdempotencySettings, StoreSettings
 
 TEXT = (ROOT / "SECURITY.md").read_text("utf-8")
 

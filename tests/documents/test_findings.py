@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 import bespeak
-from bespeak.diagnostics.brief import brief
-from bespeak.documents.agis_rules import RULES as AGIS_RULES
+from bespeak.documents.agis.rules import RULES as AGIS_RULES
 from bespeak.documents.findings import RULES
+from bespeak.text.diagnostics.brief import brief
 
 
 def test_every_rule_that_is_reported_is_in_the_table_and_the_other_way_round() -> None:
-    packages = (Path(bespeak.__path__[0]) / name for name in ("documents", "server", "cli", "discovery", "openapi"))
-    texts = [path.read_text() for package in packages for path in package.glob("*.py")]
+    packages = (Path(bespeak.__path__[0]) / name for name in ("documents", "app", "agent"))
+    texts = [path.read_text() for package in packages for path in package.rglob("*.py")]
     used = {rule for text in texts for rule in re.findall(r'"([DY]\d{3}|W1\d{2})"(?!:)', text)}
     assert used == {*RULES, *(rule.id for rule in AGIS_RULES)}
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from bespeak.contract.cost import read_cost
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.handler import OpaqueHandler
-from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.deployment import read_deployment
+from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.manifest_json import ManifestDocument, parse_manifest
-from bespeak.projections.agtp_manifest import project_endpoint, project_manifest
+from bespeak.documents.projections.agtp_manifest import project_endpoint, project_manifest
+from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 FOLDER = Path(__file__).parent / "reference_deployment"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.notation_text import parse_notation
+from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from pathlib import Path
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.handler import Composition, ExternalService, RegisteredFunction
 from bespeak.contract.policy import Redirect
-from bespeak.diagnostics.diagnostic import has_errors
-from bespeak.documents.deployment import read_deployment
-from bespeak.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.documents.deployment.deployment import read_deployment
+from bespeak.text.diagnostics.diagnostic import has_errors
 
 FOLDER = Path(__file__).parent / "reference_deployment"
 

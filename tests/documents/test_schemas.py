@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.documents.test_ai_json import FLIGHTS
+from tests.documents.ai.test_document import FLIGHTS
 
+from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.documents.schemas import SCHEMAS, load_schema
-from bespeak.schema.compile import Validator, compile_schema
 
 
 def is_valid(document: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bespeak.documents.yaml_comments import comment_texts, read_comments
-from bespeak.source.yaml_tree import YamlTree, parse_yaml
+from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
 
 
 def tree_of(text: str) -> YamlTree:

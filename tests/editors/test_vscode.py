@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.process import ROOT
 
+from bespeak.app.lsp.code_actions import FIX_ALL
 from bespeak.documents.schemas import SCHEMAS, schema_text
-from bespeak.lsp.code_actions import FIX_ALL
 
 FOLDER = ROOT / "editors" / "vscode"
 PACKAGE: dict[str, Any] = json.loads((FOLDER / "package.json").read_text("utf-8"))

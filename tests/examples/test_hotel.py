@@ -12,11 +12,11 @@ import pytest
 from tests.process import HOTEL, serving
 
 from bespeak import connect_sync
-from bespeak.client.errors import BusinessError, NotFoundError
-from bespeak.client.synchronous import SyncServiceClient
+from bespeak.agent.client.errors import BusinessError, NotFoundError
+from bespeak.agent.client.synchronous import SyncServiceClient
+from bespeak.app.server.target import load_target
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.service import Service
-from bespeak.server.target import load_target
 
 AGENT = "0a3f" * 16
 SCOPES = ["booking:room", "calendar:write"]

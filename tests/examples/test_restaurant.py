@@ -12,13 +12,13 @@ from tests.process import ROOT, bespeak, serving
 from tests.service import Bench
 
 from bespeak import connect_sync
-from bespeak.catalog.bundled import load_bundled
-from bespeak.client.errors import BusinessError
-from bespeak.diagnostics.diagnostic import has_errors
-from bespeak.lint.context import Context
-from bespeak.lint.run import check_text
-from bespeak.server.assembly import assemble
-from bespeak.server.target import load_target
+from bespeak.agent.client.errors import BusinessError
+from bespeak.app.server.assembly import assemble
+from bespeak.app.server.target import load_target
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.run import check_text
+from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.text.diagnostics.diagnostic import has_errors
 
 RESTAURANT = ROOT / "examples" / "restaurant"
 MENU = RESTAURANT / "menu.agis"

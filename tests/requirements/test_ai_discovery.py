@@ -9,32 +9,32 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.discovery.live import AI_PATH, CONTEXT, PAGES, address
-from tests.discovery.web import Time, Web, always, at, authority_file, fetching, resolve
-from tests.discovery.web import serving as scripted
-from tests.documents.test_ai_json import FLIGHTS
-from tests.http.web import FIND, get, post, serving
+from tests.agent.discovery.live import AI_PATH, CONTEXT, PAGES, address
+from tests.agent.discovery.web import Time, Web, always, at, authority_file, fetching, resolve
+from tests.agent.discovery.web import serving as scripted
+from tests.documents.ai.test_document import FLIGHTS
+from tests.faces.http.web import FIND, get, post, serving
 from tests.process import HOTEL
 from tests.process import serving as running
 from tests.security.guarded import SCOPE, Guarded, bearer
 from tests.service import echo, make_endpoint
 
 import bespeak
-from bespeak.client.connect import connect
-from bespeak.client.errors import RateLimitedError
-from bespeak.client.http_service import WebServiceClient
-from bespeak.client.pace import Pace
-from bespeak.client.web_options import WebOptions
+from bespeak.agent.client.connect import connect
+from bespeak.agent.client.errors import RateLimitedError
+from bespeak.agent.client.http_service import WebServiceClient
+from bespeak.agent.client.pace import Pace
+from bespeak.agent.client.web_options import WebOptions
+from bespeak.agent.discovery.address_guard import AddressGuard
+from bespeak.agent.discovery.discovered import Discovered
+from bespeak.agent.discovery.examination import Examiner
+from bespeak.agent.discovery.fetcher import Fetcher
+from bespeak.agent.discovery.live_check import check_live
+from bespeak.agent.discovery.lookup import Lookup
+from bespeak.checks.lint.run import check_text
 from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.rate import Rate, RateLimits
-from bespeak.discovery.address_guard import AddressGuard
-from bespeak.discovery.discovered import Discovered
-from bespeak.discovery.examination import Examiner
-from bespeak.discovery.fetcher import Fetcher
-from bespeak.discovery.live_check import check_live
-from bespeak.discovery.lookup import Lookup
-from bespeak.documents.http_toml import HttpSettings
-from bespeak.lint.run import check_text
+from bespeak.documents.deployment.http_toml import HttpSettings
 
 pytestmark = pytest.mark.anyio
 

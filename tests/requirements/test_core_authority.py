@@ -11,29 +11,30 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.identity.issuer import claims, new_key, public, sign, write_keys
 from tests.requirements.test_core_headers import BOOKING, PRICED
 from tests.service import AGENT, build, echo, make_endpoint
+from tests.state.identity.issuer import claims, new_key, public, sign, write_keys
 from tests.stateful import keeping
 
-from bespeak import Refusal, status
-from bespeak.audit.reading import payload_of
+from bespeak import Refusal
 from bespeak.contract.agent import Agent
 from bespeak.contract.cost import read_cost
 from bespeak.contract.rate import Rate, RateLimits
-from bespeak.documents.audit_toml import AuditSettings
-from bespeak.documents.auth_toml import AuthSettings, SignedSettings, TokenSettings
-from bespeak.documents.key_text import generate_key
-from bespeak.documents.server_toml import ServerDocument
-from bespeak.exchange.base64url import encode64
-from bespeak.exchange.context import Context
-from bespeak.exchange.messages import Connection, Request
-from bespeak.identity.authenticator import Authenticator
-from bespeak.identity.signed_request import sign_request
+from bespeak.documents.deployment.audit_toml import AuditSettings
+from bespeak.documents.deployment.auth_toml import AuthSettings, SignedSettings, TokenSettings
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.documents.identity.key_text import generate_key
+from bespeak.protocol import status
+from bespeak.protocol.exchange.base64url import encode64
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.access_log import LOGGER, AccessLog
 from bespeak.runtime.rate import Rates
-from bespeak.store.commands.audit import ScanAudit
-from bespeak.store.commands.sessions import BindSession, SuspendSession
+from bespeak.state.audit.reading import payload_of
+from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.signed_request import sign_request
+from bespeak.state.store.commands.audit import ScanAudit
+from bespeak.state.store.commands.sessions import BindSession, SuspendSession
 
 SERVER = "test.example"
 ISSUER = new_key()

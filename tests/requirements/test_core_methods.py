@@ -7,12 +7,12 @@ import secrets
 from typing import Any
 
 import pytest
-from tests.methods.test_delegate import FIRST, SECOND, THIRD, granted, served, wish
+from tests.runtime.methods.test_delegate import FIRST, SECOND, THIRD, granted, served, wish
 from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import keeping
 
-from bespeak.documents.key_text import generate_key
-from bespeak.store.commands.cases import ReadCase
+from bespeak.documents.identity.key_text import generate_key
+from bespeak.state.store.commands.cases import ReadCase
 
 pytestmark = pytest.mark.anyio
 

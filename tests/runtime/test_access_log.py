@@ -11,9 +11,9 @@ import pytest
 from tests.service import build, echo, make_endpoint
 from tests.stateful import keeping
 
-from bespeak.documents.audit_toml import AuditSettings
-from bespeak.documents.server_toml import ServerDocument
-from bespeak.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.documents.deployment.audit_toml import AuditSettings
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.runtime.access_log import LOGGER, AccessLog
 
 pytestmark = pytest.mark.anyio

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from bespeak.contract.agent import Agent
-from bespeak.exchange.scope import Scopes
+from bespeak.protocol.exchange.scope import Scopes
 from bespeak.runtime.agents import Agents
-from bespeak.store.commands.agents import PutAgent, SetAgentStatus
-from bespeak.store.sqlite import SqliteStore
-from bespeak.store.store import Store
+from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
+from bespeak.state.store.sqlite import SqliteStore
+from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.service import AGENT, build, echo, make_endpoint
 
-from bespeak.exchange.messages import Connection, Request, Response
-from bespeak.exchange.principal import Principal
+from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call
-from bespeak.store.command import Sealed
+from bespeak.state.store.command import Sealed
 
 BOOK = make_endpoint("BOOK", "/room/{number}", echo, properties={"number": {"type": "string"}, "guest": {}})
 SEALED = Sealed("e" * 64, "s", 1, AGENT, "a.b.c")

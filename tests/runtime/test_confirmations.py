@@ -15,17 +15,17 @@ from tests.stateful import keeping
 
 from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.policy import Policies
-from bespeak.documents.server_toml import ServerDocument
-from bespeak.documents.session_toml import CaseSettings
-from bespeak.exchange.messages import Connection, Request
-from bespeak.exchange.principal import Principal
-from bespeak.exchange.refusal import Refused
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.documents.deployment.session_toml import CaseSettings
+from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 from bespeak.runtime.confirmations import MOST_SUBJECT, Confirmations, call_digest
-from bespeak.store.command import Command, Conflict
-from bespeak.store.commands.cases import KINDS, DecideCase, OpenCase, ReadCase, UseCase
-from bespeak.store.opening import open_store
-from bespeak.store.store import Store
+from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.cases import KINDS, DecideCase, OpenCase, ReadCase, UseCase
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio
 

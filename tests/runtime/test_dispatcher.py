@@ -18,8 +18,8 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.contract.refusal import Refusal
-from bespeak.exchange.messages import Connection, Malformed
-from bespeak.exchange.refusal import Refused
+from bespeak.protocol.exchange.messages import Connection, Malformed
+from bespeak.protocol.exchange.refusal import Refused
 
 
 def test_an_async_handler_and_a_sync_one_answer_alike() -> None:

@@ -9,7 +9,7 @@ from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
-from bespeak.exchange.context import Context
+from bespeak.protocol.exchange.context import Context
 
 OPEN = Policies(scope_required_for_invocation=False)
 

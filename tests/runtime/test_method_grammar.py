@@ -10,7 +10,7 @@ import pytest
 from tests.process import serving
 from tests.service import Bench, build, echo, make_endpoint
 
-from bespeak.client.connect import connect_sync
+from bespeak.agent.client.connect import connect_sync
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.contract.vocabulary import Vocabulary
 
@@ -139,7 +139,7 @@ def test_a_method_of_twenty_thousand_letters_is_refused_with_a_short_answer() ->
 def test_the_lexicon_is_not_read_before_somebody_asks() -> None:
     code = """
 from tests.service import build, echo, make_endpoint
-from bespeak.language.lexicon import lexicon
+from bespeak.text.language.lexicon import lexicon
 bench = build(make_endpoint("BOOK", "/visit", echo))
 print(bench.send("BOOK", "/visit").status, bench.send("BOOKING", "/visit").status, lexicon.cache_info().currsize)
 print(bench.send("BOOK", "/visit", method_grammar="AGIS/1.0").status, lexicon.cache_info().currsize)
@@ -164,7 +164,8 @@ def test_a_served_hotel_judges_methods_over_the_wire() -> None:
 
 def test_a_server_that_is_not_asked_does_without_english_and_the_rules_of_documents() -> None:
     code = (
-        "import sys, bespeak.server.assembly; idle = 'bespeak.language', 'bespeak.lint.rules.agis_', 'yaml'; "
+        "import sys, bespeak.app.server.assembly; "
+        "idle = 'bespeak.text.language', 'bespeak.checks.lint.rules.agis_', 'yaml'; "
         "print([name for name in sys.modules if name.startswith(idle)])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

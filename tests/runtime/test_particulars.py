@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.service import AGENT, Bench, build, echo, make_endpoint
 
-from bespeak.exchange.messages import Connection, Request
-from bespeak.exchange.principal import Principal
+from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.call import Call
 from bespeak.runtime.particulars import caller_of, particulars, particulars_of_fault
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from bespeak.contract.agent import Agent
-from bespeak.exchange.principal import Principal
-from bespeak.exchange.refusal import Refused
-from bespeak.exchange.scope import NO_SCOPES, Scopes
-from bespeak.identity.authentication import Authenticated
+from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.scope import NO_SCOPES, Scopes
 from bespeak.runtime.agents import Agents
 from bespeak.runtime.principals import Principals
+from bespeak.state.identity.authentication import Authenticated
 
 KNOWN = "1" * 64
 OTHER = "2" * 64

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 from tests.runtime.test_rate import SECOND, Clock
-from tests.store.commands.test_rate import Database
+from tests.state.store.commands.test_rate import Database
 
 from bespeak.contract.rate import Rate, RateLimits
 from bespeak.errors import StoreUnavailableError
 from bespeak.runtime.rate import Buckets, Rates
 from bespeak.runtime.rate_exchange import PERIOD, RateExchange
-from bespeak.store.command import Command, Conflict
-from bespeak.store.commands.rate import BucketUse
-from bespeak.store.opening import open_store
-from bespeak.store.sqlite import SqliteStore
-from bespeak.store.store import Store, Then
+from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.rate import BucketUse
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.sqlite import SqliteStore
+from bespeak.state.store.store import Store, Then
 
 pytestmark = pytest.mark.anyio
 

@@ -11,10 +11,10 @@ import pytest
 from bespeak.errors import StoreUnavailableError
 from bespeak.runtime.idempotency import Claim
 from bespeak.runtime.renewal import Renewal
-from bespeak.store.command import Command, Conflict
-from bespeak.store.commands.idempotency import ClaimKey, FindKey, InProgress
-from bespeak.store.sqlite import SqliteStore
-from bespeak.store.store import Then
+from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.idempotency import ClaimKey, FindKey, InProgress
+from bespeak.state.store.sqlite import SqliteStore
+from bespeak.state.store.store import Then
 
 pytestmark = pytest.mark.anyio
 

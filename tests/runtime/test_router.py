@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.grammar.path_syntax import Template, parse_template
+from bespeak.contract.grammar.path_syntax import Template, parse_template
 from bespeak.runtime.router import Router
 
 

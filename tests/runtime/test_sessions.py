@@ -12,18 +12,18 @@ import pytest
 from tests.service import AGENT, build, echo, make_endpoint
 from tests.stateful import keeping
 
-from bespeak.documents.server_toml import ServerDocument
-from bespeak.documents.session_toml import SessionSettings
-from bespeak.exchange.messages import Connection, Request
-from bespeak.exchange.principal import Principal
-from bespeak.exchange.refusal import Refused
-from bespeak.methods.suspend import hash_nonce
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.documents.deployment.session_toml import SessionSettings
+from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
+from bespeak.runtime.methods.suspend import hash_nonce
 from bespeak.runtime.sessions import Sessions
-from bespeak.store.command import Command, Conflict
-from bespeak.store.commands.sessions import BindSession, ReadSession, ResumeSession, SuspendSession
-from bespeak.store.opening import open_store
-from bespeak.store.store import Store
+from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.sessions import BindSession, ReadSession, ResumeSession, SuspendSession
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio
 

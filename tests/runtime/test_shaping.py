@@ -17,19 +17,19 @@ from tests.process import serving
 from tests.service import AGENT, Bench, build, echo, make_endpoint
 
 import bespeak
-from bespeak.audit.record import request_hash
+from bespeak.app.server.http_face import make_face
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
-from bespeak.documents.http_toml import HttpSettings
-from bespeak.exchange.headers import MEDIA_AGTP
-from bespeak.exchange.messages import Request, Response
-from bespeak.exchange.token_hints import TokenHints
+from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.protocol.exchange.headers import MEDIA_AGTP
+from bespeak.protocol.exchange.messages import Request, Response
+from bespeak.protocol.exchange.token_hints import TokenHints
 from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call
 from bespeak.runtime.shaping import Shaping
-from bespeak.schema.compile import Validator, compile_schema
-from bespeak.server.http_face import make_face
+from bespeak.state.audit.record import request_hash
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-12-01T10:00:00Z"
 ROOM: dict[str, Any] = {

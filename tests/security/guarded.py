@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.identity.certificates import Authority
-from tests.identity.issuer import AGENT, SERVER, claims, new_key, public, sign, write_keys
 from tests.process import Served, bespeak, serving
+from tests.state.identity.certificates import Authority
+from tests.state.identity.issuer import AGENT, SERVER, claims, new_key, public, sign, write_keys
 
-from bespeak.documents.key_text import generate_key, parse_key, private_text
-from bespeak.exchange.headers import AGENT_ID
-from bespeak.identity.jws import PrivateKey
-from bespeak.identity.signed_request import sign_request
-from bespeak.transports.tls import client_context
+from bespeak.documents.identity.key_text import generate_key, parse_key, private_text
+from bespeak.protocol.exchange.headers import AGENT_ID
+from bespeak.protocol.tls import client_context
+from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.signed_request import sign_request
 
 SCOPE = "booking:seat"
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.identity.certificates import Authority
-from tests.identity.issuer import OTHER
 from tests.process import Served
 from tests.security.guarded import AGENT, Guarded, Line, bearer, trusting
+from tests.state.identity.certificates import Authority
+from tests.state.identity.issuer import OTHER
 
 
 @pytest.fixture(scope="module")

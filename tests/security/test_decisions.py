@@ -8,9 +8,9 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from tests.identity.issuer import OTHER
 from tests.process import Served
 from tests.security.guarded import Answer, Guarded, Line, ask, bearer
+from tests.state.identity.issuer import OTHER
 
 MANY = 12
 PATIENCE = 30.0

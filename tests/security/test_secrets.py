@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.identity.issuer import OTHER
 from tests.postgres import running_postgres
 from tests.process import Served, bespeak
 from tests.security.guarded import Answer, Guarded, ask, bearer
 from tests.security.test_tokens import forgeries
+from tests.state.identity.issuer import OTHER
 
 PATIENCE = 60.0
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.identity.issuer import OTHER
 from tests.security.guarded import AGENT, Guarded, Line, ask, bearer, trusting
+from tests.state.identity.issuer import OTHER
 
-from bespeak.store.command import Conflict
-from bespeak.store.commands.sessions import ResumeSession, Session
-from bespeak.store.opening import open_store
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.sessions import ResumeSession, Session
+from bespeak.state.store.opening import open_store
 
 LOOKS = 12
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 from joserfc.jwk import OctKey
-from tests.identity.issuer import OTHER, claims, new_key, public, sign, unsigned
 from tests.process import Served
 from tests.security.guarded import AGENT, Guarded, Line, ask, bearer
+from tests.state.identity.issuer import OTHER, claims, new_key, public, sign, unsigned
 
 NOW = int(time.time())
 

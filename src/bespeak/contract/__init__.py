@@ -1,1 +1,1 @@
-"""The model every other package talks about."""
+"""What a contract is: service, endpoint, policy, catalog, grammar, schema. Every room above text may import it."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from bespeak.diagnostics.brief import brief
-from bespeak.exchange.budget import ONE_CALL, UNITS, format_amount, format_budget, parse_amount
+from bespeak.protocol.exchange.budget import ONE_CALL, UNITS, format_amount, format_budget, parse_amount
+from bespeak.text.diagnostics.brief import brief
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from bespeak.contract.cost import Cost
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.handler import HandlerBinding
 from bespeak.contract.semantic import Semantic
-from bespeak.source.span import Location
+from bespeak.text.source.span import Location
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,17 @@ ANSWER_FORMS: Final = ("json", "text", "none")
 _STATUS: Final = re.compile(r"[1-5][0-9]{2}|[45]XX")
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 
+_RESERVED_HEADERS: Final = frozenset(
+    {
+        *("authorization", "cookie", "host", "agent-id", "authority-scope", "owner-id"),
+        *("accept-encoding", "connection", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
+        *("forwarded", "via", "x-real-ip"),
+    }
+)
+"""Headers that say who asks or where a message ends, so that no field of an input fills them."""
+
+_RESERVED_PREFIXES: Final = ("agtp-", "content-", "proxy-", "sec-", "x-forwarded-")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredFunction:
@@ -141,3 +152,8 @@ def is_upstream_status(text: str) -> bool:
 def fill_placeholders(template: str, value: Callable[[str], str]) -> str:
     """A URL with the value of a field in the place of each `{field}`."""
     return _PLACEHOLDER.sub(lambda found: value(found.group(1)), template)
+
+
+def is_reserved_header(name: str) -> bool:
+    """Return True if no field of an input may fill this header."""
+    return name.lower() in _RESERVED_HEADERS or name.lower().startswith(_RESERVED_PREFIXES)

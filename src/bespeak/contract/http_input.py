@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_route import takes_get
-from bespeak.schema.compile import SchemaFault, compile_schema
+from bespeak.contract.schema.compile import SchemaFault, compile_schema
 
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 

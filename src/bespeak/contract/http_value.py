@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from bespeak.diagnostics.brief import brief
-from bespeak.exchange.headers import is_header_value
-from bespeak.schema.violation import Violation
-from bespeak.source.pointer import child
+from bespeak.contract.schema.violation import Violation
+from bespeak.protocol.exchange.headers import is_header_value
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.source.pointer import child
 
 DEEPEST: Final = 8
 """Levels of `a[b][c]=1`; what lies below is written as JSON text."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bespeak.source.span import Location
+from bespeak.text.source.span import Location
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""Files to model and back; every reader returns (model, diagnostics)."""
+"""Files and published forms: text to model and back. The rooms that judge, keep, answer and call may import it."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from bespeak.diagnostics.diagnostic import Diagnostic, Severity, has_errors
-from bespeak.diagnostics.fix import Fix
-from bespeak.source.span import Location
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity, has_errors
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.span import Location
 
 RULES: Final = {
     "D101": "The file cannot be read: it is missing, forbidden, too large or not UTF-8.",

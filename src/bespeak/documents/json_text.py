@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
-from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.documents.findings import Findings
 from bespeak.documents.table import Table, kind
-from bespeak.source.span import Location
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.span import Location
 
 _BYTE: Final = re.compile(r" \(byte (\d+)\)$")
 

@@ -11,9 +11,7 @@ from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.policy import Policies
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import ServerIdentity
-from bespeak.diagnostics.brief import brief
-from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.documents.endpoint_shape import (
+from bespeak.documents.deployment.endpoint_shape import (
     read_cost_block,
     read_deprecation,
     read_errors,
@@ -21,10 +19,12 @@ from bespeak.documents.endpoint_shape import (
     read_output_schema,
     read_semantic,
 )
+from bespeak.documents.deployment.policy_shape import read_policies
 from bespeak.documents.json_text import json_table
-from bespeak.documents.policy_shape import read_policies
 from bespeak.documents.table import Table
-from bespeak.source.span import Location
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.span import Location
 
 _SERVERS: Final = ("/", "/methods")
 _AGENTS: Final = ("/agents", "/agents/{name}")

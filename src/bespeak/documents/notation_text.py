@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.source.brace_tree import parse_braces
-from bespeak.source.json_tree import parse_json
-from bespeak.source.notation import detect_notation
-from bespeak.source.span import Location
-from bespeak.source.toml_tree import parse_toml
-from bespeak.source.tree import Fault, Notation, Tree
-from bespeak.source.yaml_tree import parse_yaml
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.brace_tree import parse_braces
+from bespeak.text.source.json_tree import parse_json
+from bespeak.text.source.notation import detect_notation
+from bespeak.text.source.span import Location
+from bespeak.text.source.toml_tree import parse_toml
+from bespeak.text.source.tree import Fault, Notation, Tree
+from bespeak.text.source.yaml_tree import parse_yaml
 
 NAMES: Final[dict[Notation, str]] = {
     "yaml": "YAML",

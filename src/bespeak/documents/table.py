@@ -8,11 +8,11 @@ from datetime import date
 from difflib import get_close_matches
 from typing import Any, Final, TypeGuard
 
-from bespeak.diagnostics.brief import brief
-from bespeak.diagnostics.fix import Fix
 from bespeak.documents.findings import Findings
-from bespeak.source.change import Change
-from bespeak.source.pointer import child
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.change import Change
+from bespeak.text.source.pointer import child
 
 IGNORES: Final = "x-bespeak-ignore"
 """The key under which any table names findings its author wants no more of; only the linter reads it."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from bespeak.source.pointer import child, parent
-from bespeak.source.toml_value import key_text, value_text
+from bespeak.text.source.pointer import child, parent
+from bespeak.text.source.toml_value import key_text, value_text
 
 _WIDTH: Final = 80
 """A table that is no longer than this stands on one line."""

@@ -10,10 +10,10 @@ from typing import Any, Final
 import yaml
 
 from bespeak.documents.yaml_writer import Comments
-from bespeak.source.places import is_index
-from bespeak.source.pointer import child, parent, unescaped
-from bespeak.source.tree import Span
-from bespeak.source.yaml_tree import YamlTree
+from bespeak.text.source.places import is_index
+from bespeak.text.source.pointer import child, parent, unescaped
+from bespeak.text.source.tree import Span
+from bespeak.text.source.yaml_tree import YamlTree
 
 _COMMENT: Final = re.compile(r"(?<![^ \t\n])#[^\n]*")
 _VISIBLE: Final = re.compile(r"[^\n]")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bespeak.source.pointer import child, parent
-from bespeak.source.yaml_scalar import is_clean, number_scalar, text_scalar
+from bespeak.text.source.pointer import child, parent
+from bespeak.text.source.yaml_scalar import is_clean, number_scalar, text_scalar
 
 WIDTH: Final = 100
 """Lines are no longer where they can be folded without a change of meaning."""

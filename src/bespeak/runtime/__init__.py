@@ -1,1 +1,1 @@
-"""The dispatcher: Request to gates to handler to Response."""
+"""How a call is answered: gates, dispatcher, bindings, built-in methods. faces and app may import it."""

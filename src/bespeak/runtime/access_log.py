@@ -6,7 +6,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, Final
 
-from bespeak.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.runtime.call import Call
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.particulars import caller_of, particulars

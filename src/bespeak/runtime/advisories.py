@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.catalog.catalog import Catalog
+from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.runtime.call import Call
 

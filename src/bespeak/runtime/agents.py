@@ -9,15 +9,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bespeak.contract.agent import ACTIVE, UNREADABLE, Agent
-from bespeak.documents.agent_json import parse_agent
+from bespeak.documents.identity.agent_json import parse_agent
 from bespeak.errors import StoreError
-from bespeak.exchange.base64url import decode64
-from bespeak.exchange.scope import Scopes
-from bespeak.store.commands.agents import TOPIC, AgentMark, AgentRow, ListAgents, MarkAgents, ReadAgent
+from bespeak.protocol.exchange.base64url import decode64
+from bespeak.protocol.exchange.scope import Scopes
+from bespeak.state.store.commands.agents import TOPIC, AgentMark, AgentRow, ListAgents, MarkAgents, ReadAgent
 
 if TYPE_CHECKING:
-    from bespeak.identity.jws import PublicKey
-    from bespeak.store.store import Store
+    from bespeak.state.identity.jws import PublicKey
+    from bespeak.state.store.store import Store
 
 _logger = logging.getLogger(__name__)
 
@@ -186,7 +186,7 @@ def may_delegate(agent: Agent) -> bool:
 def _read_key(agent: Agent) -> PublicKey | None:
     if agent.public_key is None:
         return None
-    from bespeak.identity.jws import PublicKey  # noqa: PLC0415 - loads cryptography, for agents with keys
+    from bespeak.state.identity.jws import PublicKey  # noqa: PLC0415 - loads cryptography, for agents with keys
 
     raw = decode64(agent.public_key["x"])
     return PublicKey.from_public_bytes(raw) if raw is not None and len(raw) == _KEY_LENGTH else None

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from bespeak import status
-from bespeak.exchange.headers import MEDIA_AGTP
-from bespeak.exchange.refusal import Refused
-from bespeak.store.command import Command, Conflict
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import MEDIA_AGTP
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.state.store.command import Command, Conflict
 
 
 class Answer(msgspec.Struct, frozen=True):

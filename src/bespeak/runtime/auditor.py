@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bespeak.audit.record import make_payload
-from bespeak.exchange.messages import Response
+from bespeak.protocol.exchange.messages import Response
 from bespeak.runtime.call import Call
-from bespeak.store.command import Sealed
-from bespeak.store.commands.audit import AppendAudit
+from bespeak.state.audit.record import make_payload
+from bespeak.state.store.command import Sealed
+from bespeak.state.store.commands.audit import AppendAudit
 
 
 class Auditor:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bespeak.exchange.headers import METHOD_GRAMMAR
-from bespeak.exchange.principal import ANONYMOUS, Principal
+from bespeak.protocol.exchange.headers import METHOD_GRAMMAR
+from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
-    from bespeak.exchange.messages import Request
-    from bespeak.exchange.token_hints import TokenHints
+    from bespeak.protocol.exchange.messages import Request
+    from bespeak.protocol.exchange.token_hints import TokenHints
     from bespeak.runtime.registry import Registry
     from bespeak.runtime.route import Route
 

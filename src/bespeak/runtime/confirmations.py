@@ -10,18 +10,18 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak import status
-from bespeak.authoring.calling import HandlerCall
 from bespeak.contract.confirmation import needs_confirmation
-from bespeak.documents.session_toml import CaseSettings
-from bespeak.exchange.context import Context
-from bespeak.exchange.headers import CONFIRMATION_ID, TASK_ID
-from bespeak.exchange.instant import write_instant
-from bespeak.exchange.refusal import Refused
+from bespeak.documents.deployment.session_toml import CaseSettings
+from bespeak.protocol import status
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.headers import CONFIRMATION_ID, TASK_ID
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
+from bespeak.runtime.functions.calling import HandlerCall
 from bespeak.runtime.registry import Registry
-from bespeak.store.command import Conflict
-from bespeak.store.commands.cases import ACCEPTED, CONFIRMATION, Case, OpenCase, Opened, UseCase
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, Case, OpenCase, Opened, UseCase
 
 MOST_SUBJECT: Final = 256 * 1024
 """Bytes of a call that somebody can be asked to look at."""

@@ -13,28 +13,28 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak import status
-from bespeak.authoring.calling import ConversionError
-from bespeak.authoring.foreign_types import dump_foreign
 from bespeak.contract.refusal import Refusal
+from bespeak.contract.schema.numbers import non_finite
+from bespeak.contract.schema.report import refuse_input
+from bespeak.contract.schema.violation import Violation
 from bespeak.errors import StoreError
-from bespeak.exchange.context import Context
-from bespeak.exchange.headers import MEDIA_AGTP, REQUEST_ID, TASK_ID, HeaderBlock
-from bespeak.exchange.messages import Connection, Malformed, Request, Response
-from bespeak.exchange.refusal import Refused
-from bespeak.exchange.token_hints import UNCHANGED, TokenHints
+from bespeak.protocol import status
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.headers import MEDIA_AGTP, REQUEST_ID, TASK_ID, HeaderBlock
+from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.token_hints import UNCHANGED, TokenHints
 from bespeak.runtime.advisories import catalog_warning
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.call import Call
+from bespeak.runtime.functions.calling import ConversionError
+from bespeak.runtime.functions.foreign_types import dump_foreign
 from bespeak.runtime.gates import gates_in_force
 from bespeak.runtime.particulars import caller_of, particulars, particulars_of_fault
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.route import Route
 from bespeak.runtime.settlement import Settlement
 from bespeak.runtime.suspension import Finished, begin
-from bespeak.schema.numbers import non_finite
-from bespeak.schema.report import refuse_input
-from bespeak.schema.violation import Violation
 
 _logger = logging.getLogger(__name__)
 

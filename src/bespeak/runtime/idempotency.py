@@ -9,14 +9,14 @@ from typing import Final
 
 import msgspec
 
-from bespeak import status
-from bespeak.exchange.headers import IDEMPOTENCY_KEY, HeaderBlock
-from bespeak.exchange.messages import Response
-from bespeak.exchange.refusal import Refused
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, HeaderBlock
+from bespeak.protocol.exchange.messages import Response
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 from bespeak.runtime.route import Route
-from bespeak.store.command import Command
-from bespeak.store.commands.idempotency import (
+from bespeak.state.store.command import Command
+from bespeak.state.store.commands.idempotency import (
     Claimed,
     ClaimKey,
     FindKey,

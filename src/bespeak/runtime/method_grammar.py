@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak import status
-from bespeak.diagnostics.brief import brief
-from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.exchange.headers import METHOD_GRAMMAR
-from bespeak.exchange.refusal import Refused
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import METHOD_GRAMMAR
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 GRAMMAR: Final = "AGIS/1.0"
 
@@ -43,7 +43,7 @@ def check_method_grammar(call: Call) -> Refused | None:
 
 def _judge(call: Call) -> list[Diagnostic]:
     """A verb of the vocabulary is a verb, but has to have its form; another custom method is right by its operator."""
-    from bespeak.lint.rules.agis_method import method_findings  # noqa: PLC0415 - English, which few servers are asked
+    from bespeak.checks.lint.rules.agis_method import method_findings  # noqa: PLC0415 - English, which few servers are asked
 
     service = call.registry.service
     declared = service.vocabulary.declared_verbs if service.vocabulary else ()

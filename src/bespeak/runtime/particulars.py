@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from bespeak.exchange.headers import AGENT_ID
-from bespeak.exchange.messages import Connection
-from bespeak.exchange.principal import is_canonical_id
+from bespeak.protocol.exchange.headers import AGENT_ID
+from bespeak.protocol.exchange.messages import Connection
+from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.runtime.call import Call
 
 _ECHOED: Final = {

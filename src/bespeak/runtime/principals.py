@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from bespeak import status
 from bespeak.contract.agent import ACTIVE, Agent
-from bespeak.exchange.principal import Principal, is_canonical_id
-from bespeak.exchange.refusal import Refused, authorization_required
-from bespeak.exchange.scope import NO_SCOPES, Scopes, parse_scopes
+from bespeak.protocol import status
+from bespeak.protocol.exchange.principal import Principal, is_canonical_id
+from bespeak.protocol.exchange.refusal import Refused, authorization_required
+from bespeak.protocol.exchange.scope import NO_SCOPES, Scopes, parse_scopes
 from bespeak.runtime.agents import Agents, may_delegate
 
 if TYPE_CHECKING:
-    from bespeak.identity.authentication import Authenticated
-    from bespeak.identity.authenticator import Authenticator
-    from bespeak.identity.delegation import Chain
-    from bespeak.identity.jws import PublicKey
+    from bespeak.state.identity.authentication import Authenticated
+    from bespeak.state.identity.authenticator import Authenticator
+    from bespeak.state.identity.delegation import Chain
+    from bespeak.state.identity.jws import PublicKey
 
 _logger = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class Principals:
 
     def chain(self, caller: str | None, header: str) -> Chain | Refused:
         """The chain of delegation that leads to a caller, or where it breaks."""
-        from bespeak.identity.delegation import verify_chain  # noqa: PLC0415 - loads cryptography, if there is a chain
+        from bespeak.state.identity.delegation import verify_chain  # noqa: PLC0415 - loads cryptography, if there is a chain
 
         if caller is None:
             return self.credentials_missing("Delegation-Chain is for an agent that says who it is")

@@ -11,8 +11,8 @@ from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.rate import Rate, RateLimits
-from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.exchange.principal import Principal
+from bespeak.protocol.exchange.principal import Principal
+from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 MOST_BUCKETS: Final = 65_536
 """How many callers one limit keeps apart; those beyond share one bucket until there is room again."""

@@ -14,9 +14,9 @@ from typing import Final
 
 from bespeak.errors import StoreError
 from bespeak.runtime.rate import Buckets, Rates
-from bespeak.store.command import Conflict
-from bespeak.store.commands.rate import BucketUse, TakeTokens
-from bespeak.store.store import Store
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.rate import BucketUse, TakeTokens
+from bespeak.state.store.store import Store
 
 PERIOD: Final = 0.2
 """Seconds between two exchanges."""

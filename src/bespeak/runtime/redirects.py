@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import quote
 
+from bespeak.contract.grammar.path_syntax import Template, parse_template
 from bespeak.contract.policy import Redirect
-from bespeak.grammar.path_syntax import Template, parse_template
 from bespeak.runtime.router import Router
 
 

@@ -6,32 +6,32 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from bespeak.authoring.calling import HandlerCall
-from bespeak.authoring.signature import function_name
-from bespeak.catalog.catalog import Catalog
+from bespeak.checks.lint.registration import check_endpoint, check_service, effective_policies
+from bespeak.checks.lint.rules.handler import NOT_RUNNABLE
+from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.grammar.method_syntax import is_method_name
+from bespeak.contract.grammar.path_syntax import PathFault, parse_template
 from bespeak.contract.handler import Composition, ExternalService, RegisteredFunction
 from bespeak.contract.policy import Policies
+from bespeak.contract.schema.compile import SchemaFault, Validator, compile_schema
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import Service
-from bespeak.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.documents.projections.agtp_manifest import API_VERSION
 from bespeak.errors import ContractError
-from bespeak.exchange.context import Context
-from bespeak.exchange.headers import MEDIA_AGTP, HeaderBlock
-from bespeak.grammar.method_syntax import is_method_name
-from bespeak.grammar.path_syntax import PathFault, parse_template
-from bespeak.lint.registration import check_endpoint, check_service, effective_policies
-from bespeak.lint.rules.handler import NOT_RUNNABLE
-from bespeak.projections.agtp_manifest import API_VERSION
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.headers import MEDIA_AGTP, HeaderBlock
 from bespeak.runtime.advisories import endpoint_advisories
 from bespeak.runtime.bindings.function import bind_function
 from bespeak.runtime.confirmations import held_back
+from bespeak.runtime.functions.calling import HandlerCall
+from bespeak.runtime.functions.signature import function_name
 from bespeak.runtime.rate import unused_limits
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.route import Route, plan_coercions
 from bespeak.runtime.shaping import Shaping
-from bespeak.schema.compile import SchemaFault, Validator, compile_schema
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 
 
 def build_registry(

@@ -6,21 +6,21 @@ from collections.abc import Awaitable, Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bespeak import status
-from bespeak.catalog.catalog import Catalog
+from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
-from bespeak.documents.session_toml import CaseSettings, SessionSettings
-from bespeak.exchange.headers import HeaderBlock
-from bespeak.exchange.refusal import Refused
+from bespeak.documents.deployment.session_toml import CaseSettings, SessionSettings
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import HeaderBlock
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.agents import Agents
 from bespeak.runtime.principals import Principals
 from bespeak.runtime.rate import Rates
 from bespeak.runtime.redirects import Redirects
 from bespeak.runtime.route import Route
 from bespeak.runtime.router import Router
-from bespeak.store.store import Store
+from bespeak.state.store.store import Store
 
 if TYPE_CHECKING:
     from bespeak.runtime.bindings.upstream_pool import UpstreamPool

@@ -7,9 +7,9 @@ import logging
 
 from bespeak.errors import StoreUnavailableError
 from bespeak.runtime.idempotency import Claim
-from bespeak.store.command import Conflict
-from bespeak.store.commands.idempotency import RenewKey
-from bespeak.store.store import Store
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.idempotency import RenewKey
+from bespeak.state.store.store import Store
 
 _logger = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bespeak.authoring.calling import HandlerCall
 from bespeak.contract.endpoint import Endpoint
-from bespeak.exchange.headers import HeaderBlock
+from bespeak.contract.schema.compile import Validator
+from bespeak.protocol.exchange.headers import HeaderBlock
+from bespeak.runtime.functions.calling import HandlerCall
 from bespeak.runtime.shaping import Shaping
-from bespeak.schema.compile import Validator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar
 from urllib.parse import unquote
 
-from bespeak.grammar.path_syntax import Template
+from bespeak.contract.grammar.path_syntax import Template
 
 T = TypeVar("T")
 

@@ -9,17 +9,17 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
-from bespeak import status
-from bespeak.documents.session_toml import SessionSettings
-from bespeak.exchange.headers import SESSION_ID
-from bespeak.exchange.instant import write_instant
-from bespeak.exchange.refusal import Refused
-from bespeak.exchange.session_id import WANTED_BITS, estimated_bits, is_session_id
+from bespeak.documents.deployment.session_toml import SessionSettings
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import SESSION_ID
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.session_id import WANTED_BITS, estimated_bits, is_session_id
 from bespeak.runtime.call import Call
 from bespeak.runtime.particulars import particulars
-from bespeak.store.command import Conflict
-from bespeak.store.commands.sessions import ACTIVE, TOPIC, BindSession, SeekSession
-from bespeak.store.store import Store
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.sessions import ACTIVE, TOPIC, BindSession, SeekSession
+from bespeak.state.store.store import Store
 
 _logger = logging.getLogger(__name__)
 

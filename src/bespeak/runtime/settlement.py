@@ -11,12 +11,12 @@ import secrets
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol
 
-from bespeak import status
 from bespeak.contract.confirmation import needs_confirmation
 from bespeak.errors import StoreError, StoreUnavailableError
-from bespeak.exchange.headers import CONFIRMATION_ID, IDEMPOTENCY_KEY, SESSION_ID
-from bespeak.exchange.messages import Response
-from bespeak.exchange.refusal import Refused
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import CONFIRMATION_ID, IDEMPOTENCY_KEY, SESSION_ID
+from bespeak.protocol.exchange.messages import Response
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call
@@ -24,9 +24,9 @@ from bespeak.runtime.idempotency import Claim, Idempotency, Kept, is_final, repl
 from bespeak.runtime.renewal import Renewal
 from bespeak.runtime.route import Route
 from bespeak.runtime.sessions import SUSPENDED
-from bespeak.store.command import Command, Conflict, Sealed
-from bespeak.store.commands.nonces import UseNonce
-from bespeak.store.store import Store
+from bespeak.state.store.command import Command, Conflict, Sealed
+from bespeak.state.store.commands.nonces import UseNonce
+from bespeak.state.store.store import Store
 
 _logger = logging.getLogger(__name__)
 

@@ -7,10 +7,12 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final
 
-from bespeak import status
 from bespeak.contract.endpoint import Endpoint
-from bespeak.exchange.refusal import Refused
-from bespeak.exchange.token_hints import (
+from bespeak.contract.schema.compile import Validator
+from bespeak.contract.schema.members import Members, members_of, without_empty
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.token_hints import (
     HINTS,
     UNCHANGED,
     TokenHints,
@@ -20,8 +22,6 @@ from bespeak.exchange.token_hints import (
     read_place,
     select,
 )
-from bespeak.schema.compile import Validator
-from bespeak.schema.members import Members, members_of, without_empty
 
 _MOST_NAMED: Final = 50
 """Fields that a refusal lists: enough to choose from, and no second answer."""

@@ -16,13 +16,13 @@ import trustme
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService
 from bespeak.contract.semantic import Semantic
-from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.exchange.context import Context
-from bespeak.exchange.messages import Connection, Request
-from bespeak.exchange.principal import Principal
-from bespeak.exchange.refusal import Refused
-from bespeak.exchange.scope import Scopes
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.scope import Scopes
 from bespeak.runtime.bindings.external import MAX_RESPONSE_BYTES, ExternalBinding, bind_external
+from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 pytestmark = pytest.mark.anyio
 

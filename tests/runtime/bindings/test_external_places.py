@@ -17,7 +17,7 @@ from tests.runtime.bindings.test_external import AGENT, CONTEXT, endpoint
 
 from bespeak.contract.handler import ExternalService
 from bespeak.contract.http_value import as_text
-from bespeak.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.bindings.external import ExternalBinding, bind_external
 from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 

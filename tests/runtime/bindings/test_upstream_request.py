@@ -14,7 +14,7 @@ from tests.process import ROOT
 
 from bespeak.contract.handler import ExternalService
 from bespeak.contract.http_value import MAX_HEADER, as_text
-from bespeak.documents.endpoint_toml import parse_endpoint
+from bespeak.documents.deployment.endpoint_toml import parse_endpoint
 from bespeak.runtime.bindings.upstream_request import Credentials, RequestPlan
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

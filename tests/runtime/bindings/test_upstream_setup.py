@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tests.lint.conftest import ROOM
+from tests.checks.lint.conftest import ROOM
 
 from bespeak.contract.handler import ExternalService
-from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.runtime.bindings.upstream_request import Credentials
 from bespeak.runtime.bindings.upstream_setup import check_setup, resolve_credentials, upstream_url
+from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 SECRET = "s3cr3t"
 

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.identity.issuer import claims, new_key, public, sign, write_keys
 from tests.service import AGENT, Bench, build, echo, make_endpoint
+from tests.state.identity.issuer import claims, new_key, public, sign, write_keys
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
-from bespeak.documents.auth_toml import AuthSettings, SignedSettings, TokenSettings
-from bespeak.exchange.base64url import encode64
-from bespeak.exchange.messages import Connection, Request
-from bespeak.identity.authenticator import Authenticator
-from bespeak.identity.signed_request import sign_request
+from bespeak.documents.deployment.auth_toml import AuthSettings, SignedSettings, TokenSettings
+from bespeak.protocol.exchange.base64url import encode64
+from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.call import Call
 from bespeak.runtime.gates.identity import identity_gate
+from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.signed_request import sign_request
 
 SERVER = "test.example"
 STRANGER = "c" * 64

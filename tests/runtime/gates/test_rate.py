@@ -8,8 +8,8 @@ import pytest
 from tests.service import AGENT, Bench, Reply, build, echo, make_endpoint
 
 from bespeak.contract.rate import Rate, RateLimits
-from bespeak.exchange.messages import Connection, Request
-from bespeak.exchange.principal import Principal
+from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.call import Call
 from bespeak.runtime.gates.rate import agent_rate_gate
 from bespeak.runtime.rate import Rates

@@ -7,7 +7,7 @@ from tests.service import AGENT, Bench, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
-from bespeak.exchange.context import Context
+from bespeak.protocol.exchange.context import Context
 
 PLAIN = make_endpoint("FETCH", "/menu", echo)
 SCOPED = make_endpoint("BOOK", "/room", echo, scopes=("booking:room",))

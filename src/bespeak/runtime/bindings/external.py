@@ -12,17 +12,17 @@ from typing import Any, Final
 import httpx
 import msgspec
 
-from bespeak import status
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService
-from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.exchange.context import Context
-from bespeak.exchange.refusal import Refused
+from bespeak.contract.schema.violation import Violation
+from bespeak.protocol import status
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.bindings.upstream_answer import decode_json, decode_text, rename, retry_after
 from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 from bespeak.runtime.bindings.upstream_request import RequestPlan
 from bespeak.runtime.bindings.upstream_setup import check_setup, resolve_credentials, upstream_url
-from bespeak.schema.violation import Violation
+from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _logger = logging.getLogger(__name__)
 

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bespeak.authoring.calling import HandlerCall, plan_call
+from bespeak.checks.lint.rules.handler import NOT_IMPORTABLE, SIGNATURE
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
-from bespeak.diagnostics.diagnostic import Diagnostic
 from bespeak.errors import ContractError
-from bespeak.exchange.context import Context
-from bespeak.lint.rules.handler import NOT_IMPORTABLE, SIGNATURE
+from bespeak.protocol.exchange.context import Context
+from bespeak.runtime.functions.calling import HandlerCall, plan_call
 from bespeak.runtime.threads import run_in_thread
+from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 
 def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCall | Diagnostic:

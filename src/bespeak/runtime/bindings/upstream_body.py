@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bespeak.contract.http_value import as_text, encode_pairs, pairs, unusable
-from bespeak.diagnostics.brief import brief
-from bespeak.schema.violation import Violation
-from bespeak.source.pointer import child
+from bespeak.contract.schema.violation import Violation
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.source.pointer import child
 
 Part = tuple[str, tuple[str | None, bytes, str | None]]
 """A part of a multipart body as httpx takes it: its name, then file name, content and media type."""

@@ -13,7 +13,8 @@ import msgspec
 
 from bespeak.contract.handler import ExternalService, fill_placeholders
 from bespeak.contract.http_value import MAX_HEADER, encode_pairs, in_cookie, in_header, in_path, unusable
-from bespeak.exchange.media_type import FORM
+from bespeak.contract.schema.violation import Violation
+from bespeak.protocol.exchange.media_type import FORM
 from bespeak.runtime.bindings.upstream_body import (
     Field,
     form_body,
@@ -21,8 +22,7 @@ from bespeak.runtime.bindings.upstream_body import (
     json_body,
     multipart_body,
 )
-from bespeak.schema.violation import Violation
-from bespeak.source.pointer import child
+from bespeak.text.source.pointer import child
 
 
 @dataclass(frozen=True, slots=True)

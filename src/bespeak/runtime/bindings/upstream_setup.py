@@ -8,13 +8,13 @@ from typing import Final
 
 import httpx
 
+from bespeak.checks.lint.rules.handler import UPSTREAM_SETUP
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, fill_placeholders
-from bespeak.diagnostics.diagnostic import Diagnostic
-from bespeak.exchange.headers import is_header_name, is_header_value
-from bespeak.lint.rules.handler import UPSTREAM_SETUP
+from bespeak.protocol.exchange.headers import is_header_name, is_header_value
 from bespeak.runtime.bindings.upstream_request import Credentials
-from bespeak.source.pointer import child
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.pointer import child
 
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 # RFC 3986 appendix B: everything before the path.

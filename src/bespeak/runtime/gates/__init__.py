@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from bespeak.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 from bespeak.runtime.gates.budget import budget_gate
 from bespeak.runtime.gates.identity import identity_gate

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from bespeak import status
-from bespeak.exchange.budget import ONE_CALL, BudgetFault, exceeded_units, format_amount, parse_budget
-from bespeak.exchange.headers import BUDGET_LIMIT
-from bespeak.exchange.refusal import Refused
+from bespeak.protocol import status
+from bespeak.protocol.exchange.budget import ONE_CALL, BudgetFault, exceeded_units, format_amount, parse_budget
+from bespeak.protocol.exchange.headers import BUDGET_LIMIT
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 
 _LONGEST_REMEMBERED = 200

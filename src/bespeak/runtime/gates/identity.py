@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from bespeak.exchange.headers import AGENT_ID, AUTHORITY_SCOPE, DELEGATION_CHAIN
-from bespeak.exchange.principal import ANONYMOUS, Principal
-from bespeak.exchange.refusal import Refused
-from bespeak.identity.authentication import Outdated
+from bespeak.protocol.exchange.headers import AGENT_ID, AUTHORITY_SCOPE, DELEGATION_CHAIN
+from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
+from bespeak.state.identity.authentication import Outdated
 
 if TYPE_CHECKING:
-    from bespeak.identity.authenticator import Authenticator
+    from bespeak.state.identity.authenticator import Authenticator
 
 
 def identity_gate(call: Call) -> Refused | None:

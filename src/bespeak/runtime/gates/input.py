@@ -7,16 +7,16 @@ from urllib.parse import unquote
 
 import msgspec
 
-from bespeak import status
-from bespeak.exchange.headers import MEDIA_AGTP, MEDIA_JSON
-from bespeak.exchange.media_type import is_json
-from bespeak.exchange.refusal import Refused
-from bespeak.exchange.token_hints import HINTS
+from bespeak.contract.schema.report import refuse_input
+from bespeak.contract.schema.violation import Violation
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_JSON
+from bespeak.protocol.exchange.media_type import is_json
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.token_hints import HINTS
 from bespeak.runtime.call import Call
 from bespeak.runtime.route import Route
-from bespeak.schema.report import refuse_input
-from bespeak.schema.violation import Violation
-from bespeak.source.pointer import pointer
+from bespeak.text.source.pointer import pointer
 
 _ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "context"})
 """Core 5.2: a body with no other keys, and an object under `parameters`, is the envelope around the input."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from bespeak import status
-from bespeak.exchange.refusal import Refused
-from bespeak.grammar.path_syntax import PathFault, check_path
+from bespeak.contract.grammar.path_syntax import PathFault, check_path
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bespeak import status
-from bespeak.exchange.refusal import Refused
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 from bespeak.runtime.rate import Buckets, caller, network
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bespeak import status
-from bespeak.exchange.refusal import Refused, authorization_required
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.call import Call
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bespeak import status
-from bespeak.exchange.accept import prefers_agis
-from bespeak.exchange.refusal import Refused, authorization_required
+from bespeak.protocol import status
+from bespeak.protocol.exchange.accept import prefers_agis
+from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.call import Call
 
 _ROOT = ("DISCOVER", "/")

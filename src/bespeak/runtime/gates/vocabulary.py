@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bespeak import status
-from bespeak.exchange.headers import METHOD_GRAMMAR
-from bespeak.exchange.refusal import Refused
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import METHOD_GRAMMAR
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 from bespeak.runtime.method_grammar import check_method_grammar
 from bespeak.runtime.registry import Registry

@@ -1,0 +1,58 @@
+"""The token a client proves its identity with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from bespeak.documents.files.text_file import read_text
+from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.headers import AUTHORIZATION
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+TokenSource = str | Callable[[], str]
+"""A token, or what gives the present one: short-lived tokens are asked for with each request."""
+
+_LONGEST: Final = 65536
+_FORM: Final = re.compile(r"[A-Za-z0-9._~+/=-]+")
+"""RFC 6750 2.1: what a token is made of."""
+
+
+class BearerCredential:
+    """A token that goes with every request, and into no log or message."""
+
+    __slots__ = ("_source",)
+
+    def __init__(self, source: TokenSource) -> None:
+        self._source = source
+        if isinstance(source, str):
+            _checked(source)
+
+    def __repr__(self) -> str:
+        return "BearerCredential(...)"
+
+    def add_to(self, headers: Mapping[str, str]) -> Mapping[str, str]:
+        """The headers with the token, unless the caller has given another credential."""
+        if any(name.lower() == AUTHORIZATION for name in headers):
+            return headers
+        return {**headers, "Authorization": f"Bearer {self.present()}"}
+
+    def present(self) -> str:
+        """The token as it is now."""
+        return self._source if isinstance(self._source, str) else _checked(self._source())
+
+
+def read_token(path: Path) -> str:
+    """The token in a file, which has nothing else in it. Raises ConfigError if it has none."""
+    text = read_text(path, _LONGEST)
+    if isinstance(text, Diagnostic):
+        raise ConfigError(f"The token in {path}: {text.message}.")
+    return text.strip()
+
+
+def _checked(token: object) -> str:
+    if isinstance(token, str) and _FORM.fullmatch(token):
+        return token
+    raise ConfigError("The token cannot be sent: it is not one word of letters, digits and -._~+/= as tokens are.")

@@ -1,0 +1,46 @@
+"""A client straight onto a handler: the same bytes as over a socket, without the socket."""
+
+from __future__ import annotations
+
+from bespeak.errors import RemoteProtocolError
+from bespeak.protocol.exchange.handler import Handler
+from bespeak.protocol.exchange.messages import Connection, Response
+from bespeak.protocol.translation import to_bytes, to_malformed, to_request
+from bespeak.protocol.wire.connection import ClientConnection, ServerConnection
+from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
+from bespeak.protocol.wire.messages import RequestMessage, ResponseMessage, WireFault
+from bespeak.protocol.wire.writer import Pairs
+
+
+class InProcess:
+    """Has the `request` of a client connection or pool. All requests belong to one connection."""
+
+    def __init__(self, handler: Handler, *, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._handler = handler
+        self._limits = limits
+        self._connection = Connection(peer="in-process")
+
+    async def request(
+        self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
+    ) -> ResponseMessage:
+        """Send a request through both readers and writers and wait for its response; there is nothing to retry."""
+        client, server = ClientConnection(), ServerConnection(self._limits)
+        server.receive_data(client.send(method, target, headers, body))
+        message = server.next_event()
+        if isinstance(message, RequestMessage):
+            answer = self._handler(to_request(message, self._connection))
+            if not isinstance(answer, Response):
+                answer = await answer
+        elif isinstance(message, WireFault):
+            answer = self._handler.malformed(to_malformed(message), self._connection)
+        else:
+            raise RemoteProtocolError("A whole request was sent and the reader waits for more.")
+        self._connection.answered += 1
+        client.receive_data(to_bytes(answer))
+        event = client.next_event()
+        if not isinstance(event, ResponseMessage):
+            raise RemoteProtocolError(f"The handler's answer is no AGTP response: {event}.")
+        return event
+
+    async def close(self) -> None:
+        """Nothing is held open."""

@@ -1,0 +1,53 @@
+"""A refusal that came by HTTP in AGTP's terms: problem details (RFC 9457) turned back into an `error` object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.protocol import status as codes
+from bespeak.protocol.exchange.media_type import essence
+
+_MEDIA: Final = "application/problem+json"
+_OWN: Final = frozenset({"type", "title", "status", "detail"})
+_TOLD: Final = _OWN | {"code", "agtp_status", "task_id", "instance"}
+_AGTP_STATUS: Final = "agtp-status"
+
+
+def agtp_status(status: int, headers: Mapping[str, str]) -> int:
+    """The number that AGTP has for an answer: what the header says, else that of HTTP."""
+    said = headers.get(_AGTP_STATUS, "")
+    number = int(said) if len(said) == 3 and said.isascii() and said.isdigit() else 0
+    return number if number in codes.REASONS else status
+
+
+def error_body(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
+    """The body of a refusal as AGTP has it. What is no problem stays what it is."""
+    if essence(headers.get("content-type", "")) != _MEDIA:
+        return body
+    try:
+        told = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return body
+    if not isinstance(told, dict):
+        return body
+    return msgspec.json.encode(_error(status, told))
+
+
+def _error(status: int, told: Mapping[str, Any]) -> dict[str, Any]:
+    code, detail = told.get("code"), told.get("detail")
+    message = detail if isinstance(detail, str) else told.get("title")
+    kind = told.get("type")
+    if not isinstance(code, str) or not code:
+        # Others name a problem by its type, `https://api.example/problems/out-of-credit`.
+        named = kind.rstrip("/").rpartition("/")[2] if isinstance(kind, str) and kind != "about:blank" else ""
+        code = named or codes.CODES.get(status, f"status-{status}")
+    error: dict[str, Any] = {"code": code, "message": message if isinstance(message, str) else ""}
+    for name, value in told.items():
+        plain = name.removeprefix("error_")
+        if name not in _TOLD:
+            error[plain if plain in _OWN else name] = value
+    task_id = told.get("task_id")
+    return {"error": error} if task_id is None else {"error": error, "task_id": task_id}

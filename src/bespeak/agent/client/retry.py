@@ -1,0 +1,57 @@
+"""When a request may be sent again: only if doing it twice does no more than doing it once (AGTP-API 7.1)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from bespeak.contract.grammar.path_syntax import PathFault, parse_template
+
+SAFE_METHODS: Final = frozenset({"QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN"})
+"""Floor methods that only ask (core 4); they count as idempotent unless a manifest says otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """How often, and how long between: a random time up to a doubling bound, so that clients come back one by one."""
+
+    attempts: int = 3
+    first_delay: float = 0.1
+    longest_delay: float = 2.0
+
+    def delay(self, failures: int) -> float:
+        """Seconds to wait after so many failures."""
+        bound = min(self.longest_delay, self.first_delay * 2 ** (failures - 1))
+        return random.uniform(0, bound)  # noqa: S311 - spreads load, guards nothing
+
+
+class Idempotency:
+    """What a manifest says about repeating calls, for request paths."""
+
+    def __init__(self, endpoints: Iterable[tuple[str, str, bool]] = ()) -> None:
+        self._exact: dict[tuple[str, str], bool] = {}
+        self._templates: dict[tuple[str, int], list[tuple[tuple[str | None, ...], bool]]] = {}
+        for method, path, is_idempotent in endpoints:
+            template = parse_template(path)
+            if isinstance(template, PathFault):
+                continue
+            if template.is_literal:
+                self._exact[method, path] = is_idempotent
+            else:
+                alike = self._templates.setdefault((method, len(template.segments)), [])
+                alike.append((template.segments, is_idempotent))
+
+    def may_repeat(self, method: str, path: str) -> bool:
+        """Whether the call may be sent again. Where several templates match, all of them must allow it."""
+        known = self._exact.get((method, path))
+        if known is not None:
+            return known
+        segments = path[1:].split("/")
+        found = [
+            is_idempotent
+            for template, is_idempotent in self._templates.get((method, len(segments)), ())
+            if all(mine is None or mine == theirs for mine, theirs in zip(template, segments, strict=True))
+        ]
+        return all(found) if found else method in SAFE_METHODS

@@ -1,0 +1,128 @@
+"""One request to a service and its response: the deadline, the retries, and what broke in words."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from typing import Protocol
+
+from bespeak.agent.client.bearer_token import BearerCredential
+from bespeak.agent.client.errors import CallTimeoutError, UnreachableError
+from bespeak.agent.client.locator import Locator
+from bespeak.agent.client.retry import RetryPolicy
+from bespeak.agent.client.signer import Signer
+from bespeak.errors import RemoteProtocolError
+from bespeak.protocol import status
+from bespeak.protocol.wire.messages import ResponseMessage
+from bespeak.protocol.wire.writer import Pairs
+
+
+class Exchanger(Protocol):
+    """Carries one request to the service: a pool of connections, or a handler in the same process."""
+
+    async def request(
+        self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
+    ) -> ResponseMessage:
+        """The response to a request; raises OSError or RemoteProtocolError when there is none.
+
+        `retry` allows to send it again at once when a kept connection turns out to be dead.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give up the connections."""
+        ...
+
+
+class Sender:
+    """Sends to one service."""
+
+    def __init__(
+        self,
+        exchanger: Exchanger,
+        locator: Locator,
+        *,
+        timeout: float,
+        retry: RetryPolicy,
+        secure: bool = False,
+        signer: Signer | None = None,
+        credential: BearerCredential | None = None,
+    ) -> None:
+        self.signer = signer
+        """Signs what is sent; None if nothing is signed."""
+        self._exchanger = exchanger
+        self._locator = locator
+        self._timeout = timeout
+        self._retry = retry
+        self._secure = secure
+        self._credential = credential
+        self._answered = False
+
+    async def send(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
+    ) -> ResponseMessage:
+        """The response, whatever its status.
+
+        A repeatable request is sent again after a broken connection, after a 503, and while the server is still busy
+        with what came before the connection broke.
+        """
+        attempts = self._retry.attempts if repeatable else 1
+        failures = 0
+        try:
+            async with asyncio.timeout(self._timeout):
+                while True:
+                    last = failures + 1 >= attempts
+                    try:
+                        message = await self._exchange(method, target, headers, body, repeatable=repeatable)
+                        self._answered = True
+                        if last or not _is_passing(message):
+                            return message
+                    except (OSError, RemoteProtocolError) as error:
+                        # A failed handshake fails again: the peer speaks another protocol, or is not trusted.
+                        if last or isinstance(error, ssl.SSLError):
+                            raise UnreachableError(f"{method} {target[:120]}: {self._explain(error)}") from error
+                    failures += 1
+                    await asyncio.sleep(self._retry.delay(failures))
+        except TimeoutError as error:
+            place = f"{method} {target[:120]} at {self._locator}"
+            raise CallTimeoutError(f"{place}: no reply within {self._timeout:g} seconds.") from error
+
+    async def close(self) -> None:
+        """Give up the connections."""
+        await self._exchanger.close()
+
+    async def _exchange(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
+    ) -> ResponseMessage:
+        if self._credential is not None:
+            headers = self._credential.add_to(headers)
+        if self.signer is None:
+            return await self._exchanger.request(method, target, headers.items(), body, retry=repeatable)
+        # Each attempt has a signature of its own: a server takes one only once.
+        signed = self.signer.sign(method, target, headers, body)
+        return await self._exchanger.request(method, target, signed.items(), body)
+
+    def _explain(self, error: OSError | RemoteProtocolError) -> str:
+        """What broke, and which option may help if it looks as if the two sides speak different protocols."""
+        if isinstance(error, ConnectionRefusedError):
+            return f"nobody listens at {self._locator}; is the server running?"
+        what = f"{self._locator} gives no reply: {str(error).rstrip('.') or type(error).__name__}."
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return f"{what} Give the authority that issued its certificate as ca_file (--ca-file)."
+        broken = isinstance(error, ssl.SSLError | RemoteProtocolError | ConnectionResetError | ConnectionAbortedError)
+        if self._answered or not broken or self._locator.web is not None:
+            return what
+        if self._secure and isinstance(error, ConnectionResetError):
+            # The handshake was over for this side: with TLS 1.3 that is when a server refuses a certificate, or none.
+            what = f"{what} If it asks for a certificate, give one it trusts as client_cert (--client-cert)."
+        if self._secure:
+            return f"{what} If it speaks plain TCP, say insecure=True (--insecure)."
+        return f"{what} If it speaks TLS, say tls=True (--tls) or give its ca_file (--ca-file)."
+
+
+def _is_passing(message: ResponseMessage) -> bool:
+    """Whether a refusal says by itself that the same request may fare better: 503, or a 409 that says when."""
+    return message.status == status.UNAVAILABLE or (
+        message.status == status.CONFLICT and "retry-after" in message.headers
+    )

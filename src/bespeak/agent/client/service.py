@@ -1,0 +1,295 @@
+"""A service from the agent's side: discover, call, and read every refusal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import msgspec
+from joserfc.jwk import OKPKey
+
+from bespeak.agent.client.errors import IdentityMismatchError, NoCommonCatalogError, error_of
+from bespeak.agent.client.inventory import InventoryEntry, parse_inventory
+from bespeak.agent.client.locator import Locator
+from bespeak.agent.client.reply import Reply
+from bespeak.agent.client.retry import Idempotency
+from bespeak.agent.client.sender import Sender
+from bespeak.contract.catalog.bundled import bundled_versions
+from bespeak.contract.catalog.version import common_version
+from bespeak.contract.service import DEFAULT_CATALOG
+from bespeak.documents.manifest_json import ManifestDocument, parse_manifest
+from bespeak.documents.projections.manifest_signature import SignatureVerdict, verify_manifest
+from bespeak.errors import ConfigError, RemoteProtocolError
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, MEDIA_IDENTITY
+from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.protocol.exchange.scope import is_scope_token
+from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, SINCE
+
+if TYPE_CHECKING:
+    from bespeak.agent.discovery.discovered import Discovered
+
+_logger = logging.getLogger(__name__)
+
+_API_VERSION: Final = "agtp-api-version"
+_PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
+
+
+class ServiceClient:
+    """One service, called in the name of one agent. Made by `bespeak.connect`."""
+
+    def __init__(
+        self,
+        sender: Sender,
+        locator: Locator,
+        *,
+        agent_id: str | None = None,
+        scopes: Iterable[str] = (),
+        signing_key: OKPKey | None = None,
+        ids: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
+        self.locator = locator
+        self.manifest: ManifestDocument | None = None
+        """The manifest last read, or None before `discover`."""
+        self.signature: SignatureVerdict | None = None
+        """What that manifest's signature is worth."""
+        self.catalog_version: str | None = None
+        """The catalog version both sides know (AGTP-API 4.6); None before `discover`, or if there is none."""
+        self.discovered: Discovered | None = None
+        """What was found on the web; None for a service that is reached by AGTP."""
+        self._sender = sender
+        self._agent_id = _checked_agent(agent_id or locator.agent_id)
+        self._scopes = _join_scopes(scopes)
+        self._signing_key = signing_key
+        self._ids = ids or {}
+        self._idempotency = Idempotency()
+        self._etag: str | None = None
+        self._api_version: str | None = None
+        self._stale = False
+        self._discovering = asyncio.Lock()
+
+    async def request(
+        self,
+        method: str,
+        path: str = "",
+        input: Mapping[str, Any] | None = None,  # noqa: A002 - the draft's word
+        *,
+        query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        scopes: Iterable[str] | None = None,
+        task_id: str | None = None,
+        idempotency_key: str | None = None,
+        fields: Iterable[str] | None = None,
+        compact: bool = False,
+        since: str | datetime | None = None,
+    ) -> Reply:
+        """Send one request and give its reply, whatever its status.
+
+        Where a service on the web has named its endpoints, `method` may be such a name, without a path.
+        Raises UnreachableError or CallTimeoutError when there is none. `scopes` narrows the client's own for this
+        request; `headers` replaces those the client would send. A call with an `idempotency_key` is carried out once,
+        however often it is sent with that key, so it may be repeated whatever the endpoint does.
+
+        The last three ask for less of an answer, and go into the query: only `fields`, nested by dots; nothing optional
+        that is empty; only what has changed `since` a moment. A single object that has not gives a reply that is
+        `unchanged`.
+        """
+        if not path:
+            method, path, input = self._named(method, input or {})  # noqa: A001 - as above
+        signer = self._sender.signer
+        if self._stale or (signer is not None and signer.server_id is None):
+            await self.discover()
+        body = b"" if input is None else encode_json(input, "input")
+        standard = {
+            "Agent-ID": self._agent_id,
+            "Authority-Scope": self._scopes if scopes is None else _join_scopes(scopes),
+            "Task-ID": task_id,
+            "Idempotency-Key": idempotency_key,
+            "Content-Type": MEDIA_AGTP if body else None,
+        }
+        target = path + _encode_query(path, {**(query or {}), **hint_query(fields, since, compact=compact)})
+        return await self._send(method, target, _merge_headers(standard, headers or {}), body)
+
+    async def call(self, method: str, path: str | None = None, /, **input: Any) -> Any:  # noqa: A002 - the draft's word
+        """The output of an endpoint. Raises the ServiceError of the status when the service refuses.
+
+        Where a service on the web has named its endpoints, one is also called by that name alone: `call("book_room")`.
+        """
+        if self.manifest is not None and self.catalog_version is None:
+            offered = ", ".join(self.manifest.catalog_versions_supported)
+            raise NoCommonCatalogError(
+                f"{self.locator} validates by catalog {offered}; this client knows {', '.join(bundled_versions())}."
+            )
+        reply = await self.request(method, path or "", input or None)
+        if not reply.ok:
+            raise error_of(reply)
+        return reply.output
+
+    async def discover(self, *, refresh: bool = False) -> ManifestDocument:
+        """The service's manifest: read once, then only asked for again on `refresh` or when the server has changed."""
+        async with self._discovering:
+            if self.manifest is not None and not (refresh or self._stale):
+                return self.manifest
+            # AGTP-API 8.10: the absence of Agent-ID asks for the manifest.
+            condition = {"If-None-Match": self._etag} if self._etag is not None else {}
+            reply = await self._send("DISCOVER", "/", condition)
+            if reply.status != status.NOT_MODIFIED or self.manifest is None:
+                if not reply.ok:
+                    raise error_of(reply)
+                self._adopt(self._read(reply))
+                self._etag = reply.headers.get("etag")
+            self._stale = False
+            assert self.manifest is not None
+            return self.manifest
+
+    async def methods(self) -> list[InventoryEntry]:
+        """What the service offers, in short (AGTP-API 5.8). The contracts are in the manifest."""
+        return parse_inventory(await self.call("DISCOVER", "/methods"))
+
+    async def identify(self) -> dict[str, Any]:
+        """The identity document of the agent the URI names.
+
+        Raises IdentityMismatchError if the host gives another, or one that the pinned key has not signed.
+        """
+        wanted = self.locator.agent_id
+        if wanted is None:
+            raise ConfigError(f"{self.locator} names no agent; write agtp://<agent-id>@host.")
+        # Core 2.3: Agent-ID says who asks; who asks for another says for whom beside it.
+        asked = None if wanted == self._agent_id else {"agent_id": wanted}
+        reply = await self.request("DESCRIBE", "/", asked, headers={"Accept": MEDIA_IDENTITY})
+        if not reply.ok:
+            raise error_of(reply)
+        document = reply.output
+        found = document.get("agent_id") if isinstance(document, dict) else None
+        if found != wanted:
+            # Core 3, form 1a: the host is only a hint, and this one is wrong.
+            raise IdentityMismatchError(f"{self.locator} answered with the identity of {str(found)[:80]!r}.")
+        if self._signing_key is not None:
+            # Core 7.3: nothing in a document is trusted before its signature is.
+            verdict = verify_manifest(document, self._signing_key)
+            if not verdict.trusted:
+                raise IdentityMismatchError(
+                    f"{self.locator} answered with an identity that the pinned key has not signed "
+                    f"({verdict.state}): {verdict.reason}"
+                )
+        return dict(document)
+
+    async def close(self) -> None:
+        """Give up the connections."""
+        await self._sender.close()
+
+    def _adopt(self, manifest: ManifestDocument) -> None:
+        """Go by a manifest from now on."""
+        offered = manifest.catalog_versions_supported or (manifest.catalog_version,)
+        self.catalog_version = common_version(DEFAULT_CATALOG, bundled_versions(), offered)
+        self._idempotency = Idempotency(
+            (endpoint.method, endpoint.path, endpoint.semantic.is_idempotent) for endpoint in manifest.endpoints
+        )
+        self.manifest = manifest
+
+    def _named(self, name: str, given: Mapping[str, Any]) -> tuple[str, str, dict[str, Any] | None]:
+        """The method and the path of an endpoint by its name, and what of the input is not in the path."""
+        if name not in self._ids:
+            known = f" It names {', '.join(list(self._ids)[:10])}." if self._ids else ""
+            raise ConfigError(f"{self.locator} has nothing of the name {name[:80]!r}: give a method and a path.{known}")
+        method, path = self._ids[name]
+        left = dict(given)
+        for parameter in _PARAMETER.findall(path):
+            value = left.pop(parameter, "")
+            text = value if isinstance(value, str) else encode_json(value, parameter).decode()
+            if not text:
+                raise ConfigError(f"{name} needs {parameter!r}: it stands in the path {path}.")
+            path = path.replace(f"{{{parameter}}}", quote(text, safe=""))
+        return method, path, left or None
+
+    def _read(self, reply: Reply) -> ManifestDocument:
+        manifest, findings = parse_manifest(reply.body)
+        if manifest is None:
+            raise RemoteProtocolError(f"{self.locator} gave a manifest that cannot be read: {findings[0]}")
+        verdict = verify_manifest(manifest.raw, self._signing_key)
+        if verdict.state != "valid" and verdict != self.signature:
+            # AGTP-API 8.8: warn, and go on; the signature alone is no reason to reject.
+            _logger.warning(
+                "the manifest of %s has no good signature (%s): %s", self.locator, verdict.state, verdict.reason
+            )
+        self.signature = verdict
+        if self._sender.signer is not None:
+            self._sender.signer.learn(manifest.server.server_id, self.locator, trusted=verdict.trusted)
+        return manifest
+
+    async def _send(self, method: str, target: str, headers: Mapping[str, str], body: bytes = b"") -> Reply:
+        keyed = any(name.lower() == IDEMPOTENCY_KEY for name in headers)
+        repeatable = keyed or self._idempotency.may_repeat(method, target.partition("?")[0])
+        message = await self._sender.send(method, target, headers, body, repeatable=repeatable)
+        version = message.headers.get(_API_VERSION)
+        if version is not None and version != self._api_version:
+            # Core 2.4: the manifest must be read again before the next call.
+            self._stale = self._api_version is not None and self.manifest is not None
+            self._api_version = version
+        return Reply(message.status, message.reason, message.headers, message.body)
+
+
+def _checked_agent(agent_id: str | None) -> str | None:
+    if agent_id is not None and not is_canonical_id(agent_id):
+        raise ConfigError(f"An agent id is 64 lower-case hexadecimal digits, not {agent_id[:80]!r}.")
+    return agent_id
+
+
+def _join_scopes(scopes: Iterable[str]) -> str | None:
+    if isinstance(scopes, str):
+        raise ConfigError(f"scopes is a list of scopes, not the text {scopes[:80]!r}; write [{scopes[:80]!r}].")
+    tokens = tuple(scopes)
+    for token in tokens:
+        if not is_scope_token(token):
+            raise ConfigError(f"{token[:80]!r} is no scope; a scope looks like booking:room.")
+    return ", ".join(tokens) or None
+
+
+def _merge_headers(standard: Mapping[str, str | None], special: Mapping[str, str]) -> dict[str, str]:
+    """The standard headers that have a value, without those the caller gives."""
+    given = {name.lower() for name in special}
+    kept = {name: value for name, value in standard.items() if value is not None and name.lower() not in given}
+    return {**kept, **special}
+
+
+def hint_query(fields: Iterable[str] | None, since: str | datetime | None, *, compact: bool) -> dict[str, str]:
+    """Token hints as parameters of a query."""
+    hints = {COMPACT: "true"} if compact else {}
+    if fields is not None:
+        if isinstance(fields, str):
+            raise ConfigError(f"fields is a list of names, not the text {fields[:80]!r}; write [{fields[:80]!r}].")
+        hints[FIELDS] = ",".join(fields)
+    if since is not None:
+        hints[SINCE] = since if isinstance(since, str) else since.isoformat()
+    return hints
+
+
+def _encode_query(path: str, query: Mapping[str, Any] | None) -> str:
+    """Query parameters behind a path: texts as they are, other values as JSON; a space is %20 (RFC 3986)."""
+    if not query:
+        return ""
+    texts = (
+        (name, value if isinstance(value, str) else encode_json(value, "query").decode())
+        for name, value in query.items()
+    )
+    try:
+        return ("&" if "?" in path else "?") + "&".join(
+            f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in texts
+        )
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"The query cannot be sent: {error}.") from error
+
+
+def encode_json(value: object, what: str) -> bytes:
+    """A value as JSON. Raises ConfigError, which names it by `what`, if it is none."""
+    try:
+        return msgspec.json.encode(value)
+    except RecursionError as error:
+        raise ConfigError(f"The {what} is no JSON: it is nested too deeply, or holds itself.") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ConfigError(f"The {what} is no JSON: {error}.") from error

@@ -1,0 +1,88 @@
+"""Requests signed in the name of an agent, for one server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from bespeak.agent.client.locator import Locator
+from bespeak.documents.identity.key_file import read_key
+from bespeak.documents.identity.key_text import KeyFault, key_id
+from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.headers import AGENT_ID
+from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.signed_request import sign_request
+
+_SCHEME: Final = "agtp://"
+
+
+class Signer:
+    """The key of an agent, and the server its signatures are for."""
+
+    def __init__(
+        self,
+        key: PrivateKey,
+        agent_id: str,
+        *,
+        key_id: str | None = None,
+        server_id: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.server_id = server_id
+        """The audience. None before the server has said its name: then nothing can be signed."""
+        self._key = key
+        self._key_id = key_id
+        self._agent_id = agent_id
+        self._clock = clock
+
+    def learn(self, server_id: str, locator: Locator, *, trusted: bool = False) -> None:
+        """Sign for the name a server gives itself from now on. Raises ConfigError if it might be somebody else's.
+
+        A server that could choose any name could pass a signed request on to the server that really has it.
+        """
+        if self.server_id is not None:
+            return
+        named = server_id.lower().removeprefix(_SCHEME).removesuffix("/")
+        if not (
+            trusted or locator.address.is_loopback or named in (locator.host.lower(), str(locator.address).lower())
+        ):
+            raise ConfigError(
+                f"{locator} calls itself {server_id[:80]!r}, and nothing is signed for a name that may be another's. "
+                f"If the name is right, say server_id={server_id[:80]!r} (--server-id), or pin the key of its manifest."
+            )
+        self.server_id = server_id
+
+    def sign(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
+        """The headers with a fresh signature, if the request is made in the name of this agent."""
+        named = next((value for name, value in headers.items() if name.lower() == AGENT_ID), None)
+        if named != self._agent_id or self.server_id is None:
+            return dict(headers)
+        try:
+            signature = sign_request(
+                method,
+                target,
+                headers,
+                body,
+                key=self._key,
+                server_id=self.server_id,
+                now=self._clock(),
+                key_id=self._key_id,
+            )
+        except ValueError as error:
+            raise ConfigError(f"The request cannot be signed: {error}.") from error
+        return {**headers, "Agent-Signature": signature}
+
+
+def read_signer(path: str | Path, agent_id: str | None, server_id: str | None = None) -> Signer:
+    """The signer with the private key in a file. Raises ConfigError if there is none, or nobody to sign for."""
+    if agent_id is None:
+        raise ConfigError("agent_key (--agent-key) signs for an agent: say which with agent_id (--agent-id).")
+    key = read_key(Path(path))
+    if isinstance(key, KeyFault):
+        raise ConfigError(f"The agent key {path} cannot be used: {key.message}.")
+    private = key.private_key
+    if not isinstance(private, PrivateKey):
+        raise ConfigError(f"The agent key {path} is a public key, and cannot sign; give the private one.")
+    return Signer(private, agent_id, key_id=key_id(key), server_id=server_id)

@@ -1,0 +1,147 @@
+"""The same client for code without an event loop: every method waits for its asynchronous twin."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
+
+from bespeak.agent.client.block import Block, block
+from bespeak.agent.client.locator import Locator
+from bespeak.agent.client.service import ServiceClient
+from bespeak.documents.manifest_json import ManifestDocument
+from bespeak.documents.projections.manifest_signature import SignatureVerdict
+from bespeak.errors import BespeakError
+
+if TYPE_CHECKING:
+    from bespeak.agent.discovery.discovered import Discovered
+
+P = ParamSpec("P")
+ResultT = TypeVar("ResultT")
+
+_CLOSED: Final = "This client is closed; use it inside its with block."
+
+
+class _LoopThread:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._open = True
+        self._turn = threading.Lock()
+        self._thread = threading.Thread(target=self._serve, name="bespeak-client", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        # Leaving the runner cancels what an interrupted caller has left behind.
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.get_loop().run_forever()
+
+    def run(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+        """The result of a coroutine, waited for in the calling thread."""
+        with self._turn:
+            # What is handed over before `stop` is cancelled by the runner; what came later would wait for ever.
+            if not self._open:
+                work.close()
+                raise BespeakError(_CLOSED)
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except CancelledError as error:
+            raise BespeakError(_CLOSED) from error
+        finally:
+            future.cancel()
+
+    def stop(self) -> None:
+        """End the loop and the thread."""
+        with self._turn:
+            self._open = False
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+
+def _waiting(
+    method: Callable[Concatenate[ServiceClient, P], Coroutine[Any, Any, ResultT]],
+) -> Callable[Concatenate[SyncServiceClient, P], ResultT]:
+    """The blocking twin of a method, as the client at hand has it."""
+
+    @functools.wraps(method)
+    def wait(self: SyncServiceClient, /, *arguments: P.args, **options: P.kwargs) -> ResultT:
+        own: Callable[P, Coroutine[Any, Any, ResultT]] = getattr(self._service, method.__name__)
+        return self._loop.run(own(*arguments, **options))
+
+    return wait
+
+
+class SyncServiceClient:
+    """A ServiceClient whose methods block. Several threads may use it at once."""
+
+    def __init__(self, loop: _LoopThread, service: ServiceClient) -> None:
+        self._loop = loop
+        self._service = service
+
+    request = _waiting(ServiceClient.request)
+    call = _waiting(ServiceClient.call)
+    discover = _waiting(ServiceClient.discover)
+    methods = _waiting(ServiceClient.methods)
+    identify = _waiting(ServiceClient.identify)
+
+    @property
+    def locator(self) -> Locator:
+        """Where the service is."""
+        return self._service.locator
+
+    @property
+    def discovered(self) -> Discovered | None:
+        """What was found on the web; None for a service that is reached by AGTP."""
+        return self._service.discovered
+
+    @property
+    def manifest(self) -> ManifestDocument | None:
+        """The manifest last read, or None before `discover`."""
+        return self._service.manifest
+
+    @property
+    def signature(self) -> SignatureVerdict | None:
+        """What that manifest's signature is worth."""
+        return self._service.signature
+
+    @property
+    def catalog_version(self) -> str | None:
+        """The catalog version both sides know."""
+        return self._service.catalog_version
+
+
+def blocking(
+    opener: Callable[P, AbstractAsyncContextManager[ServiceClient]],
+) -> Callable[P, Block[SyncServiceClient]]:
+    """The blocking twin of a function that opens a client."""
+
+    @block
+    @functools.wraps(opener)
+    @contextmanager
+    def opened(*arguments: P.args, **options: P.kwargs) -> Iterator[SyncServiceClient]:
+        loop = _LoopThread()
+        try:
+            context = opener(*arguments, **options)
+            service = loop.run(_entered(context))
+            try:
+                yield SyncServiceClient(loop, service)
+            finally:
+                loop.run(_left(context))
+        finally:
+            loop.stop()
+
+    return opened
+
+
+async def _entered(context: AbstractAsyncContextManager[ServiceClient]) -> ServiceClient:
+    return await context.__aenter__()
+
+
+async def _left(context: AbstractAsyncContextManager[ServiceClient]) -> None:
+    await context.__aexit__(None, None, None)

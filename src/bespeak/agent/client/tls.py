@@ -1,0 +1,37 @@
+"""Whether a connection is encrypted."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+from bespeak.agent.client.locator import Locator
+from bespeak.errors import ConfigError
+from bespeak.protocol.tls import client_context
+
+
+def choose_tls(
+    locator: Locator,
+    *,
+    tls: bool = False,
+    ca_file: str | Path | None = None,
+    verify: bool = True,
+    insecure: bool = False,
+    client_cert: str | Path | None = None,
+    client_key: str | Path | None = None,
+) -> ssl.SSLContext | None:
+    """The TLS settings for a host, or None for plain TCP.
+
+    Loopback hosts get plain TCP unless `tls`, `ca_file` or `client_cert` is given, as no network stands between; any
+    other host gets plain TCP only with `insecure`. The certificate is presented to a server that asks for one.
+    """
+    if client_key is not None and client_cert is None:
+        raise ConfigError(
+            "client_key (--client-key) is the key of a certificate: give client_cert (--client-cert), too."
+        )
+    wanted = tls or ca_file is not None or client_cert is not None
+    if insecure and wanted:
+        raise ConfigError("insecure means plain TCP, and tls, ca_file or client_cert means TLS: give one of them.")
+    if insecure or (locator.address.is_loopback and not wanted):
+        return None
+    return client_context(ca_file, verify=verify, cert=client_cert, key=client_key)

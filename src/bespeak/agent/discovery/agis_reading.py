@@ -1,0 +1,57 @@
+"""An AGIS document as an agent takes it: one that keeps the rules of AGIS is used, any other is told and left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from bespeak.agent.discovery.document_kind import AGIS
+from bespeak.agent.discovery.fetched import Fetched
+from bespeak.documents.agis.document import AgisDocument, read_agis
+from bespeak.documents.notation_text import parse_notation
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Tree
+
+_MOST_WRONG: Final = 20
+"""Findings about one document: the first say enough of why it is not used."""
+
+
+def agis_tree(fetched: Fetched) -> Tree | Diagnostic | None:
+    """What stands in an answer that is an AGIS document, or why it cannot be read; None if it is something else."""
+    try:
+        text = fetched.body.decode()
+    except UnicodeDecodeError:
+        return Diagnostic("D101", "error", "the document is not UTF-8", Location(fetched.final_url))
+    tree = parse_notation(text, fetched.final_url)
+    if isinstance(tree, Diagnostic):
+        return tree
+    return tree if isinstance(tree.data, dict) and "agis" in tree.data else None
+
+
+def read_agis_document(fetched: Fetched) -> tuple[AgisDocument | None, list[Diagnostic]]:
+    """The document in an answer; None where it cannot be used, which AGIS 11 and 13 call a failed discovery."""
+    tree = agis_tree(fetched)
+    if isinstance(tree, Diagnostic):
+        return None, [replace(tree, severity="warning")]
+    if tree is None:
+        return None, [_unused("what is answered is no AGIS document", fetched)]
+    document, found = read_agis(tree)
+    if document is None or not document.endpoints:
+        return None, [*found, _unused("the AGIS document cannot be used", fetched)]
+    wrong = _against_agis(fetched)
+    if wrong:
+        message = "the AGIS document does not keep the rules of AGIS, and nothing of it is used"
+        return None, [*wrong[:_MOST_WRONG], _unused(message, fetched)]
+    return document, []
+
+
+def _unused(message: str, fetched: Fetched) -> Diagnostic:
+    return Diagnostic("W105", "warning", message, Location(fetched.final_url))
+
+
+def _against_agis(fetched: Fetched) -> list[Diagnostic]:
+    from bespeak.agent.discovery.producer_check import check_producer  # noqa: PLC0415 - most services have something shorter
+
+    found = check_producer(replace(fetched, what=AGIS.what))
+    return [finding for finding in found if finding.severity == "error"]

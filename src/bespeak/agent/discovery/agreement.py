@@ -1,0 +1,185 @@
+"""Whether the documents of one live service say the same, where that can be judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from bespeak.agent.discovery.address_guard import is_loopback
+from bespeak.agent.discovery.ai_reading import ai_capabilities
+from bespeak.agent.discovery.capability import Capability
+from bespeak.agent.discovery.examination import Examination, Name
+from bespeak.agent.discovery.openapi_reading import openapi_capabilities
+from bespeak.agent.discovery.web_address import WebAddress, parse_address
+from bespeak.checks.lint import served_agreement as rules
+from bespeak.checks.lint.rule import Rule
+from bespeak.contract.http_route import split_verb
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.span import Location
+
+MEMBERS: Final = (
+    *("agis", "service", "agtp", "agis_document", "methods", "domain", "namespace", "negotiable"),
+    *("capability_summary", "data_classes", "pre_auth_discovery", "version", "interaction_protocols"),
+    "related_services",
+)
+"""Of agis.json (AGIS 11.1); `mcp_tools_list` is for who has one."""
+_MOST: Final = 5
+"""How many of a kind a message names."""
+_HOST: Final = re.compile(r"agtp://(?:[^@/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]+)")
+_PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
+
+
+def check_agreement(seen: Examination) -> Iterator[Diagnostic]:
+    """Where two documents contradict each other, or one contradicts itself."""
+    yield from seen.found
+    yield from _check_names(seen)
+    yield from _check_summary(seen)
+    yield from _check_addresses(seen)
+    capabilities = _of_ai(seen)
+    yield from _check_hosts(seen, capabilities)
+    yield from _check_openapi(seen, capabilities)
+    yield from _check_agis(seen, capabilities)
+
+
+def _at(rule: Rule, seen: Examination, name: Name, message: str, advice: str) -> Diagnostic:
+    return Diagnostic(rule.id, rule.severity, message, Location(_url(seen, name)), help=advice)
+
+
+def _url(seen: Examination, name: Name) -> str:
+    served = seen.documents.get(name)
+    return served.fetched.final_url if served is not None else str(seen.address.origin)
+
+
+def _check_names(seen: Examination) -> Iterator[Diagnostic]:
+    service = (seen.summary or {}).get("service")
+    said: dict[Name, str] = {
+        "ai": seen.ai.name if seen.ai else "",
+        "summary": service if isinstance(service, str) else "",
+        "agis": seen.agis.service if seen.agis else "",
+        "openapi": seen.openapi.title if seen.openapi else "",
+    }
+    named = [(name, text) for name, text in said.items() if text.strip()]
+    for name, text in named[1:]:
+        first, other = named[0]
+        if text.split() != other.split():
+            message = f"the service is called {brief(text)} here, and {brief(other)} in {_url(seen, first)}"
+            yield _at(rules.NAMES, seen, name, message, "Give it one name.")
+
+
+def _check_summary(seen: Examination) -> Iterator[Diagnostic]:
+    summary = seen.summary
+    if summary is None:
+        return
+    missing = [name for name in MEMBERS if name not in summary]
+    if missing:
+        message = f"agis.json does not have {', '.join(missing)}"
+        yield _at(rules.INCOMPLETE, seen, "summary", message, "Write each member, null for what is not said.")
+    if seen.summary_fault:
+        message = f"agis.json leads to no AGIS document: {seen.summary_fault}"
+        yield _at(rules.LEADS_NOWHERE, seen, "summary", message, "Name the address where it is served.")
+    methods = summary.get("methods")
+    if seen.agis is not None and isinstance(methods, list):
+        here = {method.upper() for method in methods if isinstance(method, str)}
+        there = {entry.endpoint.method.upper() for entry in seen.agis.endpoints}
+        if here != there:
+            message = f"agis.json and the AGIS document differ in {_some(here ^ there)}"
+            yield _at(rules.METHODS, seen, "summary", message, "List the methods of the document.")
+
+
+def _check_addresses(seen: Examination) -> Iterator[Diagnostic]:
+    endpoint = (seen.bootstrap or {}).get("endpoint")
+    said: dict[Name, object] = {
+        "summary": (seen.summary or {}).get("agtp"),
+        "agis": seen.agis.agtp if seen.agis else None,
+        "agtp": f"agtp://{endpoint}" if isinstance(endpoint, str) else None,
+    }
+    hosts = [(name, found[1].lower()) for name, text in said.items() if (found := _HOST.match(str(text))) is not None]
+    for name, host in hosts[1:]:
+        first, other = hosts[0]
+        if host != other:
+            message = f"AGTP is at {brief(host)} by this document, and at {brief(other)} by {_url(seen, first)}"
+            yield _at(rules.ADDRESSES, seen, name, message, "Name one host.")
+
+
+def _check_hosts(seen: Examination, capabilities: Iterable[Capability]) -> Iterator[Diagnostic]:
+    elsewhere = {str(each.origin) for each in capabilities if each.origin.host != seen.address.origin.host}
+    if elsewhere:
+        message = f"capabilities are at {_some(elsewhere)}, where agents send no credential of this host"
+        yield Diagnostic("W109", "info", message, Location(_url(seen, "ai")))
+
+
+def _check_openapi(seen: Examination, capabilities: list[Capability]) -> Iterator[Diagnostic]:
+    base = _base(seen, "openapi")
+    if seen.openapi is None or base is None:
+        return
+    operations, _ = openapi_capabilities(seen.openapi, base, insecure=True)
+    plain = {
+        str(each.origin) for each in operations if each.origin.scheme == "http" and not is_loopback(each.origin.host)
+    }
+    if plain:
+        message = f"operations are at {_some(plain)}"
+        yield _at(rules.OVER_HTTP, seen, "openapi", message, "Name https addresses in servers.")
+    known = {(each.method, _shape(each.target)): each for each in operations}
+    own = [each for each in capabilities if each.origin.host == seen.address.origin.host]
+    found = [(each, known.get((each.method, _shape(each.target)))) for each in own]
+    missing = [f"{each.method} {each.target}" for each, operation in found if operation is None]
+    if missing:
+        message = f"of {len(own)} capabilities {len(missing)} are no operations of OpenAPI: {_some(missing)}"
+        advice = "Describe them there, or leave them out of the discovery document."
+        yield _at(rules.NOT_IN_OPENAPI, seen, "ai", message, advice)
+    yield from _check_auth(seen, [(each, operation) for each, operation in found if operation is not None])
+
+
+def _check_auth(seen: Examination, pairs: list[tuple[Capability, Capability]]) -> Iterator[Diagnostic]:
+    """Only what an agent would stumble over: a credential that was not mentioned, or another place for it."""
+    for capability, operation in pairs:
+        wanted = {place.kind for place in operation.credentials}
+        given = {place.kind for place in capability.credentials}
+        if not wanted or not given or "none" in wanted or "unknown" in wanted | given or wanted & given:
+            continue
+        said = "no credential" if given == {"none"} else f"a credential as {_some(given)}"
+        message = f"{capability.id} needs {said} by this document, and by OpenAPI {_some(wanted)}"
+        yield _at(rules.AUTH, seen, "ai", message, "Say the same in both.")
+        return
+
+
+def _check_agis(seen: Examination, capabilities: list[Capability]) -> Iterator[Diagnostic]:
+    if seen.agis is None:
+        return
+    known = {(entry.endpoint.method.upper(), _shape(entry.endpoint.path)) for entry in seen.agis.endpoints}
+    routes = [split_verb(each.target.partition("?")[0]) for each in capabilities]
+    named = [(route[1].upper(), route[0] or "/") for route in routes if route is not None]
+    missing = [f"{method} {path}" for method, path in named if not _is_declared(method, _shape(path), known)]
+    if missing:
+        message = f"of {len(named)} capabilities {len(missing)} are no endpoints of the AGIS document: {_some(missing)}"
+        yield _at(rules.NOT_IN_AGIS, seen, "ai", message, "Declare them there, or leave them out here.")
+
+
+def _is_declared(method: str, path: str, known: set[tuple[str, str]]) -> bool:
+    """Whether an endpoint is known, also where it is served below a path that the contract does not name."""
+    return any((method, path[at:]) in known for at, character in enumerate(path) if character == "/")
+
+
+def _of_ai(seen: Examination) -> list[Capability]:
+    base = _base(seen, "ai")
+    if seen.ai is None or base is None:
+        return []
+    return ai_capabilities(seen.ai, base, insecure=True)[0]
+
+
+def _base(seen: Examination, name: Name) -> WebAddress | None:
+    found = parse_address(_url(seen, name), insecure=True)
+    return found if isinstance(found, WebAddress) else None
+
+
+def _shape(target: str) -> str:
+    """A path without the names of its parameters, which two documents may choose differently."""
+    return _PLACEHOLDER.sub("{}", target.partition("?")[0])
+
+
+def _some(values: Iterable[Any]) -> str:
+    listed = [brief(str(value)) for value in sorted(values)]
+    more = f" and {len(listed) - _MOST} more" if len(listed) > _MOST else ""
+    return f"{', '.join(listed[:_MOST])}{more}"

@@ -1,0 +1,76 @@
+"""One answer of one address, as far as it counts, and what an error on the way to it means."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from bespeak.agent.discovery.body_reader import BodyError, read_body
+from bespeak.agent.discovery.document_kind import DocumentKind
+from bespeak.agent.discovery.fetched import FaultKind, FetchFault, Source
+from bespeak.agent.discovery.pinned_transport import find_cause
+from bespeak.protocol.exchange.media_type import essence
+from bespeak.text.diagnostics.brief import brief
+
+if TYPE_CHECKING:
+    import httpx
+
+_COOKIES: Final = frozenset({"set-cookie", "set-cookie2"})
+"""Headers that are nobody's business: what a server wants to recognise a caller by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of one address."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes = b""
+    source: Source = "network"
+    fault: FetchFault | None = None
+
+    @property
+    def media_type(self) -> str:
+        """The type without its parameters, in small letters."""
+        return essence(self.headers.get("content-type", ""))
+
+
+async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) -> Answer:
+    """An answer with its body, if it is one that counts."""
+    headers = {name.lower(): text for name, text in response.headers.items() if name.lower() not in _COOKIES}
+    answer = Answer(response.status_code, headers)
+    if response.status_code != 200:
+        return answer
+    if not kind.takes(answer.media_type):
+        return answer  # what it is decides before anybody reads it
+    try:
+        return replace(answer, body=await read_body(response, kind.most, cut=kind.cut))
+    except BodyError as error:
+        fault = FetchFault("size" if error.kind == "size" else "encoding", str(error), url)
+        return replace(answer, fault=fault)
+
+
+def broken(error: Exception, url: str) -> Answer:
+    """What an error on the way means."""
+    import httpx  # noqa: PLC0415 - slow to load
+
+    certificate = find_cause(error, ssl.SSLCertVerificationError)
+    if certificate is not None:
+        reason = getattr(certificate, "verify_message", None) or certificate
+        return failed("certificate", f"the certificate is not good: {reason}", url)
+    secure = find_cause(error, ssl.SSLError)
+    if secure is not None:
+        return failed("certificate", f"there is no secure connection: {getattr(secure, 'reason', None) or secure}", url)
+    if isinstance(error, httpx.RemoteProtocolError):
+        return failed("protocol", f"the answer is not whole, or no HTTP: {brief(str(error))}", url)
+    if find_cause(error, ConnectionRefusedError) is not None:
+        return failed("connection", "nobody listens there", url)
+    system = find_cause(error, OSError)
+    said = (system.strerror if system else None) or str(error) or type(error).__name__
+    return failed("connection", f"there is no connection: {said[:200]}", url)
+
+
+def failed(kind: FaultKind, message: str, url: str) -> Answer:
+    """The answer that there is none."""
+    return Answer(0, {}, fault=FetchFault(kind, message, url))

@@ -1,0 +1,142 @@
+"""Something a service on the web can do, in one form whichever document told of it: what to send, and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from bespeak.agent.discovery.web_address import AddressFault, Origin, WebAddress, resolve_address
+from bespeak.contract.handler import QUERY_METHODS
+from bespeak.protocol.exchange.headers import is_header_name
+from bespeak.text.diagnostics.brief import brief
+
+Place = Literal["path", "query", "header", "cookie", "body", "whole-body"]
+
+PLACEHOLDER: Final = re.compile(r"\{([A-Za-z0-9_.-]{1,200})\}")
+_COLON: Final = re.compile(r"(?<=/):([A-Za-z_][A-Za-z0-9_]{0,199})(?=[/?]|$)")
+_MARK: Final = "bespeak-placeholder-"
+_FRAMING: Final = frozenset(
+    {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "content-type", "expect"}
+)
+"""Headers that say where a message goes and where it ends: no document may choose them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where one member of the input goes."""
+
+    place: Place
+    name: str
+    """Its name there."""
+    style: str = "repeat"
+    """How a query says several values, one of LIST_STYLES."""
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialPlace:
+    """Where a service wants a credential: `bearer`, `basic`, or a key in a header, the query or a cookie."""
+
+    kind: Literal["none", "bearer", "basic", "header", "query", "cookie", "unknown"]
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capability:
+    """One thing that can be called by HTTP."""
+
+    id: str
+    method: str
+    path: str
+    """How it is known beside its id: the path with its {parameters}, or the whole address at another host."""
+    origin: Origin
+    target: str
+    """Path and query at the origin, with {parameters}."""
+    description: str = ""
+    input_schema: Mapping[str, Any] = field(default_factory=dict)
+    output_schema: Mapping[str, Any] = field(default_factory=dict)
+    returns: str | None = None
+    params: Mapping[str, str] = field(default_factory=dict)
+    """What the document says of each parameter, in its own words."""
+    placements: Mapping[str, Placement] = field(default_factory=dict)
+    """Where the members of the input go that do not go where the method says."""
+    media_type: str = "application/json"
+    """Of the body."""
+    credentials: tuple[CredentialPlace, ...] = ()
+    """Where a credential may go; the first one that can be served is taken. Empty if nothing is said."""
+    deprecated: bool = False
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """The parameters in the target, in their order."""
+        return tuple(dict.fromkeys(PLACEHOLDER.findall(self.target)))
+
+    @property
+    def is_idempotent(self) -> bool:
+        """Whether doing it twice does no more than doing it once (RFC 9110 9.2.2)."""
+        return self.method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS")
+
+    def place_of(self, name: str) -> Placement:
+        """Where a member of the input goes."""
+        found = self.placements.get(name)
+        if found is not None:
+            return found
+        if name in self.placeholders:
+            return Placement("path", name)
+        return Placement("query" if self.method in QUERY_METHODS else "body", name)
+
+
+def resolve_template(text: str, base: WebAddress, *, insecure: bool = False) -> tuple[Origin, str] | AddressFault:
+    """The origin and the target of an endpoint as a document writes it: `/x/:id`, `/x/{id}` or a whole address."""
+    marked = in_braces(text) if text.startswith("/") else _colons_behind_host(text)
+    names = PLACEHOLDER.findall(marked)
+    # No address has braces: the names step aside while it is resolved.
+    for index, name in enumerate(names):
+        marked = marked.replace(f"{{{name}}}", f"{_MARK}{index}-")
+    address = resolve_address(marked, base, insecure=insecure)
+    if isinstance(address, AddressFault):
+        return address
+    if _MARK in address.origin.host:
+        return AddressFault("address", "the host depends on the input")
+    target = address.target
+    for index, name in enumerate(names):
+        target = target.replace(f"{_MARK}{index}-", f"{{{name}}}")
+    if "{" in PLACEHOLDER.sub("", target):
+        return AddressFault("address", f"{brief(text)} has a parameter that no input can have")
+    return address.origin, target
+
+
+def in_braces(path: str) -> str:
+    """A path with parameters in the one form: `/x/:id` is `/x/{id}`."""
+    return _COLON.sub(r"{\1}", path)
+
+
+def may_name_header(name: str) -> bool:
+    """Whether a document may have something sent as a header of this name."""
+    return is_header_name(name) and name.lower() not in _FRAMING
+
+
+def input_schema(
+    properties: Mapping[str, Any], required: Iterable[str], placeholders: Iterable[str], *, closed: bool
+) -> dict[str, Any]:
+    """The schema of an input: what stands in the path is required, a text or a number unless something else is said."""
+    whole = dict(properties)
+    needed = dict.fromkeys(required)
+    for name in placeholders:
+        whole.setdefault(name, {"type": ["string", "integer"]})
+        needed[name] = None
+    schema: dict[str, Any] = {"type": "object", "properties": whole}
+    if needed:
+        schema["required"] = list(needed)
+    if closed:
+        schema["additionalProperties"] = False
+    return schema
+
+
+def _colons_behind_host(text: str) -> str:
+    head, slashes, rest = text.partition("://")
+    if not slashes:
+        return text
+    host, slash, path = rest.partition("/")
+    return f"{head}://{host}" + in_braces(f"/{path}") if slash else text

@@ -1,0 +1,142 @@
+"""Documents kept on disk between runs, without anything that is secret: who has them may read them anyway."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from bespeak.documents.files.file_replacement import UNFINISHED, replace_bytes
+
+VARIABLE: Final = "BESPEAK_CACHE"
+"""The folder to keep documents in; `off` keeps none."""
+
+_VERSION: Final = 1
+_OWNER_ONLY: Final = 0o600
+_SUFFIX: Final = ".document"
+_KEPT_HEADERS: Final = frozenset(
+    {
+        "age",
+        "agtp-status",
+        "cache-control",
+        "content-type",
+        "content-usage",
+        "date",
+        "etag",
+        "expires",
+        "last-modified",
+        "link",
+        "tdm-policy",
+        "tdm-reservation",
+        "vary",
+    }
+)
+"""What an answer may be known by. Set-Cookie and whatever else belongs to one caller is not among them."""
+_MOST_ENTRIES: Final = 500
+_MOST_BYTES: Final = 200_000_000
+_LARGEST: Final = 48_000_000
+_LEFT_BEHIND: Final = 3600.0
+"""Seconds after which a file that was never finished is removed."""
+
+
+class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer as it is kept."""
+
+    url: str
+    accept: str
+    status: int
+    stored: float
+    fresh_until: float
+    """Before this time it is not asked for again."""
+    headers: dict[str, str] = {}
+    body: bytes = b""
+    version: int = _VERSION
+
+
+class DocumentCache:
+    """A folder of answers. Whatever goes wrong with it only costs a request: nothing is raised."""
+
+    def __init__(self, folder: Path, *, most_entries: int = _MOST_ENTRIES, most_bytes: int = _MOST_BYTES) -> None:
+        self.folder = folder
+        self._most_entries = most_entries
+        self._most_bytes = most_bytes
+
+    def find(self, url: str, accept: str) -> CacheEntry | None:
+        """What is kept for an address; None also for what cannot be read."""
+        path = self._path(url, accept)
+        try:
+            if path.stat().st_size > _LARGEST:
+                return None
+            entry = msgspec.msgpack.decode(path.read_bytes(), type=CacheEntry)
+        except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+            return None
+        # The name is a hash: only an entry that says the same is the one that was meant.
+        return entry if (entry.version, entry.url, entry.accept) == (_VERSION, url, accept) else None
+
+    def keep(self, entry: CacheEntry) -> None:
+        """Keep an answer in the place of the one before. An address with a query may hold a secret, and is not kept."""
+        if "?" in entry.url or len(entry.body) > _LARGEST - 65536:
+            return
+        kept = msgspec.structs.replace(entry, headers=kept_headers(entry.headers))
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_bytes(self._path(entry.url, entry.accept), msgspec.msgpack.encode(kept), _OWNER_ONLY)
+            self._shrink()
+
+    def forget(self, url: str, accept: str) -> None:
+        """Keep nothing for an address."""
+        with contextlib.suppress(OSError):
+            self._path(url, accept).unlink(missing_ok=True)
+
+    def _path(self, url: str, accept: str) -> Path:
+        return self.folder / (hashlib.sha256(f"{accept}\n{url}".encode(errors="replace")).hexdigest() + _SUFFIX)
+
+    def _shrink(self) -> None:
+        """Remove the oldest entries beyond the bounds. Another process may do the same at the same time."""
+        found = sorted(self._files(), reverse=True)
+        total = 0
+        for count, (_, size, path) in enumerate(found, 1):
+            total += size
+            if count > self._most_entries or total > self._most_bytes:
+                path.unlink(missing_ok=True)
+
+    def _files(self) -> Iterator[tuple[float, int, Path]]:
+        newest = 0.0
+        unfinished: list[tuple[float, Path]] = []
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                try:
+                    status = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                newest = max(newest, status.st_mtime)
+                if entry.name.endswith(_SUFFIX):
+                    yield status.st_mtime, status.st_size, Path(entry.path)
+                elif entry.name.startswith(UNFINISHED):
+                    unfinished.append((status.st_mtime, Path(entry.path)))
+        for since, path in unfinished:
+            if since < newest - _LEFT_BEHIND:
+                path.unlink(missing_ok=True)
+
+
+def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers that may be kept."""
+    return {name: value for name, value in headers.items() if name in _KEPT_HEADERS}
+
+
+def open_cache(folder: str | Path | None = None, environment: Mapping[str, str] = os.environ) -> DocumentCache | None:
+    """The cache in a folder, else where the environment says, else at the usual place; None where it is off."""
+    chosen = str(folder) if folder is not None else environment.get(VARIABLE)
+    if chosen is not None:
+        return None if chosen.strip().lower() in ("", "off") else DocumentCache(Path(chosen))
+    base = environment.get("XDG_CACHE_HOME", "")
+    try:
+        home = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
+    except RuntimeError:  # nobody's home
+        return None
+    return DocumentCache(home / "bespeak" / "discovery")

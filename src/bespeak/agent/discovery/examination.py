@@ -1,0 +1,264 @@
+"""Everything that a live service says of itself, asked for once, as a check of it wants to see it: good or not."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+from bespeak.agent.discovery.agis_reading import agis_tree
+from bespeak.agent.discovery.ai_reading import read_ai_document
+from bespeak.agent.discovery.document_kind import AGIS, DISCOVERY, OPENAPI, SUMMARY, DocumentKind
+from bespeak.agent.discovery.fetched import Fetched, FetchFault
+from bespeak.agent.discovery.fetcher import Fetcher
+from bespeak.agent.discovery.lookup import OPENAPI_PLACES, WELL_KNOWN_AGIS, WELL_KNOWN_AI
+from bespeak.agent.discovery.web_address import AddressFault, WebAddress, parse_address, resolve_address
+from bespeak.documents.agis.document import AgisDocument, read_agis
+from bespeak.documents.ai.document import AiDocument
+from bespeak.documents.json_text import json_table
+from bespeak.documents.openapi.description import Description
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.tree import Tree
+
+Name = Literal["ai", "summary", "agis", "openapi", "agtp", "llms"]
+
+BUDGET: Final = 40.0
+"""Seconds for all documents of a host; what has begun by then is waited for."""
+LONGEST: Final = 20.0
+"""Seconds for one of them, with all that has to be asked on the way to it: each host has a robots.txt of its own."""
+WELL_KNOWN_AGTP: Final = "/.well-known/agtp"
+LLMS: Final = "/llms.txt"
+ALIAS: Final = "/ai"
+ABSENT: Final = "/.well-known/bespeak-asks-what-is-not-there"
+"""A path that no service has."""
+PLACES: Final = frozenset({"/", WELL_KNOWN_AI, WELL_KNOWN_AGIS, WELL_KNOWN_AGTP, OPENAPI_PLACES[0], LLMS, ALIAS})
+"""What may be typed behind a host: all of it means the whole host."""
+
+# Whatever the type: that it is wrong is one finding, and what stands in the document another.
+_AI: Final = replace(DISCOVERY, any_type=True)
+_SUMMARY: Final = replace(SUMMARY, any_type=True)
+_OPENAPI: Final = replace(OPENAPI, most=8_000_000)
+_AGIS: Final = replace(AGIS, most=1_000_000)
+_AGTP: Final = DocumentKind(what="the AGTP bootstrap", accept="application/json", most=64_000)
+_LLMS: Final = DocumentKind(
+    what="the llms.txt",
+    accept="text/plain, text/markdown;q=0.9",
+    most=1_000_000,
+    types=frozenset({"text/plain", "text/markdown"}),
+)
+_ALIAS: Final = replace(_AI, what="the alias /ai")
+_ABSENT: Final = DocumentKind(what="a document that is not there", accept="*/*", most=64_000, any_type=True, cut=True)
+_KINDS: Final[Mapping[Name, DocumentKind]] = {
+    "ai": _AI,
+    "summary": _SUMMARY,
+    "agis": _AGIS,
+    "openapi": _OPENAPI,
+    "agtp": _AGTP,
+    "llms": _LLMS,
+}
+_UNREACHED: Final = frozenset({"address", "scheme", "credentials", "plain", "private", "name", "connection", "timeout"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """One document as a host serves it."""
+
+    name: Name
+    fetched: Fetched
+    is_there: bool
+    """Whether the answer is meant to be this document, however well it is one."""
+    head: Fetched | None = None
+    """What HEAD gave, if it was asked."""
+
+    @property
+    def text(self) -> str | None:
+        """The text, without a byte order mark; None if it is not UTF-8."""
+        try:
+            return self.fetched.body.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            return None
+
+
+@dataclass(slots=True, kw_only=True)
+class Examination:
+    """What was seen of a host."""
+
+    address: WebAddress
+    documents: dict[Name, Served] = field(default_factory=dict)
+    """Those that were asked for, also where there is nothing."""
+    alias: Fetched | None = None
+    absent: Fetched | None = None
+    """What a path gave that nobody has."""
+    unreachable: FetchFault | None = None
+    """Why nothing at all could be asked."""
+    unasked: list[str] = field(default_factory=list)
+    """What there was no time for."""
+    ai: AiDocument | None = None
+    """As an agent takes it, with all its capabilities."""
+    ai_data: Mapping[str, Any] | None = None
+    """The members of the discovery document, whatever they are."""
+    summary: Mapping[str, Any] | None = None
+    summary_fault: str = ""
+    """Why the document that the summary names was not taken."""
+    agis: AgisDocument | None = None
+    openapi: Description | None = None
+    bootstrap: Mapping[str, Any] | None = None
+    """The members of /.well-known/agtp."""
+    found: list[Diagnostic] = field(default_factory=list)
+    """What reading the documents found that no other check finds."""
+
+    def there(self, name: Name) -> Served | None:
+        """A document, if the host has it."""
+        served = self.documents.get(name)
+        return served if served is not None and served.is_there else None
+
+
+class Examiner:
+    """Examines hosts. Asks for documents only, one after the other; nothing that is offered is ever called."""
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        *,
+        budget: float = BUDGET,
+        longest: float = LONGEST,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._fetcher = fetcher
+        self._budget = budget
+        self._longest = longest
+        self._clock = clock
+        self._until = 0.0
+
+    async def examine(self, address: WebAddress) -> Examination:
+        """All there is to see of a host. Never raises for what a server does."""
+        seen = Examination(address=address)
+        self._until = self._clock() + self._budget
+        first = await self._ask(seen, "ai", WELL_KNOWN_AI, _AI)
+        if first is not None and first.fault is not None and first.fault.kind in _UNREACHED and not first.hops:
+            seen.unreachable = first.fault
+            return seen
+        if first is not None and first.fault is not None and first.fault.kind == "certificate":
+            return seen
+        self._read_ai(seen)
+        await self._ask(seen, "summary", WELL_KNOWN_AGIS, _SUMMARY)
+        await self._find_agis(seen)
+        await self._ask(seen, "openapi", OPENAPI_PLACES[0], _OPENAPI)
+        self._read_openapi(seen)
+        await self._ask(seen, "agtp", WELL_KNOWN_AGTP, _AGTP)
+        seen.bootstrap = _members(seen, "agtp")
+        await self._ask(seen, "llms", LLMS, _LLMS)
+        await self._look_behind(seen)
+        return seen
+
+    async def _look_behind(self, seen: Examination) -> None:
+        """The same documents otherwise: by HEAD, under the alias; and what is not there."""
+        for name, served in list(seen.documents.items()):
+            if served.is_there:
+                kind = DocumentKind(
+                    what=served.fetched.what, accept=_KINDS[name].accept, most=1 << 40, any_type=True, method="HEAD"
+                )
+                head = await self._get(seen, served.fetched.final_url, kind)
+                seen.documents[name] = replace(served, head=head)
+        # Who has no document is not asked for its alias (ai-discovery-01 4).
+        if seen.there("ai") is not None:
+            seen.alias = await self._get(seen, f"{seen.address.origin}{ALIAS}", _ALIAS)
+        seen.absent = await self._get(seen, f"{seen.address.origin}{ABSENT}", _ABSENT)
+
+    async def _ask(self, seen: Examination, name: Name, place: str, kind: DocumentKind) -> Fetched | None:
+        fetched = await self._get(seen, f"{seen.address.origin}{place}", kind)
+        if fetched is not None:
+            seen.documents[name] = Served(name=name, fetched=fetched, is_there=fetched.ok and not _is_page(fetched))
+        return fetched
+
+    async def _get(self, seen: Examination, url: str, kind: DocumentKind) -> Fetched | None:
+        if self._clock() >= self._until:
+            seen.unasked.append(f"{kind.method} {url}" if kind.method != "GET" else url)
+            return None
+        try:
+            async with asyncio.timeout(self._longest):
+                return await self._fetcher.get(url, kind)
+        except TimeoutError:
+            fault = FetchFault("timeout", f"no document within {self._longest:g} seconds", url)
+            return Fetched(what=kind.what, url=url, final_url=url, fault=fault)
+
+    def _read_ai(self, seen: Examination) -> None:
+        served = seen.there("ai")
+        if served is None:
+            return
+        seen.ai_data = _members(seen, "ai")
+        seen.ai, _ = read_ai_document(served.fetched.body, served.fetched.final_url, most=None)
+
+    async def _find_agis(self, seen: Examination) -> None:
+        """The AGIS document: where the summary says if that is at this host, else as the answer of the root."""
+        place = "/"
+        served = seen.there("summary")
+        if served is not None:
+            seen.summary = _members(seen, "summary")
+            if seen.summary is not None:
+                place = self._named(seen, served.fetched) or place
+        fetched = await self._get(seen, f"{seen.address.origin}{place}", _AGIS)
+        if fetched is None:
+            return
+        document = _agis(fetched) if fetched.ok else None
+        seen.agis = document
+        # What is another document altogether, as the root of most hosts is, was not asked for.
+        if document is not None or not fetched.ok:
+            seen.documents["agis"] = Served(name="agis", fetched=fetched, is_there=document is not None)
+        if document is None and seen.summary is not None and not seen.summary_fault:
+            reason = fetched.fault.message if fetched.fault else "what is answered is no AGIS document"
+            seen.summary_fault = f"{fetched.url}: {reason}"
+
+    def _named(self, seen: Examination, fetched: Fetched) -> str | None:
+        """The path that agis.json names, if it can be asked for here."""
+        named = (seen.summary or {}).get("agis_document")
+        if not isinstance(named, str) or not named.strip():
+            seen.summary_fault = "agis_document is not there"
+            return None
+        if named.startswith("agtp://"):
+            return None
+        base = parse_address(fetched.final_url, insecure=True)
+        place = base if isinstance(base, AddressFault) else resolve_address(named, base, insecure=True)
+        if isinstance(place, AddressFault):
+            seen.summary_fault = f"agis_document: {place.message}"
+            return None
+        # Another host may be the public name of this one, and is not asked because a stranger's document says so.
+        return place.target if place.origin == seen.address.origin else None
+
+    def _read_openapi(self, seen: Examination) -> None:
+        served = seen.there("openapi")
+        if served is None:
+            return
+        from bespeak.documents.openapi.reader import read_description  # noqa: PLC0415 - few services have one
+
+        url = served.fetched.final_url
+        seen.openapi, wrong = read_description(served.fetched.body, url, base_url=url)
+        if seen.openapi is None:
+            seen.found += [replace(finding, severity="warning") for finding in wrong[:1]]
+
+
+def _is_page(fetched: Fetched) -> bool:
+    """Whether an answer is a page for people, as hosts give that have one for everything."""
+    return fetched.media_type in ("text/html", "application/xhtml+xml")
+
+
+def _members(seen: Examination, name: Name) -> Mapping[str, Any] | None:
+    """The members of a JSON document that is there. Why it has none is told here unless lint tells it anyway."""
+    served = seen.there(name)
+    if served is None:
+        return None
+    root = json_table(served.fetched.body, served.fetched.final_url, tolerant=True)
+    if not isinstance(root, Diagnostic):
+        return root.data
+    if name != "ai":
+        seen.found.append(root)
+    return None
+
+
+def _agis(fetched: Fetched) -> AgisDocument | None:
+    """The AGIS document in an answer; None if it is something else."""
+    tree = agis_tree(fetched)
+    # The summary says `agis`, too, and has no endpoints.
+    return read_agis(tree)[0] if isinstance(tree, Tree) and "endpoints" in tree.data else None

@@ -1,0 +1,309 @@
+"""One document from the web by the rules for agents (ai-discovery 4 and 6): bounded, guarded, polite."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Final
+
+from bespeak.agent.discovery.address_guard import AddressGuard, is_loopback
+from bespeak.agent.discovery.answer import Answer, broken, failed, take_answer
+from bespeak.agent.discovery.document_cache import CacheEntry, DocumentCache
+from bespeak.agent.discovery.document_kind import DAY, ROBOTS, DocumentKind
+from bespeak.agent.discovery.fetched import Fetched, FetchFault, Hop
+from bespeak.agent.discovery.freshness import lifetime, may_be_kept, retry_after
+from bespeak.agent.discovery.pinned_transport import PinnedTransport, RefusedAddressError
+from bespeak.agent.discovery.robots import AGENT, ALL_ALLOWED, Robots, parse_robots
+from bespeak.agent.discovery.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
+from bespeak.text.diagnostics.brief import brief
+
+DEADLINE: Final = 10.0
+"""Seconds for one document, redirects and waiting included (ai-discovery 2.2)."""
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+MOST_REDIRECTS: Final = 5
+MOST_RETRIES: Final = 3
+_FIRST_WAIT: Final = 0.5
+_MISSING: Final = frozenset({404, 410})
+
+
+@dataclass(slots=True)
+class _Trace:
+    """What has happened so far on the way to one document."""
+
+    kind: DocumentKind
+    url: str
+    left: float
+    refresh: bool
+    hops: list[Hop] = field(default_factory=list)
+    attempts: int = 0
+    first_seconds: float | None = None
+
+
+class Fetcher:
+    """Fetches documents. Sends no credential, keeps no cookie, and asks nobody twice without need."""
+
+    def __init__(
+        self,
+        guard: AddressGuard | None = None,
+        *,
+        tls: ssl.SSLContext | None = None,
+        cache: DocumentCache | None = None,
+        insecure: bool = False,
+        refresh: bool = False,
+        deadline: float = DEADLINE,
+        retries: int = MOST_RETRIES,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.insecure = insecure
+        self._transport = PinnedTransport(guard or AddressGuard(), tls)
+        self._cache = cache
+        self._refresh = refresh
+        self._deadline = deadline
+        self._retries = retries
+        self._clock = clock
+        self._sleep = sleep
+        self._robots: dict[Origin, Robots | FetchFault] = {}
+        self._user_agent = f"{AGENT}/{version('bespeak')}"
+
+    async def get(self, url: str, kind: DocumentKind, *, robots: bool = True) -> Fetched:
+        """The document at an address, or what was wrong at which step. Never raises for what a server does."""
+        trace = _Trace(kind, url, self._deadline, self._refresh)
+        began = time.monotonic()
+        address = parse_address(url, insecure=self.insecure)
+        if isinstance(address, AddressFault):
+            return self._end(trace, url, began, None, _of_address(address, url))
+        while True:
+            fault = await self._permit(address) if robots else None
+            answer = None if fault else await self._ask(address, trace)
+            if answer is None or answer.fault is not None or answer.status not in REDIRECTS:
+                return self._end(trace, str(address), began, answer, fault)
+            onward = self._follow(address, answer, trace)
+            if isinstance(onward, FetchFault):
+                return self._end(trace, str(address), began, answer, onward)
+            address = onward
+
+    async def robots(self, origin: Origin) -> Robots | FetchFault:
+        """What a site lets this program ask for; asked for once."""
+        known = self._robots.get(origin)
+        if known is None:
+            known = self._robots[origin] = await self._read_robots(origin)
+        return known
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.close()
+
+    async def _permit(self, address: WebAddress) -> FetchFault | None:
+        robots = await self.robots(address.origin)
+        if isinstance(robots, FetchFault):
+            return robots
+        if robots.allows(address.target):
+            return None
+        where = f"{address.origin}/robots.txt"
+        return FetchFault("robots", f"{where} does not let {AGENT} ask for {address.path[:200]}", str(address))
+
+    async def _read_robots(self, origin: Origin) -> Robots | FetchFault:
+        fetched = await self.get(f"{origin}/robots.txt", ROBOTS, robots=False)
+        fault = fetched.fault
+        if fault is None:
+            return parse_robots(fetched.body)
+        # RFC 9309 2.3.1: what cannot be had for good forbids nothing, what cannot be had now forbids everything.
+        led_astray = fault.kind in ("redirect", "downgrade", "encoding") or bool(fetched.hops)
+        if led_astray or (fault.kind == "status" and 400 <= (fetched.status or 0) < 500):
+            return ALL_ALLOWED
+        if fault.kind == "status":
+            message = f"{origin}/robots.txt was answered with {fetched.status}: until it can be read, nothing is asked"
+            return FetchFault("robots", message, fault.url)
+        return fault
+
+    def _follow(self, address: WebAddress, answer: Answer, trace: _Trace) -> WebAddress | FetchFault:
+        """The address a redirect leads to, if it may be followed."""
+        at, location = str(address), answer.headers.get("location", "")
+        if trace.kind.method != "GET":
+            return FetchFault("redirect", "it is somewhere else, and only documents are followed", at)
+        if not location:
+            return FetchFault("redirect", f"the answer {answer.status} does not say where to go", at)
+        if len(trace.hops) >= MOST_REDIRECTS:
+            return FetchFault("redirect", f"there are more than {MOST_REDIRECTS} redirects", at)
+        onward = resolve_address(location, address, insecure=True)
+        if isinstance(onward, AddressFault):
+            return FetchFault("redirect", f"a redirect leads to where nobody can go: {onward.message}", at)
+        if onward.origin.scheme == "http" and address.origin.scheme == "https":
+            return FetchFault("downgrade", f"a redirect leads from https to {brief(str(onward))}", at)
+        onward_checked = parse_address(str(onward), insecure=self.insecure)
+        if isinstance(onward_checked, AddressFault):
+            return _of_address(onward_checked, at)
+        trace.hops.append(Hop(at, answer.status, str(onward)))
+        return onward
+
+    async def _ask(self, address: WebAddress, trace: _Trace) -> Answer:
+        """The answer of one address: kept, confirmed, or new; asked again while the server has a passing trouble."""
+        url, accept = str(address), trace.kind.accept
+        held = self._cache.find(url, accept) if self._cache and trace.kind.method == "GET" else None
+        if held is not None and not trace.refresh and self._clock() < held.fresh_until:
+            return self._kept(held, url)
+        retries = 0
+        while True:
+            answer = await self._once(address, trace, held)
+            if answer.fault is not None:
+                return answer
+            wait = self._wait(answer, retries)
+            if wait is None or retries >= self._retries or wait >= trace.left:
+                return self._settle(answer, url, trace, held, wait)
+            retries += 1
+            trace.left -= wait
+            await self._sleep(wait)
+
+    def _wait(self, answer: Answer, retries: int) -> float | None:
+        """Seconds before the same question may fare better; None if it will not."""
+        if answer.status != 429 and answer.status < 500:
+            return None
+        asked = retry_after(answer.headers, self._clock())
+        if answer.status == 429:
+            return asked
+        return max(asked or 0.0, _FIRST_WAIT * float(1 << retries))
+
+    async def _once(self, address: WebAddress, trace: _Trace, held: CacheEntry | None) -> Answer:
+        """Ask once, within what is left of the time."""
+        import httpx  # noqa: PLC0415 - slow to load
+
+        headers = {"Accept": trace.kind.accept, "Accept-Encoding": "identity", "User-Agent": self._user_agent}
+        if held is not None and held.status == httpx.codes.OK:
+            if "etag" in held.headers:
+                headers["If-None-Match"] = held.headers["etag"]
+            elif "last-modified" in held.headers:
+                headers["If-Modified-Since"] = held.headers["last-modified"]
+        url = str(address)
+        trace.attempts += 1
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(trace.left):
+                response = await self._transport.send(trace.kind.method, address, headers)
+                try:
+                    return await take_answer(response, trace.kind, url)
+                finally:
+                    await response.aclose()
+        except TimeoutError:
+            return failed("timeout", f"no whole answer within {self._deadline:g} seconds", url)
+        except RefusedAddressError as error:
+            return failed("private" if error.refused.found else "name", str(error), url)
+        except (httpx.TransportError, OSError) as error:
+            return broken(error, url)
+        finally:
+            spent = time.monotonic() - began
+            trace.left -= spent
+            if trace.first_seconds is None:
+                trace.first_seconds = spent
+
+    def _kept(self, held: CacheEntry, url: str) -> Answer:
+        """What is known without asking."""
+        answer = Answer(held.status, held.headers, held.body, "cache")
+        if held.status == 200:
+            return answer
+        when = _moment(held.stored)
+        if held.status in _MISSING:
+            message = f"it was not there on {when}, and is not asked for again for a day (refresh asks now)"
+            return replace(answer, fault=FetchFault("status", message, url))
+        left = held.fresh_until - self._clock()
+        message = f"the server asked on {when} to be left alone until {_moment(held.fresh_until)}"
+        return replace(answer, fault=FetchFault("rate", message, url, left))
+
+    def _settle(self, answer: Answer, url: str, trace: _Trace, held: CacheEntry | None, wait: float | None) -> Answer:
+        """Keep what may be kept, and say what is wrong with an answer that is no document."""
+        now, status = self._clock(), answer.status
+        if status == 304 and held is not None:
+            headers = {**held.headers, **answer.headers}
+            self._keep(url, trace.kind, replace(answer, status=200, headers=headers, body=held.body), now)
+            return Answer(200, headers, held.body, "revalidated")
+        if status == 200:
+            self._keep(url, trace.kind, answer, now)
+            return answer
+        if status in REDIRECTS:
+            return answer
+        if status in _MISSING:
+            # On this machine its developer sits in front of it, and is told at once.
+            if not is_loopback(_host(url)):
+                self._remember(url, trace.kind, answer, now + DAY)
+            return replace(answer, fault=FetchFault("status", f"the server has none: {status}", url))
+        if status == 429:
+            if wait is None:
+                return replace(answer, fault=FetchFault("rate", "the server refuses for now: 429", url))
+            self._remember(url, trace.kind, answer, now + min(wait, DAY))
+            message = f"the server wants to be asked again in {wait:.0f} seconds, at {_moment(now + wait)}"
+            return replace(answer, fault=FetchFault("rate", message, url, wait))
+        return replace(answer, fault=FetchFault("status", f"the answer is {status}, not 200", url, wait))
+
+    def _remember(self, url: str, kind: DocumentKind, answer: Answer, until: float) -> None:
+        """Keep a refusal, so that nobody is asked again before it is time."""
+        if self._cache is not None and kind.method == "GET":
+            self._cache.keep(_entry(url, kind, answer, self._clock(), until))
+
+    def _keep(self, url: str, kind: DocumentKind, answer: Answer, now: float) -> None:
+        if self._cache is None or kind.method != "GET":
+            return
+        if not may_be_kept(answer.headers):
+            self._cache.forget(url, kind.accept)
+        elif kind.takes(answer.media_type):
+            fresh = now + lifetime(answer.headers, now, kind.default_age)
+            self._cache.keep(_entry(url, kind, answer, now, fresh))
+
+    def _end(
+        self, trace: _Trace, final_url: str, began: float, answer: Answer | None, fault: FetchFault | None
+    ) -> Fetched:
+        fetched = Fetched(
+            what=trace.kind.what,
+            url=trace.url,
+            final_url=final_url,
+            hops=tuple(trace.hops),
+            attempts=trace.attempts,
+            seconds=time.monotonic() - began,
+            first_seconds=trace.first_seconds,
+            fault=fault,
+        )
+        if answer is None:
+            return fetched
+        fault = fault or answer.fault
+        fetched = replace(
+            fetched,
+            status=answer.status or None,
+            headers=answer.headers,
+            source=answer.source,
+            fault=fault,
+        )
+        if fault is not None:
+            return fetched
+        if not trace.kind.takes(fetched.media_type):
+            shown = brief(fetched.media_type) if fetched.media_type else "not given"
+            return replace(fetched, fault=FetchFault("type", f"the Content-Type is {shown}", final_url))
+        return replace(fetched, body=answer.body)
+
+
+def _of_address(fault: AddressFault, url: str) -> FetchFault:
+    return FetchFault(fault.kind, fault.message, url)
+
+
+def _entry(url: str, kind: DocumentKind, answer: Answer, now: float, fresh_until: float) -> CacheEntry:
+    return CacheEntry(
+        url=url,
+        accept=kind.accept,
+        status=answer.status,
+        stored=now,
+        fresh_until=fresh_until,
+        headers=answer.headers,
+        body=answer.body,
+    )
+
+
+def _host(url: str) -> str:
+    address = parse_address(url, insecure=True)
+    return "" if isinstance(address, AddressFault) else address.origin.host
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

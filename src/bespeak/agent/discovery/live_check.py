@@ -1,0 +1,77 @@
+"""The check of a live service as a whole: its documents by the rules of files, its answers, the score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from bespeak.agent.discovery.agreement import check_agreement
+from bespeak.agent.discovery.examination import PLACES, Examination, Examiner, Name
+from bespeak.agent.discovery.score import score
+from bespeak.agent.discovery.served_rules import check_answers
+from bespeak.agent.discovery.web_address import AddressFault, WebAddress, parse_address
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.run import Checked, check_text
+from bespeak.checks.lint.subject import Kind
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.score import Score
+from bespeak.text.source.span import Location
+
+_KINDS: Final[Mapping[Name, Kind]] = {"ai": "ai", "agis": "agis"}
+"""The documents that lint knows as files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveCheck:
+    """What was found at one host."""
+
+    address: WebAddress
+    checked: dict[str, Checked | None] = field(default_factory=dict)
+    """Every document that is there, by its address; those that lint knows as files, with what it says of them."""
+    found: dict[str, list[Diagnostic]] = field(default_factory=dict)
+    """What was found around them, by address."""
+    score: Score | None = None
+    """None if nobody answered."""
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether the host answered at all."""
+        return self.score is not None
+
+
+def live_address(text: str, *, insecure: bool = False) -> WebAddress | AddressFault:
+    """The host that somebody wants checked. A path is none of it: discovery documents have their own."""
+    address = parse_address(text, insecure=insecure)
+    if isinstance(address, WebAddress) and address.target not in PLACES:
+        message = f"a live service is checked as a whole, and {address.target[:100]!r} is a part: give {address.origin}"
+        return AddressFault("address", message)
+    return address
+
+
+async def check_live(address: WebAddress, examiner: Examiner, context: Context) -> LiveCheck:
+    """Examine a host, and judge everything that was seen. Never raises for what a server does."""
+    seen = await examiner.examine(address)
+    if seen.unreachable is not None:
+        fault = seen.unreachable
+        origin = str(address.origin)
+        finding = Diagnostic(fault.rule, "error", f"the host cannot be asked: {fault.message}", Location(origin))
+        return LiveCheck(address=address, found={origin: [finding]})
+    checked = _check_documents(seen, context)
+    around = [*check_answers(seen), *check_agreement(seen)]
+    written = [finding for each in checked.values() if each is not None for finding in each.findings]
+    found: dict[str, list[Diagnostic]] = {}
+    for finding in around:
+        found.setdefault(finding.location.file if finding.location else str(address.origin), []).append(finding)
+    return LiveCheck(address=address, checked=checked, found=found, score=score(seen, [*around, *written]))
+
+
+def _check_documents(seen: Examination, context: Context) -> dict[str, Checked | None]:
+    checked: dict[str, Checked | None] = {}
+    for name, served in seen.documents.items():
+        if served.is_there:
+            kind, text = _KINDS.get(name), served.text
+            url = served.fetched.final_url
+            known = kind is not None and text is not None
+            checked[url] = check_text(text, url, context, kind) if known and text is not None else checked.get(url)
+    return checked

@@ -1,0 +1,227 @@
+"""From an address to what is offered there: one source after the other, until one can be called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from bespeak.agent.discovery.agis_reading import read_agis_document
+from bespeak.agent.discovery.ai_reading import ai_capabilities, read_ai_document
+from bespeak.agent.discovery.discovered import Discovered
+from bespeak.agent.discovery.document_kind import AGIS, DISCOVERY, FACE, MANIFEST, OPENAPI, SUMMARY, DocumentKind
+from bespeak.agent.discovery.fetched import Fetched, FetchFault
+from bespeak.agent.discovery.fetcher import Fetcher
+from bespeak.agent.discovery.links import service_descriptions
+from bespeak.agent.discovery.openapi_reading import openapi_capabilities
+from bespeak.agent.discovery.robots import Robots
+from bespeak.agent.discovery.search import Search
+from bespeak.agent.discovery.web_address import AddressFault, WebAddress, parse_address, resolve_address
+from bespeak.contract.http_route import split_verb
+from bespeak.documents.ai.document import MOST_CAPABILITIES
+from bespeak.documents.json_text import json_table
+from bespeak.documents.manifest_json import parse_manifest
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+WELL_KNOWN_AI: Final = "/.well-known/ai"
+WELL_KNOWN_AGIS: Final = "/.well-known/agis.json"
+OPENAPI_PLACES: Final = ("/openapi.json", "/.well-known/openapi.json", "/openapi.yaml")
+_DOCUMENTS: Final = (".json", ".yaml", ".yml", ".agis")
+_FACE: Final = "agtp-status"
+"""The header by which an HTTP face of AGTP is known."""
+_SIGNALS: Final = ("tdm-reservation", "tdm-policy", "content-usage")
+
+
+class Lookup:
+    """Looks services up. `most` capabilities are taken of a document; None takes all."""
+
+    def __init__(self, fetcher: Fetcher, *, most: int | None = MOST_CAPABILITIES) -> None:
+        self._fetcher = fetcher
+        self._most = most
+
+    async def find(self, url: str) -> Discovered | AddressFault:
+        """What is offered at an address: a host, a path that a face is mounted at, or one document."""
+        address = parse_address(url, insecure=self._fetcher.insecure)
+        if isinstance(address, AddressFault):
+            return address
+        # Who names the discovery document means the service that it describes.
+        search = Search(address if address.path != WELL_KNOWN_AI else WebAddress(address.origin, "/"))
+        if address.path.lower().endswith(_DOCUMENTS):
+            await self._read_named(search)
+        else:
+            await self._look_around(search)
+        return search.result(await self._preferences(search))
+
+    async def _look_around(self, search: Search) -> None:
+        await self._read_ai(search)
+        if search.is_hopeless():
+            return
+        if _may_be_face(search):
+            await self._read_manifest(search)
+        for look in (self._read_summary, self._read_root, self._read_openapi):
+            if search.is_hopeless() or search.kind != "none":
+                return
+            await look(search)
+
+    async def _read_ai(self, search: Search) -> None:
+        fetched = await self._get(search, f"{search.address.origin}{WELL_KNOWN_AI}", DISCOVERY)
+        if not fetched.ok:
+            return
+        document, found = read_ai_document(fetched.body, fetched.final_url, most=self._most)
+        search.findings += found
+        if document is None:
+            search.say("W105", "the discovery document cannot be used", fetched.final_url)
+            return
+        base = search.start_from(fetched)
+        usable, wrong = ai_capabilities(document, base, insecure=self._fetcher.insecure)
+        search.leave_out(wrong, fetched.final_url)
+        if usable:
+            search.ai = document
+            search.capabilities += usable
+
+    async def _read_manifest(self, search: Search) -> None:
+        """The contract of an HTTP face of AGTP: DISCOVER on its root."""
+        place = f"{search.address.origin}{search.address.path.rstrip('/')}/:discover"
+        # Nothing is posted to who has not shown that it speaks AGTP: only looking does no harm there.
+        if not _shows_face(search) or search.address.path != "/":
+            looked = await self._get(search, place, FACE)
+            if _FACE not in looked.headers:
+                return
+        fetched = await self._get(search, place, MANIFEST)
+        if not fetched.ok:
+            # Who must prove who they are before they may discover is a face nevertheless.
+            search.is_face = _FACE in fetched.headers and fetched.status in (401, 403)
+            return
+        manifest, found = parse_manifest(fetched.body)
+        if manifest is None or not manifest.agtp_version:
+            search.findings += found if manifest is None else ()
+            return
+        search.is_face, search.manifest = True, manifest
+        search.base = search.address
+
+    async def _read_summary(self, search: Search) -> None:
+        """/.well-known/agis.json, and the document it names (AGIS 11.1)."""
+        fetched = await self._get(search, f"{search.address.origin}{WELL_KNOWN_AGIS}", SUMMARY)
+        if not fetched.ok:
+            return
+        root = json_table(fetched.body, fetched.final_url, tolerant=True)
+        if isinstance(root, Diagnostic):
+            search.findings.append(replace(root, severity="warning"))
+            return
+        named = root.text("agis_document")
+        search.summary = root.data
+        agtp = root.text("agtp")
+        search.agtp = agtp if agtp is not None and agtp.startswith("agtp://") else None
+        search.findings += root.findings.found
+        base = parse_address(fetched.final_url, insecure=self._fetcher.insecure)
+        if named is None or isinstance(base, AddressFault):
+            search.say("W105", "agis.json names no AGIS document", fetched.final_url)
+        elif named.startswith("agtp://"):
+            search.agtp = search.agtp or named
+        else:
+            place = resolve_address(named, base, insecure=self._fetcher.insecure)
+            if isinstance(place, AddressFault):
+                search.say("W102", f"agis.json names a document nobody asks for: {place.message}", str(base))
+            else:
+                await self._read_agis(search, str(place))
+
+    async def _read_root(self, search: Search) -> None:
+        """The AGIS document as the answer of the root (AGIS 11)."""
+        await self._read_agis(search, f"{search.address.origin}/")
+
+    async def _read_agis(self, search: Search, url: str) -> None:
+        fetched = await self._get(search, url, AGIS)
+        if fetched.ok:
+            self._take_agis(search, fetched)
+
+    def _take_agis(self, search: Search, fetched: Fetched) -> None:
+        document, found = read_agis_document(fetched)
+        search.findings += found
+        if document is not None:
+            search.agis, search.agtp = document, search.agtp or document.agtp or None
+            search.start_from(fetched)
+
+    async def _read_openapi(self, search: Search) -> None:
+        linked = service_descriptions(search.steps, insecure=self._fetcher.insecure)
+        for url in (*linked, *(f"{search.address.origin}{path}" for path in OPENAPI_PLACES)):
+            fetched = await self._get(search, url, OPENAPI)
+            if fetched.ok and self._take_openapi(search, fetched):
+                return
+            if search.is_hopeless():
+                return
+
+    def _take_openapi(self, search: Search, fetched: Fetched) -> bool:
+        from bespeak.documents.openapi.reader import read_description  # noqa: PLC0415 - most services have something shorter
+
+        description, found = read_description(fetched.body, fetched.final_url, base_url=fetched.final_url)
+        if description is None:
+            search.findings += [replace(finding, severity="warning") for finding in found[:1]]
+            return False
+        base = search.start_from(fetched)
+        usable, wrong = openapi_capabilities(description, base, insecure=self._fetcher.insecure)
+        search.leave_out(wrong, fetched.final_url)
+        if not usable:
+            search.say("W105", "the OpenAPI description has nothing that can be called", fetched.final_url)
+            return False
+        search.openapi = description
+        search.capabilities += usable[: self._most]
+        if self._most is not None and len(usable) > self._most:
+            message = f"of {len(usable)} operations the first {self._most} are taken"
+            search.say("W107", message, fetched.final_url, help="Ask for all of them (--all).")
+        return True
+
+    async def _read_named(self, search: Search) -> None:
+        """The one document an address names. A discovery document counts at its own place only."""
+        if search.address.path == WELL_KNOWN_AGIS:
+            await self._read_summary(search)
+            return
+        fetched = await self._get(search, str(search.address), OPENAPI)
+        if not fetched.ok:
+            return
+        data = fetched.body[:4096]
+        if b"aiendpoint" in data and b"openapi" not in data:
+            message = f"a discovery document counts at {WELL_KNOWN_AI} only"
+            search.say("W105", message, fetched.final_url, severity="error")
+        elif b"agis" in data and b"openapi" not in data and b"swagger" not in data:
+            self._take_agis(search, fetched)
+        else:
+            self._take_openapi(search, fetched)
+
+    async def _get(self, search: Search, url: str, kind: DocumentKind) -> Fetched:
+        fetched = await self._fetcher.get(url, kind)
+        search.steps.append(fetched)
+        fault = fetched.fault
+        # That a document is not there is no finding: few services have all of them.
+        if fault is not None and not fetched.is_missing and not _is_other(fetched):
+            message = f"{kind.what}: {fault.message}"
+            search.say(fault.rule, message, fault.url, severity="error")
+        return fetched
+
+    async def _preferences(self, search: Search) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for step in search.steps:
+            for name in _SIGNALS:
+                if name in step.headers and step.ok:
+                    found.setdefault(name, step.headers[name][:200])
+        if any(step.attempts or step.status for step in search.steps):
+            robots = await self._fetcher.robots(search.address.origin)
+            if isinstance(robots, Robots) and robots.preferences:
+                found.setdefault("content-usage (robots.txt)", "; ".join(robots.preferences)[:200])
+        return found
+
+
+def _shows_face(search: Search) -> bool:
+    """Whether an answer came from an HTTP face of AGTP."""
+    return any(_FACE in step.headers for step in search.steps)
+
+
+def _may_be_face(search: Search) -> bool:
+    """Whether the host looks like an HTTP face of AGTP, or the user names the path of one."""
+    if search.address.path != "/" or _shows_face(search):
+        return True
+    return any(split_verb(each.target) is not None for each in search.capabilities)
+
+
+def _is_other(fetched: Fetched) -> bool:
+    """Whether the answer is about something else: a page for people, or a refusal of what nobody offers."""
+    fault: FetchFault | None = fetched.fault
+    return fault is not None and fetched.what != DISCOVERY.what and fault.kind in ("type", "status")

@@ -1,0 +1,156 @@
+"""An OpenAPI description as an agent takes it: operations that can be called by their id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from bespeak.agent.discovery.capability import (
+    PLACEHOLDER,
+    Capability,
+    CredentialPlace,
+    Placement,
+    input_schema,
+    may_name_header,
+    resolve_template,
+)
+from bespeak.agent.discovery.web_address import AddressFault, WebAddress
+from bespeak.documents.openapi.description import Body, Description, Operation, SecurityScheme
+from bespeak.documents.openapi.naming import unused
+
+_WHOLE: Final = "body"
+_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
+
+
+def openapi_capabilities(
+    description: Description, base: WebAddress, *, insecure: bool = False
+) -> tuple[list[Capability], list[tuple[str, str]]]:
+    """What can be called of a description from an address, and what cannot: pointers with the reason."""
+    usable: list[Capability] = []
+    wrong: list[tuple[str, str]] = []
+    taken: set[str] = set()
+    for operation in description.operations:
+        found = resolve_template(f"{operation.base}{operation.path}", base, insecure=insecure)
+        if isinstance(found, AddressFault):
+            wrong.append((operation.pointer, f"{_name(operation)} is left out: {found.message}"))
+            continue
+        origin, target = found
+        own = unused(_name(operation), taken)
+        taken.add(own)
+        usable.append(
+            Capability(
+                id=own,
+                method=operation.method,
+                path=operation.path if origin == base.origin else f"{origin}{target}",
+                origin=origin,
+                target=target,
+                description=operation.summary or operation.description,
+                credentials=_credentials(operation, description.schemes),
+                media_type=operation.body.media_type if operation.body else "application/json",
+                output_schema=_output(operation),
+                deprecated=operation.deprecated,
+                **_input(operation, target),
+            )
+        )
+    return usable, wrong
+
+
+def _name(operation: Operation) -> str:
+    """The id of an operation; one without is named by its method and path."""
+    return operation.operation_id or _WORD.sub("_", f"{operation.method.lower()} {operation.path}").strip("_")
+
+
+def _input(operation: Operation, target: str) -> dict[str, Any]:
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    placements: dict[str, Placement] = {}
+    for parameter in operation.parameters:
+        # The same name at two places: the later one says where it goes.
+        name = parameter.name if parameter.name not in properties else f"{parameter.name}_{parameter.place}"
+        properties[name] = _apart(_described(parameter.schema, parameter.description), len(properties))
+        placements[name] = Placement(parameter.place, parameter.name, parameter.list_style)
+        if parameter.required:
+            required.append(name)
+    if operation.body is not None:
+        for name, schema, place, needed in _body_members(operation.body, properties):
+            properties[name] = _apart(schema, len(properties))
+            placements[name] = place
+            if needed:
+                required.append(name)
+    named = {placement.name for placement in placements.values() if placement.place == "path"}
+    placeholders = [name for name in PLACEHOLDER.findall(target) if name not in named]
+    closed = operation.body is None or _WHOLE in placements or _is_closed(operation.body.schema)
+    return {
+        "input_schema": input_schema(properties, required, placeholders, closed=closed),
+        "placements": placements,
+    }
+
+
+def _body_members(body: Body, others: Mapping[str, Any]) -> Iterable[tuple[str, Any, Placement, bool]]:
+    """The members of a body beside the parameters; a body that is no plain object is one member of its own."""
+    properties = body.schema.get("properties")
+    plain = isinstance(properties, dict) and not (properties.keys() & others.keys()) and _is_plain(body.schema)
+    if not plain or not isinstance(properties, dict):
+        name = _WHOLE
+        while name in others:
+            name += "_"
+        yield name, _described(body.schema, body.description), Placement("whole-body", name), body.required
+        return
+    needed = body.schema.get("required")
+    for name, schema in properties.items():
+        yield name, schema, Placement("body", name), body.required and isinstance(needed, list) and name in needed
+
+
+def _is_plain(schema: Mapping[str, Any]) -> bool:
+    """Whether an object says everything by its properties, so that they can stand among others."""
+    combined = ("allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "$ref", "dependentRequired", "$defs")
+    return schema.get("type", "object") == "object" and schema.keys().isdisjoint(combined)
+
+
+def _is_closed(schema: Mapping[str, Any]) -> bool:
+    return schema.get("additionalProperties") is False
+
+
+def _described(schema: Mapping[str, Any], description: str) -> dict[str, Any]:
+    return {**schema, "description": description} if description and "description" not in schema else dict(schema)
+
+
+def _apart(schema: Any, number: int) -> Any:
+    """A schema with definitions of its own as part of another: under an id, its references stay inside it."""
+    if isinstance(schema, dict) and "$defs" in schema and "$id" not in schema:
+        return {"$id": f"urn:bespeak:input:{number}", **schema}
+    return schema
+
+
+def _output(operation: Operation) -> Mapping[str, Any]:
+    found = next((answer for answer in operation.answers if answer.status.startswith("2") and answer.schema), None)
+    return found.schema if found is not None and found.schema is not None else {}
+
+
+def _credentials(operation: Operation, schemes: Mapping[str, SecurityScheme]) -> tuple[CredentialPlace, ...]:
+    """Where the credential may go, for alternatives that one credential satisfies."""
+    places: list[CredentialPlace] = []
+    for alternative in operation.security:
+        if not alternative:
+            places.append(CredentialPlace("none"))
+        elif len(alternative) == 1:
+            scheme = schemes.get(next(iter(alternative)))
+            places.append(_place(scheme) if scheme else CredentialPlace("unknown"))
+        else:
+            places.append(CredentialPlace("unknown"))
+    # A credential that is given is used where there is a choice.
+    return tuple(sorted(places, key=lambda place: place.kind == "none"))
+
+
+def _place(scheme: SecurityScheme) -> CredentialPlace:
+    if scheme.kind == "apiKey":
+        named = may_name_header(scheme.parameter) or scheme.place == "query"
+        if scheme.place in ("header", "query", "cookie") and scheme.parameter and named:
+            return CredentialPlace(scheme.place, scheme.parameter)  # type: ignore[arg-type]
+    elif scheme.kind == "http":
+        if scheme.scheme.lower() in ("bearer", "basic"):
+            return CredentialPlace("bearer" if scheme.scheme.lower() == "bearer" else "basic")
+    elif scheme.kind in ("oauth2", "openIdConnect"):
+        return CredentialPlace("bearer")
+    return CredentialPlace("unknown")

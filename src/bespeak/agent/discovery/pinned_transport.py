@@ -1,0 +1,139 @@
+"""HTTP to exactly the addresses that were checked: a name is resolved once, and the connection goes there."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from bespeak.agent.discovery.address_guard import AddressGuard, Refused
+from bespeak.agent.discovery.web_address import Origin, WebAddress
+from bespeak.errors import ConfigError
+from bespeak.text.diagnostics.brief import brief
+
+if TYPE_CHECKING:
+    import httpx
+
+ErrorT = TypeVar("ErrorT", bound=BaseException)
+
+_PINNED_FOR: Final = 60.0
+"""Seconds after which a name is resolved and checked anew."""
+_MOST_ORIGINS: Final = 64
+
+
+class RefusedAddressError(OSError):
+    """A host may not be connected to, or has no address."""
+
+    def __init__(self, refused: Refused) -> None:
+        self.refused = refused
+        super().__init__(refused.message)
+
+
+class PinnedTransport:
+    """Sends requests. Keeps no cookies, follows no redirects, knows no proxies and no passwords of this machine."""
+
+    def __init__(self, guard: AddressGuard, tls: ssl.SSLContext | None = None, *, keep: int = 0) -> None:
+        self._guard = guard
+        self._tls = tls
+        self._keep = keep
+        # Each origin has connections of its own: two names at one address must not share one.
+        self._origins: dict[Origin, httpx.AsyncHTTPTransport] = {}
+        self._pins: dict[Origin, tuple[float, list[str]]] = {}
+
+    async def send(
+        self, method: str, address: WebAddress, headers: Mapping[str, str], body: bytes = b""
+    ) -> httpx.Response:
+        """The answer, its body still to be read and to be closed. Raises httpx.TransportError or OSError."""
+        import httpx  # noqa: PLC0415 - slow to load, and a client of AGTP does without
+
+        origin = address.origin
+        try:
+            target = address.target.encode("ascii")
+            whole = {"Host": str(origin).partition("://")[2], **headers}
+            lines = [(name.encode("ascii"), value.encode("latin-1")) for name, value in whole.items()]
+        except UnicodeEncodeError as error:
+            raise httpx.LocalProtocolError(f"{brief(error.object)} has characters that HTTP cannot send") from error
+        transport = self._transport(origin)
+        refused: httpx.ConnectError | None = None
+        for host in await self._addresses(origin):
+            bare = f"[{host}]" if ":" in host else host
+            request = httpx.Request(
+                method,
+                f"{origin.scheme}://{bare}:{origin.port}/",
+                headers=lines,
+                content=body,
+                # The target goes out as it is: resolving its dots would make it another one.
+                extensions={"sni_hostname": origin.host, "target": target},
+            )
+            try:
+                return await transport.handle_async_request(request)
+            except httpx.ConnectError as error:
+                if find_cause(error, ssl.SSLError) is not None:
+                    raise
+                refused = error
+        assert refused is not None
+        raise refused
+
+    async def close(self) -> None:
+        """Close the kept connections."""
+        for transport in self._origins.values():
+            await transport.aclose()
+        self._origins.clear()
+
+    async def _addresses(self, origin: Origin) -> list[str]:
+        known = self._pins.get(origin)
+        now = time.monotonic()
+        if known is not None and now < known[0]:
+            return known[1]
+        found = await self._guard.addresses(origin.host, origin.port)
+        if isinstance(found, Refused):
+            raise RefusedAddressError(found)
+        self._pins[origin] = (now + _PINNED_FOR, found)
+        return found
+
+    def _transport(self, origin: Origin) -> httpx.AsyncHTTPTransport:
+        import httpx  # noqa: PLC0415 - as above
+
+        found = self._origins.get(origin)
+        if found is None:
+            if len(self._origins) >= _MOST_ORIGINS:
+                raise OSError(f"more than {_MOST_ORIGINS} hosts are not talked to at once")
+            limits = httpx.Limits(max_connections=max(self._keep, 8), max_keepalive_connections=self._keep)
+            tls = self._tls or system_trust()
+            found = self._origins[origin] = httpx.AsyncHTTPTransport(verify=tls, trust_env=False, limits=limits)
+        return found
+
+
+def trust(
+    ca_file: str | Path | None = None, *, cert: str | Path | None = None, key: str | Path | None = None
+) -> ssl.SSLContext:
+    """Whom to trust on the web: the system's authorities, or those of a file. `cert` is shown to who asks for one."""
+    try:
+        context = ssl.create_default_context(cafile=ca_file)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"Cannot read certificate authorities from {ca_file}: {error}.") from error
+    if cert is not None:
+        try:
+            context.load_cert_chain(cert, key, lambda: b"")
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"Cannot use certificate {cert} with key {key or cert}: {error}.") from error
+    return context
+
+
+@cache
+def system_trust() -> ssl.SSLContext:
+    """The system's authorities; reading them is slow, so once."""
+    return ssl.create_default_context()
+
+
+def find_cause(error: BaseException, kind: type[ErrorT]) -> ErrorT | None:
+    """The error of a kind that lies behind another."""
+    behind: BaseException | None = error
+    while behind is not None:
+        if isinstance(behind, kind):
+            return behind
+        behind = behind.__cause__ or behind.__context__
+    return None

@@ -1,0 +1,29 @@
+"""The producers' rules on a document that was fetched: what its author should mend, though agents may read it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.agent.discovery.document_kind import AGIS, DISCOVERY, MANIFEST
+from bespeak.agent.discovery.fetched import Fetched
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.run import check_text
+from bespeak.checks.lint.subject import Kind
+from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.span import Location
+
+_KINDS: Final[dict[str, Kind]] = {DISCOVERY.what: "ai", AGIS.what: "agis", MANIFEST.what: "manifest"}
+
+
+def check_producer(fetched: Fetched) -> list[Diagnostic]:
+    """Everything the rules say about a document; nothing for kinds that have none. Never raises."""
+    kind = _KINDS.get(fetched.what)
+    if kind is None or not fetched.ok:
+        return []
+    try:
+        text = fetched.body.decode()
+    except UnicodeDecodeError as error:
+        message = f"the document is not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}"
+        return [Diagnostic("D101", "error", message, Location(fetched.final_url))]
+    return list(check_text(text, fetched.final_url, Context(catalog=load_bundled()), kind).findings)

@@ -1,0 +1,179 @@
+"""The score of a live service: a list of checks, each worth its points, a hundred in all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from bespeak.agent.discovery.examination import Examination
+from bespeak.agent.discovery.platform_rating import rate
+from bespeak.documents.ai.document import AiDocument
+from bespeak.documents.ai.param_notation import parse_param
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.score import Gain, Part, Score
+
+PARTS: Final = {
+    "connection": 20,
+    "headers": 15,
+    "document": 35,
+    "capabilities": 15,
+    "agreement": 10,
+    "economy": 5,
+}
+"""What the parts are worth."""
+_FIVE: Final = 5
+"""So many findings of a kind cost all the points that are for having none."""
+_WIRE: Final = ("W910", "W911", "W913", "W914", "W915", "W924", "W925", "W927", "W928", "W929", "W932")
+"""Rules without which there is no document to speak of."""
+
+
+class _Check(NamedTuple):
+    part: str
+    points: float
+    lost: float
+    what: str
+    rules: tuple[str, ...] = ()
+
+
+def score(seen: Examination, findings: Iterable[Diagnostic]) -> Score:
+    """The score of a host by what was seen of it and what the rules say, whatever settings hide of that."""
+    found = list(findings)
+    checks = [*_served(seen, found), *_written(seen, found)]
+    parts = [
+        Part(name=name, points=of - sum(check.lost for check in checks if check.part == name), of=of)
+        for name, of in PARTS.items()
+    ]
+    gains = [
+        Gain(points=check.lost, part=check.part, what=check.what, rules=check.rules) for check in checks if check.lost
+    ]
+    ai = seen.documents.get("ai")
+    rating = rate(seen.ai_data, ai.fetched.first_seconds if ai else None)
+    return Score(
+        subject=str(seen.address.origin),
+        parts=parts,
+        gains=sorted(gains, key=lambda gain: -gain.points),
+        rating=rating.points,
+        grade=rating.grade,
+    )
+
+
+def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
+    """What hangs on the answers."""
+    ai = seen.documents.get("ai")
+    places = {ai.fetched.url, ai.fetched.final_url, str(seen.address.origin)} if ai else set()
+    # The headers of other documents cost nothing.
+    broken = {
+        finding.rule
+        for finding in found
+        if finding.location is not None
+        and finding.location.file in places
+        # Plain http on this machine is told and costs nothing.
+        and (finding.severity != "info" or finding.rule != "W912")
+    }
+    there = seen.there("ai") is not None
+
+    def lost(part: str, points: float, what: str, *rules: str) -> _Check:
+        why = _of(broken, *rules)
+        return _Check(part, points, points if why or not there else 0.0, what, why)
+
+    publish = "Publish /.well-known/ai for everybody, with 200"
+    why = tuple(sorted(broken & set(_WIRE)))
+    yield _Check("connection", 6, 0.0 if there else 6.0, publish, why)
+    reached = ai is not None and ai.fetched.status is not None
+    safe = reached and not broken & {"W912", "W913"}
+    yield _Check(
+        "connection", 5, 0.0 if safe else 5.0, "Serve https with a good certificate", _of(broken, "W912", "W913")
+    )
+    yield lost("connection", 3, "Answer within 3 seconds", "W923")
+    yield lost("connection", 2, "Serve the document where it is looked for", "W924", "W925", "W926")
+    anywhere = {finding.rule for finding in found}
+    soft = seen.absent is None or "W931" in anywhere
+    yield _Check("connection", 2, 2.0 if soft else 0.0, "Answer 404 for what is not there", _of(anywhere, "W931"))
+    yield lost("connection", 2, "Let robots.txt allow /.well-known/", "W932")
+    yield lost("headers", 4, "Send plain UTF-8 with Content-Type: application/json", "W916", "W918", "W928")
+    yield lost("headers", 2, "Say charset=utf-8 in the Content-Type", "W917", "W916")
+    yield lost("headers", 4, "Send Cache-Control: public, max-age=86400", "W919", "W920")
+    yield lost("headers", 2, "Send an ETag", "W921")
+    yield lost("headers", 2, "Answer HEAD as GET", "W922")
+    yield lost("headers", 1, "Send Access-Control-Allow-Origin: *", "W933")
+    yield from _agreeing(anywhere, there)
+
+
+def _agreeing(rules: set[str], there: bool) -> Iterator[_Check]:
+    for points, what, about in (
+        (3, "Give the service one name in all documents", ("W936",)),
+        (4, "Describe the same endpoints in all documents", ("W930", "W937", "W938", "W940", "W941", "W942")),
+        (3, "Say the same about authentication and addresses in all documents", ("W934", "W935", "W939")),
+    ):
+        why = _of(rules, *about)
+        yield _Check("agreement", points, points if why or not there else 0.0, what, why)
+
+
+def _written(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
+    """What hangs on what stands in the documents."""
+    served = seen.there("ai")
+    url = served.fetched.final_url if served is not None else None
+    errors, warnings, others = _sorted(found, url)
+    usable = seen.ai_data is not None
+    verb = "Mend the" if usable else "Publish a document without"
+    where = " in the discovery document" if usable else ""
+    yield _part(16, errors, usable, f"{verb} errors{where}")
+    yield _part(10, warnings, usable, f"{verb} warnings{where}")
+    yield _part(4, others, True, "Mend the errors in the other documents")
+    document = seen.ai
+    yield from _wealth(document)
+    yield from _clarity(document)
+
+
+def _sorted(found: Sequence[Diagnostic], url: str | None) -> tuple[list[str], list[str], list[str]]:
+    """The rules that documents break: errors and warnings of the discovery document, errors of the others."""
+    errors: list[str] = []
+    warnings: list[str] = []
+    others: list[str] = []
+    for finding in found:
+        if finding.rule.startswith("W") or finding.location is None:
+            continue
+        if finding.location.file != url:
+            others += [finding.rule] if finding.severity == "error" else []
+        elif finding.severity != "info":
+            (errors if finding.severity == "error" else warnings).append(finding.rule)
+    return errors, warnings, others
+
+
+def _part(points: float, wrong: list[str], usable: bool, what: str) -> _Check:
+    share = min(len(wrong), _FIVE) / _FIVE if usable else 1.0
+    named = tuple(sorted(set(wrong)))
+    return _Check("document", points, points * share, what, named)
+
+
+def _wealth(document: AiDocument | None) -> Iterator[_Check]:
+    """What a document may leave out, and agents choose by."""
+    for points, said, what in (
+        (1, document is not None and document.category, "Name a category of the service"),
+        (1, document is not None and document.meta.get("last_updated"), "Say meta.last_updated"),
+        (1, document is not None and document.token_hints, "Say token_hints, where the endpoints keep to them"),
+        (2, document is not None and document.auth_type, "Say auth, even if it is none"),
+    ):
+        yield _Check("document", points, 0.0 if said else points, what)
+
+
+def _clarity(document: AiDocument | None) -> Iterator[_Check]:
+    capabilities = document.capabilities if document is not None else ()
+    total = len(capabilities) or 1
+    bare = sum(not each.returns for each in capabilities) if capabilities else 1
+    yield _Check("capabilities", 5, 5 * bare / total, "Say in returns what each capability gives, field by field")
+    params = [text for each in capabilities for text in each.params.values()]
+    loose = sum(not parse_param(text).schema for text in params)
+    notation = (loose / len(params) if params else 0.0) if capabilities else 1.0
+    yield _Check("capabilities", 5, 5 * notation, "Write params as `type, requirement -- description`")
+    vague = sum(not 10 <= len(each.description) <= 150 for each in capabilities) if capabilities else 1
+    yield _Check("capabilities", 5, 5 * vague / total, "Describe each capability in 10 to 150 characters")
+    about = len(document.description) if document is not None else 0
+    yield _Check("economy", 2, 0.0 if 20 <= about <= 150 else 2.0, "Describe the service in 20 to 150 characters")
+    mean = sum(len(each.description) for each in capabilities) / total
+    brief = bool(capabilities) and mean <= 100
+    yield _Check("economy", 3, 0.0 if brief else 3.0, "Describe capabilities in 100 characters, on average")
+
+
+def _of(rules: set[str], *wanted: str) -> tuple[str, ...]:
+    return tuple(rule for rule in wanted if rule in rules)

@@ -1,0 +1,128 @@
+"""The search for one service on the web: what has been found so far, and what that makes in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bespeak.agent.discovery.capability import Capability
+from bespeak.agent.discovery.discovered import Discovered, Kind
+from bespeak.agent.discovery.fetched import Fetched
+from bespeak.agent.discovery.web_address import WebAddress, parse_address
+from bespeak.documents.agis.document import AgisDocument
+from bespeak.documents.ai.document import AiDocument
+from bespeak.documents.manifest_json import ManifestDocument
+from bespeak.documents.openapi.description import Description
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.source.span import Location
+
+_HOPELESS: Final = frozenset(
+    {"address", "scheme", "credentials", "plain", "private", "name", "connection", "certificate", "timeout", "rate"}
+)
+"""Faults that every other document of the same host would meet, too."""
+_MOST_LEFT_OUT: Final = 100
+_LONGEST_NAME: Final = 200
+_LONGEST_DESCRIPTION: Final = 300
+
+
+@dataclass(slots=True)
+class Search:
+    """What has been found so far."""
+
+    address: WebAddress
+    steps: list[Fetched] = field(default_factory=list)
+    findings: list[Diagnostic] = field(default_factory=list)
+    base: WebAddress | None = None
+    capabilities: list[Capability] = field(default_factory=list)
+    manifest: ManifestDocument | None = None
+    ai: AiDocument | None = None
+    summary: Mapping[str, Any] | None = None
+    agis: AgisDocument | None = None
+    openapi: Description | None = None
+    agtp: str | None = None
+    is_face: bool = False
+    """Whether the host is an HTTP face of AGTP."""
+
+    @property
+    def kind(self) -> Kind:
+        """By what the service can be called, as far as is known: the most telling comes first."""
+        if self.is_face:
+            return "agtp"
+        if self.ai is not None:
+            return "ai"
+        if self.agis is not None:
+            return "agis"
+        return "openapi" if self.openapi is not None else "none"
+
+    def is_hopeless(self) -> bool:
+        """Whether the host itself cannot be asked."""
+        fault = self.steps[-1].fault if self.steps else None
+        return fault is not None and fault.kind in _HOPELESS
+
+    def start_from(self, fetched: Fetched) -> WebAddress:
+        """Where relative addresses in a document start from; of the service, those of the first one count."""
+        found = parse_address(fetched.final_url, insecure=True)
+        assert isinstance(found, WebAddress)
+        self.base = self.base or found
+        return found
+
+    def say(
+        self,
+        rule: str,
+        message: str,
+        url: str,
+        *,
+        help: str = "",  # noqa: A002 - as in Diagnostic
+        severity: Severity = "warning",
+    ) -> None:
+        """Note a finding about what is at an address."""
+        self.findings.append(Diagnostic(rule, severity, message, Location(url), help=help))
+
+    def leave_out(self, wrong: list[tuple[str, str]], url: str) -> None:
+        """Note what of a document cannot be called: pointers with the reason."""
+        for pointer, message in wrong[:_MOST_LEFT_OUT]:
+            self.findings.append(Diagnostic("W106", "warning", message, Location(url), pointer))
+
+    def result(self, preferences: Mapping[str, str]) -> Discovered:
+        """What was found, with what the service says about the use of its content."""
+        origin = str(self.address.origin)
+        for signal, value in preferences.items():
+            self.say("W108", f"{signal}: {brief(value)}", origin, severity="info")
+        elsewhere = sorted({str(each.origin) for each in self.capabilities if each.origin != self.address.origin})
+        if elsewhere and self.kind != "agtp":
+            message = f"capabilities are at {', '.join(elsewhere[:5])}, where no credential is sent"
+            self.say("W109", message, origin, severity="info")
+        name, description = self._names()
+        return Discovered(
+            kind=self.kind,
+            address=self.address,
+            base=self.base or self.address,
+            name=name,
+            description=description,
+            capabilities=tuple(self.capabilities),
+            findings=tuple(self.findings),
+            steps=tuple(self.steps),
+            preferences=preferences,
+            agtp=self.agtp,
+            manifest=self.manifest,
+            ai=self.ai,
+            summary=self.summary,
+            agis=self.agis,
+            openapi=self.openapi,
+        )
+
+    def _names(self) -> tuple[str, str]:
+        """What the service is called, and what it says of itself."""
+        if self.ai is not None:
+            return self.ai.name, self.ai.description
+        if self.manifest is not None:
+            return self.manifest.server.server_id, ""
+        if self.agis is not None:
+            return self.agis.service, self.agis.description
+        if self.openapi is not None:
+            # Descriptions of operations are written in paragraphs, and this is one line.
+            return self.openapi.title[:_LONGEST_NAME], " ".join(self.openapi.description.split())[:_LONGEST_DESCRIPTION]
+        service = (self.summary or {}).get("service")
+        return (service[:_LONGEST_NAME] if isinstance(service, str) else ""), ""

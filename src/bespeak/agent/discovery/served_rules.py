@@ -1,0 +1,231 @@
+"""What the answers of a live service are asked beside its documents: status, headers, redirects, time."""
+
+from __future__ import annotations
+
+import re
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from bespeak.agent.discovery.address_guard import is_loopback
+from bespeak.agent.discovery.examination import Examination, Name, Served
+from bespeak.agent.discovery.fetched import FaultKind, Fetched
+from bespeak.agent.discovery.lookup import WELL_KNOWN_AI
+from bespeak.agent.discovery.web_address import AddressFault, parse_address
+from bespeak.checks.lint import served_answer as rules
+from bespeak.checks.lint.rule import Rule
+from bespeak.checks.lint.served_agreement import CUT
+from bespeak.protocol.exchange.media_type import is_json
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.source.span import Location
+
+SLOWEST: Final = 3.0
+"""Seconds (ai-discovery 2.2)."""
+SHORTEST: Final = 3600
+"""Seconds for which a document should be good; the draft recommends a day."""
+
+_KEEP: Final = "Send Cache-Control: public, max-age=86400."
+_ADVICE: Final = {
+    "W914": "Answer with 200 and the document, or with 404 if there is none.",
+    "W924": "Serve the document where it is looked for.",
+    "W925": "Lead to https, or serve the document where it is looked for.",
+    "W927": "Keep it under 64,000 bytes; split the service if that is too little.",
+    "W928": "Send the document as it is to who asks for no encoding.",
+    "W929": "Serve it from memory, whole.",
+    "W932": "Write `Allow: /.well-known/` in robots.txt.",
+    "W913": "Renew the certificate, for this host, with its whole chain.",
+}
+_FAULTS: Final[dict[FaultKind, Rule]] = {
+    "certificate": rules.CERTIFICATE,
+    "redirect": rules.REDIRECTS,
+    "downgrade": rules.DOWNGRADE,
+    "size": rules.TOO_LARGE,
+    "encoding": rules.ENCODING,
+    "robots": rules.ROBOTS,
+    "rate": rules.STATUS,
+}
+"""The rule that a document breaks which could not be had; others are answers that are broken."""
+_OPTIONAL: Final = frozenset({"openapi", "agtp", "llms", "agis"})
+"""Documents that a host need not have, or not for everybody."""
+_MAX_AGE: Final = re.compile(r"(?:^|,)\s*(?:s-maxage|max-age)\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
+_CHARSET: Final = re.compile(r";\s*charset\s*=\s*\"?utf-?8\"?\s*(?:;|$)", re.IGNORECASE)
+_TYPES: Final[dict[Name, str]] = {
+    "ai": "application/json; charset=utf-8",
+    "summary": "application/json; charset=utf-8",
+    "llms": "text/plain; charset=utf-8",
+}
+
+
+def check_answers(seen: Examination) -> Iterator[Diagnostic]:
+    """Everything that is wrong with how a host answers; `unreachable` is for the caller to tell."""
+    yield from _check_scheme(seen)
+    for served in seen.documents.values():
+        yield from _check_had(served)
+        if served.fetched.ok:
+            yield from _check_way(served.fetched)
+        if served.is_there:
+            yield from _check_content(served)
+            yield from _check_keeping(served)
+            yield from _check_head(served)
+    yield from _check_presence(seen)
+    yield from _check_alias(seen)
+    yield from _check_absent(seen)
+    if seen.unasked:
+        message = f"{len(seen.unasked)} questions were not asked, for the host took too long: {seen.unasked[0]}"
+        yield _at(CUT, str(seen.address.origin), message, "Answer faster, and ask again.")
+
+
+def _at(rule: Rule, url: str, message: str, advice: str = "", severity: Severity | None = None) -> Diagnostic:
+    finding = Diagnostic(rule.id, rule.severity, message, Location(url), help=advice or _ADVICE.get(rule.id, ""))
+    return finding if severity is None else replace(finding, severity=severity)
+
+
+def _check_scheme(seen: Examination) -> Iterator[Diagnostic]:
+    origin = seen.address.origin
+    ai = seen.documents.get("ai")
+    # Who only leads from http to https does right.
+    if origin.scheme != "http" or (ai is not None and ai.fetched.ok and ai.fetched.final_url.startswith("https:")):
+        return
+    here = is_loopback(origin.host)
+    message = "documents come over plain http" + (", which only this machine may do" if here else "")
+    advice = "Serve them over https, too, before anybody else asks for them."
+    yield _at(rules.PLAIN, str(origin), message, advice, "info" if here else None)
+
+
+def _check_had(served: Served) -> Iterator[Diagnostic]:
+    """Why a document could not be had, unless it is simply not there."""
+    fetched, fault = served.fetched, served.fetched.fault
+    if fault is None:
+        if not served.is_there and served.name not in _OPTIONAL:
+            yield _wrong_type(served)
+        return
+    optional = served.name in _OPTIONAL
+    if fault.kind == "status":
+        yield from _check_status(served)
+    elif fault.kind == "type" or (fault.kind == "robots" and optional):
+        # What is no discovery document may be something else, and kept from programs.
+        return
+    elif fault.kind == "size" and optional:
+        yield _at(CUT, fault.url, f"{fetched.what} is not looked at: {fault.message}", "Publish a smaller one.")
+    else:
+        # A host that cannot be talked to shows so at its robots.txt, which nobody wants to hear of.
+        where = fault.url if fetched.hops else fetched.url
+        yield _at(_FAULTS.get(fault.kind, rules.BROKEN), where, f"{fetched.what}: {fault.message}")
+
+
+def _check_status(served: Served) -> Iterator[Diagnostic]:
+    fetched = served.fetched
+    status = fetched.status or 0
+    if fetched.is_missing or (served.name in _OPTIONAL and status < 500):
+        return
+    if status in (401, 403, 407):
+        message = f"{fetched.what} is answered with {status}: agents have no credential before they have read it"
+        yield _at(rules.CREDENTIALS, fetched.final_url, message, "Serve it to everybody.")
+    else:
+        yield _at(rules.STATUS, fetched.final_url, f"{fetched.what} is answered with {status}")
+
+
+def _check_way(fetched: Fetched) -> Iterator[Diagnostic]:
+    if fetched.first_seconds is not None and fetched.first_seconds > SLOWEST:
+        message = f"{fetched.what} took {fetched.first_seconds:.1f} seconds"
+        yield _at(rules.SLOW, fetched.url, message, "Answer within 3 seconds, from memory.")
+    asked, got = (parse_address(url, insecure=True) for url in (fetched.url, fetched.final_url))
+    if isinstance(asked, AddressFault) or isinstance(got, AddressFault):
+        return
+    if asked.origin.host != got.origin.host:
+        message = f"{fetched.what} is at another host: {brief(str(got))}"
+        yield _at(rules.ELSEWHERE, fetched.url, message, "Serve it where it is looked for.")
+
+
+def _check_content(served: Served) -> Iterator[Diagnostic]:
+    fetched, url = served.fetched, served.fetched.final_url
+    content_type = fetched.headers.get("content-type", "")
+    wanted = _TYPES.get(served.name)
+    if served.name in ("ai", "summary") and not is_json(fetched.media_type):
+        yield _wrong_type(served)
+    elif wanted is not None and _CHARSET.search(content_type) is None:
+        message = f"the Content-Type is {brief(content_type)}, without charset=utf-8"
+        yield _at(rules.CHARSET, url, message, f"Send Content-Type: {wanted}.")
+    encoding = fetched.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        message = f"the body is encoded as {brief(encoding)}, which was not asked for"
+        yield _at(rules.ENCODING, url, message)
+    if fetched.body.startswith(BOM_UTF8):
+        yield _at(rules.UTF8, url, "the document begins with a byte order mark", "Send it without.")
+    elif served.text is None:
+        yield _at(rules.UTF8, url, "the document is not UTF-8", "Send it as UTF-8.")
+
+
+def _wrong_type(served: Served) -> Diagnostic:
+    shown = served.fetched.headers.get("content-type", "")
+    message = f"the Content-Type is {brief(shown)}" if shown else "there is no Content-Type"
+    wanted = _TYPES.get(served.name, "application/json")
+    return _at(rules.MEDIA_TYPE, served.fetched.final_url, message, f"Send Content-Type: {wanted}.")
+
+
+def _check_keeping(served: Served) -> Iterator[Diagnostic]:
+    fetched, url = served.fetched, served.fetched.final_url
+    control = fetched.headers.get("cache-control", "")
+    words = {word.strip().partition("=")[0].lower() for word in control.split(",")}
+    age = _MAX_AGE.search(control)
+    if not control.strip() and "expires" not in fetched.headers:
+        yield _at(rules.NOT_KEPT, url, "there is no Cache-Control", _KEEP)
+    elif forbidden := words & {"private", "no-store", "no-cache"}:
+        yield _at(rules.NOT_KEPT, url, f"Cache-Control says {', '.join(sorted(forbidden))}", _KEEP)
+    elif age is not None and int(age[1]) < SHORTEST:
+        yield _at(rules.SHORT, url, f"the document may be kept for {int(age[1])} seconds only", _KEEP)
+    if fetched.headers.keys().isdisjoint(("etag", "last-modified")):
+        advice = "Send an ETag, and answer If-None-Match with 304."
+        yield _at(rules.VALIDATOR, url, "there is neither ETag nor Last-Modified", advice)
+    if fetched.headers.get("access-control-allow-origin", "").strip() != "*":
+        advice = "Send Access-Control-Allow-Origin: *."
+        yield _at(rules.CORS, url, "agents in a browser cannot read the document", advice)
+
+
+def _check_head(served: Served) -> Iterator[Diagnostic]:
+    head, fetched = served.head, served.fetched
+    if head is None:
+        return
+    advice = "Answer HEAD as GET, without the body."
+    if head.status != 200:
+        came = f"with {head.status}" if head.status else f"not at all ({head.fault.message if head.fault else ''})"
+        yield _at(rules.HEAD, fetched.final_url, f"HEAD is answered {came}, GET with 200", advice)
+        return
+    length = head.headers.get("content-length")
+    differing = [name for name in ("content-type", "etag") if head.headers.get(name) != fetched.headers.get(name)]
+    if length is not None and "content-encoding" not in fetched.headers and length != str(len(fetched.body)):
+        differing.append("content-length")
+    if differing:
+        message = f"HEAD gives another {differing[0]} than GET: {brief(head.headers.get(differing[0], ''))}"
+        yield _at(rules.HEAD, fetched.final_url, message, advice)
+
+
+def _check_presence(seen: Examination) -> Iterator[Diagnostic]:
+    origin = str(seen.address.origin)
+    ai = seen.documents.get("ai")
+    if not any(seen.there(name) for name in ("ai", "summary", "agis", "openapi")):
+        # Why there is none may have been told: then nobody knows what there would be.
+        if ai is None or ai.fetched.is_missing or ai.fetched.ok:
+            yield _at(rules.NOTHING, origin, "the host has no document that describes a service", "Publish one.")
+    elif ai is not None and ai.fetched.is_missing:
+        message = f"there is nothing at {WELL_KNOWN_AI}: {ai.fetched.status}"
+        yield _at(rules.NO_DOCUMENT, f"{origin}{WELL_KNOWN_AI}", message, "Publish the discovery document.")
+
+
+def _check_alias(seen: Examination) -> Iterator[Diagnostic]:
+    alias, ai = seen.alias, seen.there("ai")
+    if alias is None or ai is None or not alias.ok:
+        return
+    if is_json(alias.media_type) and alias.body != ai.fetched.body:
+        message = f"the document here differs from {WELL_KNOWN_AI}"
+        yield _at(rules.ALIAS, alias.url, message, "Serve the same bytes, or answer with 404.")
+
+
+def _check_absent(seen: Examination) -> Iterator[Diagnostic]:
+    absent = seen.absent
+    if absent is not None and absent.status == 200:
+        shown = brief(absent.media_type) if absent.media_type else "no type"
+        message = f"a path that is not there is answered with 200 and {shown}"
+        yield _at(rules.SOFT_404, absent.url, message, "Answer with 404.")

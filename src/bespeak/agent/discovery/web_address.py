@@ -1,0 +1,93 @@
+"""An address on the web as it may be fetched: https, a host, no credentials; relative ones are made whole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+from urllib.parse import urljoin, urlsplit
+
+from bespeak.agent.discovery.address_guard import is_loopback
+from bespeak.text.diagnostics.brief import brief
+
+_PORTS: Final = {"https": 443, "http": 80}
+_LONGEST: Final = 2048
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
+"""A name or an IPv4 address, or an IPv6 address without its brackets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Scheme, host and port: what a credential is given for."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}" + ("" if _PORTS[self.scheme] == self.port else f":{self.port}")
+
+
+@dataclass(frozen=True, slots=True)
+class WebAddress:
+    """An address that may be asked for, as far as its text says."""
+
+    origin: Origin
+    target: str
+    """Path and query; at least `/`. There is no fragment."""
+
+    @property
+    def path(self) -> str:
+        """The target without the query."""
+        return self.target.partition("?")[0]
+
+    def __str__(self) -> str:
+        return f"{self.origin}{self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddressFault:
+    """Why a text is no address to ask."""
+
+    kind: Literal["address", "scheme", "credentials", "plain"]
+    message: str
+
+
+def parse_address(text: str, *, insecure: bool = False) -> WebAddress | AddressFault:
+    """The address in a text. Plain http is for this machine, or for who asks for it with `insecure`."""
+    shown = brief(text[:200])
+    if len(text) > _LONGEST:
+        return AddressFault("address", f"{shown} is longer than {_LONGEST} characters")
+    if any(ord(character) <= 0x20 or ord(character) == 0x7F or character == "\\" for character in text):
+        return AddressFault("address", f"{shown} has characters that no address has")
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+        host = (parts.hostname or "").encode("idna" if not text.isascii() else "ascii").decode()
+    except (ValueError, UnicodeError):
+        return AddressFault("address", f"{shown} is no address")
+    scheme = parts.scheme.lower()
+    if scheme not in _PORTS:
+        return AddressFault("scheme", f"{shown} is no https address")
+    if "@" in parts.netloc:
+        return AddressFault("credentials", "an address with a user or a password in it is not asked")
+    if host and _HOST.fullmatch(host) is None:
+        return AddressFault("address", f"{shown} has characters that no host has")
+    if not host or port == 0:
+        return AddressFault("address", f"{shown} names no host" if not host else f"{shown} has no usable port")
+    if scheme == "http" and not (insecure or is_loopback(host)):
+        return AddressFault("plain", f"{shown} is plain http, over which anybody could answer")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if not target.isascii():
+        return AddressFault("address", f"{shown} has characters that no address has")
+    return WebAddress(Origin(scheme, host, port or _PORTS[scheme]), target)
+
+
+def resolve_address(text: str, base: WebAddress, *, insecure: bool = False) -> WebAddress | AddressFault:
+    """The address a text means in a document from `base`."""
+    try:
+        whole = urljoin(str(base), text)
+    except ValueError:
+        return AddressFault("address", f"{brief(text[:200])} is no address")
+    return parse_address(whole, insecure=insecure)

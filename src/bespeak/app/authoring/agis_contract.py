@@ -1,0 +1,141 @@
+"""An AGIS document as the contract of a server: checked once, then its endpoints are bound to their handlers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from bespeak.app.authoring.function_check import check_fit
+from bespeak.app.authoring.handler_draft import draft
+from bespeak.checks.lint.config import Configs
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.rules.handler import NO_ENDPOINT, NO_HANDLER
+from bespeak.checks.lint.run import check_text
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import HandlerBinding, RegisteredFunction
+from bespeak.contract.policy import Policies
+from bespeak.contract.service import Service
+from bespeak.documents.agis.document import AgisDocument
+from bespeak.documents.agis.service import agis_service
+from bespeak.documents.files.text_file import read_text
+from bespeak.errors import BespeakError, ConfigError, ContractError
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.source.span import Location
+from bespeak.text.source.tree import MAX_BYTES
+
+_OF_ENDPOINT: Final = re.compile(r"/endpoints/[^/]++(?=/|$)")
+_SHOWN: Final = 100
+"""Findings of a document that cannot be served; mending these will change the others. Reading a document stops looking
+at its structure after as many, so that nothing is known about the endpoints behind them."""
+
+Key = tuple[str, str]
+
+
+def open_agis(path: Path, catalog: Catalog, policies: Policies | None = None) -> AgisContract:
+    """Read and check a document. Raises ContractError for one that no endpoint may be served from."""
+    text = read_text(path, MAX_BYTES)
+    if isinstance(text, Diagnostic):
+        raise ContractError(f"{path} cannot be served", [text])
+    config = Configs(path.absolute().parent).run
+    context = Context(
+        catalog=catalog,
+        policies=policies or Policies(),
+        level=config.conformance_level,
+        allowed_verbs=frozenset(verb.upper() for verb in config.allowed_verbs),
+        allowed_segments=frozenset(config.allowed_segments),
+    )
+    checked = check_text(text, str(path), context, "agis", most=None)
+    errors = [finding for finding in checked.findings if finding.severity == "error"]
+    document, structure = (checked.subject.agis, checked.subject.found) if checked.subject else (None, ())
+    fatal = [finding for finding in errors if _endpoint_of(finding) is None]
+    unread = len(structure) >= _SHOWN and has_errors(structure)
+    if document is None or fatal or unread:
+        raise ContractError(f"{path} is not valid, so that it cannot be served", (fatal or errors)[:_SHOWN])
+    return AgisContract(path, document, catalog, errors)
+
+
+def _endpoint_of(finding: Diagnostic) -> str | None:
+    """The endpoint a finding is about. The vocabulary speaks for the document, wherever it is contradicted."""
+    found = None if finding.rule.startswith("V") else _OF_ENDPOINT.match(finding.pointer)
+    return found[0] if found else None
+
+
+class AgisContract:
+    """The endpoints of a document, each waiting for a handler."""
+
+    def __init__(self, path: Path, document: AgisDocument, catalog: Catalog, errors: Sequence[Diagnostic]) -> None:
+        """`errors` are about endpoints: those are left out."""
+        self.path = path
+        self.errors = tuple(errors)
+        wrong = {_endpoint_of(finding) for finding in errors}
+        usable = tuple(entry for entry in document.endpoints if entry.at not in wrong)
+        self._declared = {entry.endpoint.key for entry in document.endpoints}
+        self.service: Service = agis_service(replace(document, endpoints=usable), catalog)
+        """The service without anybody who answers."""
+        self._usable = {endpoint.key: endpoint for endpoint in self.service.endpoints}
+        self._bound: dict[Key, HandlerBinding] = {}
+        self._places: dict[Key, Location | None] = {}
+
+    def bind(self, method: str, path: str, handler: HandlerBinding, place: Location | None) -> list[Diagnostic]:
+        """Let a handler answer for an endpoint, or say why it cannot. A handler of an endpoint left out is kept."""
+        key = (method.upper(), path)
+        if key not in self._declared:
+            return [self._unknown(key, place)]
+        if key in self._bound:
+            message = f"{method} {path} has a handler already, at {self._places[key]}"
+            return [Diagnostic("D109", "error", message, place, help="Remove one of them.")]
+        found: list[Diagnostic] = []
+        endpoint = self._usable.get(key)
+        if endpoint is not None and isinstance(handler, RegisteredFunction) and handler.target is not None:
+            advice = f"The input is declared at {endpoint.location}."
+            here = replace(endpoint, location=place)
+            found = list(check_fit(here, handler.target, blocking=handler.blocking, advice=advice))
+        if not has_errors(found):
+            self._bound[key] = handler
+            self._places[key] = place
+        return found
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The endpoints somebody answers for."""
+        return tuple(
+            replace(endpoint, handler=self._bound[endpoint.key])
+            for endpoint in self.service.endpoints
+            if endpoint.key in self._bound
+        )
+
+    @property
+    def findings(self) -> list[Diagnostic]:
+        """Why endpoints of the document are not served: errors in them, or nobody who answers."""
+        return [*self.errors, *self._unbound()]
+
+    def unserved(self, wrong: Sequence[Diagnostic] = ()) -> BespeakError:
+        """Why nothing of the document can be served, and what to write. `wrong` is about handlers that were given."""
+        if wrong:
+            return ContractError(f"no endpoint of {self.path} has a handler that can be used", wrong)
+        if not self.service.endpoints:
+            return ContractError(f"{self.path} has no endpoint that can be served", self.errors[:_SHOWN])
+        first, count = self.service.endpoints[0], len(self.service.endpoints)
+        what = "an endpoint" if count == 1 else f"{count} endpoints"
+        message = f"{self.path} declares {what}, and nothing is bound to answer. For {first}"
+        return ConfigError(f"{message} {draft(self.path.name, first)}")
+
+    def _unbound(self) -> Iterator[Diagnostic]:
+        for endpoint in self.service.endpoints:
+            if endpoint.key not in self._bound:
+                advice = f'Write [handlers."{endpoint}"] into bespeak.toml, or @app.handler in Python.'
+                yield NO_HANDLER.at(endpoint, "", "nothing answers for it, so that it is left out", advice)
+
+    def _unknown(self, key: Key, place: Location | None) -> Diagnostic:
+        name = " ".join(key)
+        known = [" ".join(declared) for declared in sorted(self._declared)]
+        near = get_close_matches(name[:100], known, n=3, cutoff=0.5) or known[:5]
+        message = f"{self.path} declares no {brief(name)[1:-1]}"
+        advice = f"Did you mean {' or '.join(near)}?" if near else "It declares no endpoint at all."
+        return Diagnostic(NO_ENDPOINT.id, NO_ENDPOINT.severity, message, place, help=advice)

@@ -1,0 +1,351 @@
+"""A service written in Python: functions become endpoints, and whatever is wrong is said while they are declared."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from bespeak.app.authoring.function_check import IN_PYTHON, check_behaviour
+from bespeak.checks.lint.registration import check_endpoint, effective_policies
+from bespeak.checks.lint.rule import Rule
+from bespeak.checks.lint.rules.path import PathClaims
+from bespeak.checks.lint.rules.policy import COST, SCOPE
+from bespeak.checks.lint.rules.schema import ERROR_NAME, INVALID
+from bespeak.checks.lint.rules.semantic import MISSING_TEXT
+from bespeak.contract.catalog.bundled import open_catalog
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.contract.cost import Cost, read_cost
+from bespeak.contract.data_manifest import DataManifest
+from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.policy import Policies, Redirect
+from bespeak.contract.semantic import Impact, Semantic
+from bespeak.contract.service import DEFAULT_CATALOG, UNSPECIFIED, Resource, ServerIdentity, Service
+from bespeak.contract.vocabulary import Vocabulary
+from bespeak.documents.agis.deployment import served_with
+from bespeak.errors import ContractError
+from bespeak.runtime.functions.reading import Reading, locate, read_handler
+from bespeak.runtime.functions.signature import function_name
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+
+if TYPE_CHECKING:
+    from bespeak.app.authoring.agis_contract import AgisContract
+
+DEFAULT_CONFIDENCE: Final = 0.9
+"""The confidence of an endpoint that states none: a tested function can still meet a failing resource."""
+
+_NO_DOCSTRING: Final = (
+    "the function has no docstring: its first paragraph is the intent, "
+    "a paragraph `Outcome:` says what is true afterwards"
+)
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Items = TypeVar("_Items", bound=Callable[[], Iterable[str | Mapping[str, Any]]])
+
+
+class App:
+    """Collects endpoints from decorated functions; `service()` hands them over."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        server_id: str,
+        operator: str,
+        contact: str,
+        domain: str | None = None,
+        catalog: str = DEFAULT_CATALOG,
+        policies: Policies | None = None,
+        description: str = "",
+        version: str | None = None,
+        vocabulary: Vocabulary | None = None,
+        data_manifest: DataManifest | None = None,
+    ) -> None:
+        """`catalog` is a bundled version or the path of a catalog document; `policies` default to the draft's.
+
+        `vocabulary` and `data_manifest` are blocks of the service's AGIS document. The verbs in use are declared
+        without being listed.
+        """
+        identity = ServerIdentity(name=name, server_id=server_id, operator=operator, contact=contact, domain=domain)
+        service = Service(
+            identity=identity,
+            policies=policies or Policies(),
+            catalog=catalog,
+            description=description,
+            document_version=version,
+            vocabulary=vocabulary,
+            data_manifest=data_manifest,
+        )
+        self._start(service, _opened(catalog))
+
+    def _start(self, service: Service, catalog: Catalog, contract: AgisContract | None = None) -> None:
+        self.name = service.identity.name
+        self.contract = contract
+        """The AGIS document whose endpoints are bound here, if there is one."""
+        self._service = service
+        self._catalog = catalog
+        self._policies = service.policies
+        self._endpoints: list[Endpoint] = []
+        self._claims = PathClaims()
+        self._readings: dict[int, tuple[Callable[..., Any], Reading]] = {}
+        # By identity, with the function kept beside it: what can be called need not be hashable.
+        self._redirects: list[Redirect] = []
+        self._resources: list[Resource] = []
+        self._wildcard: Callable[..., Any] | None = None
+
+    @classmethod
+    def from_agis(
+        cls,
+        document: str | PathLike[str],
+        *,
+        server_id: str = "",
+        operator: str = UNSPECIFIED,
+        contact: str = "",
+        domain: str | None = None,
+        catalog: str = DEFAULT_CATALOG,
+        policies: Policies | None = None,
+    ) -> Self:
+        """The service an AGIS document describes; `handler` says who answers. Raises ContractError for a wrong one.
+
+        A relative path starts where the calling file stands. What is given here goes before what the document says.
+        Verbs beyond the catalog become custom methods by themselves.
+        """
+        from bespeak.app.authoring.agis_contract import open_agis  # noqa: PLC0415 - all rules of AGIS come with it
+
+        caller = sys._getframe(1).f_globals.get("__file__")
+        opened = _opened(catalog)
+        contract = open_agis(Path(caller).parent / document if caller else Path(document), opened, policies)
+        given = ServerIdentity(server_id=server_id, operator=operator, contact=contact, domain=domain)
+        app = cls.__new__(cls)
+        app._start(served_with(contract.service, given, policies, catalog), opened, contract)
+        for endpoint in contract.service.endpoints:
+            app._claims.claim(endpoint)
+        return app
+
+    def handler(self, method: str, path: str, *, blocking: bool = False) -> Callable[[_Function], _Function]:
+        """Let a function answer for an endpoint of the AGIS document. The function itself stays as it is.
+
+        Its parameters are the fields of the endpoint's input, by name, and perhaps the Context; what does not fit is a
+        ContractError. `blocking` runs the function in a thread.
+        """
+
+        def bind(function: _Function) -> _Function:
+            name = f"{method} {path}"
+            place = locate(function)
+            if self.contract is None:
+                text = f"{place}: {name} has no document to be declared in: App.from_agis makes an app of one, "
+                raise ContractError(text + "and `endpoint` declares what stands in none")
+            handler = RegisteredFunction(function=_dotted(function), target=function, blocking=blocking)
+            _raise_errors(f"{name} cannot be bound", self.contract.bind(method, path, handler, place))
+            return function
+
+        return bind
+
+    @property
+    def findings(self) -> list[Diagnostic]:
+        """Why endpoints of the AGIS document are not served, as far as is known; empty without a document."""
+        return self.contract.findings if self.contract else []
+
+    def endpoint(
+        self,
+        method: str,
+        path: str,
+        *,
+        impact: Impact,
+        confidence: float = DEFAULT_CONFIDENCE,
+        capability: str | None = None,
+        actor: str = "agent",
+        idempotent: bool | None = None,
+        scopes: Sequence[str] = (),
+        errors: Mapping[str, str] | Sequence[str] = (),
+        namespace: str | None = None,
+        deprecated: Deprecation | None = None,
+        cost: Mapping[str, int | float | str] | None = None,
+        confirm: bool | None = None,
+        internal: bool = False,
+        since: str | None = None,
+        description: str | None = None,
+        intent: str | None = None,
+        outcome: str | None = None,
+        blocking: bool = False,
+        confidence_guidance: float | None = None,
+        parameter_hints: Mapping[str, Any] | None = None,
+        state_transition: Mapping[str, str] | None = None,
+        mcp_tool_name: str | None = None,
+    ) -> Callable[[_Function], _Function]:
+        """Declare a function as the handler of a method on a path. The function itself stays as it is.
+
+        The input schema comes from the parameters, the output schema from the return annotation, intent (and
+        description) from the first paragraph of the docstring, the outcome from its paragraph `Outcome:`, further
+        errors from `Errors:` and descriptions of parameters from `Args:`. What is given here wins.
+
+        `impact` has no default: only the author knows it. An informational endpoint is idempotent unless
+        `idempotent` says otherwise, any other is not. `capability` defaults to the category of the method.
+        `cost` is what a call costs at most, by unit: `{"tokens": 500, "USD": "0.02"}`. `confirm` lets a call wait until
+        somebody other than the caller has confirmed it, or never, whatever `policies.confirm_irreversible` says.
+        `since` names where the output says when an item changed, `rooms[].updated_at`: what `?since=` is held against.
+        An `internal` endpoint is served and named in no published document. `blocking` runs the function in a thread.
+        """
+
+        def declare(function: _Function) -> _Function:
+            name = f"{method} {path}"
+            for word, rule, given in (("scopes", SCOPE, scopes), ("errors", ERROR_NAME, errors)):
+                if isinstance(given, str):  # a sequence too, of letters, which a type checker lets pass
+                    text = f"{word} is a list of {word}, not the text {brief(given)}; write [{brief(given)}]"
+                    raise _refusal(name, function, rule, text)
+            reading = self._read(function, name)
+            prose = reading.prose
+            if not (prose.intent or prose.outcome or (intent and outcome)):
+                raise _refusal(name, function, MISSING_TEXT, _NO_DOCSTRING)
+            endpoint = Endpoint(
+                method=method,
+                path=path,
+                description=description or intent or prose.intent,
+                semantic=Semantic(
+                    intent=intent or prose.intent,
+                    actor=actor,
+                    outcome=outcome or prose.outcome,
+                    capability=self._category(method) if capability is None else capability,
+                    confidence=confidence,
+                    impact=impact,
+                    is_idempotent=impact == "informational" if idempotent is None else idempotent,
+                    confidence_guidance=confidence_guidance,
+                    parameter_hints=dict(parameter_hints or {}),
+                    state_transition=state_transition or {},
+                    mcp_tool_name=mcp_tool_name,
+                ),
+                input_schema=reading.input_schema,
+                output_schema=reading.output_schema,
+                errors=_declared_errors(errors, prose.errors),
+                handler=RegisteredFunction(function=_dotted(function), target=function, blocking=blocking),
+                namespace=namespace,
+                required_scopes=tuple(scopes),
+                deprecated=deprecated,
+                cost=_declared_cost(name, function, cost),
+                confirm=confirm,
+                internal=internal,
+                since=since,
+                location=locate(function),
+            )
+            self._declare(endpoint, reading)
+            return function
+
+        return declare
+
+    def redirect(
+        self, from_method: str, from_path: str | None = None, *, to_method: str, to_path: str | None = None
+    ) -> None:
+        """Process requests for one method and path as another: no `from_path` is any, no `to_path` keeps it."""
+        self._redirects.append(
+            Redirect(from_method=from_method, from_path=from_path, to_method=to_method, to_path=to_path)
+        )
+
+    def resource(self, name: str, description: str) -> Callable[[_Items], _Items]:
+        """Declare a function that yields items, texts or objects, as content that QUERY / may search."""
+
+        def declare(items: _Items) -> _Items:
+            if any(resource.name == name for resource in self._resources):
+                raise ContractError(f"{locate(items)}: there is a resource {name!r} already")
+            self._resources.append(Resource(name=name, description=description, items=items))
+            return items
+
+        return declare
+
+    def wildcard(self, function: _Function) -> _Function:
+        """Declare the function that answers ad-hoc invocations; it takes the Context."""
+        place = locate(function)
+        if not self._policies.wildcards_accepted:
+            raise ContractError(f"{place}: a wildcard handler needs policies=Policies(wildcards_accepted=True)")
+        if self._wildcard is not None:
+            raise ContractError(f"{place}: there is a wildcard handler already, at {locate(self._wildcard)}")
+        self._wildcard = function
+        return function
+
+    def service(self) -> Service:
+        """The service as declared so far. Raises ContractError when its policies cannot be used."""
+        policies = self._policies
+        if self._redirects:
+            methods = replace(policies.methods, redirects=(*policies.methods.redirects, *self._redirects))
+            policies = replace(policies, methods=methods)
+        _, findings = effective_policies(policies, self._catalog)
+        _raise_errors(f"the policies of {self.name} are not valid", findings)
+        bound = self.contract.endpoints if self.contract else ()
+        return replace(
+            self._service,
+            endpoints=(*bound, *self._endpoints),
+            policies=policies,
+            resources=tuple(self._resources),
+            wildcard_handler=self._wildcard,
+        )
+
+    def _category(self, method: str) -> str:
+        verb = self._catalog.verbs.get(method)
+        return verb.categories[0] if verb else ""
+
+    def _read(self, function: Callable[..., Any], endpoint: str) -> Reading:
+        known = self._readings.get(id(function))
+        if known is None:
+            try:
+                reading = read_handler(function)
+            except ContractError as error:
+                raise _refusal(endpoint, function, INVALID, str(error)) from None
+            self._readings[id(function)] = known = (function, reading)
+        return known[1]
+
+    def _declare(self, endpoint: Endpoint, reading: Reading) -> None:
+        findings = check_endpoint(endpoint, self._catalog, self._policies)
+        handler = endpoint.handler
+        waits = isinstance(handler, RegisteredFunction) and handler.blocking and reading.is_async
+        findings += check_behaviour(endpoint, reading.refused, IN_PYTHON, waits=waits)
+        if not has_errors(findings):
+            clash = self._claims.claim(endpoint)
+            findings += [clash] if clash else []
+        _raise_errors(f"{endpoint} cannot be declared", findings)
+        self._endpoints.append(endpoint)
+
+
+def _refusal(endpoint: str, function: Callable[..., Any], rule: Rule, message: str) -> ContractError:
+    """What is wrong before there is an endpoint to check."""
+    finding = Diagnostic(rule.id, rule.severity, f"{endpoint}: {message}", locate(function))
+    return ContractError(f"{endpoint} cannot be declared", [finding])
+
+
+def _declared_errors(
+    given: Mapping[str, str] | Sequence[str], described: Mapping[str, str]
+) -> tuple[DeclaredError, ...]:
+    """The errors of the decorator, then those only the docstring names; a description of the decorator wins."""
+    texts = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given, "")
+    names = [*texts, *(name for name in described if name not in texts)]
+    return tuple(DeclaredError(name, texts.get(name) or described.get(name, "")) for name in names)
+
+
+def _declared_cost(
+    endpoint: str, function: Callable[..., Any], given: Mapping[str, int | float | str] | None
+) -> Cost | None:
+    cost, faults = read_cost(given or {})
+    if faults:
+        raise _refusal(endpoint, function, COST, faults[0].message)
+    return cost
+
+
+def _opened(reference: str) -> Catalog:
+    catalog, findings = open_catalog(reference)
+    if catalog is None:
+        raise ContractError(f"the catalog {reference!r} cannot be used", findings)
+    return catalog
+
+
+def _raise_errors(message: str, findings: Sequence[Diagnostic]) -> None:
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors:
+        raise ContractError(message, errors)
+
+
+def _dotted(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{getattr(function, '__qualname__', function_name(function))}"

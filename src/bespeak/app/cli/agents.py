@@ -1,0 +1,360 @@
+"""`bespeak agents`: register agents with a deployment, look at them, suspend and revoke them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+from rich.text import Text
+
+from bespeak.app.cli.console import line, print_findings, print_json, print_lines
+from bespeak.app.cli.keys import write_secret
+from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.target_store import existing_place, is_there, lasting_place, store_option, store_options, use_store
+from bespeak.app.server.assembly import now
+from bespeak.app.server.enrolment import enrol, filed_agents, issuer_of, read_key
+from bespeak.app.server.state import store_place
+from bespeak.contract.agent import UNREADABLE, Agent
+from bespeak.documents.files.text_file import read_text
+from bespeak.documents.identity.agent_json import parse_agent
+from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.scope import is_scope_token
+from bespeak.state.store.command import Command, Conflict
+from bespeak.state.store.commands.agents import RETIRED, AgentRow, ListAgents, PutAgent, ReadLifecycle, SetAgentStatus
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+_ACTOR: Final = "operator"
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_SHORTEST_PREFIX: Final = 8
+_STYLES: Final = {"active": "green", "suspended": "yellow"}
+
+
+@click.group()
+def agents() -> None:
+    """Register agents with a deployment, look at them, suspend and revoke them.
+
+    TARGET is the deployment, whose configuration says where its store is; --store names the store itself. AGENT is a
+    name, an Agent-ID, or the first eight or more digits of one. Running servers notice changes within seconds.
+    """
+
+
+@agents.command(short_help="Register an agent.")
+@click.argument("words", nargs=-1, metavar="[DOCUMENT] [TARGET]")
+@store_option
+@click.option("--name", help="Make a new agent of this name: letters, digits, - and _.")
+@click.option("--description", default="", help="What the new agent does.")
+@click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="What it may do; may be repeated.")
+@click.option("--key", type=click.Path(path_type=Path), help="Its Ed25519 key, PEM or JWK; the public half suffices.")
+@click.option("--new-key", type=click.Path(path_type=Path), help="Make it a key, and write the private half here.")
+@click.option("--issuer-key", type=click.Path(path_type=Path), help="Sign with this key, not with the server's.")
+def add(
+    *,
+    words: tuple[str, ...],
+    override: str | None,
+    name: str | None,
+    description: str,
+    scopes: tuple[str, ...],
+    key: Path | None,
+    new_key: Path | None,
+    issuer_key: Path | None,
+) -> None:
+    """Register the agent of an identity DOCUMENT, or make a new one with --name. Prints its Agent-ID.
+
+    An agent that is there already gets the new document and keeps its state; one that was revoked stays revoked.
+
+    \b
+    Examples:
+    bespeak agents add concierge.json examples/hotel
+    bespeak agents add --name desk examples/hotel --scope booking:room --new-key desk.pem
+    """
+    given = list(words)
+    document = Path(given.pop(0)) if name is None and given else None
+    if (document is None) == (name is None) or len(given) > 1:
+        raise click.UsageError("Give either an identity DOCUMENT or --name, and one TARGET at most.")
+    target = given[0] if given else "."
+    if document is not None:
+        text = read_text(document)
+        if isinstance(text, Diagnostic):
+            raise ConfigError(f"{document}: {text.message}")
+        agent = _read(text, str(document))
+        _put(target, override, agent, text)
+    else:
+        agent = _make(
+            target=target,
+            override=override,
+            name=name or "",
+            description=description,
+            scopes=scopes,
+            choice=_KeyChoice(key, new_key),
+            issuer_key=issuer_key,
+        )
+    click.echo(f"Agent-ID     {agent.agent_id}")
+    click.echo(f"name         {agent.name}")
+    if new_key is not None:
+        click.echo(f"private key  {new_key}")
+
+
+class _KeyChoice(msgspec.Struct, frozen=True):
+    """Which key a new agent gets."""
+
+    given: Path | None
+    made: Path | None
+
+
+def _make(
+    *,
+    target: str,
+    override: str | None,
+    name: str,
+    description: str,
+    scopes: tuple[str, ...],
+    choice: _KeyChoice,
+    issuer_key: Path | None,
+) -> Agent:
+    from bespeak.documents.identity.key_text import generate_key, private_text, public_jwk  # noqa: PLC0415 - slow to load
+
+    if not _NAME.fullmatch(name):
+        raise click.UsageError("--name is 1 to 128 letters, digits, '-' and '_'.")
+    wrong = next((scope for scope in scopes if not is_scope_token(scope)), None)
+    if wrong is not None:
+        raise click.UsageError(f"--scope {wrong!r} is no scope; write domain:action in lower case.")
+    if choice.given is not None and choice.made is not None:
+        raise click.UsageError("Give either --key or --new-key.")
+    issuer = issuer_of(target, issuer_key)
+    key = generate_key() if choice.made is not None else read_key(choice.given) if choice.given is not None else None
+    made = enrol(
+        issuer,
+        name=name,
+        description=description,
+        scopes=scopes,
+        public_key=public_jwk(key) if key is not None else None,
+        issued_at=now(),
+    )
+    if isinstance(made, Refused):
+        raise RefusedError(made.message)
+    text = msgspec.json.encode(made).decode()
+    agent = _read(text, name)
+    if choice.made is not None and key is not None:
+        # Before the agent is registered: an agent whose key was not written could never prove itself.
+        write_secret(choice.made, private_text(key), force=None)
+    try:
+        _put(target, override, agent, text)
+    except BaseException:
+        if choice.made is not None:
+            choice.made.unlink(missing_ok=True)
+        raise
+    return agent
+
+
+def _read(text: str, file: str) -> Agent:
+    agent, findings = parse_agent(text, file)
+    print_findings(findings)
+    if agent is None or agent.status == UNREADABLE:
+        raise RefusedError(f"{file} describes no agent that could be registered; nothing was changed")
+    return agent
+
+
+def _put(target: str, override: str | None, agent: Agent, text: str) -> None:
+    filed = next((one for one in filed_agents(target) if one.agent_id == agent.agent_id), None)
+    if filed is not None and filed.status == RETIRED:
+        done: Any = Conflict("agent-retired")
+    else:
+        done = _do(target, override, PutAgent(agent.agent_id, agent.name, agent.status, text, _ACTOR))
+    if not isinstance(done, Conflict):
+        return
+    if done.reason == "agent-retired":
+        raise RefusedError(f"the agent {agent.agent_id} was revoked, which is for ever; its id is not used again")
+    raise RefusedError(
+        f"the name {agent.name!r} belongs to the agent {done.details['agent_id']}; "
+        "that of a revoked agent can be given again after 90 days"
+    )
+
+
+@agents.command("list", short_help="List the agents of a deployment.")
+@store_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+def list_(target: str, override: str | None, as_json: bool) -> None:
+    """List the agents of a deployment: those in its store and those in its files."""
+    found = _known(target, override)
+    if as_json:
+        print_json([_summary(one) for one in found])
+        return
+    if not found:
+        click.echo("no agent is registered; `bespeak agents add` registers one")
+        return
+    print_lines(
+        line(f"{one.name:<24} ", (f"{one.status:<11} ", _style(one)), f"{one.place:<6} ", one.agent_id) for one in found
+    )
+
+
+@agents.command(short_help="Show an agent and what became of it.")
+@click.argument("agent")
+@store_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--id", "only_id", is_flag=True, help="Print the Agent-ID and nothing else.")
+def show(agent: str, target: str, override: str | None, as_json: bool, only_id: bool) -> None:
+    """Show an agent: its state, its authority, and what became of it so far."""
+    one = _find(target, override, agent)
+    if only_id:
+        click.echo(one.agent_id)
+        return
+    events = _ask(target, override, ReadLifecycle(one.agent_id)) or []
+    if as_json:
+        history = [{**msgspec.to_builtins(event), "at": write_instant(event.at)} for event in events]
+        print_json({**_summary(one), "document": one.document, "lifecycle": history})
+        return
+    print_lines(_lines(one, events))
+
+
+@agents.command(short_help="Refuse an agent until it is reinstated.")
+@click.argument("agent")
+@store_options
+@click.option("--reason", default="", help="Why; kept with the change.")
+def suspend(agent: str, target: str, override: str | None, reason: str) -> None:
+    """Suspend an agent: its requests are refused until it is reinstated."""
+    _change(target, override, agent, "DEACTIVATE", reason)
+
+
+@agents.command()
+@click.argument("agent")
+@store_options
+@click.option("--reason", default="", help="Why; kept with the change.")
+def reinstate(agent: str, target: str, override: str | None, reason: str) -> None:
+    """Lift the suspension of an agent."""
+    _change(target, override, agent, "REINSTATE", reason)
+
+
+@agents.command()
+@click.argument("agent")
+@store_options
+@click.option("--reason", required=True, help="Why; kept with the change.")
+def revoke(agent: str, target: str, override: str | None, reason: str) -> None:
+    """Retire an agent for ever. Its id is never used again, and nothing brings it back."""
+    _change(target, override, agent, "REVOKE", reason)
+
+
+def _change(target: str, override: str | None, agent: str, event: str, reason: str) -> None:
+    from bespeak.runtime.methods.lifecycle import CHANGES  # noqa: PLC0415 - loads the server's side
+
+    change = next(change for change in CHANGES if change.method.name == event)
+    one = _find(target, override, agent)
+    done = _do(
+        target,
+        override,
+        SetAgentStatus(
+            agent_id=one.agent_id,
+            event=event,
+            allowed_from=change.allowed_from,
+            status=change.status,
+            actor=_ACTOR,
+            reason=reason,
+            name=one.name,
+            assumed=one.status,
+        ),
+    )
+    if isinstance(done, Conflict):
+        raise RefusedError(f"{one.name} is {done.details.get('status', 'unknown')}, so {event} is not possible")
+    click.echo(f"{one.name} is {done.status}" + (" already" if done.noop else f", and was {done.previous}"))
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """An agent as the command shows it."""
+
+    agent_id: str
+    name: str
+    status: str
+    place: str
+    """`store` or `file`."""
+    filed: Agent | None = None
+    kept: str | None = None
+    """The document in the store, which goes before that of a file."""
+
+    @property
+    def document(self) -> Any:
+        """The identity document; None when there is nothing but a state."""
+        if self.kept is not None:
+            return msgspec.json.decode(self.kept)
+        return dict(self.filed.document) if self.filed is not None else None
+
+    @property
+    def agent(self) -> Agent | None:
+        """What the document says. Only for agents that are shown: to verify thousands of them takes seconds."""
+        return parse_agent(self.kept, self.agent_id)[0] if self.kept is not None else self.filed
+
+
+def _known(target: str, override: str | None) -> list[_Known]:
+    """All agents, by name; the store has the last word."""
+    filed = {agent.agent_id: agent for agent in filed_agents(target)}
+    rows: list[AgentRow] = _ask(target, override, ListAgents()) or []
+    found = {
+        agent.agent_id: _Known(agent.agent_id, agent.name, agent.status, "file", agent) for agent in filed.values()
+    }
+    for row in rows:
+        known = filed.get(row.agent_id) if row.document is None else None
+        place = "file" if known is not None else "store"
+        found[row.agent_id] = _Known(row.agent_id, row.name, row.status, place, known, row.document)
+    return sorted(found.values(), key=lambda one: (one.name, one.agent_id))
+
+
+def _find(target: str, override: str | None, wanted: str) -> _Known:
+    every = _known(target, override)
+    found = [one for one in every if wanted in (one.name, one.agent_id)]
+    if not found and len(wanted) >= _SHORTEST_PREFIX:
+        found = [one for one in every if one.agent_id.startswith(wanted)]
+    if len(found) > 1:
+        # A name may have had several bearers, of whom one is left.
+        found = [one for one in found if one.status != "retired"] or found
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise RefusedError(f"no agent {wanted!r} is registered here; `bespeak agents list` shows those there are")
+    raise RefusedError(
+        f"{wanted!r} may be any of {', '.join(one.agent_id[:16] for one in found[:5])}; give the Agent-ID"
+    )
+
+
+def _style(one: _Known) -> str:
+    return _STYLES.get(one.status, "red")
+
+
+def _summary(one: _Known) -> dict[str, Any]:
+    agent = one.agent
+    scopes = list(agent.scopes) if agent is not None else []
+    return {"agent_id": one.agent_id, "name": one.name, "status": one.status, "place": one.place, "scopes": scopes}
+
+
+def _lines(one: _Known, events: Any) -> Iterator[Text]:
+    agent = one.agent
+    yield line((one.name, "bold"))
+    yield line(f"  Agent-ID   {one.agent_id}")
+    yield line("  status     ", (one.status, _style(one)))
+    if agent is not None:
+        yield line(f"  scopes     {', '.join(agent.scopes) or 'none'}")
+        yield line(f"  tier       {agent.trust_tier or 'not said'}")
+        yield line(f"  acts for   {agent.principal or agent.principal_id or 'not said'}")
+        yield line(f"  key        {agent.public_key['kid'] if agent.public_key else 'none: it cannot sign requests'}")
+    for event in events:
+        why = f": {event.reason}" if event.reason else ""
+        yield line(f"  {write_instant(event.at)}  {event.event} by {event.actor}{why}")
+
+
+def _ask(target: str, override: str | None, command: Command) -> Any:
+    """The answer of a store that is there; None where a deployment has kept nothing yet."""
+    place = lasting_place(store_place(target, override))
+    if override:
+        existing_place(place)
+    return asyncio.run(use_store(place, lambda store: store.read(command))) if is_there(place) else None
+
+
+def _do(target: str, override: str | None, command: Command) -> Any:
+    """The result of a change, or its Conflict."""
+    place = lasting_place(store_place(target, override))
+    done = asyncio.run(use_store(place, lambda store: store.do(command)))
+    return done if isinstance(done, Conflict) else done[0]

@@ -1,0 +1,29 @@
+"""An AGIS document that a command was given: the service it describes, or a refusal with its findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bespeak.app.cli.console import print_findings
+from bespeak.app.cli.main import RefusedError
+from bespeak.contract.service import Service
+from bespeak.documents.agis.document import read_agis
+from bespeak.documents.agis.format import parse_agis
+from bespeak.documents.agis.service import agis_service
+from bespeak.documents.files.text_file import read_text
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.source.tree import MAX_BYTES
+
+
+def open_agis(file: Path) -> Service:
+    """The service of a document; nothing answers for its endpoints. Raises RefusedError if its structure is broken."""
+    text = read_text(file, MAX_BYTES)
+    tree = text if isinstance(text, Diagnostic) else parse_agis(text, str(file))
+    if isinstance(tree, Diagnostic):
+        print_findings([tree])
+        raise RefusedError(f"{file} cannot be read")
+    document, findings = read_agis(tree)
+    print_findings(findings)
+    if document is None or has_errors(findings):
+        raise RefusedError(f"{file} cannot be used before its errors are mended")
+    return agis_service(document)

@@ -1,0 +1,297 @@
+"""`bespeak audit`: check, read and copy out the records of what happened."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+from rich.text import Text
+
+from bespeak.app.cli.console import line, print_json, print_lines
+from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, RefusedError
+from bespeak.app.cli.target_store import existing_place, store_option, store_options, use_store, written_in_one_step
+from bespeak.app.server.state import signing_key_file, store_place
+from bespeak.documents.files.text_file import read_text
+from bespeak.documents.identity.key_history import read_history
+from bespeak.documents.identity.key_text import KeyFault
+from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.state.audit.compact import parse_compact
+from bespeak.state.audit.export import FileTrail, export_lines
+from bespeak.state.audit.fault import Fault
+from bespeak.state.audit.reading import KeptRecord, payload_of
+from bespeak.state.audit.trail import StoreTrail, Trail
+from bespeak.state.audit.trusted_keys import TrustedKeys, parse_keys, trusted
+from bespeak.state.audit.verdict import judge
+from bespeak.state.audit.verification import Tally, Verification
+from bespeak.state.store.commands.audit import LatestAudit, ReadAudit
+from bespeak.state.store.store import Store
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+_ID: Final = re.compile(r"[0-9a-fA-F]{64}")
+_SIGNATURES: Final = {
+    "good": "good",
+    "unsigned": "none",
+    "unknown-key": "by a key that is not trusted",
+    "bad": "not by the key it names",
+    "unchecked": "not checked: no key is known",
+}
+
+
+@click.group()
+def audit() -> None:
+    """Check, read and copy out the audit trail of a deployment.
+
+    TARGET is the deployment, whose configuration says where its store is; --store names the store itself.
+    """
+
+
+def _key_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--key",
+        "key_files",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="Trust this public key (JWK, JWK set or PEM) and no other; repeatable. Without it: the key of TARGET.",
+    )(command)
+
+
+@audit.command(short_help="Name every record that was tampered with.")
+@store_options
+@_key_option
+@click.option("--file", type=click.Path(path_type=Path), help="Check this export in place of a store.")
+@click.option(
+    "--expect",
+    "expected",
+    multiple=True,
+    metavar="ID",
+    help="An Audit-ID or checkpoint that must be there; repeatable.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def verify(
+    *,
+    target: str,
+    override: str | None,
+    key_files: tuple[Path, ...],
+    file: Path | None,
+    expected: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Read the whole trail and name every record that was changed, removed, moved or added. Exit code 1 if one was.
+
+    The end of a trail can be cut off together with the checkpoints that knew it. Note the last checkpoint somewhere
+    else now and then, and name it with --expect.
+
+    \b
+    Examples:
+    bespeak audit verify examples/hotel
+    bespeak audit verify --file trail.jsonl --key server.jwk
+    """
+    keys = _keys(key_files, None if file is not None else _configured(target, override))
+    faults: list[Fault] = []
+
+    def tell(fault: Fault) -> None:
+        if as_json:
+            faults.append(fault)
+        else:
+            print_lines([_fault_line(fault)])
+
+    async def check(trail: Trail) -> Tally:
+        verification = Verification(trail, keys)
+        async for fault in verification.faults():
+            tell(fault)
+        for wanted in expected:
+            if await trail.find(wanted) is None and await trail.find_checkpoint(wanted) is None:
+                verification.tally.faults += 1
+                tell(Fault("removed", "it is expected, and neither a record nor a checkpoint has this id", wanted))
+        return verification.tally
+
+    if file is not None:
+        with closing(FileTrail(file)) as trail:
+            tally = asyncio.run(check(trail))
+    else:
+        place = existing_place(store_place(target, override))
+        tally = asyncio.run(use_store(place, lambda store: check(StoreTrail(store))))
+    if as_json:
+        print_json({**asdict(tally), "found": faults})
+    else:
+        print_lines(_tally_lines(tally, keys))
+    return EXIT_REFUSED if tally.faults else EXIT_GOOD
+
+
+@audit.command(short_help="Show a record, or the latest ones.")
+@click.argument("words", nargs=-1, metavar="[AUDIT-ID] [TARGET]")
+@store_option
+@click.option("--agent", metavar="ID", help="The latest records of this agent; `anonymous` for calls without an id.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="So many at most.")
+@_key_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(
+    *,
+    words: tuple[str, ...],
+    override: str | None,
+    agent: str | None,
+    limit: int,
+    key_files: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Show a record, or the latest ones: of one agent, or of all.
+
+    \b
+    Examples:
+    bespeak audit show 3f5e... examples/hotel
+    bespeak audit show --agent 9c1b... --limit 5
+    """
+    ids = [word.lower() for word in words if _ID.fullmatch(word)]
+    targets = [word for word in words if not _ID.fullmatch(word)]
+    if len(ids) > 1 or len(targets) > 1:
+        raise click.UsageError("Give one AUDIT-ID, of 64 hexadecimal digits, and one TARGET at most.")
+    if targets and not ids and not Path(targets[0]).exists() and re.fullmatch(r"[0-9a-fA-F.]+", targets[0]):
+        raise click.UsageError(f"An AUDIT-ID is given whole, 64 hexadecimal digits, not {targets[0]!r}.")
+    if agent is not None and agent != "anonymous" and not is_canonical_id(agent):
+        raise click.UsageError(f"--agent takes the 64 hexadecimal digits of an Agent-ID, or anonymous, not {agent!r}.")
+    target = targets[0] if targets else "."
+    keys = _keys(key_files, _configured(target, override))
+
+    async def read(store: Store) -> list[KeptRecord]:
+        if ids:
+            row = await store.read(ReadAudit(ids[0]))
+            return [KeptRecord(*row)] if row is not None else []
+        agent_id = "" if agent == "anonymous" else agent
+        return [KeptRecord(*row) for row in await store.read(LatestAudit(limit, agent_id))]
+
+    records = asyncio.run(use_store(existing_place(store_place(target, override)), read))
+    if not records:
+        raise RefusedError(f"no record has the id {ids[0]}" if ids else "there is no such record")
+    if as_json:
+        shown = [_as_dict(record, keys) for record in records]
+        print_json(shown[0] if ids else shown)
+    elif ids:
+        print_lines(_record_lines(records[0], keys))
+    else:
+        print_lines(_summary(record) for record in records)
+
+
+@audit.command(short_help="Write the trail as lines of JSON.")
+@store_options
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file, in one step.")
+def export(target: str, override: str | None, output: Path | None) -> None:
+    """Write the trail as lines of JSON, which `bespeak audit verify --file` checks anywhere.
+
+    The lines hold no input but that which the configuration names. Keep them as safe as any log.
+    """
+    place = existing_place(store_place(target, override))
+    if output is None:
+        asyncio.run(use_store(place, lambda store: _write(store, sys.stdout.buffer.write)))
+        sys.stdout.buffer.flush()
+        return
+    with written_in_one_step(output) as write:
+        lines = asyncio.run(use_store(place, lambda store: _write(store, write)))
+    click.echo(f"{lines} line{'' if lines == 1 else 's'} written to {output}")
+
+
+async def _write(store: Store, write: Callable[[bytes], object]) -> int:
+    lines = 0
+    async for text in export_lines(store):
+        write(text)
+        lines += 1
+    return lines
+
+
+def _configured(target: str, override: str | None) -> str | None:
+    """The target whose key is meant; the store of another place does not belong to the folder one happens to be in."""
+    return None if override is not None and target == "." else target
+
+
+def _keys(files: tuple[Path, ...], target: str | None) -> TrustedKeys:
+    """The keys that are named; else the key of the deployment and those it has replaced; else none."""
+    found: dict[str, Any] = {}
+    for file in files:
+        found |= _read_keys(file)
+    if files or target is None:
+        return found
+    own = signing_key_file(target)
+    if own is None:
+        return found
+    history = read_history(own)
+    if isinstance(history, KeyFault):
+        raise ConfigError(history.message)
+    return {**trusted(history), **(_read_keys(own) if own.exists() or not history else {})}
+
+
+def _read_keys(file: Path) -> TrustedKeys:
+    text = read_text(file)
+    if isinstance(text, Diagnostic):
+        raise ConfigError(f"{file}: {text.message}")
+    keys = parse_keys(text)
+    if isinstance(keys, KeyFault):
+        raise ConfigError(f"{file}: {keys.message}")
+    return keys
+
+
+def _fault_line(fault: Fault) -> Text:
+    place = f" (record {fault.sequence} of stream {fault.stream})" if fault.sequence else ""
+    name = f" {fault.audit_id}" if fault.audit_id else ""
+    return line((f"{fault.kind}", "bold red"), f"{name}{place}: {fault.message}")
+
+
+def _tally_lines(tally: Tally, keys: TrustedKeys) -> Iterator[Text]:
+    agents, streams = _plural(tally.agents, "agent"), _plural(tally.streams, "stream")
+    last = f", the last one {tally.last_checkpoint}" if tally.last_checkpoint else ""
+    yield line(f"records      {tally.records:,} of {agents}, in {streams}")
+    yield line(f"checkpoints  {tally.checkpoints:,}{last}")
+    if tally.behind and tally.checkpoints:
+        yield line(f"             {tally.behind:,} of the latest records are not yet behind one")
+    yield line(f"signatures   {_signatures(tally, keys)}")
+    if tally.faults:
+        yield line((_plural(tally.faults, "fault"), "bold red"))
+    else:
+        yield line("no fault")
+
+
+def _signatures(tally: Tally, keys: TrustedKeys) -> str:
+    if tally.unchecked:
+        return f"{tally.unchecked:,} not checked, as no key is known: name it with --key"
+    if not tally.signed and not tally.checkpoints:
+        return "none: whoever could write to the store could have made all of it"
+    text = f"{tally.signed:,} good, by {_plural(len(keys), 'trusted key')}"
+    return f"{text}; {tally.unsigned:,} records have none of their own" if tally.unsigned else text
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _as_dict(record: KeptRecord, keys: TrustedKeys) -> dict[str, Any]:
+    return {
+        "audit_id": record.audit_id,
+        "signature": _signature(record, keys),
+        "record": payload_of(record.jws),
+        "jws": record.jws,
+    }
+
+
+def _signature(record: KeptRecord, keys: TrustedKeys) -> str:
+    compact = parse_compact(record.jws)
+    return _SIGNATURES[judge(compact, keys)] if compact is not None else "none: this is no record"
+
+
+def _record_lines(record: KeptRecord, keys: TrustedKeys) -> Iterator[Text]:
+    members = {"audit_id": record.audit_id, "signature": _signature(record, keys), **(payload_of(record.jws) or {})}
+    width = max(map(len, members))
+    for name, value in members.items():
+        yield line(f"{name:<{width}}  {value if isinstance(value, str) else msgspec.json.encode(value).decode()}")
+
+
+def _summary(record: KeptRecord) -> Text:
+    told = payload_of(record.jws) or {}
+    what = " ".join(str(told[name]) for name in ("method", "path") if name in told)
+    return line(f"{told.get('issued_at', '?')}  {told.get('status', '?')}  {record.audit_id}  {what}")

@@ -1,0 +1,231 @@
+"""`bespeak call`: one call of an endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from bespeak.agent.client.reply import Reply
+from bespeak.agent.client.service import ServiceClient
+from bespeak.agent.discovery.capability import Capability
+from bespeak.app.cli.console import console, line, print_json
+from bespeak.app.cli.service import open_service, service_options
+from bespeak.contract.endpoint import Endpoint
+from bespeak.errors import BespeakError
+from bespeak.protocol.exchange.headers import is_header_name, is_header_value
+from bespeak.runtime.route import property_types
+from bespeak.text.diagnostics.brief import brief
+
+
+@click.command()
+@click.argument("service")
+@click.argument("method")
+@click.argument("path", required=False)
+@click.argument("given", nargs=-1, metavar="[KEY=VALUE | KEY:=JSON]...")
+@click.option("-d", "--data", metavar="JSON", help="The input as a JSON object; @FILE reads a file, - standard input.")
+@click.option("--task-id", help="Task-ID header, echoed by the service.")
+@click.option("--idempotency-key", metavar="KEY", help="Carry this call out once, however often it is sent.")
+@click.option("--fields", metavar="NAME,...", help="Only these fields of the answer, nested by dots: id,owner.name.")
+@click.option("--compact", is_flag=True, help="Leave optional fields that are empty out of the answer.")
+@click.option("--since", metavar="MOMENT", help="Only what has changed after a date or moment (ISO 8601).")
+@click.option("-H", "--header", "headers", multiple=True, metavar="NAME:VALUE", help="Another header; repeatable.")
+@service_options
+def call(
+    *,
+    service: str,
+    method: str,
+    path: str | None,
+    given: tuple[str, ...],
+    data: str | None,
+    task_id: str | None,
+    idempotency_key: str | None,
+    fields: str | None,
+    compact: bool,
+    since: str | None,
+    headers: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Call METHOD on PATH of SERVICE and print what comes back.
+
+    KEY=VALUE is text, or what the endpoint's schema asks for; KEY:=JSON is any JSON value.
+    What a service on the web offers is also called by its id, in the place of METHOD and PATH.
+    The exit code is 0 when the call was carried out and 1 when the service refused.
+
+    Examples:
+
+    \b
+    bespeak call agtp://127.0.0.1 QUERY /rooms beds=2 --scope rooms:read
+    bespeak call agtp://127.0.0.1 BOOK /room -d @booking.json --agent-id ID --scope booking:room
+    bespeak call agtp://127.0.0.1 BOOK /room guest=ann --idempotency-key 7f3a
+    bespeak call agtp://127.0.0.1 QUERY /rooms --fields rooms.room_id --compact
+    bespeak call https://flights.example search_flights from=ZRH to=LIS
+    """
+    method, path, given = _what(method, path, given)
+    _check_text(method, path, task_id or "", idempotency_key or "", fields or "", since or "", *given, *headers)
+    whole = _read_data(data)
+    more = dict(_read_header(header) for header in headers)
+
+    async def run() -> Reply:
+        async with open_service(service, **options) as client:
+            return await client.request(
+                method,
+                path,
+                await _with_given(client, method, path, whole, given) if given else whole,
+                headers=more,
+                task_id=task_id,
+                idempotency_key=idempotency_key,
+                fields=None if fields is None else [fields],
+                compact=compact,
+                since=since,
+            )
+
+    reply = asyncio.run(run())
+    if as_json:
+        print_json(
+            {"status": reply.status, "reason": reply.reason, "headers": dict(reply.headers), "body": reply.json()}
+        )
+    else:
+        _print(reply)
+    return 0 if reply.ok or reply.unchanged else 1
+
+
+def _what(method: str, path: str | None, given: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
+    """What was typed: a method and a path, or an id with the fields at once behind it."""
+    if path is None:
+        return method, "", given
+    if not path.startswith("/") and "=" in path and "://" not in path.partition("=")[0]:
+        return method, "", (path, *given)
+    return method.upper(), path, given
+
+
+async def _with_given(
+    client: ServiceClient, method: str, path: str, whole: dict[str, Any] | None, given: tuple[str, ...]
+) -> dict[str, Any]:
+    types = await _property_types(client, method, path)
+    return {**(whole or {}), **dict(_read_field(field, types) for field in given)}
+
+
+def _read_header(header: str) -> tuple[str, str]:
+    name, mark, value = header.partition(":")
+    if not mark or not is_header_name(name.strip()) or not is_header_value(value.strip()):
+        raise click.BadParameter(f"{brief(header)} is no header; write it like 'Session-ID: 5e1f'", param_hint="-H")
+    return name.strip(), value.strip()
+
+
+def _read_data(data: str | None) -> dict[str, Any] | None:
+    if data is None:
+        return None
+    try:
+        text = sys.stdin.read() if data == "-" else _read_file(data[1:]) if data[:1] == "@" else data
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise click.BadParameter(f"not JSON: {error}", param_hint="-d") from error
+    if not isinstance(value, dict):
+        raise click.BadParameter('the input is a JSON object, like {"beds": 2}', param_hint="-d")
+    return value
+
+
+def _read_file(name: str) -> str:
+    path = Path(name)
+    try:
+        # Opening a pipe would last until somebody writes to it.
+        if path.exists() and not path.is_file():
+            raise click.BadParameter(f"{name!r} is not an ordinary file", param_hint="-d")
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise click.BadParameter(f"{name!r}: {error.strerror}", param_hint="-d") from error
+
+
+def _check_text(*arguments: str) -> None:
+    """Refuse bytes that are no text: Python hands them over as lone surrogates, which no message can hold."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise click.UsageError(f"{brief(argument)} is not UTF-8.") from error
+
+
+async def _property_types(client: ServiceClient, method: str, path: str) -> Mapping[str, Any]:
+    """What the manifest says of the endpoint's properties; nothing when it cannot be read."""
+    described: Endpoint | Capability | None
+    try:
+        manifest = await client.discover()
+        described = manifest.endpoint(method, path) if path else None
+    except BespeakError:
+        return {}
+    if not path and client.discovered is not None:
+        described = client.discovered.capability(method)
+    properties = described.input_schema.get("properties") if described is not None else None
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def _read_field(field: str, properties: Mapping[str, Any]) -> tuple[str, Any]:
+    name, mark, text = field.partition("=")
+    if not mark or not name.rstrip(":"):
+        raise click.BadParameter(f"{field!r} is neither KEY=VALUE nor KEY:=JSON", param_hint="KEY=VALUE")
+    explicit = name.endswith(":")
+    name = name.removesuffix(":")
+    if not explicit and ("string" in (types := property_types(properties.get(name))) or not types):
+        return name, text
+    try:
+        return name, msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        if explicit:
+            raise click.BadParameter(f"{brief(text)} is not JSON: {error}", param_hint=f"{name}:=JSON") from error
+        return name, text
+
+
+def _print(reply: Reply) -> None:
+    _print_notes(reply)
+    if reply.ok:
+        print_json(reply.output)
+    elif reply.unchanged:
+        console(stderr=True).print(line(("note: nothing has changed since then", "dim")))
+    else:
+        _print_refusal(reply)
+
+
+def _print_notes(reply: Reply) -> None:
+    aside = console(stderr=True)
+    for advisory in reply.warnings:
+        successor = f"; use {advisory.successor}" if advisory.successor else ""
+        removed = f"; removed in {advisory.removed_in}" if advisory.removed_in else ""
+        what = "verb" if advisory.about == "catalog" else "endpoint"
+        aside.print(line((f"warning: this {what} is {advisory.kind}{successor}{removed}", "yellow")))
+    if reply.replayed:
+        aside.print(line(("note: this is the answer to an earlier call with the same key", "dim")))
+
+
+def _print_refusal(reply: Reply) -> None:
+    aside = console(stderr=True)
+    error = reply.error
+    aside.print(line((f"{reply.status} {reply.reason}", "bold red")))
+    if error is None:
+        return
+    aside.print(line(f"{error.code}: {error.message}"))
+    violations = error.members.get("violations")
+    for violation in violations if isinstance(violations, list) else ():
+        if isinstance(violation, Mapping):
+            aside.print(line(f"  {violation.get('pointer') or '(input)'}: {violation.get('message')}"))
+    if error.details:
+        aside.print(line(f"details: {msgspec.json.encode(error.details).decode()}"))
+    missing = error.members.get("missing_scopes")
+    if isinstance(missing, list):
+        aside.print(line(f"help: declare the authority with {' '.join(f'--scope {scope}' for scope in missing)}"))
+    elif error.code == "scope-claim-invalid":
+        aside.print(line("help: claim less with --scope, or leave it out to use all that is granted"))
+    elif error.members.get("type") == "scope-required":
+        aside.print(line("help: declare some authority with --scope DOMAIN:ACTION"))
+    elif error.members.get("modes"):
+        aside.print(line("help: prove who calls with --token-file, --client-cert or --agent-key"))
+    elif error.members.get("type") == "credentials-missing":
+        aside.print(line("help: say who calls with --agent-id and what may be done with --scope"))
+    elif error.code == "confirmation-required" and isinstance(given := error.members.get("confirmation_id"), str):
+        aside.print(line(f"help: once it is confirmed, call again with -H 'Confirmation-ID: {given}'"))

@@ -1,0 +1,185 @@
+"""`bespeak cases`: see the decisions that wait for somebody, and take them as the operator."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import secrets
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, Final, TypeVar
+
+import click
+import msgspec
+from rich.text import Text
+
+from bespeak.app.cli.console import line, print_json, print_lines
+from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.target_store import existing_place, store_options, use_store
+from bespeak.app.server.state import store_place
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.cases import (
+    ACCEPTED,
+    CONFIRMATION,
+    DEFERRED,
+    KINDS,
+    PENDING,
+    REJECTED,
+    STATES,
+    Case,
+    DecideCase,
+    ListCases,
+    ReadCase,
+)
+from bespeak.state.store.store import Store
+
+_OPEN: Final = "open"
+_STYLES: Final = {PENDING: "bold yellow", DEFERRED: "yellow", ACCEPTED: "green", REJECTED: "red"}
+_MOMENTS: Final = ("created", "deadline", "expires", "decided_at")
+
+Result = TypeVar("Result")
+
+
+@click.group()
+def cases() -> None:
+    """See the decisions that wait for somebody, and take them.
+
+    TARGET is the deployment, whose configuration says where its store is; --store names the store itself.
+    """
+
+
+def _decision(command: Callable[..., Any]) -> Callable[..., Any]:
+    command = click.option("--by", metavar="NAME", help="Who decides; your login name if not given.")(command)
+    command = click.option("--reason", metavar="TEXT", help="Why; the agent that asked gets to see it.")(command)
+    return click.argument("case")(store_options(command))
+
+
+@cases.command("list")
+@store_options
+@click.option(
+    "--state",
+    type=click.Choice([_OPEN, *STATES, "all"]),
+    default=_OPEN,
+    show_default=True,
+    help="Only cases in this state; open ones are pending or deferred.",
+)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="The most to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_(target: str, override: str | None, state: str, limit: int, as_json: bool) -> None:
+    """List cases, the oldest first."""
+
+    async def read(store: Store) -> list[Case]:
+        states = {_OPEN: (PENDING, DEFERRED), "all": (None,)}.get(state, (state,))
+        found = [case for one in states for case in await store.read(ListCases(one, limit))]
+        return sorted(found, key=lambda case: (case.created, case.case_id))[:limit]
+
+    found = _visit(target, override, read)
+    if as_json:
+        print_json([_as_dict(case) for case in found])
+    elif found:
+        print_lines(_summary(case) for case in found)
+    else:
+        click.echo("no case" if state == "all" else f"no case is {state}")
+
+
+@cases.command()
+@click.argument("case")
+@store_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def show(case: str, target: str, override: str | None, as_json: bool) -> None:
+    """Show one case: what was asked, by whom, and what was decided."""
+    found: Case | None = _visit(target, override, lambda store: store.read(ReadCase(case)))
+    if found is None:
+        raise RefusedError(f"there is no case {case!r}; `bespeak cases list` shows those there are")
+    if as_json:
+        print_json(_as_dict(found))
+        return
+    print_lines(_details(found))
+    click.echo("asked")
+    print_json(msgspec.json.decode(found.subject))
+
+
+@cases.command(short_help="Accept a case: the call may run once.")
+@_decision
+def accept(case: str, target: str, override: str | None, reason: str | None, by: str | None) -> None:
+    """Accept a case: a confirmed call may then run once, an escalated task go on.
+
+    \b
+    Example:
+    bespeak cases accept conf-2f6c... examples/hotel --reason "guest agreed by phone"
+    """
+    _decide(ACCEPTED, case, target, override, reason=reason, by=by)
+
+
+@cases.command(short_help="Reject a case: the call does not run.")
+@_decision
+def reject(case: str, target: str, override: str | None, reason: str | None, by: str | None) -> None:
+    """Reject a case: the call does not run, the escalated task does not go on."""
+    _decide(REJECTED, case, target, override, reason=reason, by=by)
+
+
+def _decide(status: str, case: str, target: str, override: str | None, *, reason: str | None, by: str | None) -> None:
+    name = _login() if by is None else by
+    for what, text in (("--by", name), ("--reason", reason), ("CASE", case)):
+        if text is not None and not (text.strip() and text.isprintable()):
+            raise click.UsageError(f"{what} is a text that can be printed, not {text!r}")
+    command = DecideCase(case, status, f"operator:{name}", f"att-{secrets.token_hex(16)}", kinds=KINDS, reason=reason)
+    outcome = _visit(target, override, lambda store: store.do(command))
+    if isinstance(outcome, Conflict):
+        raise RefusedError(_explain(case, outcome))
+    decided: Case = outcome[0]
+    click.echo(f"{decided.case_id} is {status} by {decided.decided_by}, attestation {decided.attestation_id}")
+
+
+def _explain(case: str, conflict: Conflict) -> str:
+    details = conflict.details
+    if conflict.reason == "already-decided":
+        when = write_instant(details["decided_at"])
+        return f"{case} was {details['status']} by {details['decided_by']} at {when}, and a decision is final"
+    if conflict.reason == "expired":
+        return f"{case} has expired; the agent has to ask again"
+    return f"there is no case {case!r}; `bespeak cases list` shows those there are"
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # nobody of this number is known here
+        raise click.UsageError("your login name is not known here; say who decides with --by NAME") from None
+
+
+def _visit(target: str, override: str | None, use: Callable[[Store], Awaitable[Result]]) -> Result:
+    """Do something with the store of a deployment, whether or not a server is at work on it."""
+    return asyncio.run(use_store(existing_place(store_place(target, override)), use))
+
+
+def _as_dict(case: Case) -> dict[str, Any]:
+    values = {name: getattr(case, name) for name in ("case_id", "kind", "state", *case.__struct_fields__)}
+    values |= {name: write_instant(values[name]) for name in _MOMENTS if values[name] is not None}
+    values["subject"] = msgspec.json.decode(case.subject)
+    values["attestation"] = msgspec.json.decode(case.attestation) if case.attestation else None
+    return values
+
+
+def _summary(case: Case) -> Text:
+    subject = msgspec.json.decode(case.subject)
+    if case.kind == CONFIRMATION:
+        asked = f"{subject['method']} {subject['path']}"
+    else:
+        asked = f"task {subject['task_id']}, {subject['reason']}"
+    return line(
+        (f"{case.state:<9}", _STYLES.get(case.state, "dim")),
+        f" {case.case_id}  {write_instant(case.created)}  {case.kind:<12}  {asked[:120]}",
+        (f"  by {case.agent_id[:12] or 'nobody'} to {case.recipient[:64]}", "dim"),
+    )
+
+
+def _details(case: Case) -> Iterator[Text]:
+    yield line((case.case_id, "bold"))
+    named = {"kind": case.kind, "state": case.state, "agent": case.agent_id or "none", "recipient": case.recipient}
+    moments = {name: getattr(case, name) for name in _MOMENTS}
+    named |= {name: write_instant(value) for name, value in moments.items() if value is not None}
+    decided = {"decided by": case.decided_by, "reason": case.reason, "attestation": case.attestation_id}
+    for name, value in {**named, **decided, "digest": f"sha-256:{case.digest}"}.items():
+        if value is not None:
+            yield line(f"  {name.replace('_', ' '):<12} {value}")

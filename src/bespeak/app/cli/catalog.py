@@ -1,0 +1,118 @@
+"""`bespeak catalog`: look verbs up, and compare catalogs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+from rich.text import Text
+
+from bespeak.app.cli.catalog_diff import catalog_diff
+from bespeak.app.cli.console import line, print_findings, print_json, print_lines
+from bespeak.contract.catalog.bundled import open_catalog, versions_with
+from bespeak.contract.catalog.catalog import Catalog, Verb
+from bespeak.contract.service import DEFAULT_CATALOG
+
+_version_option = click.option(
+    "--version",
+    "reference",
+    default=DEFAULT_CATALOG,
+    show_default=True,
+    help="A bundled version or the path of a catalog document.",
+)
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+@click.group()
+def catalog() -> None:
+    """Look up the verbs that methods are made of."""
+
+
+catalog.add_command(catalog_diff, "diff")
+
+
+@catalog.command("list")
+@click.option("--category", help="Only the verbs of one category.")
+@_version_option
+@_json_option
+def list_verbs(category: str | None, reference: str, as_json: bool) -> None:
+    """List the approved verbs in alphabetical order."""
+    chosen = _open(reference)
+    if category is not None and category not in chosen.categories:
+        known = ", ".join(chosen.categories)
+        raise click.BadParameter(f"{category!r} is no category; there are {known}.", param_hint="--category")
+    verbs = chosen.verbs.values() if category is None else chosen.verbs_in(category)
+    ordered = sorted(verbs, key=lambda verb: verb.name)
+    if as_json:
+        print_json({"version": chosen.version, "verbs": [verb.to_json() for verb in ordered]})
+        return
+    print_lines(_list_lines(ordered))
+
+
+@catalog.command()
+@click.argument("verb")
+@_version_option
+@_json_option
+def show(verb: str, reference: str, as_json: bool) -> None:
+    """Show what the catalog says about VERB."""
+    chosen = _open(reference)
+    found = chosen.verbs.get(verb.upper())
+    if found is None:
+        click.echo(_unknown(verb, chosen), err=True)
+        click.get_current_context().exit(1)
+    embedded = found.name in chosen.embedded
+    if as_json:
+        print_json({"version": chosen.version, **found.to_json(), "embedded": embedded})
+        return
+    print_lines(_show_lines(found, chosen.version, embedded=embedded))
+
+
+def _open(reference: str) -> Catalog:
+    chosen, findings = open_catalog(reference)
+    print_findings(findings)
+    if chosen is None:
+        click.get_current_context().exit(2)
+    return chosen
+
+
+def _list_lines(verbs: list[Verb]) -> Iterator[Text]:
+    name_width = max((len(verb.name) for verb in verbs), default=0)
+    kinds = {verb.name: ", ".join(verb.categories) for verb in verbs}
+    kind_width = max((len(kind) for kind in kinds.values()), default=0)
+    for verb in verbs:
+        mark = f" ({verb.warning})" if verb.warning else ""
+        yield line(
+            (f"{verb.name:{name_width}}", "cyan" if not mark else "dim cyan"),
+            f"  {kinds[verb.name]:{kind_width}}  {verb.description}",
+            (mark, "yellow"),
+        )
+
+
+def _show_lines(verb: Verb, version: str, *, embedded: bool) -> Iterator[Text]:
+    yield line((verb.name, "bold cyan"), f"  {verb.description}")
+    yield line("categories     ", ", ".join(verb.categories))
+    yield line("catalog        ", version)
+    if embedded:
+        yield line("floor method   ", "every server supports it")
+    facts = (
+        ("deprecated in  ", verb.deprecated_in),
+        ("removed in     ", verb.removed_in),
+        ("successor      ", verb.successor),
+    )
+    for label, value in facts:
+        if value is not None:
+            yield line((label, "yellow"), value)
+
+
+def _unknown(text: str, chosen: Catalog) -> str:
+    """Why a verb is not there, and which ones are."""
+    name = text.upper()
+    if name in chosen.legacy:
+        preferred = chosen.legacy[name].preferred
+        return f"{name} is an HTTP verb, admitted only where a server opts in. Use {preferred}."
+    told = f"{text[:40]!r} is not in catalog {chosen.version}."
+    elsewhere = versions_with(name)
+    if elsewhere:
+        return f"{told} It is in {', '.join(elsewhere)}."
+    near = chosen.near(text)
+    return f"{told} Did you mean {' or '.join(near)}?" if near else f"{told} See `bespeak catalog list`."

@@ -1,0 +1,193 @@
+"""`agtp-catalog-diff` and `bespeak catalog diff`: what a catalog upgrade changes, and what it breaks (AGTP-API 4.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.text import Text
+
+from bespeak.app.cli.console import line, print_findings, print_json, print_lines
+from bespeak.checks.evolution.catalog_diff import CatalogDiff, VerbChange, diff_catalogs
+from bespeak.checks.evolution.deployment_scan import Conflict, scan_deployment
+from bespeak.contract.catalog.bundled import open_catalog
+from bespeak.contract.catalog.catalog import Verb
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.files.text_file import read_text
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.source.span import Location
+from bespeak.text.source.tree import MAX_BYTES
+
+NO_BREAKAGE: Final = 0
+BREAKAGE: Final = 1
+PARSE_ERROR: Final = 2
+
+_HEADINGS: Final = {
+    "path": "Paths that contain a new verb",
+    "endpoint": "Endpoints that name a removed verb",
+    "recipe": "Recipes that call a removed verb",
+    "policy": "Policy entries that name a removed verb",
+    "deprecation": "Newly deprecated verbs in use",
+}
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("old")
+@click.argument("new")
+@click.option(
+    "--against-deployment",
+    "deployment",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Also tell what of the deployment in this folder would break.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def catalog_diff(old: str, new: str, deployment: Path | None, as_json: bool) -> None:
+    """Compare two catalogs. OLD and NEW are catalog documents or bundled versions.
+
+    \b
+    agtp-catalog-diff 1.0.0 1.1.0
+    agtp-catalog-diff old.json new.json --against-deployment deploy/
+
+    Exit codes: 0 nothing of the deployment breaks, 1 something does, 2 a document cannot be read.
+    """
+    click.get_current_context().exit(_compare(old, new, deployment, as_json=as_json))
+
+
+def main() -> None:
+    """The console script."""
+    catalog_diff(prog_name="agtp-catalog-diff")
+
+
+def _compare(old: str, new: str, deployment: Path | None, *, as_json: bool) -> int:
+    before, findings = open_catalog(old)
+    after, more = open_catalog(new)
+    findings = [*findings, *more]
+    diff = diff_catalogs(before, after) if before is not None and after is not None else None
+    conflicts: list[Conflict] | None = None
+    if diff is not None and deployment is not None:
+        conflicts, found = _scan(deployment, diff)
+        findings += found
+    if as_json:
+        print_json(_document(diff, conflicts, findings))
+    else:
+        print_findings(findings)
+        if diff is not None:
+            print_lines([*_diff_lines(diff), *_conflict_lines(conflicts, str(deployment))])
+    if has_errors(findings):
+        return PARSE_ERROR
+    return BREAKAGE if any(conflict.breaking for conflict in conflicts or ()) else NO_BREAKAGE
+
+
+def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[Conflict], list[Diagnostic]]:
+    from bespeak.documents.agis.deployment import with_custom  # noqa: PLC0415 - a plain diff needs no readers
+    from bespeak.documents.deployment.deployment import read_deployment  # noqa: PLC0415
+
+    deployed, findings = read_deployment(deployment)
+    if deployed.server.app is not None:
+        # Importing an operator's code could do anything; the draft's tool scans documents.
+        told = f"the endpoints of {deployed.server.app} are written in Python and not scanned"
+        findings = [*findings, Diagnostic("D119", "warning", told, Location(str(deployed.root)))]
+    endpoints, policies = deployed.endpoints, deployed.policies
+    if deployed.server.document is not None:
+        described, found = _read_document(deployed.server.document)
+        endpoints, findings = (*described, *endpoints), [*findings, *found]
+        # Verbs of a document that no catalog has any more are custom methods from then on (AGIS 1.3).
+        policies = with_custom(policies, (endpoint.method for endpoint in described))
+    return scan_deployment(endpoints, deployed.recipes, policies, diff), findings
+
+
+def _read_document(path: Path) -> tuple[tuple[Endpoint, ...], list[Diagnostic]]:
+    """The endpoints of an AGIS document, as far as it can be understood."""
+    from bespeak.checks.lint.reading import read_subject  # noqa: PLC0415 - a plain diff needs no readers
+
+    text = read_text(path, MAX_BYTES)
+    subject = text if isinstance(text, Diagnostic) else read_subject(text, str(path), "agis")
+    if isinstance(subject, Diagnostic):
+        return (), [subject]
+    return tuple(entry.endpoint for entry in subject.endpoints), []
+
+
+def _document(diff: CatalogDiff | None, conflicts: list[Conflict] | None, findings: list[Diagnostic]) -> dict[str, Any]:
+    return {
+        "diff": diff.to_json() if diff is not None else None,
+        "conflicts": [conflict.to_json() for conflict in conflicts] if conflicts is not None else None,
+        "breaking": any(conflict.breaking for conflict in conflicts or ()),
+        "findings": findings,
+    }
+
+
+def _diff_lines(diff: CatalogDiff) -> Iterator[Text]:
+    yield line((f"Catalog {diff.old_version} -> {diff.new_version}", "bold"))
+    yield from _section("Removed", "bold red", [(verb.name, _farewell(verb)) for verb in diff.removed])
+    yield from _section("Added", "bold green", [(verb.name, _introduction(verb)) for verb in diff.added])
+    yield from _section("Newly deprecated", "bold yellow", [(verb.name, _fate(verb)) for verb in diff.newly_deprecated])
+    yield from _section("Deprecation changed", "bold", _changes(diff.deprecation_changed, _fate))
+    yield from _section("Recategorised", "bold", _changes(diff.recategorised, lambda verb: ", ".join(verb.categories)))
+    yield from _section("Redescribed", "bold", _changes(diff.redescribed, lambda verb: verb.description))
+    yield from _section("Floor methods added", "bold", [(name, "") for name in diff.embedded_added])
+    yield from _section("Floor methods removed", "bold red", [(name, "") for name in diff.embedded_removed])
+    yield from _section("Legacy verbs changed", "bold", [(name, "") for name in diff.legacy_changed])
+    yield from _section("Categories changed", "bold", [(name, "") for name in diff.categories_changed])
+    yield Text()
+    yield _version_line(diff)
+
+
+def _section(heading: str, style: str, rows: list[tuple[str, str]]) -> Iterator[Text]:
+    if not rows:
+        return
+    yield Text()
+    yield line((f"{heading} ({len(rows)})", style))
+    width = max(len(name) for name, _ in rows)
+    for name, text in rows:
+        yield line("  ", (f"{name:{width}}", "cyan"), f"  {text}") if text else line("  ", (name, "cyan"))
+
+
+def _changes(changes: Iterable[VerbChange], aspect: Callable[[Verb], str]) -> list[tuple[str, str]]:
+    return [(change.name, f"{aspect(change.before)} -> {aspect(change.after)}") for change in changes]
+
+
+def _introduction(verb: Verb) -> str:
+    return f"{verb.description} [{', '.join(verb.categories)}]"
+
+
+def _farewell(verb: Verb) -> str:
+    warned = f"deprecated since {verb.deprecated_in}" if verb.deprecated_in else "without a deprecation before"
+    return f"{warned}; use {verb.successor}" if verb.successor else warned
+
+
+def _fate(verb: Verb) -> str:
+    if verb.deprecated_in is None:
+        return "not deprecated"
+    end = f"goes in {verb.removed_in}" if verb.removed_in else "no date of removal"
+    return f"deprecated in {verb.deprecated_in}, {end}, " + (
+        f"use {verb.successor}" if verb.successor else "no successor"
+    )
+
+
+def _version_line(diff: CatalogDiff) -> Text:
+    if diff.needed_bump == "none":
+        return line("Nothing changed.") if diff.version_step == "none" else line("Only the version changed.")
+    step = {"none": "no step at all", "backwards": "a step back"}.get(diff.version_step, f"a {diff.version_step} step")
+    told = f"These changes need a {diff.needed_bump} step; {diff.old_version} -> {diff.new_version} is {step}"
+    return line(f"{told}.") if diff.honours_semver else line((f"{told}: too small.", "yellow"))
+
+
+def _conflict_lines(conflicts: list[Conflict] | None, deployment: str) -> Iterator[Text]:
+    if conflicts is None:
+        return
+    for kind, heading in _HEADINGS.items():
+        group = [conflict for conflict in conflicts if conflict.kind == kind]
+        if group:
+            yield Text()
+            yield line((f"{heading} ({len(group)})", "bold red" if any(c.breaking for c in group) else "bold yellow"))
+            for conflict in group:
+                yield line("  ", "error: " if conflict.breaking else "warning: ", str(conflict))
+    breaking = sum(conflict.breaking for conflict in conflicts)
+    yield Text()
+    if breaking:
+        yield line((f"{breaking} breaking, {len(conflicts) - breaking} advisory in {deployment}.", "bold red"))
+    else:
+        advice = f" {len(conflicts)} advisory." if conflicts else ""
+        yield line((f"Nothing breaks in {deployment}.{advice}", "bold green"))

@@ -1,0 +1,120 @@
+"""`bespeak conform`: the black-box checks of a server, and the document set for AGIS validators."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.text import Text
+
+from bespeak.app.cli.console import console, print_json
+from bespeak.app.conformance.check import Verdict
+from bespeak.app.conformance.report import Report
+from bespeak.app.conformance.run import run_conformance
+
+_STYLES: Final = {Verdict.PASS: "green", Verdict.WARN: "yellow", Verdict.FAIL: "bold red"}
+_QUIET: Final = "dim"
+
+
+@click.command()
+@click.argument("uri", required=False)
+@click.option("--agis", is_flag=True, help="Hold a validator to the AGIS documents instead of a server to its checks.")
+@click.option(
+    "--validator",
+    metavar="COMMAND",
+    help="With --agis: the validator to run; {} stands for the file, exit code 0 accepts it.  [default: bespeak]",
+)
+@click.option(
+    "--documents",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="With --agis: a folder with valid, invalid and borderline documents of your own.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--insecure", is_flag=True, help="Plain TCP also to a host that is not this machine.")
+@click.option("--tls", is_flag=True, help="TLS also to this machine.")
+@click.option("--ca-file", type=click.Path(exists=True, dir_okay=False), help="Trust these certificate authorities.")
+@click.option("--agent-id", metavar="ID", help="The agent to ask as; otherwise one the server takes.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a request may take.",
+)
+@click.pass_context
+def conform(
+    context: click.Context,
+    *,
+    uri: str | None,
+    agis: bool,
+    validator: str | None,
+    documents: Path | None,
+    as_json: bool,
+    insecure: bool,
+    tls: bool,
+    ca_file: str | None,
+    agent_id: str | None,
+    timeout: float,
+) -> None:
+    """Check the server at URI, agtp://HOST[:4480], against every item of AGTP-API 13.1, over the wire only.
+
+    Nothing is changed on the server: each request must be refused, or goes to an endpoint that only informs.
+    Exits with 0 if no check fails, with 1 if one does, with 2 if the server cannot be reached.
+
+    With --agis there is no server: every document of the AGIS conformance set goes through a validator, which must
+    accept the valid ones, reject the invalid ones and have no error for the borderline ones (AGIS 9.3).
+
+    \b
+    Examples:
+    bespeak conform agtp://127.0.0.1
+    bespeak conform --agis
+    bespeak conform --agis --validator "my-validator --quiet {}"
+    """
+    if agis:
+        if uri is not None:
+            raise click.UsageError("--agis checks a validator and takes no URI")
+        context.exit(0 if _conform_agis(validator, documents, as_json=as_json) else 1)
+    if uri is None:
+        raise click.UsageError("name the server to check, or give --agis")
+    if validator is not None or documents is not None:
+        raise click.UsageError("--validator and --documents go with --agis")
+    report = asyncio.run(
+        run_conformance(uri, agent_id=agent_id, tls=tls, ca_file=ca_file, insecure=insecure, timeout=timeout)
+    )
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _print(report)
+    context.exit(0 if report.conforms else 1)
+
+
+def _conform_agis(validator: str | None, documents: Path | None, *, as_json: bool) -> bool:
+    """Hold a validator to the document set; whether it got every document right."""
+    from bespeak.app.conformance.document_set import KINDS, find_cases, hold  # noqa: PLC0415 - servers do not need them
+    from bespeak.app.conformance.validator import command_validator, own_validator  # noqa: PLC0415
+
+    judge = own_validator() if validator is None else command_validator(validator)
+    results = list(hold(judge, find_cases(documents)))
+    wrong = [result for result in results if result.wrong]
+    if as_json:
+        print_json({"conforms": not wrong, "documents": [result.to_json() for result in results]})
+        return not wrong
+    out = console()
+    for result in wrong:
+        out.print(Text(f"{result.case.name} {result.wrong}"))
+    for kind in KINDS:
+        of_kind = [result for result in results if result.case.kind == kind]
+        out.print(Text(f"{kind:<11} {sum(not each.wrong for each in of_kind)} of {len(of_kind)} right"))
+    return not wrong
+
+
+def _print(report: Report) -> None:
+    out = console()
+    for verdict, line in report.lines():
+        text = Text(line)
+        if verdict is not None:
+            text.highlight_words([str(verdict)], _STYLES.get(verdict, _QUIET))
+        out.print(text)

@@ -1,0 +1,153 @@
+"""`bespeak discover`: what a service offers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import click
+from rich.text import Text
+
+from bespeak.agent.client.errors import NothingDiscoveredError
+from bespeak.agent.client.service import ServiceClient
+from bespeak.agent.discovery.discovered import Discovered
+from bespeak.app.cli.console import console, line, print_findings, print_json, print_lines
+from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.service import open_service, service_options
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.ai.document import MOST_CAPABILITIES
+from bespeak.documents.manifest_json import ManifestDocument
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.diagnostics.printable import printable
+
+_IN_SUMMARY = ("W108",)
+"""Findings that the summary tells in its own words."""
+_METHOD = "bold cyan"
+_QUIET = "dim"
+_WIDEST = 60
+"""Of a column. One long path must not pad every row."""
+
+
+@click.command()
+@click.argument("service")
+@click.option("--methods", is_flag=True, help="Only the compact inventory of DISCOVER /methods.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help=f"Take more than {MOST_CAPABILITIES} capabilities of a document of the web.",
+)
+@service_options
+def discover(service: str, methods: bool, everything: bool, as_json: bool, **options: Any) -> int:
+    """Show what SERVICE offers: its manifest, or with --methods the list of its endpoints.
+
+    SERVICE is agtp://HOST[:4480], or a folder, a file or module:app that is read without being served;
+    what is wrong with it is shown, and the exit code is 1 if an endpoint had to be left out.
+
+    Of https://HOST its documents are read: /.well-known/ai, the AGIS summary and document, an OpenAPI
+    description; robots.txt is kept to. The exit code is 1 if nothing is found, and 2 if nobody answers.
+
+    Examples:
+
+    \b
+    bespeak discover agtp://127.0.0.1
+    bespeak discover examples/hotel --json
+    bespeak discover https://flights.example --refresh
+    """
+    findings: list[Diagnostic] = []
+
+    def report(found: list[Diagnostic]) -> None:
+        findings.extend(found)
+        print_findings(found)
+
+    whole = {**options, "report": report, "most_capabilities": None if everything else MOST_CAPABILITIES}
+    try:
+        asyncio.run(_discover(service, methods, as_json, whole))
+    except NothingDiscoveredError as error:
+        _print_web(error.discovered, as_json)
+        raise RefusedError(str(error)) from error
+    return 1 if has_errors(findings) else 0
+
+
+def _print_web(discovered: Discovered, as_json: bool) -> None:
+    """What was found on the web. For programs the findings are in the document."""
+    from bespeak.app.cli.discover_web import capability_lines, web_json, web_lines  # noqa: PLC0415 - AGTP does without
+
+    if as_json:
+        print_json(web_json(discovered))
+        return
+    print_findings(finding for finding in discovered.findings if finding.rule not in _IN_SUMMARY)
+    print_lines(web_lines(discovered))
+    if discovered.capabilities and discovered.kind != "agtp":
+        console().print()
+        print_lines(capability_lines(discovered))
+
+
+async def _discover(service: str, methods: bool, as_json: bool, options: dict[str, Any]) -> None:
+    async with open_service(service, **options) as client:
+        if client.discovered is not None and not methods:
+            discovered = client.discovered
+            if discovered.kind == "agtp" and discovered.manifest is None:
+                # Whoever must prove who they are first could not be shown it before.
+                discovered = replace(discovered, manifest=await client.discover())
+            _print_web(discovered, as_json)
+            if as_json or discovered.kind not in ("agtp", "agis"):
+                return
+            console().print()
+        if methods:
+            inventory = await client.methods()
+            if as_json:
+                print_json(inventory)
+            else:
+                _print_rows([(entry.method, entry.path, entry.description) for entry in inventory])
+            return
+        manifest = await client.discover()
+        if as_json:
+            print_json(manifest.raw)
+            return
+        out = console()
+        if client.discovered is None or client.discovered.kind == "agtp":
+            for part in _summary(manifest, client):
+                out.print(part)
+        own = manifest.own_endpoints
+        out.print()
+        _print_rows([(endpoint.method, endpoint.path, _about(endpoint)) for endpoint in own])
+        if len(own) < len(manifest.endpoints):
+            out.print(
+                Text(f"and {len(manifest.endpoints) - len(own)} built-in endpoints; --methods lists them too", _QUIET)
+            )
+
+
+def _summary(manifest: ManifestDocument, client: ServiceClient) -> Iterator[Text]:
+    server = manifest.server
+    yield line((server.server_id, "bold"), f"  {server.operator}", (f"  {server.contact}", _QUIET))
+    yield line(
+        f"AGTP {manifest.agtp_version}, AGTP-API {manifest.agtp_api_version}, catalog {manifest.catalog_version}, "
+        f"document {manifest.document_version}"
+    )
+    if client.signature is not None:
+        trust = " (key not pinned)" if client.signature.state == "valid" and not client.signature.trusted else ""
+        yield line(f"signature {client.signature.state}{trust}")
+    for redirect in manifest.policies.methods.redirects:
+        source = f"{redirect.from_method} {redirect.from_path or '*'}"
+        yield line(f"redirect {source} -> {redirect.to_method} {redirect.to_path or ''}".rstrip())
+
+
+def _about(endpoint: Endpoint) -> str:
+    notes = [endpoint.semantic.impact, *(f"needs {scope}" for scope in endpoint.required_scopes)]
+    if endpoint.cost is not None:
+        notes.append(f"costs {endpoint.cost}")
+    if endpoint.deprecated is not None:
+        notes.append(endpoint.deprecated.warning())
+    return f"{endpoint.description}  [{', '.join(notes)}]"
+
+
+def _print_rows(rows: list[tuple[str, str, str]]) -> None:
+    out = console()
+    shown = [(printable(method), printable(path), text) for method, path, text in rows]
+    first = min(max((len(method) for method, _, _ in shown), default=0), _WIDEST)
+    second = min(max((len(path) for _, path, _ in shown), default=0), _WIDEST)
+    for method, path, text in shown:
+        out.print(line((f"{method:<{first}}", _METHOD), f"  {path:<{second}}  {text}"))

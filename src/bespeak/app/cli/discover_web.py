@@ -1,0 +1,157 @@
+"""What was found on the web, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from rich.text import Text
+
+from bespeak.agent.discovery.capability import Capability
+from bespeak.agent.discovery.discovered import Discovered
+from bespeak.agent.discovery.document_kind import FACE
+from bespeak.agent.discovery.fetched import Fetched
+from bespeak.agent.discovery.producer_check import check_producer
+from bespeak.app.cli.console import line
+from bespeak.documents.ai.param_notation import write_param
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+_METHOD: Final = "bold cyan"
+_QUIET: Final = "dim"
+_WIDEST: Final = 40
+_KINDS: Final = {
+    "agtp": "AGTP over HTTP",
+    "ai": "ai-discovery",
+    "agis": "AGIS over HTTP",
+    "openapi": "OpenAPI",
+    "none": "nothing",
+}
+
+
+def web_lines(discovered: Discovered) -> Iterator[Text]:
+    """A summary: what was found where, and what can be called how."""
+    yield line((discovered.name or str(discovered.address.origin), "bold"), f"  {discovered.description}")
+    yield line(f"called by {_KINDS[discovered.kind]}")
+    for step in discovered.steps:
+        if step.what == FACE.what:
+            continue  # only asked to know whom to ask
+        yield line((f"  {step.final_url}  {_outcome(step)}", "" if step.ok else _QUIET))
+    if discovered.ai is not None:
+        yield from _ai_lines(discovered)
+    if discovered.agtp is not None:
+        yield line(f"also at {discovered.agtp}")
+    for name, value in discovered.preferences.items():
+        yield line((f"use of content: {name}: {value}", "yellow"))
+    wrong = sum(finding.severity == "error" for step in discovered.steps for finding in check_producer(step))
+    if wrong:
+        yield line((f"its documents break {wrong} rules for producers; bespeak lint shows them", _QUIET))
+
+
+def capability_lines(discovered: Discovered) -> Iterator[Text]:
+    """Each capability with its parameters."""
+    widest = min(max((len(each.id) for each in discovered.capabilities), default=0), _WIDEST)
+    for capability in discovered.capabilities:
+        gone = "  [deprecated]" if capability.deprecated else ""
+        yield line(
+            (f"{capability.id:<{widest}}", _METHOD),
+            f"  {capability.method} {capability.path}  {capability.description}{gone}",
+        )
+        for name, text in _params(capability):
+            yield line((f"    {name}: {text}", _QUIET))
+
+
+def web_json(discovered: Discovered) -> dict[str, Any]:
+    """The same as data."""
+    return {
+        "kind": discovered.kind,
+        "url": str(discovered.address),
+        "name": discovered.name,
+        "description": discovered.description,
+        "agtp": discovered.agtp,
+        "auth": _auth(discovered),
+        "preferences": dict(discovered.preferences),
+        "capabilities": [
+            {
+                "id": each.id,
+                "method": each.method,
+                "path": each.path,
+                "url": f"{each.origin}{each.target}",
+                "description": each.description,
+                "input_schema": each.input_schema,
+                "returns": each.returns,
+                "deprecated": each.deprecated,
+            }
+            for each in discovered.capabilities
+        ],
+        "manifest": discovered.manifest.raw if discovered.manifest else None,
+        "documents": [_step(step) for step in discovered.steps],
+        "findings": [_finding(finding) for finding in discovered.findings],
+        "producer_findings": [_finding(finding) for step in discovered.steps for finding in check_producer(step)],
+    }
+
+
+def _ai_lines(discovered: Discovered) -> Iterator[Text]:
+    document = discovered.ai
+    assert document is not None
+    auth = _auth(discovered)
+    if auth is None:
+        yield line("authentication not said; some may be needed")
+    else:
+        header = f" in {auth['header']}" if auth["header"] else ""
+        docs = f", see {auth['docs']}" if auth["docs"] else ""
+        yield line(f"authentication {auth['type']}{header}{docs}")
+    if document.requests_per_minute is not None:
+        yield line(f"{document.requests_per_minute} requests a minute")
+
+
+def _auth(discovered: Discovered) -> dict[str, str | None] | None:
+    document = discovered.ai
+    if document is None or document.auth_type is None:
+        return None
+    return {"type": document.auth_type, "header": document.auth_header, "docs": document.auth_docs}
+
+
+def _params(capability: Capability) -> Iterator[tuple[str, str]]:
+    """What to say of each parameter: the words of the document, or what its schema says."""
+    properties = capability.input_schema.get("properties")
+    required = capability.input_schema.get("required", ())
+    for name, schema in properties.items() if isinstance(properties, dict) else ():
+        yield (
+            name,
+            capability.params.get(name) or write_param(schema, required=name in required, root=capability.input_schema),
+        )
+
+
+def _outcome(step: Fetched) -> str:
+    if step.fault is not None:
+        return step.fault.message if not step.is_missing or step.source == "cache" else str(step.status)
+    came = {"network": "", "cache": ", kept", "revalidated": ", unchanged"}[step.source]
+    moved = f", after {len(step.hops)} redirects" if step.hops else ""
+    return f"{step.status}, {len(step.body)} bytes{came}{moved}"
+
+
+def _step(step: Fetched) -> dict[str, Any]:
+    return {
+        "what": step.what,
+        "url": step.url,
+        "final_url": step.final_url,
+        "status": step.status,
+        "media_type": step.media_type,
+        "bytes": len(step.body),
+        "source": step.source,
+        "attempts": step.attempts,
+        "seconds": round(step.seconds, 3),
+        "redirects": [{"url": hop.url, "status": hop.status, "location": hop.location} for hop in step.hops],
+        "fault": None if step.fault is None else {"kind": step.fault.kind, "message": step.fault.message},
+    }
+
+
+def _finding(finding: Diagnostic) -> dict[str, Any]:
+    return {
+        "rule": finding.rule,
+        "severity": finding.severity,
+        "message": finding.message,
+        "location": str(finding.location) if finding.location else None,
+        "pointer": finding.pointer,
+        "help": finding.help,
+    }

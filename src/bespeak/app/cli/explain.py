@@ -1,0 +1,167 @@
+"""`bespeak explain`: what a rule asks and why, and how it is set here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import indent
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.judge import Judge
+    from bespeak.checks.lint.rule import Rule
+
+
+@click.command()
+@click.argument("rule", required=False)
+@click.option("--format", "format_name", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def explain(rule: str | None, format_name: str) -> None:
+    """Say what RULE asks, why, and how it is set in this folder. RULE is an id or a name; without it all are listed.
+
+    Of a change that `bespeak diff` tells, C129 for example, it says what it does to callers.
+
+    \b
+    Examples:
+      bespeak explain P302
+      bespeak explain method-name-in-path --format json
+    """
+    from bespeak.checks.lint.config import Configs  # noqa: PLC0415 - `--help` does without the rules
+    from bespeak.checks.lint.judge import Judge  # noqa: PLC0415
+    from bespeak.checks.lint.registry import all_rules, find_rule, near_rules  # noqa: PLC0415
+
+    judge = Judge(Configs(Path.cwd()).run)
+    as_json = format_name == "json"
+    if rule is None:
+        rules = all_rules().values()
+        if as_json:
+            _print_json([_data(entry, judge) for entry in rules])
+        else:
+            click.echo("\n".join(_listing(judge)))
+        return
+    change = _change(rule)
+    if change is not None:
+        _print_json(change) if as_json else click.echo("\n".join(_change_page(change)))
+        return
+    found = find_rule(rule)
+    if found is None:
+        near = near_rules(rule)
+        hint = f" Did you mean {' or '.join(near)}?" if near else " `bespeak explain` lists all rules."
+        raise click.UsageError(f"There is no rule {rule!r}.{hint}")
+    if as_json:
+        _print_json(_data(found, judge))
+    else:
+        click.echo("\n".join(_page(found, judge)))
+
+
+def _page(rule: Rule, judge: Judge) -> Iterator[str]:
+    from bespeak.checks.lint.rule_page import facts, sections  # noqa: PLC0415
+
+    yield f"{rule.id} {rule.name}"
+    yield ""
+    yield rule.summary
+    yield ""
+    for name, value in facts(rule, _passes().get(rule.id, "")):
+        yield f"{name:<10}{value}"
+    yield f"{'here':<10}{_here(rule, judge)}"
+    for title, text, is_code in sections(rule):
+        yield ""
+        yield f"{title}:" if is_code else f"{title}: {text}"
+        if is_code:
+            yield indent(text.rstrip(), "    ")
+
+
+def _change(rule: str) -> dict[str, str] | None:
+    """What `bespeak diff` reports under an id or a name, as data."""
+    from bespeak.checks.evolution.change_rules import FINDINGS, FINDINGS_WHY, RULES, WHY  # noqa: PLC0415
+
+    asked = rule.strip()
+    for change in RULES.values():
+        if asked.upper() == change.id or asked.lower() == change.name:
+            known = {"id": change.id, "name": change.name, "kind": change.kind, "category": change.category.lower()}
+            return {**known, "summary": change.summary, "why": WHY[change.kind]}
+    text = FINDINGS.get(asked.upper())
+    return {"id": asked.upper(), "summary": text, "why": FINDINGS_WHY[asked.upper()]} if text else None
+
+
+def _change_page(change: dict[str, str]) -> Iterator[str]:
+    yield f"{change['id']} {change.get('name', '')}".rstrip()
+    yield ""
+    yield change["summary"]
+    yield ""
+    for name in ("kind", "category"):
+        if name in change:
+            yield f"{name:<10}{change[name]}"
+    yield "source    bespeak diff"
+    yield ""
+    yield f"Why: {change['why']}"
+
+
+def _listing(judge: Judge) -> Iterator[str]:
+    from bespeak.checks.lint.registry import all_rules, pass_of  # noqa: PLC0415
+
+    names = _passes()
+    groups: dict[int, list[Rule]] = {}
+    for rule in all_rules().values():
+        groups.setdefault(pass_of(rule.id) or 99, []).append(rule)
+    width = max(len(rule.name) for rule in all_rules().values())
+    for number, rules in sorted(groups.items()):
+        name = names.get(rules[0].id)
+        yield f"Pass {number}: {name}" if name else "AGTP-API, and files as they are read"
+        for rule in rules:
+            severity = _severity(rule, judge) if judge.is_on(rule.id) else "off"
+            yield f"  {rule.id}  {severity:<8} {rule.name:<{width}}  {rule.summary}"
+        yield ""
+    yield "`bespeak explain RULE` says more, also of the changes (C1xx) that `bespeak diff` tells."
+
+
+def _here(rule: Rule, judge: Judge) -> str:
+    where = str(judge.config.file) if judge.config.file else "no settings"
+    if not judge.is_on(rule.id):
+        return f"off ({where})"
+    hidden = "; no ignore hides it" if judge.stands(rule.id) else ""
+    return f"{_severity(rule, judge)} ({where}){hidden}"
+
+
+def _severity(rule: Rule, judge: Judge) -> str:
+    return judge.severity(rule.id) or rule.severity
+
+
+def _passes() -> dict[str, str]:
+    """The name of the pass of each rule that belongs to one."""
+    from bespeak.checks.lint.passes import PASSES  # noqa: PLC0415
+    from bespeak.checks.lint.registry import all_rules, pass_of  # noqa: PLC0415
+
+    names = {step.number: step.name for step in PASSES}
+    return {rule: names[pass_of(rule)] for rule in all_rules() if pass_of(rule)}
+
+
+def _data(rule: Rule, judge: Judge) -> dict[str, Any]:
+    from bespeak.checks.lint.registry import pass_of  # noqa: PLC0415
+
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "severity": rule.severity,
+        "normative": rule.normative,
+        "source": rule.source,
+        "pass": pass_of(rule.id) or None,
+        "summary": rule.summary,
+        "why": rule.why,
+        "bad": rule.bad,
+        "good": rule.good,
+        "notation": rule.notation,
+        "fix": rule.fix,
+        "here": {
+            "on": judge.is_on(rule.id),
+            "severity": _severity(rule, judge),
+            "settings": str(judge.config.file) if judge.config.file else None,
+        },
+    }
+
+
+def _print_json(value: object) -> None:
+    from bespeak.text.diagnostics.reporters.json_report import encoded  # noqa: PLC0415
+
+    click.echo(encoded(value))

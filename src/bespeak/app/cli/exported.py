@@ -1,0 +1,103 @@
+"""What `bespeak export` was given: a service, and how it is served as far as documents tell."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bespeak.agent.client.service import ServiceClient
+from bespeak.app.cli.agis_file import open_agis
+from bespeak.app.cli.console import print_findings
+from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.service import open_service
+from bespeak.app.server.assembly import now
+from bespeak.app.server.serving import assemble_target
+from bespeak.app.server.target import load_target
+from bespeak.contract.service import Service
+from bespeak.documents.deployment.auth_toml import AuthSettings
+from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.manifest_json import ManifestDocument
+from bespeak.documents.projections.agtp_manifest import project_manifest
+
+_UNTOLD = AuthSettings(modes=())
+"""No manifest says how callers prove who they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """A service with what its documents on the web need to know; its endpoints are those that would be served."""
+
+    service: Service
+    version: str
+    updated: str
+    http: HttpSettings = field(default_factory=HttpSettings)
+    auth: AuthSettings = field(default_factory=AuthSettings)
+    keys_required: bool = False
+    catalog_warnings: Mapping[str, str] = field(default_factory=dict)
+
+
+def open_exported(target: str, options: Mapping[str, Any], *, url: str | None = None) -> Exported:
+    """A folder, a file, `module:app`, or a live service by its manifest. `url` is where it is on HTTP."""
+    if "://" in target:
+        found = asyncio.run(_live(target, options))
+    elif target.endswith(".agis"):
+        found = _alone(open_agis(Path(target)), now())
+    else:
+        found = _local(target)
+    if not any(endpoint.is_listed for endpoint in found.service.endpoints):
+        raise RefusedError(f"{target} has no endpoints of its own, and such a document has at least one")
+    return found if url is None else replace(found, http=replace(found.http, url=url.rstrip("/")))
+
+
+def live_service(client: ServiceClient, manifest: ManifestDocument, uri: str) -> Service:
+    """The service that a manifest describes. Raises RefusedError if there is no contract of AGTP behind it."""
+    web = client.discovered
+    if web is not None and web.kind not in ("agtp", "agis"):
+        raise RefusedError(
+            f"{client.locator} has no contract of AGTP, and the methods of HTTP say nothing of what is meant. "
+            "`bespeak import openapi` makes a facade of such a service, which can be exported."
+        )
+    return Service(
+        # No manifest has the name that people know the service by; documents of the web do.
+        identity=manifest.server if web is None else replace(manifest.server, name=web.name),
+        description="" if web is None else web.description,
+        endpoints=manifest.own_endpoints,
+        policies=manifest.policies,
+        document_version=manifest.document_version or None,
+        agtp=uri if web is None else web.agtp,
+    )
+
+
+def _local(target: str) -> Exported:
+    loaded = load_target(target)
+    assembled = assemble_target(loaded, now())
+    print_findings(assembled.findings)
+    registry, document = assembled.registry, loaded.document
+    warned = {method: registry.catalog.warns_of(method) for method, _ in registry.endpoints}
+    service = replace(registry.service, endpoints=tuple(registry.endpoints.values()), policies=registry.policies)
+    return replace(
+        _alone(service, assembled.updated, registry.catalog.version),
+        http=document.http,
+        auth=document.auth,
+        keys_required=document.idempotency.require,
+        catalog_warnings={method: text for method, text in warned.items() if text is not None},
+    )
+
+
+def _alone(service: Service, updated: str, catalog: str | None = None) -> Exported:
+    """A service of which nothing else is known."""
+    manifest = project_manifest(
+        service, service.endpoints, service.policies, catalog or service.catalog, updated=updated
+    )
+    return Exported(service=service, version=manifest["document_version"], updated=updated)
+
+
+async def _live(uri: str, options: Mapping[str, Any]) -> Exported:
+    async with open_service(uri, **options) as client:
+        manifest = await client.discover()
+        service = live_service(client, manifest, uri)
+    found = _alone(service, manifest.updated or now(), manifest.catalog_version)
+    return replace(found, auth=_UNTOLD, http=HttpSettings(url=client.locator.web))

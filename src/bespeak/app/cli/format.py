@@ -1,0 +1,139 @@
+"""`bespeak format`: AGIS documents in their canonical form."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from difflib import unified_diff
+from pathlib import Path
+from typing import Final
+
+import click
+
+from bespeak.app.cli.console import print_findings
+from bespeak.documents.agis.format import Form, format_agis
+from bespeak.documents.deployment.folder import is_folder, list_tree
+from bespeak.documents.files.file_replacement import replace_text
+from bespeak.documents.files.text_file import read_stream, read_text
+from bespeak.errors import ConfigError
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.printable import printable
+from bespeak.text.source.tree import MAX_BYTES
+
+_STDIN = "-"
+_MOST_LINES: Final = 20_000
+"""Up to so many the differences are looked for; that takes quadratic time."""
+
+
+@click.command("format")
+@click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
+@click.option("--diff", is_flag=True, help="Change nothing; show what would change.")
+@click.option("--to", type=click.Choice(["yaml", "json"]), help="Write this form.  [default: the form a file has]")
+@click.option("--drop-comments", is_flag=True, help="Format also what has comments that cannot be kept.")
+@click.option("--stdin-filename", default="stdin.agis", metavar="NAME", help="What findings call the text of `-`.")
+def format_documents(
+    *, paths: tuple[str, ...], check: bool, diff: bool, to: Form | None, drop_comments: bool, stdin_filename: str
+) -> int:
+    """Bring AGIS documents into canonical form: one order of keys, one style, the same meaning.
+
+    PATHS are files, folders (every .agis file below them), or `-` for standard input, which goes to standard output.
+    Comments in YAML stay with what they are about; brace notation becomes YAML.
+
+    Examples:
+
+    \b
+    bespeak format menu.agis
+    bespeak format --check --diff .
+    bespeak format --to json - < menu.agis
+    """
+    if paths.count(_STDIN) > 1:
+        raise click.UsageError("- stands for standard input, which can be read once.")
+    findings: list[Diagnostic] = []
+    unwritten: list[str] = []
+    changed = unchanged = 0
+    for name, path in _files(paths, findings):
+        shown = stdin_filename if path is None else name
+        text = read_text(path, MAX_BYTES) if path else read_stream(sys.stdin.buffer, Path(shown), MAX_BYTES)
+        written = text if isinstance(text, Diagnostic) else format_agis(text, shown, to, drop_comments=drop_comments)
+        if isinstance(text, Diagnostic) or isinstance(written, Diagnostic):
+            findings += [found for found in (written,) if isinstance(found, Diagnostic)]
+            continue
+        differs = written != text
+        changed, unchanged = changed + differs, unchanged + (not differs)
+        if diff and differs:
+            _show(text, written, shown)
+        elif check and differs:
+            click.echo(f"would format {printable(shown)}")
+        elif path is None and not check and not diff:
+            sys.stdout.write(written)
+        elif path is not None and differs and (reason := _write(path, written)):
+            unwritten.append(f"{path} cannot be written: {reason}")
+            changed -= 1
+    print_findings(findings)
+    if paths != (_STDIN,):
+        click.echo(_summary(changed, unchanged, len(findings) + len(unwritten), would=check or diff), err=True)
+    if unwritten:
+        raise ConfigError("\n".join(unwritten))
+    return 1 if findings or (changed and (check or diff)) else 0
+
+
+def _files(paths: tuple[str, ...], findings: list[Diagnostic]) -> Iterator[tuple[str, Path | None]]:
+    """Every file once, with the name it is known by; None stands for standard input."""
+    seen: set[Path] = set()
+    for text in paths:
+        path = Path(text)
+        if text == _STDIN:
+            yield text, None
+            continue
+        for file in list_tree(path, ".agis", findings) if is_folder(path) else [path]:
+            if file not in seen:
+                seen.add(file)
+                yield str(file), file
+
+
+def _write(path: Path, text: str) -> str | None:
+    """Replace a file, or say why that is not possible: the others are to be formatted nevertheless."""
+    try:
+        replace_text(path, text)
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def _show(before: str, after: str, name: str) -> None:
+    old, new = before.splitlines(), after.splitlines()
+    compare = unified_diff if len(old) + len(new) <= _MOST_LINES else _whole_diff
+    lines = compare(old, new, name, f"{name} (formatted)", lineterm="")
+    click.echo("\n".join(printable(line) for line in lines))
+
+
+def _whole_diff(old: list[str], new: list[str], old_name: str, new_name: str, lineterm: str) -> Iterator[str]:
+    """One hunk from the first line that differs to the last."""
+    shorter = min(len(old), len(new))
+    head = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    tail = next((at for at in range(shorter - head) if old[-1 - at] != new[-1 - at]), shorter - head)
+    gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
+    yield f"--- {old_name}{lineterm}"
+    yield f"+++ {new_name}{lineterm}"
+    yield f"@@ -{_extent(head, gone)} +{_extent(head, come)} @@{lineterm}"
+    yield from (f"-{line}" for line in gone)
+    yield from (f"+{line}" for line in come)
+
+
+def _extent(start: int, lines: list[str]) -> str:
+    """Where a hunk is; one without lines is named after the line before it."""
+    return f"{start + bool(lines)},{len(lines)}"
+
+
+def _summary(changed: int, unchanged: int, failed: int, *, would: bool) -> str:
+    parts = [
+        f"{_files_of(changed)} {'would be formatted' if would else 'formatted'}" if changed else "",
+        f"{_files_of(unchanged)} left as {'it is' if unchanged == 1 else 'they are'}" if unchanged else "",
+        f"{_files_of(failed)} not formatted" if failed else "",
+    ]
+    return ", ".join(part for part in parts if part) or "no AGIS documents found"
+
+
+def _files_of(count: int) -> str:
+    return f"{count} file{'' if count == 1 else 's'}"

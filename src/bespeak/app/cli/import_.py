@@ -1,0 +1,222 @@
+"""`bespeak import`: a deployment made of another kind of document."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+
+from bespeak.app.cli.agis_file import open_agis
+from bespeak.app.cli.console import print_findings, print_json
+from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.openapi_source import open_description
+from bespeak.contract.service import Service
+from bespeak.documents.files.folder_replacement import FolderTakenError, write_folder
+from bespeak.documents.projections.deployment_files import HANDLERS, deployment_files
+from bespeak.documents.toml_text import find_null
+from bespeak.errors import ConfigError
+from bespeak.text.diagnostics.printable import printable
+from bespeak.text.source.garbage import without_collections
+
+if TYPE_CHECKING:
+    from bespeak.documents.openapi.deployment import Imported
+
+
+@click.group("import")
+def import_() -> None:
+    """Make a deployment folder of another kind of document."""
+
+
+@import_.command(short_help="Make a deployment of an AGIS document.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder to write.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+def agis(file: Path, output: Path, force: bool) -> int:
+    """Make a deployment of the AGIS document FILE: bespeak.toml, endpoints/*.toml and handlers.py.
+
+    No document says who answers: the functions in handlers.py refuse every call until they are written.
+
+    \b
+    Example:
+    bespeak import agis menu.agis -o menu
+    bespeak serve menu
+    """
+    service = open_agis(file)
+    for endpoint in service.endpoints:
+        for name, schema in (("input", endpoint.input_schema), ("output", endpoint.output_schema)):
+            null = find_null(dict(schema))
+            if null is not None:
+                raise RefusedError(f"{endpoint}: the {name} has null at {null}, which an endpoint file cannot say")
+    _write(output, deployment_files(service), force=force)
+    count = len(service.endpoints)
+    click.echo(
+        f"{printable(str(output))}: {count} endpoint{'' if count == 1 else 's'}; write the functions in {HANDLERS}.py"
+    )
+    left = _left_out(service)
+    if left:
+        kept = printable(str(file))
+        click.echo(f"bespeak.toml has no place for {', '.join(left)}: keep {kept} beside it.", err=True)
+    return 0
+
+
+@import_.command(short_help="Make a facade for an HTTP API of its OpenAPI description.")
+@click.argument("source", metavar="FILE|URL")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder to write.")
+@click.option("--force", is_flag=True, help="Replace what an earlier import wrote; other files stay.")
+@click.option(
+    "--include",
+    multiple=True,
+    metavar="PATTERN",
+    help="Only operations with such a tag, path or operationId; `*` for anything. Repeatable.",
+)
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="No operations with such a tag, path or operationId. Repeatable.",
+)
+@click.option("--server", metavar="URL", help="Where the API is, for descriptions that do not say.")
+@click.option("--insecure", is_flag=True, help="Plain http also from a host that is not this machine.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def openapi(  # noqa: PLR0917 - click passes them all by name
+    source: str,
+    output: Path,
+    force: bool,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    server: str | None,
+    insecure: bool,
+    as_json: bool,
+) -> int:
+    """Make a deployment of an OpenAPI description (2.0, 3.0, 3.1; JSON or YAML): an endpoint for each operation, which
+    calls the HTTP API behind it.
+
+    What no description says is guessed on the safe side. Each guess is a comment in its file, and REVIEW.md lists them
+    all, the gravest first.
+
+    \b
+    Example:
+    bespeak import openapi https://api.acme.example/openapi.json -o acme
+    bespeak lint acme
+    bespeak serve acme
+    """
+    from bespeak.documents.openapi.deployment import import_description  # noqa: PLC0415 - slow to load
+    from bespeak.documents.openapi.guess import LeftOut  # noqa: PLC0415
+    from bespeak.documents.openapi.selection import select_operations, with_server  # noqa: PLC0415
+
+    _check_server(server)
+    _check_free(output, force=force)
+    description, findings = open_description(source, insecure=insecure)
+    if server is not None:
+        # What is said about missing servers is answered.
+        findings = [finding for finding in findings if finding.rule != "D167" or finding.severity == "info"]
+    if not as_json:
+        print_findings(finding for finding in findings if finding.severity != "info")
+    if server is not None:
+        description = with_server(description, server)
+    description = select_operations(description, include, exclude)
+    notes = [LeftOut(finding.pointer or "the description", finding.message) for finding in findings]
+    with without_collections():
+        imported = import_description(description, notes)
+    if not imported.facades:
+        reason = next((f": {entry.why}" for entry in (*imported.left_out, *imported.notes)), "")
+        raise RefusedError(f"{source} has no operation that can be called{reason}")
+    _check_own(output, imported.files)
+    _write(output, imported.files, force=force, outdated=_outdated(output, imported.files))
+    if as_json:
+        print_json(_summary(output, imported))
+    else:
+        _tell(output, imported)
+    return 0
+
+
+def _check_server(server: str | None) -> None:
+    if server is None:
+        return
+    try:
+        parts = urlsplit(server)
+        usable = parts.scheme in ("https", "http") and bool(parts.hostname) and not (parts.query or parts.fragment)
+        usable = usable and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    else:
+        if "@" in parts.netloc:
+            raise ConfigError("--server has a user or a password in it. Send credentials as a header of the handlers.")
+    if not usable:
+        raise ConfigError(f"--server is {server[:200]!r}, which is no address. Write it like https://api.acme.example.")
+
+
+def _check_free(output: Path, *, force: bool) -> None:
+    """Refuse early what would be refused after the work."""
+    if output.exists() and not output.is_dir():
+        raise ConfigError(f"{output} is a file. Name a folder.")
+    if not force and output.is_dir() and any(output.iterdir()):
+        raise ConfigError(f"{output} exists and is not empty. Use --force to replace what an earlier import wrote.")
+
+
+def _check_own(output: Path, files: Collection[str]) -> None:
+    """Refuse to replace what somebody else wrote, with --force too."""
+    for name in files:
+        path = output / name
+        if path.exists() and not _is_ours(path):
+            raise ConfigError(f"{path} was not written by this command, and is not replaced. Name another folder.")
+
+
+def _outdated(output: Path, files: Collection[str]) -> list[str]:
+    """Endpoint files of an earlier import that this one has no operation for."""
+    found = (f"endpoints/{path.name}" for path in sorted((output / "endpoints").glob("*.toml")) if _is_ours(path))
+    return [name for name in found if name not in files]
+
+
+def _is_ours(path: Path) -> bool:
+    from bespeak.documents.openapi.review import MADE_OF  # noqa: PLC0415 - slow to load
+
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return any(MADE_OF in file.readline(1_000) for _ in range(4))
+    except OSError:
+        return False
+
+
+def _summary(output: Path, imported: Imported) -> dict[str, object]:
+    return {
+        "folder": str(output),
+        "endpoints": len(imported.facades),
+        "guesses": imported.guesses,
+        "variables": [variable.name for variable in imported.variables],
+        "left_out": [{"what": entry.what, "why": entry.why} for entry in imported.left_out],
+        "notes": [{"what": entry.what, "why": entry.why} for entry in imported.notes],
+        "files": list(imported.files),
+    }
+
+
+def _tell(output: Path, imported: Imported) -> None:
+    shown = printable(str(output))
+    count = len(imported.facades)
+    guesses = ", ".join(f"{number} {risk}" for risk, number in imported.guesses.items())
+    noted = f", {len(imported.notes)} notes on the description" if len(imported.notes) > 1 else ""
+    noted = ", one note on the description" if len(imported.notes) == 1 else noted
+    click.echo(f"{shown}: {count} endpoint{'' if count == 1 else 's'}, {len(imported.left_out)} left out{noted}")
+    click.echo(f"Guesses by risk: {guesses}. Look at {shown}/REVIEW.md first.")
+    if imported.variables:
+        names = ", ".join(variable.name for variable in imported.variables)
+        click.echo(f"Set {names} before you serve it.")
+    click.echo(f"Then: bespeak lint {shown}; bespeak serve {shown}")
+
+
+def _write(folder: Path, files: dict[str, str], *, force: bool, outdated: Collection[str] = ()) -> None:
+    """Write all files or none."""
+    try:
+        write_folder(folder, files, force=force, outdated=outdated)
+    except FolderTakenError as error:
+        raise ConfigError(f"{folder} has {error} already. Use --force to replace them.") from error
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be written: {error.strerror or error}") from error
+
+
+def _left_out(service: Service) -> list[str]:
+    parts = {"shared schemas, which each endpoint has its own copy of": service.schemas}
+    return [name for name, value in parts.items() if value]

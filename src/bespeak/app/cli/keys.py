@@ -1,0 +1,164 @@
+"""`bespeak keys`: make, show and replace the Ed25519 keys that sign manifests, records and requests."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import click
+import msgspec
+from joserfc.jwk import OKPKey
+
+from bespeak.documents.files.text_file import read_text
+from bespeak.documents.identity.key_file import read_key
+from bespeak.documents.identity.key_history import history_path, history_text, parse_history, read_history
+from bespeak.documents.identity.key_text import KeyFault, generate_key, key_id, parse_key, private_text, public_jwk
+from bespeak.errors import ConfigError
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+_OWNER_ONLY = 0o600
+_FOR_ALL = 0o644
+
+
+@click.group()
+def keys() -> None:
+    """Make, show and replace keys that sign."""
+
+
+@keys.command()
+@click.option(
+    "-o",
+    "--output",
+    "--out",
+    "out",
+    type=click.Path(path_type=Path),
+    help="Write the private key here instead of printing it.",
+)
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+def new(out: Path | None, force: bool) -> None:
+    """Make a key. The private half goes to --output, readable by its owner only; its id and public half are printed."""
+    key = generate_key()
+    if out is None:
+        click.echo(private_text(key), nl=False)
+    else:
+        write_secret(out, private_text(key), force=force)
+        click.echo(f"private key  {out}")
+    _print_public(key)
+
+
+@keys.command(short_help="Print the id and public half of a key.")
+@click.argument("file", type=click.Path(path_type=Path))
+def show(file: Path) -> None:
+    """Print the id and the public half of a key in PEM or JWK form, and of those it has replaced."""
+    text = _read(file)
+    found = parse_history(text)
+    if isinstance(found, KeyFault):
+        key = parse_key(text)
+        if isinstance(key, KeyFault):
+            raise ConfigError(f"{file}: {key.message}")
+        found = [key, *_history(file, key)]
+    for number, one in enumerate(found):
+        if number:
+            click.echo()
+        _print_public(one)
+
+
+@keys.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def rotate(file: Path) -> None:
+    """Replace the private key in FILE by a new one.
+
+    The public half of the old one is kept in FILE.keys.json, a JWK set, so that what it has signed can still be
+    verified. The old private half is gone. Whoever has pinned or registered the old key needs the new public half;
+    a server reads its key when it starts.
+    """
+    old = read_key(file)
+    if isinstance(old, KeyFault):
+        raise ConfigError(f"{file}: {old.message}")
+    if not old.is_private:
+        raise ConfigError(
+            f"{file} holds a public key, and there is nothing to replace: give the file of the private one."
+        )
+    fresh = generate_key()
+    earlier = [old, *_history(file, old)]
+    try:
+        like = file.stat()
+        # The set first: if anything fails between the two, no key is lost, and one is listed that was never used.
+        _replace(history_path(file), history_text([fresh, *earlier]), mode=_FOR_ALL)
+        _replace(file, private_text(fresh), mode=stat.S_IMODE(like.st_mode), owner=(like.st_uid, like.st_gid))
+    except OSError as error:
+        raise ConfigError(f"{file} is not replaced, and the old key still counts: {error}") from error
+    click.echo(f"private key  {file}")
+    click.echo(f"earlier keys {history_path(file)}")
+    _print_public(fresh)
+
+
+def _read(file: Path) -> str:
+    text = read_text(file)
+    if isinstance(text, Diagnostic):
+        raise ConfigError(f"{file}: {text.message}")
+    return text
+
+
+def _history(file: Path, key: OKPKey) -> list[OKPKey]:
+    """The keys this one has replaced, and any that was never used."""
+    found = read_history(file)
+    if isinstance(found, KeyFault):
+        raise ConfigError(
+            f"{found.message}. Repair or remove it; without it, what earlier keys signed is not verified."
+        )
+    return [one for one in found if key_id(one) != key_id(key)]
+
+
+def _print_public(key: OKPKey) -> None:
+    click.echo(f"key id       {key_id(key)}")
+    click.echo(f"public key   {msgspec.json.encode(public_jwk(key)).decode()}")
+
+
+def write_secret(path: Path, text: str, *, force: bool | None) -> None:
+    """Write a secret, to a file that is at no time readable by others; `force` is None where there is no --force."""
+    or_force = "" if force is None else ", or replace it with --force"
+    try:
+        if force:
+            _replace(path, text, mode=_OWNER_ONLY)
+            return
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "w", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise ConfigError(f"{path} exists already, and may be a key in use. Name another file{or_force}.") from error
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _replace(path: Path, text: str, *, mode: int, owner: tuple[int, int] | None = None) -> None:
+    """Put a new file in the place of an old one, in one step that a loss of power does not undo by half."""
+    if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+        raise ConfigError(f"{path} is not an ordinary file, and is not replaced.")
+    descriptor, name = tempfile.mkstemp(prefix=".bespeak-", dir=path.parent)
+    beside = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if owner is not None and owner != (beside.stat().st_uid, beside.stat().st_gid):
+            os.chown(beside, *owner)
+        beside.chmod(mode)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink()
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name durable, where folders can be opened."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,78 @@
+"""The live services among what `bespeak lint` is to check: asked one after the other, their findings beside files'."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bespeak.agent.discovery.address_guard import AddressGuard
+from bespeak.agent.discovery.examination import Examiner
+from bespeak.agent.discovery.fetcher import Fetcher
+from bespeak.agent.discovery.live_check import LiveCheck, check_live, live_address
+from bespeak.agent.discovery.pinned_transport import trust
+from bespeak.agent.discovery.web_address import AddressFault, WebAddress
+from bespeak.text.diagnostics.score import Score
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.context import Context
+    from bespeak.checks.lint.project import Project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveOptions:
+    """How live services are asked."""
+
+    insecure: bool = False
+    allow_private: bool = False
+    ca_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What came of it beside the findings."""
+
+    scores: tuple[Score, ...] = ()
+    all_reached: bool = True
+
+
+def check_services(project: Project, urls: Sequence[str], options: LiveOptions) -> Live:
+    """Examine each host and add what is found to the run. Raises UsageError for what is no address of a host."""
+    addresses = [_address(url, options) for url in dict.fromkeys(urls)]
+    # Under one name a host is asked once, however it was typed.
+    hosts = {address.origin: address for address in addresses}
+    checks = asyncio.run(_check_all(project, list(hosts.values()), options))
+    for check in checks:
+        for url in {**check.checked, **check.found}:
+            is_document = url in check.checked
+            project.add_remote(url, check.checked.get(url), check.found.get(url, ()), is_document=is_document)
+    scores = tuple(check.score for check in checks if check.score is not None)
+    return Live(scores, all(check.is_reached for check in checks))
+
+
+def _address(url: str, options: LiveOptions) -> WebAddress:
+    address = live_address(url, insecure=options.insecure)
+    if isinstance(address, AddressFault):
+        plain = " Say --insecure if you mean it." if address.kind == "plain" else ""
+        raise click.UsageError(f"{address.message}.{plain}")
+    return address
+
+
+async def _check_all(project: Project, addresses: Sequence[WebAddress], options: LiveOptions) -> list[LiveCheck]:
+    context = project.remote_context()
+    return [await _check_one(address, options, context) for address in addresses]
+
+
+async def _check_one(address: WebAddress, options: LiveOptions, context: Context) -> LiveCheck:
+    guard = AddressGuard((address.origin.host,), allow_private=options.allow_private)
+    tls = trust(options.ca_file) if options.ca_file is not None else None
+    # Nothing is kept, and nothing asked twice: what counts is how the host answers now.
+    fetcher = Fetcher(guard, tls=tls, insecure=options.insecure, retries=0)
+    try:
+        return await check_live(address, Examiner(fetcher), context)
+    finally:
+        await fetcher.close()

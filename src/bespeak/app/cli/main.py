@@ -1,0 +1,175 @@
+"""`bespeak`: the table of commands, global options and exit codes."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import sys
+from difflib import get_close_matches
+from typing import Final, NamedTuple, NoReturn
+
+import click
+
+from bespeak.errors import BespeakError, ContractError
+
+EXIT_GOOD: Final = 0
+EXIT_REFUSED: Final = 1
+"""Findings, or a refusal."""
+EXIT_UNUSABLE: Final = 2
+"""Usage, configuration or internal error."""
+
+
+_FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""What a write meets. Without the name of a file, it was a write to standard output."""
+
+
+class RefusedError(BespeakError):
+    """A command did not do what it was asked for good reason; its exit code is 1."""
+
+
+class Entry(NamedTuple):
+    """Where a command lives. The module is imported only when the command runs, so that start-up stays short."""
+
+    module: str
+    attribute: str
+    group: str
+    summary: str
+
+
+COMMANDS: Final[dict[str, Entry]] = {
+    "serve": Entry("serve", "serve", "Run a service", "Serve a contract over AGTP and HTTP."),
+    "agents": Entry("agents", "agents", "Run a service", "Register agents, suspend and revoke them."),
+    "keys": Entry("keys", "keys", "Run a service", "Make, show and replace keys that sign."),
+    "cases": Entry("cases", "cases", "Run a service", "See decisions that wait, and take them."),
+    "audit": Entry("audit", "audit", "Run a service", "Check, read and copy out what was recorded."),
+    "store": Entry("store", "store", "Run a service", "Look at, copy out and fill what is kept."),
+    "format": Entry("format", "format_documents", "Write a contract", "Put AGIS documents into canonical form."),
+    "import": Entry("import_", "import_", "Write a contract", "Make a service of an AGIS document or an HTTP API."),
+    "export": Entry("export", "export", "Write a contract", "Write a service as AGIS, OpenAPI, ai or llms.txt."),
+    "schema": Entry("schema", "schema", "Write a contract", "Print the JSON Schemas of documents."),
+    "discover": Entry("discover", "discover", "Use a service", "Show what a service offers."),
+    "call": Entry("call", "call", "Use a service", "Call an endpoint of a service."),
+    "lint": Entry("lint", "lint", "Check a contract", "Find what is wrong with contracts, and what would read better."),
+    "explain": Entry("explain", "explain", "Check a contract", "Say what a rule asks, why, and how it is set here."),
+    "catalog": Entry("catalog", "catalog", "Check a contract", "Look up verbs, compare catalogs."),
+    "diff": Entry("diff", "diff", "Check a contract", "Show what changed between two contracts, and what it breaks."),
+    "lsp": Entry("lsp", "lsp", "Check a contract", "Show findings and repairs in an editor."),
+    "conform": Entry(
+        "conform", "conform", "Check a contract", "Check a server against AGTP-API, or a validator against AGIS."
+    ),
+}
+
+
+class CommandTable(click.Group):
+    """Commands that are imported when they are asked for, listed by what a person wants to do."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module = importlib.import_module(f"bespeak.app.cli.{entry.module}")
+        command = getattr(module, entry.attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        near = get_close_matches(args[0], COMMANDS, n=1) if args[0] not in COMMANDS else []
+        if near:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for group in dict.fromkeys(entry.group for entry in COMMANDS.values()):
+            with formatter.section(group):
+                formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items() if entry.group == group])
+
+
+@click.group(
+    cls=CommandTable,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="A TARGET is a folder, an .agis, .toml or .py file, or module:app. "
+    "A SERVICE is agtp://HOST[:4480], https://HOST or a TARGET.\n\n"
+    "Exit codes: 0 good, 1 findings or a refusal, 2 wrong usage, configuration or an internal error.",
+)
+@click.version_option(package_name="bespeak")
+def bespeak() -> None:
+    """Write an agent-facing contract once; serve it, prove it, publish it."""
+
+
+def main() -> NoReturn:
+    """The console script. Turns every foreseen error into one clear message and an exit code."""
+    _open_streams()
+    try:
+        sys.exit(bespeak.main(standalone_mode=False) or EXIT_GOOD)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_UNUSABLE)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output has gone, as `| head` does; nothing is left to say.
+        _drop_output()
+        sys.exit(EXIT_GOOD)
+    except RefusedError as error:
+        _complain(str(error))
+        sys.exit(EXIT_REFUSED)
+    except BespeakError as error:
+        _complain(_explained(error))
+        sys.exit(EXIT_UNUSABLE)
+    except Exception as error:
+        if isinstance(error, OSError) and error.filename is None and error.errno in _FULL:
+            _complain(f"cannot write the output: {error.strerror or error}")
+            _drop_output()
+            sys.exit(EXIT_UNUSABLE)
+        if isinstance(error, FileNotFoundError) and error.filename is None and not _has_folder():
+            _complain("the folder you are in is no longer there. Change to another one.")
+            sys.exit(EXIT_UNUSABLE)
+        if os.environ.get("BESPEAK_DEBUG"):
+            raise
+        _complain(f"internal error: {type(error).__name__}: {error}")
+        click.echo("This is a defect of bespeak. BESPEAK_DEBUG=1 shows the trace to report it with.", err=True)
+        sys.exit(EXIT_UNUSABLE)
+
+
+def _open_streams() -> None:
+    """Where a stream was closed before the start (`<&-`, `>&-`), Python has None: read nothing, write nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - open to the end
+
+
+def _has_folder() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - pathlib asks the same
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _complain(text: str) -> None:
+    """Say what is wrong. Part of it may be a server's words: no line of it steers the terminal."""
+    from bespeak.text.diagnostics.printable import printable  # noqa: PLC0415 - only an error needs it
+
+    click.echo("bespeak: " + "\n".join(printable(line) for line in text.split("\n")), err=True)
+
+
+def _drop_output() -> None:
+    """Nobody takes the rest of the output; the interpreter must not fail on it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _explained(error: Exception) -> str:
+    """The error in words; what is wrong with a contract is shown where it stands."""
+    from bespeak.text.diagnostics.diagnostic import Diagnostic  # noqa: PLC0415 - only an error needs them
+    from bespeak.text.diagnostics.text import full  # noqa: PLC0415
+
+    if not isinstance(error, ContractError) or not error.findings:
+        return str(error)
+    findings = [finding for finding in error.findings if isinstance(finding, Diagnostic)]
+    return f"{error.message}\n\n{full(findings)}"

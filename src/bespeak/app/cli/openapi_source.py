@@ -1,0 +1,74 @@
+"""An OpenAPI description that a command was given: a file, or an address that is asked once."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bespeak.app.cli.console import print_findings
+from bespeak.app.cli.main import RefusedError
+from bespeak.documents.openapi.description import Description
+from bespeak.errors import ConfigError
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from bespeak.agent.discovery.fetched import Fetched
+    from bespeak.agent.discovery.web_address import WebAddress
+
+_SECONDS: Final = 60.0
+"""For a document of forty megabytes over an ordinary line."""
+
+
+def open_description(source: str, *, insecure: bool) -> tuple[Description, list[Diagnostic]]:
+    """The description at a path or an address. Raises RefusedError if nothing can be made of it."""
+    from bespeak.documents.openapi.reader import read_description  # noqa: PLC0415 - slow to load
+
+    text, name = _fetch(source, insecure=insecure) if "://" in source else (_read(source), source)
+    description, findings = read_description(text, name)
+    if description is None:
+        print_findings(findings)
+        raise RefusedError(f"{brief(source)[1:-1]} cannot be imported")
+    return description, findings
+
+
+def _read(source: str) -> bytes:
+    from bespeak.agent.discovery.document_kind import OPENAPI  # noqa: PLC0415 - slow to load
+
+    path = Path(source)
+    try:
+        if path.exists() and not path.is_file():
+            raise ConfigError(f"{path} is not an ordinary file. Give a description in JSON or YAML.")
+        if path.stat().st_size > OPENAPI.most:
+            raise RefusedError(f"{path} has more than {OPENAPI.most // 1_000_000} MB. Split the description.")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _fetch(source: str, *, insecure: bool) -> tuple[bytes, str]:
+    """The bytes at an address, and the address they came from."""
+    from bespeak.agent.discovery.web_address import AddressFault, parse_address  # noqa: PLC0415 - slow to load
+
+    address = parse_address(source, insecure=insecure)
+    if isinstance(address, AddressFault):
+        plain = " Say --insecure if you mean it." if address.kind == "plain" else ""
+        raise ConfigError(f"{address.message}.{plain}")
+    fetched = asyncio.run(_get(address, insecure=insecure))
+    if fetched.fault is not None:
+        raise RefusedError(f"{brief(source)}: {fetched.fault.message}")
+    return fetched.body, fetched.final_url
+
+
+async def _get(address: WebAddress, *, insecure: bool) -> Fetched:
+    from bespeak.agent.discovery.address_guard import AddressGuard  # noqa: PLC0415 - slow to load
+    from bespeak.agent.discovery.document_kind import OPENAPI  # noqa: PLC0415
+    from bespeak.agent.discovery.fetcher import Fetcher  # noqa: PLC0415
+
+    # The user typed this host: it may be anywhere. Where a redirect leads to may not.
+    fetcher = Fetcher(AddressGuard([address.origin.host]), insecure=insecure, deadline=_SECONDS)
+    try:
+        return await fetcher.get(str(address), OPENAPI, robots=False)
+    finally:
+        await fetcher.close()

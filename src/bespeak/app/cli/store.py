@@ -1,0 +1,116 @@
+"""`bespeak store`: look at, bring up to date, copy out and fill what must outlive requests."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from bespeak.app.cli.console import line, print_json, print_lines
+from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, RefusedError
+from bespeak.app.cli.target_store import existing_place, store_options, use_store, written_in_one_step
+from bespeak.app.server.state import store_place
+from bespeak.errors import ConfigError
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.examination import Examination, examine, upgrade
+from bespeak.state.store.migrations import CURRENT
+from bespeak.state.store.transfer import export_store, import_store
+
+
+@click.group()
+def store() -> None:
+    """Look at, bring up to date, copy out and fill the store of a deployment.
+
+    TARGET is the deployment, whose configuration says where its store is; --store names the store itself.
+    """
+
+
+@store.command()
+@store_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def check(target: str, override: str | None, as_json: bool) -> int:
+    """Look through the whole store: damage, version, rows. Nothing is changed; the exit code is 1 on damage."""
+    found = asyncio.run(examine(store_place(target, override)))
+    if as_json:
+        print_json({**_as_dict(found), "current": CURRENT})
+    else:
+        print_lines(_lines(found))
+    return EXIT_REFUSED if found.damage or not found.is_current else EXIT_GOOD
+
+
+@store.command()
+@store_options
+def migrate(target: str, override: str | None) -> None:
+    """Bring the tables up to date. A server does the same when it starts; stop it before."""
+    before = asyncio.run(upgrade(store_place(target, override)))
+    if before == CURRENT:
+        click.echo(f"the tables are of version {CURRENT} already")
+    else:
+        click.echo(f"the tables were of version {before} and are of version {CURRENT} now")
+
+
+@store.command(short_help="Write every row as a line of JSON.")
+@store_options
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file, in one step.")
+def export(target: str, override: str | None, output: Path | None) -> None:
+    """Write every row as a line of JSON: the state of one moment, while servers go on.
+
+    The lines hold all that the store does, answers and records among them. Keep them as safe as the store.
+
+    \b
+    Examples:
+    bespeak store export examples/hotel -o backup.jsonl
+    bespeak store export --store postgresql://localhost/rooms > backup.jsonl
+    """
+    place = existing_place(store_place(target, override))
+    if output is None:
+        asyncio.run(use_store(place, lambda opened: export_store(opened, sys.stdout.buffer.write)))
+        sys.stdout.buffer.flush()
+        return
+    with written_in_one_step(output) as write:
+        rows = asyncio.run(use_store(place, lambda opened: export_store(opened, write)))
+    click.echo(f"{rows} row{'' if rows == 1 else 's'} written to {output}")
+
+
+@store.command("import", short_help="Fill an empty store from an export.")
+@click.argument("file", type=click.Path(path_type=Path))
+@store_options
+def import_(file: Path, target: str, override: str | None) -> None:
+    """Fill an empty store from FILE, which `bespeak store export` wrote: the whole of it, or nothing."""
+    if not file.is_file():
+        raise ConfigError(f"there is no file {file}")
+    place = store_place(target, override)
+    outcome = asyncio.run(use_store(place, lambda opened: import_store(opened, file), role="sole"))
+    if not isinstance(outcome, Conflict):
+        click.echo(f"{outcome} row{'' if outcome == 1 else 's'} taken from {file}")
+        return
+    details = outcome.details
+    if outcome.reason == "not-empty":
+        raise RefusedError(
+            f"the store is not empty: {details['table']} has rows. Import into a new one; nothing was changed."
+        )
+    where = f"{file}, line {details['line']}" if details["line"] else str(file)
+    raise RefusedError(f"{where}: {details['message']}. Nothing was taken.")
+
+
+def _as_dict(found: Examination) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in found.__struct_fields__}
+
+
+def _lines(found: Examination) -> Iterator[Text]:
+    yield line(found.name)
+    state = "" if found.is_current or found.damage else f", not {CURRENT}: run `bespeak store migrate`"
+    yield line(f"  tables   version {found.version}{state}")
+    yield line(f"  size     {found.size:,} bytes")
+    for name, count in found.rows.items():
+        expired = found.expired.get(name, 0)
+        yield line(f"  {name:<18} {count:>10,}" + (f"  ({expired:,} expired)" if expired else ""))
+    for fault in found.damage:
+        yield line(("damaged: ", "bold red"), fault)
+    if not found.damage:
+        yield line("whole")

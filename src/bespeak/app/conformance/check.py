@@ -1,0 +1,123 @@
+"""A conformance check: what it asks of a server, and the verdict it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final, Literal
+
+from bespeak.app.conformance.probe import Exchanged
+from bespeak.app.conformance.subject import Subject
+from bespeak.protocol.status import REASONS
+
+_LISTED: Final = 5
+"""Of many things that are wrong in the same way, so many are named."""
+
+
+class Verdict(StrEnum):
+    """What a check found."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, no password
+    WARN = "warn"
+    """A SHOULD is not met, or the drafts leave room for the answer."""
+    FAIL = "fail"
+    SKIP = "skip"
+    """The check could not be made; the note says why."""
+    NOT_APPLICABLE = "not-applicable"
+    """The server has nothing the check is about."""
+
+
+SEVERITY: Final = (Verdict.NOT_APPLICABLE, Verdict.SKIP, Verdict.PASS, Verdict.WARN, Verdict.FAIL)
+"""From the verdict that says least to the one that weighs most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A verdict, why, and the exchanges that show it."""
+
+    verdict: Verdict
+    note: str = ""
+    evidence: tuple[Exchanged, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question to a server. A failed SHOULD is a warning."""
+
+    id: str
+    title: str
+    section: str
+    run: Callable[[Subject], Awaitable[Outcome]]
+    level: Literal["MUST", "SHOULD"] = "MUST"
+
+    def judge(self, outcome: Outcome) -> Outcome:
+        """The outcome as it counts for this check's level."""
+        if self.level == "SHOULD" and outcome.verdict is Verdict.FAIL:
+            return replace(outcome, verdict=Verdict.WARN)
+        return outcome
+
+
+def passed(*evidence: Exchanged) -> Outcome:
+    """The server does what the draft asks."""
+    return Outcome(Verdict.PASS, "", evidence)
+
+
+def failed(note: str, *evidence: Exchanged) -> Outcome:
+    """The server does something else."""
+    return Outcome(Verdict.FAIL, note, evidence)
+
+
+def warned(note: str, *evidence: Exchanged) -> Outcome:
+    """The server does something else that the drafts leave room for."""
+    return Outcome(Verdict.WARN, note, evidence)
+
+
+def skipped(note: str, *evidence: Exchanged) -> Outcome:
+    """The question could not be asked."""
+    return Outcome(Verdict.SKIP, note, evidence)
+
+
+def turned_down(seen: Exchanged) -> Outcome:
+    """The server did not look at the question, because of who asked."""
+    return skipped(f"the server turned the caller down with {seen.status}; give --agent-id", seen)
+
+
+def not_applicable(note: str) -> Outcome:
+    """The question does not arise."""
+    return Outcome(Verdict.NOT_APPLICABLE, note)
+
+
+def expect(seen: Exchanged, *statuses: int) -> Outcome:
+    """Judge an answer by its status. One that turns our identity down says nothing about the question."""
+    if seen.status in statuses:
+        return passed(seen)
+    if seen.refuses_identity:
+        return turned_down(seen)
+    wanted = " or ".join(f"{number} {REASONS[number]}" for number in statuses)
+    return failed(f"answered {seen.status}, expected {wanted}", seen)
+
+
+def accepted(seen: Exchanged) -> Outcome:
+    """Any answer will do, unless it turns our identity down."""
+    return turned_down(seen) if seen.refuses_identity else passed(seen)
+
+
+def all_of(outcomes: Iterable[Outcome]) -> Outcome:
+    """The weightiest of several outcomes, with the notes and evidence of those that share its verdict."""
+    found = list(outcomes)
+    if not found:
+        return not_applicable("nothing to check")
+    verdict = max((outcome.verdict for outcome in found), key=SEVERITY.index)
+    same = [outcome for outcome in found if outcome.verdict is verdict]
+    notes = dict.fromkeys(outcome.note for outcome in same if outcome.note)
+    return Outcome(verdict, "; ".join(notes), tuple(seen for outcome in same for seen in outcome.evidence))
+
+
+def faults(found: Iterable[str], *evidence: Exchanged) -> Outcome:
+    """Pass if nothing was found, else fail naming the first few."""
+    listed = list(found)
+    if not listed:
+        return passed(*evidence)
+    more = f"; and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+    return failed("; ".join(listed[:_LISTED]) + more, *evidence)

@@ -1,0 +1,120 @@
+"""The AGIS conformance set: documents that are valid, invalid or borderline, and what a validator must say of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+from bespeak.errors import ConfigError
+
+Kind = Literal["valid", "invalid", "borderline"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+
+PACKAGED: Final = Path(__file__).with_name("documents")
+"""Where an installed package has the set."""
+SOURCE: Final = Path(__file__).resolve().parents[4] / "tests" / "documents"
+"""Where a working copy has it."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Expected:
+    """One finding a validator must have: the rule, and the place by JSON Pointer."""
+
+    rule: str
+    pointer: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.rule} {self.pointer}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One document of the set."""
+
+    kind: Kind
+    file: Path
+    expected: tuple[Expected, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+        return f"{self.kind}/{self.file.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a validator said: whether it accepts the document, and which errors it has, if it can tell."""
+
+    accepted: bool
+    errors: tuple[Expected, ...] | None = None
+    note: str = ""
+
+
+Validator = Callable[[Case], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """A case, and what is wrong with the verdict; nothing when it is right."""
+
+    case: Case
+    wrong: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The result as data."""
+        return {"document": self.case.name, "right": not self.wrong, "wrong": self.wrong}
+
+
+def find_cases(root: Path | None = None) -> list[Case]:
+    """The cases under a folder with `valid`, `invalid` and `borderline`; without one, the set bespeak comes with."""
+    folder = root or (PACKAGED if PACKAGED.is_dir() else SOURCE)
+    cases = [case for kind in KINDS for case in _cases(folder / kind, kind)]
+    if not cases:
+        raise ConfigError(f"{folder} has no .agis documents in {', '.join(KINDS)}")
+    return cases
+
+
+def hold(validator: Validator, cases: list[Case]) -> Iterator[CaseResult]:
+    """Each case with what the validator gets wrong (AGIS 9.3)."""
+    for case in cases:
+        yield CaseResult(case, _wrong(case, validator(case)))
+
+
+def _cases(folder: Path, kind: Kind) -> Iterator[Case]:
+    for file in sorted(folder.glob("*.agis")) if folder.is_dir() else ():
+        beside = file.with_suffix(".expected")
+        expected = _read_expected(beside) if kind == "invalid" else ()
+        if kind == "invalid" and not expected:
+            raise ConfigError(f"{beside} names no finding, and an invalid document has at least one")
+        yield Case(kind, file, expected)
+
+
+def _read_expected(file: Path) -> tuple[Expected, ...]:
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} cannot be read: {error}") from error
+    stated = (line.partition("#")[0].split() for line in lines)
+    return tuple(Expected(*parts[:2]) for parts in stated if parts)
+
+
+def _wrong(case: Case, verdict: Verdict) -> str:
+    if case.kind != "invalid":
+        errors = ", ".join(str(error) for error in verdict.errors or ())
+        return "" if verdict.accepted else f"is rejected{f' for {errors}' if errors else ''}{verdict.note}"
+    if verdict.accepted:
+        return f"is accepted, and breaks {', '.join(str(expected) for expected in case.expected)}"
+    if verdict.errors is None:
+        return ""
+    missing = [str(expected) for expected in case.expected if expected not in verdict.errors]
+    more = [str(error) for error in verdict.errors if error not in case.expected]
+    return "; ".join(
+        part
+        for part in (
+            f"lacks {', '.join(missing)}" if missing else "",
+            f"has {', '.join(more)}, which it does not break" if more else "",
+        )
+        if part
+    )

@@ -1,0 +1,93 @@
+"""Put every check to a live server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from bespeak.agent.client.errors import UnreachableError
+from bespeak.agent.client.locator import parse_uri
+from bespeak.agent.client.tls import choose_tls
+from bespeak.app.conformance.check import Check, Outcome, failed
+from bespeak.app.conformance.checks import (
+    advisories,
+    codes,
+    endpoints,
+    headers,
+    input,  # noqa: A004 - item 10 is about input
+    inventory,
+    manifest,
+    negotiation,
+    paths,
+    policy,
+    vocabulary,
+)
+from bespeak.app.conformance.direct import direct_sender
+from bespeak.app.conformance.report import Report, Result
+from bespeak.app.conformance.subject import Subject
+from bespeak.errors import BespeakError, RemoteProtocolError
+
+_LAST: Final = headers.CHECKS
+"""About all exchanges, so they come after all others."""
+
+CHECKS: Final[tuple[Check, ...]] = (
+    *sorted(
+        (
+            *endpoints.CHECKS,
+            *vocabulary.CHECKS,
+            *paths.CHECKS,
+            *policy.CHECKS,
+            *manifest.CHECKS,
+            *negotiation.CHECKS,
+            *codes.CHECKS,
+            *input.CHECKS,
+            *advisories.CHECKS,
+            *inventory.CHECKS,
+        ),
+        key=lambda check: check.id,
+    ),
+    *_LAST,
+)
+"""Every check, in the order of the items of AGTP-API 13.1."""
+
+
+async def run_conformance(
+    uri: str,
+    *,
+    agent_id: str | None = None,
+    tls: bool = False,
+    ca_file: str | Path | None = None,
+    verify: bool = True,
+    insecure: bool = False,
+    timeout: float = 10.0,  # noqa: ASYNC109 - the deadline of each request
+) -> Report:
+    """Put every check to the server at an agtp URI. `timeout` is for each request.
+
+    Raises UnreachableError when the server does not answer at all, ConfigError for a URI that cannot be used.
+    """
+    locator = parse_uri(uri)
+    context = choose_tls(locator, tls=tls, ca_file=ca_file, verify=verify, insecure=insecure)
+    send = direct_sender(locator.host, locator.port, tls=context, timeout=timeout)
+    try:
+        subject = await Subject.meet(send, agent_id)
+    except (OSError, UnicodeError, RemoteProtocolError) as error:
+        raise UnreachableError(f"{locator} does not answer DISCOVER: {_reason(error)}") from error
+    results = [Result(check, check.judge(await _run(check, subject))) for check in CHECKS]
+    return Report(str(locator), subject.manifest, subject.agent_id, tuple(results))
+
+
+async def _run(check: Check, subject: Subject) -> Outcome:
+    try:
+        return await check.run(subject)
+    except (BespeakError, OSError) as error:
+        return failed(f"no answer: {_reason(error)}")
+    except RecursionError:
+        return failed("an answer is nested too deeply to be read")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "it takes too long"
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there"
+    return str(error) or type(error).__name__

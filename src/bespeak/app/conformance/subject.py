@@ -1,0 +1,166 @@
+"""The server under test: its manifest, who we are to it, and requests it must answer without doing anything."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from bespeak.app.conformance.probe import Exchanged, Send
+from bespeak.app.conformance.sample import sample
+from bespeak.contract.grammar.path_syntax import Template, parse_template
+
+PROBE_FIELD: Final = "conformance_probe"
+"""No endpoint declares it, and every input schema is closed: a request that carries it must be refused (13.3)."""
+
+PROBE_AGENT: Final = hashlib.sha256(b"bespeak conformance probe").hexdigest()
+"""Who we say we are where a server takes any well-formed id."""
+
+PROBE_SCOPE: Final = "conformance:probe"
+"""A scope that no endpoint asks for."""
+
+_HOSTED_TRIED: Final = 3
+
+
+class Subject:
+    """What the checks share. Every exchange is kept, for some checks are about all of them."""
+
+    manifest_answer: Exchanged
+    inventory_answer: Exchanged
+
+    def __init__(self, send: Send, agent_id: str | None) -> None:
+        self._send = send
+        self.agent_id = agent_id
+        self.exchanges: list[Exchanged] = []
+        self.manifest: Mapping[str, Any] = {}
+
+    @classmethod
+    async def meet(cls, send: Send, agent_id: str | None = None) -> Subject:
+        """Read the manifest, and find an identity the server talks to."""
+        subject = cls(send, agent_id)
+        subject.manifest_answer = await subject.send("DISCOVER", "/")
+        document = subject.manifest_answer.json
+        if subject.manifest_answer.status == 200 and isinstance(document, dict):
+            subject.manifest = document
+        hosted = [agent.get("agent_id") for agent in objects(subject.manifest.get("hosted_agents"))]
+        # A server may believe any well-formed id, only those it hosts, or ask for none at all.
+        others = [PROBE_AGENT, *(name for name in hosted[:_HOSTED_TRIED] if isinstance(name, str)), None]
+        for candidate in [agent_id] if agent_id else others:
+            subject.agent_id = candidate
+            subject.inventory_answer = await subject.ask("DISCOVER", "/methods")
+            if not subject.inventory_answer.refuses_identity:
+                break
+        return subject
+
+    async def send(
+        self,
+        method: str,
+        target: str,
+        body: Any = None,
+        *,
+        agent_id: str | None = None,
+        scope: str | None = None,
+        task_id: str | None = None,
+        media: str = "application/json",
+    ) -> Exchanged:
+        """One request exactly as told, anonymous unless an agent is named."""
+        headers: dict[str, str] = {}
+        if agent_id is not None:
+            headers["Agent-ID"] = agent_id
+        if scope is not None:
+            headers["Authority-Scope"] = scope
+        if task_id is not None:
+            headers["Task-ID"] = task_id
+        content = b""
+        if body is not None:
+            headers["Content-Type"] = media
+            content = msgspec.json.encode(body)
+        seen = await self._send(method, target, headers, content)
+        self.exchanges.append(seen)
+        return seen
+
+    async def ask(self, method: str, target: str, body: Any = None) -> Exchanged:
+        """One request in our own name."""
+        return await self.send(method, target, body, agent_id=self.agent_id)
+
+    async def call(self, endpoint: Mapping[str, Any], input: Any = None, query: str = "") -> Exchanged:  # noqa: A002 - the draft's word
+        """A request to an endpoint with the authority it asks for, or the agent's own where ours is not believed."""
+        target = concrete_path(endpoint) + (f"?{query}" if query else "")
+        scopes = strings(endpoint.get("required_scopes")) or [PROBE_SCOPE]
+        seen = await self.send(endpoint["method"], target, input, agent_id=self.agent_id, scope=", ".join(scopes))
+        if seen.status == 262:
+            seen = await self.ask(endpoint["method"], target, input)
+        return seen
+
+    @property
+    def endpoints(self) -> list[Mapping[str, Any]]:
+        """The endpoints of the manifest that name a method and a path."""
+        return [
+            endpoint
+            for endpoint in objects(self.manifest.get("endpoints"))
+            if isinstance(endpoint.get("method"), str) and isinstance(endpoint.get("path"), str)
+        ]
+
+    @property
+    def policies(self) -> Mapping[str, Any]:
+        """The policies block, or nothing."""
+        return mapping(self.manifest.get("policies"))
+
+    @property
+    def method_policy(self) -> Mapping[str, Any]:
+        """The method policy, or nothing."""
+        return mapping(self.policies.get("methods"))
+
+
+def objects(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The objects in a list; nothing if it is no list."""
+    yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+
+
+def strings(value: Any) -> list[str]:
+    """The strings in a list; nothing if it is no list."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def properties(endpoint: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The declared input fields of an endpoint."""
+    return mapping(mapping(endpoint.get("input_schema")).get("properties"))
+
+
+def path_parameters(endpoint: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the parameters in an endpoint's path."""
+    parsed = parse_template(endpoint["path"])
+    return parsed.parameters if isinstance(parsed, Template) else ()
+
+
+def concrete_path(endpoint: Mapping[str, Any]) -> str:
+    """A request path of an endpoint, with a fitting value for each parameter."""
+    path: str = endpoint["path"]
+    for name in path_parameters(endpoint):
+        value = sample(mapping(properties(endpoint).get(name)))
+        path = path.replace(f"{{{name}}}", quote(str(value if value is not None else "1"), safe=""))
+    return path
+
+
+def is_informational(endpoint: Mapping[str, Any]) -> bool:
+    """Whether the endpoint says that it changes nothing."""
+    return mapping(endpoint.get("semantic")).get("impact") == "informational"
+
+
+def is_refused_when_empty(endpoint: Mapping[str, Any]) -> bool:
+    """Whether the endpoint needs a field beyond its path, so that input without it cannot pass validation."""
+    required = strings(mapping(endpoint.get("input_schema")).get("required"))
+    return bool(set(required) - set(path_parameters(endpoint)))
+
+
+def is_safe(endpoint: Mapping[str, Any]) -> bool:
+    """Whether input of nothing but the probe field can do no harm, even on a server that does not refuse it."""
+    return is_informational(endpoint) or is_refused_when_empty(endpoint)

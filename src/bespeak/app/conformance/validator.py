@@ -1,0 +1,56 @@
+"""Validators that the conformance set is held against: bespeak's own rules, or any command."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from typing import Final
+
+from bespeak.app.conformance.document_set import Case, Expected, Validator, Verdict
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.run import check_text
+from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.documents.files.text_file import read_text
+from bespeak.errors import ConfigError
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.tree import MAX_BYTES
+
+_SECONDS: Final = 60
+_PLACE: Final = "{}"
+
+
+def own_validator() -> Validator:
+    """The rules of `bespeak lint` without any configuration."""
+    context = Context(catalog=load_bundled())
+
+    def judge(case: Case) -> Verdict:
+        text = read_text(case.file, MAX_BYTES)
+        found = (text,) if isinstance(text, Diagnostic) else check_text(text, str(case.file), context).findings
+        errors = sorted({Expected(each.rule, each.pointer) for each in found if each.severity == "error"})
+        return Verdict(not errors, tuple(errors))
+
+    return judge
+
+
+def command_validator(command: str) -> Validator:
+    """A command that gets the file in place of `{}`, or at its end; exit code 0 accepts the document."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ConfigError(f"the validator {command!r} is no command: {error}") from error
+    if not words:
+        raise ConfigError("the validator is empty; name a command, such as 'agis-validate {}'")
+    if not any(_PLACE in word for word in words):
+        words.append(_PLACE)
+
+    def judge(case: Case) -> Verdict:
+        line = [word.replace(_PLACE, str(case.file)) for word in words]
+        try:
+            done = subprocess.run(line, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - the user's own command
+        except subprocess.TimeoutExpired:
+            return Verdict(False, note=f" after {_SECONDS} seconds without an answer")
+        except OSError as error:
+            raise ConfigError(f"the validator cannot be run: {words[0]}: {error.strerror or error}") from error
+        return Verdict(done.returncode == 0)
+
+    return judge

@@ -1,0 +1,120 @@
+"""One text of an editor through the same run as `bespeak lint`: settings, ignores and baseline included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from bespeak.checks.lint.baseline import read_baseline
+from bespeak.checks.lint.config import Configs, relative_to
+from bespeak.checks.lint.judge import Judge
+from bespeak.checks.lint.project import STDIN, Options, Project
+from bespeak.checks.lint.reading import read_subject
+from bespeak.checks.lint.subject import Kind, Subject
+from bespeak.checks.lint.surroundings import Surroundings
+from bespeak.checks.lint.walk import looks_ours
+from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.documents.deployment.folder import CONFIGURATIONS, RECIPES
+from bespeak.errors import BespeakError, ContractError
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.report import Finding
+
+LONGEST: Final = 1 << 21
+"""Characters of a text that is checked while it is typed. `bespeak lint` reads longer ones."""
+
+_SUFFIXES: Final = (".agis", ".toml", ".json")
+_WELL_KNOWN: Final = (".well-known", "ai")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is known of one text."""
+
+    text: str
+    findings: tuple[Finding, ...] = ()
+    subject: Subject | None = None
+    """None if the text cannot be read, as it is half the time while somebody types."""
+    catalog: Catalog | None = None
+    judge: Judge | None = None
+    """The settings that hold; None if they are wrong themselves."""
+
+
+def is_ours(path: Path | None, language: str, text: str) -> bool:
+    """Whether a text is a document of ours; an editor shows us any JSON or TOML file."""
+    if language == "agis":
+        return True
+    if path is None:
+        return False
+    if path.name.endswith(_SUFFIXES) or path.parts[-2:] == _WELL_KNOWN:
+        return looks_ours(path.name, text)
+    return False
+
+
+def guess_kind(path: Path | None, text: str) -> Kind:
+    """The kind of a document that cannot be read right now, by its name and by words in it."""
+    name = path.name if path else ""
+    if name.endswith(".toml"):
+        return "recipes" if name == RECIPES else "server" if name in CONFIGURATIONS else "endpoint"
+    if name.endswith(".agis") or '"agis"' in text or path is None:
+        return "agis"
+    return "ai" if '"aiendpoint"' in text else "manifest"
+
+
+def is_excluded(path: Path, here: Path) -> bool:
+    """Whether the settings leave a file, or a folder it stands in, out of a run."""
+    config = Configs(here).of(path.parent.absolute())
+    above = [folder for folder in path.absolute().parents if folder.is_relative_to(config.base)]
+    return any(config.excludes(entry) for entry in (path, *above) if entry != config.base)
+
+
+def check(text: str, path: Path | None, here: Path) -> Checked:
+    """What `bespeak lint` says of the text, were it saved. `here` is the folder of the project."""
+    if len(text) > LONGEST:
+        megabytes = LONGEST >> 20
+        message = f"this is longer than {megabytes} million characters and not checked while it is edited"
+        return Checked(text, (Finding(Diagnostic("D101", "info", message, help="Run `bespeak lint` on it.")),))
+    try:
+        return _run(text, path, here)
+    except ContractError as error:
+        return Checked(text, tuple(_about_settings(error.message, error.findings)))
+    except BespeakError as error:
+        return Checked(text, tuple(_about_settings(str(error), ())))
+
+
+def _run(text: str, path: Path | None, here: Path) -> Checked:
+    if path is not None and is_excluded(path, here):
+        return Checked(text)
+    configs = Configs(here)
+    project = Project(here, configs, Options(with_edits=True))
+    project.add_text(text, path)
+    project.check_together()
+    known = next((file for file in project.baselines() if file.is_file()), None)
+    outcome = project.outcome(read_baseline(known) if known else None)
+    shown = relative_to(path, here) if path else STDIN
+    config = configs.of((path.parent if path else here).absolute())
+    subject = read_subject(text, shown)
+    return Checked(
+        text,
+        # What is stale in a baseline is a finding about that file.
+        tuple(finding for finding in outcome.findings if finding.file in ("", shown)),
+        None if isinstance(subject, Diagnostic) else subject,
+        Surroundings().context(path or here / STDIN, config).catalog,
+        Judge(config),
+    )
+
+
+def _about_settings(message: str, findings: Iterable[object]) -> Iterable[Finding]:
+    """Settings that cannot be used, said at the top of every document they would hold for."""
+    told = [finding for finding in findings if isinstance(finding, Diagnostic)]
+    for finding in told or [Diagnostic("D104", "error", message)]:
+        where = f" ({finding.location})" if finding.location else ""
+        text = f"{message} {finding.message}{where}" if told else message
+        yield Finding(replace(finding, message=text, location=None, fix=None))
+
+
+def catalog_of(checked: Checked | None) -> Catalog:
+    """The catalog that holds for a text, or the default one before anything is known."""
+    return (checked.catalog if checked else None) or load_bundled()

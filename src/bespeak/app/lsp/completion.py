@@ -1,0 +1,189 @@
+"""What may be typed at the cursor: verbs, choices, fields, rules and shared schemas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lsprotocol import types
+
+from bespeak.app.lsp.checking import Checked, catalog_of
+from bespeak.app.lsp.cursor import Cursor
+from bespeak.app.lsp.fields import choices, field_at, is_rule, is_text, is_verb, properties
+from bespeak.app.lsp.hover import IGNORE
+from bespeak.app.lsp.outlines import Outline
+from bespeak.app.lsp.positions import Positions
+from bespeak.app.lsp.verb_text import verb_text
+from bespeak.checks.lint.registry import all_rules
+from bespeak.checks.lint.subject import Kind
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.documents.table import IGNORES
+from bespeak.text.source.tree import Tree
+
+_DECLARED: Final = re.compile(r"^[ \t]*+[\"']?+(?:method|declared_verbs)[\"']?+[ \t]*+[:=]([^\n#]*+)", re.MULTILINE)
+_WORD: Final = re.compile(r"[A-Z]{2,40}+")
+_SOON, _LATER = "0", "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Completes one word."""
+
+    cursor: Cursor
+    kind: Kind
+    positions: Positions
+    checked: Checked | None = None
+    tree: Tree | None = None
+    """The last one that could be read; its text may be older."""
+
+    def items(self) -> list[types.CompletionItem]:
+        """Everything that may stand here and starts like what is typed."""
+        return list(self._items())
+
+    def _items(self) -> Iterator[types.CompletionItem]:
+        cursor, place = self.cursor, self.cursor.place
+        if cursor.comment:
+            if IGNORE.search(cursor.comment):
+                yield from self._rules()
+            return
+        if place is None:
+            return
+        if place.path and place.path[-1] == IGNORES:
+            yield from self._rules(as_key=True)
+            return
+        if place.path and place.path[-1] == "$ref":
+            yield from self._references()
+            return
+        field = field_at(self.kind, place.path)
+        if field is None:
+            return
+        if is_verb(field):
+            yield from self._verbs()
+        elif is_rule(field):
+            yield from self._rules()
+        elif values := choices(field):
+            yield from self._choices(field, values)
+        elif place.is_key:
+            yield from self._keys(place.path, field)
+            if cursor.notation == "braces" and not place.path:
+                yield from self._verbs(after=" /")
+
+    def _keys(self, path: tuple[str, ...], field: Outline) -> Iterator[types.CompletionItem]:
+        present = self._present(path)
+        for name in properties(field):
+            if name in present and name != self.cursor.word:
+                continue
+            inner = field_at(self.kind, (*path, name)) or {}
+            item = self._item(name, types.CompletionItemKind.Property, self._key_text(name, inner))
+            if item is None:
+                continue
+            item.detail = str(inner.get("type", "")) if isinstance(inner.get("type"), str) else None
+            item.documentation = str(inner.get("description", "")) or None
+            item.sort_text = (_SOON if name in field.get("required", ()) else _LATER) + name
+            yield item
+
+    def _key_text(self, name: str, field: Outline) -> str:
+        """A key as its notation writes it, up to where the value starts."""
+        cursor = self.cursor
+        if cursor.has_value:
+            return name if cursor.quote or cursor.notation != "json" else f'"{name}"'
+        is_block = field.get("type") == "object"
+        if cursor.notation == "json":
+            return name if cursor.quote else f'"{name}": '
+        if cursor.notation == "toml":
+            return f"{name} = "
+        if cursor.notation == "braces" and is_block:
+            return f"{name} {{"
+        return f"{name}:" if is_block or field.get("type") == "array" else f"{name}: "
+
+    def _present(self, path: tuple[str, ...]) -> frozenset[str]:
+        """The keys that a mapping has already; only told where a path means one mapping."""
+        data: Any = self._data()
+        for part in path:
+            data = data.get(part) if isinstance(data, dict) else None
+        return frozenset(data) if isinstance(data, dict) else frozenset()
+
+    def _choices(self, field: Outline, values: list[str]) -> Iterator[types.CompletionItem]:
+        for number, value in enumerate(values):
+            item = self._item(value, types.CompletionItemKind.EnumMember, self._value_text(value, text=is_text(field)))
+            if item is not None:
+                item.documentation = str(field.get("description", "")) or None
+                item.sort_text = f"{number:02}"
+                yield item
+
+    def _verbs(self, after: str = "") -> Iterator[types.CompletionItem]:
+        catalog = catalog_of(self.checked)
+        declared = self._declared()
+        for name in sorted({*catalog.verbs, *declared}):
+            item = self._item(name, types.CompletionItemKind.Function, self._value_text(name) + after)
+            if item is None:
+                continue
+            item.sort_text = (_SOON if name in declared else _LATER) + name
+            _describe_verb(item, name, catalog)
+            yield item
+
+    def _declared(self) -> frozenset[str]:
+        """The verbs that the document declares or uses, from its last good tree or from its lines."""
+        data = self._data()
+        if data:
+            vocabulary, endpoints = data.get("vocabulary"), data.get("endpoints")
+            declared = vocabulary.get("declared_verbs") if isinstance(vocabulary, dict) else None
+            used = [entry.get("method") for entry in _list(endpoints) if isinstance(entry, dict)]
+            found = [verb for verb in (*_list(declared), *used) if isinstance(verb, str)]
+        else:
+            found = [verb for line in _DECLARED.findall(self.positions.text) for verb in _WORD.findall(line)]
+        return frozenset(verb for verb in found if verb.isupper() and verb != self.cursor.word)
+
+    def _data(self) -> Mapping[str, Any]:
+        return self.tree.data if self.tree is not None and isinstance(self.tree.data, dict) else {}
+
+    def _rules(self, *, as_key: bool = False) -> Iterator[types.CompletionItem]:
+        found = {finding.diagnostic.rule for finding in self.checked.findings} if self.checked else set()
+        for rule in all_rules().values():
+            text = self._key_text(rule.id, {}) if as_key else rule.id
+            if not as_key and not self.cursor.comment:
+                text = self._value_text(rule.id)
+            item = self._item(rule.id, types.CompletionItemKind.Constant, text)
+            if item is not None:
+                item.detail = rule.name
+                item.documentation = rule.summary
+                item.sort_text = (_SOON if rule.id in found else _LATER) + rule.id
+                yield item
+
+    def _references(self) -> Iterator[types.CompletionItem]:
+        schemas = self._data().get("schemas")
+        for name in schemas if isinstance(schemas, dict) else ():
+            reference = f"#/schemas/{name}"
+            # Without quotation marks YAML would take it for a comment.
+            text = reference if self.cursor.quote else f'"{reference}"'
+            item = self._item(reference, types.CompletionItemKind.Reference, text)
+            if item is not None:
+                yield item
+
+    def _value_text(self, value: str, *, text: bool = True) -> str:
+        quoted = text and self.cursor.notation in ("json", "toml") and not self.cursor.quote
+        return f'"{value}"' if quoted else value
+
+    def _item(self, label: str, kind: types.CompletionItemKind, text: str) -> types.CompletionItem | None:
+        cursor = self.cursor
+        if not label.lower().startswith(cursor.typed.lower()):
+            return None
+        place = self.positions.span(cursor.start, cursor.end)
+        return types.CompletionItem(label, kind=kind, text_edit=types.TextEdit(place, text))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _describe_verb(item: types.CompletionItem, name: str, catalog: Catalog) -> None:
+    verb = catalog.verbs.get(name)
+    if verb is None:
+        item.detail = "declared here"
+        return
+    item.detail = verb.categories[0] if verb.categories else None
+    item.documentation = types.MarkupContent(types.MarkupKind.Markdown, verb_text(name, catalog))
+    if verb.deprecated_in:
+        item.tags = [types.CompletionItemTag.Deprecated]

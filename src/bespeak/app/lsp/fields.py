@@ -1,0 +1,124 @@
+"""What may stand at a place of a document: its fields, their meanings and choices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bespeak.app.lsp.flow_place import ITEM
+from bespeak.app.lsp.outlines import OUTLINES, RULE, SCHEMA, VERB, Outline
+from bespeak.checks.lint.subject import Kind
+from bespeak.documents.schemas import load_schema
+
+_REFERENCE: Final = "#/$defs/"
+_SHARED: Final = "#/schemas/"
+
+_TYPES: Final = ("string", "integer", "number", "boolean", "array", "object", "null")
+_FORMATS: Final = ("date", "date-time", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid", "regex")
+
+_JSON_SCHEMA: Final[Outline] = {
+    "type": "object",
+    "format": SCHEMA,
+    "properties": {
+        "type": {"description": "The JSON type.", "enum": list(_TYPES)},
+        "properties": {
+            "type": "object",
+            "description": "The fields of an object, each with its schema.",
+            "additionalProperties": {"type": "object", "format": SCHEMA},
+        },
+        "required": {"type": "array", "description": "The fields that must be there.", "items": {"type": "string"}},
+        "additionalProperties": {"type": "boolean", "description": "Whether fields that are not named may be there."},
+        "items": {"type": "object", "description": "The schema of the items of an array.", "format": SCHEMA},
+        "description": {"type": "string", "description": "What it means, for people and agents."},
+        "format": {"type": "string", "description": "A closer look at a string.", "enum": list(_FORMATS)},
+        "enum": {"type": "array", "description": "The values there are."},
+        "const": {"description": "The one value there is."},
+        "default": {"description": "What holds if nothing is said."},
+        "minimum": {"type": "number", "description": "The smallest number."},
+        "maximum": {"type": "number", "description": "The largest number."},
+        "minLength": {"type": "integer", "description": "The fewest characters."},
+        "maxLength": {"type": "integer", "description": "The most characters."},
+        "pattern": {"type": "string", "description": "A regular expression that the text keeps to."},
+        "minItems": {"type": "integer", "description": "The fewest items."},
+        "maxItems": {"type": "integer", "description": "The most items."},
+        "$ref": {"type": "string", "description": f"A shared schema of the document, {_SHARED}NAME."},
+    },
+}
+
+
+def field_at(kind: Kind, path: tuple[str, ...]) -> Outline | None:
+    """What is known of the place a path leads to."""
+    here: Outline | None = _resolved(load_schema("agis") if kind == "agis" else OUTLINES[kind], kind, ())
+    for number, part in enumerate(path):
+        if here is None:
+            return None
+        here = _resolved(_step(here, part), kind, path[: number + 1])
+    return here
+
+
+def properties(field: Outline) -> Mapping[str, Outline]:
+    """The fields of a mapping."""
+    found: Mapping[str, Outline] = field.get("properties", {})
+    return found
+
+
+def choices(field: Outline) -> list[str]:
+    """The values there are to choose from, as they are written."""
+    if "enum" in field:
+        return [str(value) for value in field["enum"]]
+    if "const" in field:
+        return [str(field["const"])]
+    return ["true", "false"] if field.get("type") == "boolean" else []
+
+
+def is_text(field: Outline) -> bool:
+    """Whether the values of a field are texts, which some notations put in quotation marks."""
+    return bool(field.get("type", "string") == "string")
+
+
+def is_verb(field: Outline) -> bool:
+    """Whether a field holds a verb."""
+    return bool(field.get("format") == VERB or field is load_schema("agis")["$defs"]["method"])
+
+
+def is_rule(field: Outline) -> bool:
+    """Whether a field holds a rule."""
+    return bool(field.get("format") == RULE)
+
+
+def _step(field: Outline, part: str) -> Outline | None:
+    if part == ITEM:
+        items: Outline | None = field.get("items")
+        return items
+    if "items" in field and "properties" not in field:
+        # TOML leads through a list without saying so: [recipe.pattern] is about the last [[recipe]].
+        field = _referenced(field["items"])
+    known = properties(field).get(part)
+    if known is not None:
+        return known
+    others = field.get("additionalProperties")
+    return others if isinstance(others, dict) else None
+
+
+def _referenced(field: Outline) -> Outline:
+    reference = field.get("$ref")
+    if isinstance(reference, str) and reference.startswith(_REFERENCE):
+        found: Outline = load_schema("agis")["$defs"][reference.removeprefix(_REFERENCE)]
+        return found
+    return field
+
+
+def _resolved(field: Outline | None, kind: Kind, path: tuple[str, ...]) -> Outline | None:
+    if field is None:
+        return None
+    field = _referenced(field)
+    if field.get("format") == SCHEMA or (kind == "agis" and _is_schema(path)):
+        about: Any = field.get("description")
+        return _JSON_SCHEMA | ({"description": about} if about else {})
+    return field
+
+
+def _is_schema(path: tuple[str, ...]) -> bool:
+    """Whether a schema starts at a path of an AGIS document; its own description says no more than `object`."""
+    in_endpoint = len(path) == 3 and path[:2] == ("endpoints", ITEM) and path[2] in ("input", "output")
+    return in_endpoint or (len(path) == 2 and path[0] == "schemas")

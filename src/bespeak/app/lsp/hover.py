@@ -1,0 +1,73 @@
+"""What an editor shows when the pointer rests on a word."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from bespeak.app.lsp.checking import Checked, catalog_of
+from bespeak.app.lsp.cursor import Cursor
+from bespeak.app.lsp.fields import choices, field_at, is_rule, is_verb
+from bespeak.app.lsp.positions import Positions
+from bespeak.app.lsp.rule_text import rule_text
+from bespeak.app.lsp.verb_text import verb_text
+from bespeak.checks.lint.registry import find_rule
+from bespeak.checks.lint.subject import Kind
+from bespeak.documents.table import IGNORES
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore(?:-file)?+\[(?P<rules>[^\]]*+)$")
+"""A comment up to the cursor that stands inside the brackets of an ignore."""
+
+
+def hover_text(cursor: Cursor, kind: Kind, checked: Checked | None) -> str:
+    """Markdown about the word at the cursor; empty if there is nothing to say."""
+    if not cursor.word:
+        return ""
+    if cursor.comment:
+        inside = IGNORE.search(cursor.comment)
+        return _rule(cursor.word) if inside else ""
+    place = cursor.place
+    if place is None:
+        return ""
+    if IGNORES in place.path:
+        return _rule(cursor.word)
+    field = field_at(kind, place.path)
+    if cursor.notation == "braces" and place.is_key and not cursor.has_value and not cursor.word.startswith("/"):
+        field = field_at(kind, ("endpoints", "[]", "method")) if cursor.word.isupper() else field
+    if field is None:
+        return ""
+    if is_verb(field):
+        return verb_text(cursor.word, catalog_of(checked), _said_of_methods(cursor, checked))
+    if is_rule(field):
+        return _rule(cursor.word)
+    if place.is_key:
+        inner = field_at(kind, (*place.path, cursor.word))
+        if inner is None or not inner.get("description"):
+            return ""
+        options = choices(inner)
+        listed = f"\n\nOne of {', '.join(f'`{option}`' for option in options)}." if options else ""
+        return f"**{cursor.word}**\n\n{inner['description']}{listed}"
+    return ""
+
+
+def _rule(name: str) -> str:
+    rule = find_rule(name)
+    return rule_text(rule) if rule else ""
+
+
+def _said_of_methods(cursor: Cursor, checked: Checked | None) -> list[Diagnostic]:
+    """What passes 2 and 3 said of the word when the text was last checked."""
+    if checked is None:
+        return []
+    positions = Positions(checked.text)
+    line = positions.position(min(cursor.start, len(checked.text))).line
+    found = (finding.diagnostic for finding in checked.findings)
+    return [
+        finding
+        for finding in found
+        if finding.rule.startswith("M")
+        and cursor.word in finding.message
+        and finding.location is not None
+        and positions.place(finding.location).start.line == line
+    ]

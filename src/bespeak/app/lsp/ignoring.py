@@ -1,0 +1,104 @@
+"""How one finding is ignored where it stands: a comment, or a key where there are no comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from bespeak.app.lsp.checking import Checked
+from bespeak.app.lsp.edits import Edit, applied, replacement_edit
+from bespeak.app.lsp.positions import Positions
+from bespeak.checks.lint.registry import find_rule
+from bespeak.checks.lint.suppress import RULES, read_ignores
+from bespeak.documents.notation_text import parse_notation
+from bespeak.documents.table import IGNORES
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.report import Finding, Replacement
+from bespeak.text.source.change import Change
+from bespeak.text.source.edit import edits
+from bespeak.text.source.pointer import child, parent, unescaped
+from bespeak.text.source.tree import Tree
+
+_IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore\[[^\]\n]*+(?=\])")
+_INDENT: Final = re.compile(r"[ \t]*+")
+_HOUSEKEEPING: Final = frozenset(rule.id for rule in RULES)
+"""What is wrong with ignores is not ignored."""
+
+
+def ignore_edits(finding: Finding, checked: Checked, positions: Positions) -> list[Edit]:
+    """The edits that ignore a finding; none where no ignore would hide it."""
+    rule = finding.diagnostic.rule
+    if checked.subject is None or checked.judge is None or checked.judge.stands(rule) or rule in _HOUSEKEEPING:
+        return []
+    tree = parse_notation(checked.text, checked.subject.tree.file)
+    if isinstance(tree, Diagnostic):
+        return []
+    if tree.notation != "json":
+        for edit, line in _comments(finding.diagnostic, positions):
+            if _speaks(applied(checked.text, [edit]), tree, rule, line):
+                return [edit]
+    return _key(finding.diagnostic, tree, positions)
+
+
+def _comments(finding: Diagnostic, positions: Positions) -> Iterator[tuple[Edit, int]]:
+    """The comments that may do, each with the line the finding then stands in."""
+    place = finding.location
+    if place is None or not place.line:
+        return
+    text, mark = positions.text, f"# bespeak: ignore[{finding.rule}]"
+    start = positions.line_start(place.line)
+    end = text.find("\n", start)
+    line = text[start : end if end >= 0 else len(text)].rstrip("\r")
+    known = _IGNORE.search(line)
+    if known is not None:
+        yield Edit(start + known.end(), start + known.end(), f", {finding.rule}"), place.line
+    stop = start + len(line.rstrip())
+    yield Edit(stop, start + len(line), f"  {mark}"), place.line
+    indent = _INDENT.match(line)
+    feed = "\r\n" if "\r\n" in text else "\n"
+    yield Edit(start, start, f"{indent[0] if indent else ''}{mark}{feed}"), place.line + 1
+
+
+def _speaks(text: str, before: Tree, rule: str, line: int) -> bool:
+    """Whether a text has an ignore of a rule for a line, and says the same as before."""
+    after = parse_notation(text, before.file)
+    if isinstance(after, Diagnostic) or after.data != before.data:
+        return False
+    ignores, _ = read_ignores(after, find_rule, require_reason=False)
+    return any(ignore.rule == rule and ignore.line == line for ignore in ignores)
+
+
+def _key(finding: Diagnostic, tree: Tree, positions: Positions) -> list[Edit]:
+    """The key that ignores a rule in the mapping the finding stands in."""
+    at = finding.pointer
+    while at and not isinstance(_value(tree.data, at), dict):
+        at = parent(at)
+    mapping = _value(tree.data, at)
+    if not isinstance(mapping, dict):
+        return []
+    known = mapping.get(IGNORES)
+    if isinstance(known, dict):
+        change = Change("insert", child(at, IGNORES), "", finding.rule)
+    elif isinstance(known, list):
+        change = Change("append", child(at, IGNORES), finding.rule)
+    else:
+        change = Change("insert", at, {finding.rule: ""}, IGNORES)
+    made: list[Edit] = []
+    for edit in edits(tree, change) or ():
+        place = tree.location(edit.span)
+        replaced = Replacement(place.line, place.column, place.end_line, place.end_column, edit.text)
+        made.append(replacement_edit(replaced, positions))
+    return made
+
+
+def _value(data: Any, at: str) -> Any:
+    for part in at.split("/")[1:]:
+        name = unescaped(part)
+        if isinstance(data, dict):
+            data = data.get(name)
+        elif isinstance(data, list) and len(name) < 10 and name.isdecimal() and int(name) < len(data):
+            data = data[int(name)]
+        else:
+            return None
+    return data

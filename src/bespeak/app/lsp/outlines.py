@@ -1,0 +1,388 @@
+"""The fields of documents that have no JSON Schema of their own, in its words: names, meanings, choices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, get_args
+
+from bespeak.checks.lint.subject import Kind
+from bespeak.contract.handler import ANSWER_FORMS, BODY_FORMS
+from bespeak.contract.policy import LEGACY_VERBS
+from bespeak.contract.semantic import CAPABILITIES, IMPACTS
+from bespeak.documents.ai.document import AUTH_TYPES
+from bespeak.documents.ai.document import METHODS as HTTP_METHODS
+from bespeak.documents.deployment.auth_toml import MODES
+from bespeak.documents.deployment.http_toml import CATEGORIES
+from bespeak.documents.deployment.store_toml import DURABILITIES
+from bespeak.protocol.exchange.budget import UNITS
+from bespeak.text.diagnostics.diagnostic import Severity
+
+Outline = dict[str, Any]
+
+VERB: Final = "verb"
+"""The format of a text that is a verb of the catalog."""
+RULE: Final = "rule"
+"""The format of a text that is a rule."""
+SCHEMA: Final = "json-schema"
+"""The format of a mapping that is a JSON Schema."""
+
+
+def _text(about: str, **more: Any) -> Outline:
+    return {"type": "string", "description": about, **more}
+
+
+def _flag(about: str) -> Outline:
+    return {"type": "boolean", "description": about}
+
+
+def _number(about: str) -> Outline:
+    return {"type": "number", "description": about}
+
+
+def _texts(about: str, **item: Any) -> Outline:
+    return {"type": "array", "description": about, "items": {"type": "string", **item}}
+
+
+def _table(about: str, **properties: Outline) -> Outline:
+    return {"type": "object", "description": about, "properties": properties}
+
+
+def _tables(about: str, **properties: Outline) -> Outline:
+    return {"type": "array", "description": about, "items": {"type": "object", "properties": properties}}
+
+
+def _verb(about: str) -> Outline:
+    return _text(about, format=VERB)
+
+
+_FIELD: Final = {
+    "name": _text("The name of the field."),
+    "type": _text(
+        "Its type.", enum=["string", "integer", "number", "boolean", "array", "object", "uuid", "date", "date-time"]
+    ),
+    "format": _text("A closer look at a string.", enum=["uuid", "date", "date-time", "time", "uri", "email"]),
+    "description": _text("What it means, for people."),
+    "default": {"description": "What holds if the caller says nothing."},
+    "minimum": _number("The smallest number."),
+    "maximum": _number("The largest number."),
+    "maxLength": _number("The most characters."),
+    "pattern": _text("A regular expression that the text keeps to."),
+    "enum": _texts("The values there are."),
+    "items": {"type": "object", "description": "The schema of the items of an array.", "format": SCHEMA},
+}
+
+_SEMANTIC: Final = _table(
+    "What the endpoint is for, so that an agent can judge it before calling.",
+    intent=_text("What the caller wants done, in one sentence."),
+    actor=_text("Who should call.", enum=["agent", "user", "system"]),
+    outcome=_text("What is true afterwards and can be verified, in one sentence."),
+    capability=_text("A category of the catalog; else the first one of the verb.", enum=list(CAPABILITIES)),
+    confidence=_number("How sure the server is of the outcome, 0 to 1."),
+    impact=_text("How far the consequences of a call go.", enum=list(IMPACTS)),
+    is_idempotent=_flag("Whether calling twice does no more than calling once."),
+    confidence_guidance=_number("How sure an agent should be before it acts alone, 0 to 1."),
+    parameter_hints=_table("Phrases by which people speak of a parameter."),
+    state_transition=_table("What changes: each field with FROM -> TO."),
+    mcp_tool_name=_text("The name of the endpoint as an MCP tool."),
+)
+
+_DEPRECATED: Final = _table(
+    "When the endpoint became deprecated; every response then warns.",
+    deprecated_in=_text("The version it is deprecated since."),
+    removed_in=_text("The version it will be gone in."),
+    successor=_table("What to call in its place.", method=_verb("Its verb."), path=_text("Its path.")),
+)
+
+_HANDLER: Final = _table(
+    "Who answers.",
+    type=_text("The kind of handler.", enum=["registered_function", "external_service", "composition"]),
+    function=_text("A dotted path, imported when the server starts."),
+    blocking=_flag("Whether it runs in a thread, for functions that wait without `async`."),
+    url=_text("The https:// address of an upstream."),
+    method=_text("The HTTP method of an upstream.", enum=["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]),
+    headers=_table("Headers for the upstream; ${VAR} is taken from the environment."),
+    query_credentials=_table("Parameters of the upstream's query that hold a credential: api_key = ${VAR}."),
+    cookie_credentials=_table("Cookies for the upstream that hold a credential: session = ${VAR}."),
+    input_transform=_table("Our name of a parameter = the upstream's name."),
+    output_transform=_table("Our name of a field = the upstream's name."),
+    error_map=_table("A status of the upstream, or 4XX or 5XX = a declared error."),
+    timeout_seconds=_number("How long an upstream may take; 30 by default."),
+    query=_texts("Parameters that go into the upstream's query whatever the method."),
+    lists=_table("How a list or an object is written in a query or a form: repeat, comma, space, pipe, deep or json."),
+    header_fields=_table("A parameter = the header for the upstream that it becomes."),
+    cookie_fields=_table("A parameter = the cookie for the upstream that it becomes."),
+    body=_text("How the remaining parameters are sent to an upstream.", enum=list(BODY_FORMS)),
+    body_field=_text("The one parameter that is the whole JSON body for the upstream."),
+    files=_texts("Parameters of a multipart body that are files, given as base64."),
+    answer=_text("What the upstream answers with; json by default.", enum=list(ANSWER_FORMS)),
+    output_field=_text("The field of the result that a text, or JSON which is no object, becomes."),
+    recipe=_text("The recipe of a composition."),
+)
+
+_ENDPOINT: Final = {
+    "method": _verb("A verb of the catalog."),
+    "path": _text("A resource, with {parameters} as whole segments."),
+    "description": _text("One sentence for people."),
+    "namespace": _text("Groups endpoints in the manifest."),
+    "required_scopes": _texts("The authority a caller must declare, as domain:action."),
+    "semantic": _SEMANTIC,
+    "input_schema": {"type": "object", "description": "The JSON Schema of the parameters.", "format": SCHEMA},
+    "output_schema": {"type": "object", "description": "The JSON Schema of the result.", "format": SCHEMA},
+    "confirm": _flag("Whether a call needs a confirmation by somebody else, whatever the policies say."),
+    "since": _text("Where the output says when an item changed, as rooms[].updated_at; ?since= asks by it."),
+    "internal": _flag("Whether it is served and named in no document that is published."),
+    "errors": _table("The ways a call can fail: names with what each means, or a list of names."),
+    "deprecated": _DEPRECATED,
+    "cost": _table(
+        "What a call costs at most; Budget-Limit is held against it.",
+        **{unit: _number(f"The most {unit} of one call.") for unit in UNITS},
+    ),
+}
+
+_POLICIES: Final = _table(
+    "What the server admits.",
+    scope_required_for_invocation=_flag("Whether calls that declare no scope are refused; true by default."),
+    anonymous_discovery=_flag("Whether discovery is answered without an Agent-ID; true by default."),
+    wildcards_accepted=_flag("Whether undeclared methods are consented to."),
+    confirm_irreversible=_flag("Whether calls that cannot be undone need a confirmation by somebody else."),
+    strict_output=_flag("Whether output fields that the schema does not name are refused."),
+    synthesis_enabled=_flag("Whether recipes may be made of proposals."),
+    max_synthesis_depth=_number("The most steps of one."),
+    methods=_table(
+        "Which verbs are admitted.",
+        allow=_texts('The verbs that are, or "*".', format=VERB),
+        disallow=_texts("The verbs that are not.", format=VERB),
+        legacy=_texts('HTTP verbs to admit, or "*".', enum=list(LEGACY_VERBS)),
+        custom=_texts("Methods beyond the catalog."),
+        redirects=_tables(
+            "Calls that go elsewhere.",
+            from_method=_verb("The verb that is asked for."),
+            from_path=_text("The path that is asked for; any without it."),
+            to_method=_verb("The verb to use in its place."),
+            to_path=_text("The path to use in its place; the same without it."),
+        ),
+        aliases=_table("OLD = NEW: a redirect for any path."),
+    ),
+)
+
+_SELECTORS: Final = {"format": RULE}
+
+_LINT: Final = _table(
+    "What `bespeak lint` looks for.",
+    **{
+        "select": _texts("Only these rules.", **_SELECTORS),
+        "extend-select": _texts("These rules as well.", **_SELECTORS),
+        "ignore": _texts("Not these rules.", **_SELECTORS),
+        "severity": _table("How grave the findings of a rule are.")
+        | {"additionalProperties": _text("How grave.", enum=list(get_args(Severity)))},
+        "per-path-ignores": _table("Rules that do not hold for files, or for a part of them.")
+        | {"additionalProperties": _texts("Rules that do not hold there.", **_SELECTORS)},
+        "exclude": _texts("Files and folders that are passed by."),
+        "conformance": _flag("Whether what the drafts demand is an error, whatever is ignored."),
+        "conformance-level": {"type": "integer", "description": "The level of AGIS 3.3 aimed at.", "enum": [1, 2]},
+        "allowed-verbs": _texts("Verbs that passes 2 and 3 accept.", format=VERB),
+        "allowed-segments": _texts("Path segments that pass 4 accepts."),
+        "catalog": _text("A bundled version, or the path of a catalog document."),
+        "fail-on": _text("The lightest finding a run fails for.", enum=list(get_args(Severity))),
+        "require-reason": _flag("Whether every ignore gives its reason."),
+    },
+)
+
+_SERVER: Final = _table(
+    "Who runs it; every manifest carries it.",
+    server_id=_text("The name of the server, usually its host."),
+    name=_text("What people call the service."),
+    description=_text("What the service does, in a sentence."),
+    operator=_text("Who runs it."),
+    contact=_text("How to reach the operator."),
+    domain=_text("The field of the service."),
+    supported_features=_texts("Features the manifest names."),
+    issued=_text("When the manifest was issued."),
+    document_version=_text("The version of the manifest."),
+    catalog=_text("A bundled version, or the path of a catalog document."),
+    app=_text("module:name of an App whose endpoints join those of the files."),
+    document=_text("An AGIS document to serve."),
+    endpoints=_text("The folder of the endpoint files."),
+    recipes=_text("The file of the recipes."),
+    signing_key=_text("The Ed25519 key that signs the manifest."),
+    wildcard_handler=_text("The function for calls of undeclared methods."),
+)
+
+_STEP: Final = {
+    "method": _verb("The verb of the step."),
+    "path": _text("The path of the step."),
+    "parameters": _table("What the step is called with."),
+    "capture_as": _text("The name later steps know the result by."),
+}
+
+_AUTH: Final = _table(
+    "How callers prove who they are.",
+    mode=_text("The only way.", enum=list(MODES)),
+    modes=_texts("The ways; each that is used must succeed."),
+    token=_table(
+        "Bearer tokens (JWT).",
+        keys=_text("A file of public keys: JWK, JWK set or PEM."),
+        jwks_url=_text("Where the issuer publishes its keys."),
+        issuer=_text("Who has to have issued a token."),
+        audience=_text("Whom a token has to be for; the server's own id if not given."),
+        algorithms=_texts("The signatures that are accepted."),
+        leeway=_number("Seconds by which clocks may differ."),
+        agent_claim=_text("The claim with the Agent-ID."),
+        scope_claim=_text("The claim with the scopes."),
+        principal_claim=_text("The claim with the principal."),
+    ),
+    mtls=_table("Client certificates.", ca=_text("The authorities that issue them: a PEM bundle.")),
+    signed=_table("Signed requests.", max_age=_number("Seconds a signature may be old.")),
+)
+
+OUTLINES: Final[Mapping[Kind, Outline]] = {
+    "endpoint": _table(
+        "An endpoint file.",
+        endpoint=_table(
+            "The endpoint.",
+            **_ENDPOINT,
+            input=_table(
+                "The parameters as lists of fields.",
+                required=_tables("Parameters every call has.", **_FIELD),
+                optional=_tables("Parameters a call may have.", **_FIELD),
+            ),
+            output=_tables("The result as a list of fields.", **_FIELD),
+            handler=_HANDLER,
+        ),
+    ),
+    "server": _table(
+        "The server.",
+        server=_SERVER,
+        policies=_POLICIES,
+        agents=_table(
+            "The agents the server knows.",
+            directory=_text("The folder of their identity documents."),
+            disclosure=_text("Who may see them.", enum=["public", "authenticated", "private"]),
+            disclosure_notice=_text("What to say about that."),
+            require_known=_flag("Whether Agent-IDs without a document are refused."),
+        ),
+        auth=_AUTH,
+        store=_table(
+            "What must outlive a request.",
+            place=_text("A file, memory, or postgresql://...; ${VAR} is filled in from the environment."),
+            durability=_text(
+                "Whether a change survives the loss of power, or of the process.", enum=list(DURABILITIES)
+            ),
+        ),
+        idempotency=_table(
+            "Requests with a key happen once.",
+            retention=_number("Seconds for which an answer is given again."),
+            lease=_number("Seconds until another process takes over from one that is silent."),
+            require=_flag("Whether irreversible endpoints that are not idempotent ask for a key."),
+        ),
+        sessions=_table(
+            "Requests that belong together.",
+            idle=_number("Seconds without a request after which a session is over."),
+            suspended=_number("Seconds a session may stay suspended at most."),
+            entropy=_flag("Whether Session-IDs that could be guessed are refused; true by default."),
+        ),
+        cases=_table(
+            "Decisions that somebody else has to take.",
+            default_recipient=_text("Who is asked when the caller names nobody: an Agent-ID, or a name."),
+            confirmation=_number("Seconds in which a call has to be confirmed and then made."),
+            most_open=_number("Cases of one kind that an agent may have undecided; 10000 by default."),
+        ),
+        listen=_table(
+            "Where it listens.",
+            agtp=_text("HOST:PORT."),
+            http=_text("HOST:PORT of the HTTP face; without it there is none."),
+            cert=_text("The TLS certificate."),
+            key=_text("The key of the certificate."),
+            workers=_number("How many processes."),
+            insecure=_flag("Whether other machines may be served without TLS."),
+        ),
+        http=_table(
+            "How the service appears on the web.",
+            url=_text("Where it is reached from outside, https://..."),
+            category=_texts("What it is classified as.", enum=list(CATEGORIES)),
+            language=_texts("The languages it speaks, as BCP 47 tags."),
+            auth_docs=_text("Where people read how to authenticate."),
+            changelog=_text("Where its changes are told."),
+            status_page=_text("Where its state is told."),
+            agent_tier=_flag("Whether agents may ask for a higher rate."),
+            ai_alias=_flag("Whether /ai gives the same bytes as /.well-known/ai."),
+            cors=_texts('Origins whose pages may call; "*" for every one.'),
+            trusted_proxies=_texts("Addresses whose X-Forwarded-For is believed."),
+            related_services=_texts("Other services an agent may want to know."),
+        ),
+        limits=_table(
+            "What a caller may ask of it.",
+            max_body=_number("Bytes of one body."),
+            max_connections=_number("Connections at once."),
+            idle_timeout=_number("Seconds a connection may be silent."),
+            read_timeout=_number("Seconds a request may take to arrive."),
+            drain_timeout=_number("Seconds that are left to finish at the end."),
+            rate=_table(
+                'How often one caller may call, "100/s" or "600/min burst 50".',
+                agent=_text("Each agent."),
+                principal=_text("All agents of one principal together."),
+                address=_text("All connections of one host."),
+                endpoints=_table('"METHOD /path" = the rate of each agent there.'),
+            ),
+        ),
+        lint=_LINT,
+    ),
+    "recipes": _table(
+        "The compositions of a server.",
+        recipe=_tables(
+            "One composition.",
+            name=_text("Its name."),
+            description=_text("What it does, for people."),
+            version=_text("Its version."),
+            pattern=_table(
+                "The proposals it answers.",
+                name_exact=_verb("The verb."),
+                name_regex=_text("An expression the verb matches."),
+                category=_text("A category of the catalog."),
+                path_exact=_text("The path."),
+                path_regex=_text("An expression the path matches."),
+                has_parameters=_texts("Parameters the proposal has."),
+            ),
+            steps=_tables("What it does, in order.", **_STEP),
+            aggregation=_table("What becomes of the results.", mode=_text("The way.", enum=["last", "merge", "list"])),
+        ),
+    ),
+    "manifest": _table(
+        "A manifest.",
+        agtp_version=_text("The version of AGTP."),
+        agtp_api_version=_text("The version of AGTP-API."),
+        document_version=_text("The version of the manifest."),
+        catalog_version=_text("The version of the catalog."),
+        catalog_versions_supported=_texts("Further versions the server understands."),
+        server=_SERVER,
+        policies=_POLICIES,
+        endpoints=_tables("What the server offers.", **_ENDPOINT),
+    ),
+    "ai": _table(
+        "A discovery document.",
+        aiendpoint=_text("The version of the format."),
+        service=_table(
+            "The service.",
+            name=_text("Its name."),
+            description=_text("What it is for."),
+            category=_texts("The fields it belongs to."),
+            language=_texts("The languages it speaks."),
+        ),
+        capabilities=_tables(
+            "What it can do.",
+            id=_text("A name for programs."),
+            description=_text("What it does."),
+            endpoint=_text("Where it is called."),
+            method=_text("The HTTP method.", enum=list(HTTP_METHODS)),
+            params=_table("Its parameters, each with what it means."),
+            returns=_text("What it returns."),
+        ),
+        auth=_table(
+            "How a caller shows who it is.",
+            type=_text("The way.", enum=list(AUTH_TYPES)),
+            header=_text("The header that carries it."),
+            docs=_text("Where that is described."),
+        ),
+    ),
+}
+"""By the kind of document; AGIS documents have their JSON Schema."""

@@ -1,0 +1,94 @@
+"""Places of findings as an editor counts them: lines from zero, characters in the units that were agreed on."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import Final
+
+from lsprotocol.types import Position, PositionEncodingKind, Range
+
+from bespeak.text.diagnostics.report import Replacement
+from bespeak.text.source.span import Location
+
+_LINE_END: Final = re.compile(r"\r\n?|\n")
+_WORD: Final = re.compile(r"[\w./{}-]++|\S?")
+_BOM: Final = "\ufeff"
+
+
+class Positions:
+    """One text as its editor sees it. Offsets are in characters of the text as the editor sent it."""
+
+    def __init__(self, text: str, encoding: PositionEncodingKind | str = PositionEncodingKind.Utf16) -> None:
+        self.text = text
+        self._encoding = encoding
+        self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+        # Findings know only the line feed as the end of a line; the protocol knows the carriage return as well.
+        self._feeds = [0]
+        at = text.find("\n")
+        while at >= 0:
+            self._feeds.append(at + 1)
+            at = text.find("\n", at + 1)
+
+    def offset(self, position: Position) -> int:
+        """The offset of a position; the end of the line for one beyond it."""
+        if position.line >= len(self._starts):
+            return len(self.text)
+        start = self._starts[position.line]
+        end = self._starts[position.line + 1] if position.line + 1 < len(self._starts) else len(self.text)
+        line = self.text[start:end].rstrip("\r\n")
+        if self._encoding == PositionEncodingKind.Utf32 or line.isascii():
+            return start + min(position.character, len(line))
+        units = 0
+        for number, character in enumerate(line):
+            if units >= position.character:
+                return start + number
+            units += self._units(character)
+        return start + len(line)
+
+    def position(self, offset: int) -> Position:
+        """The position of an offset."""
+        line = bisect_right(self._starts, offset) - 1
+        return Position(line, self._units(self.text[self._starts[line] : offset]))
+
+    def span(self, start: int, end: int) -> Range:
+        """The range between two offsets."""
+        return Range(self.position(start), self.position(end))
+
+    def whole(self) -> Range:
+        """The range of all of the text."""
+        return self.span(0, len(self.text))
+
+    def place(self, location: Location | None) -> Range:
+        """The range of a finding: of the word at its place if its end is not known, of the first line without one."""
+        if location is None or not location.line:
+            first = _LINE_END.search(self.text)
+            return self.span(0, first.start() if first else len(self.text))
+        start = self._from_finding(location.line, location.column)
+        if location.end_line:
+            return self.span(start, max(start, self._from_finding(location.end_line, location.end_column)))
+        word = _WORD.match(self.text, start)
+        return self.span(start, word.end() if word else start)
+
+    def replaced(self, edit: Replacement) -> tuple[int, int]:
+        """The offsets between which a repair puts its text."""
+        return self._from_finding(edit.line, edit.column), self._from_finding(edit.end_line, edit.end_column)
+
+    def line_start(self, line: int) -> int:
+        """The offset at which a line of a finding starts, counted from one."""
+        return self._from_finding(line, 1)
+
+    def _from_finding(self, line: int, column: int) -> int:
+        if line > len(self._feeds):
+            return len(self.text)
+        start = self._feeds[line - 1]
+        if line == 1 and self.text.startswith(_BOM):
+            start += len(_BOM)
+        return min(start + max(column, 1) - 1, len(self.text))
+
+    def _units(self, text: str) -> int:
+        if self._encoding == PositionEncodingKind.Utf32 or text.isascii():
+            return len(text)
+        if self._encoding == PositionEncodingKind.Utf8:
+            return len(text.encode("utf-8", "surrogatepass"))
+        return len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -1,0 +1,18 @@
+"""A rule as an editor shows it: its page in Markdown."""
+
+from __future__ import annotations
+
+from bespeak.checks.lint.passes import PASSES
+from bespeak.checks.lint.registry import pass_of
+from bespeak.checks.lint.rule import Rule
+from bespeak.checks.lint.rule_page import facts, sections
+
+
+def rule_text(rule: Rule) -> str:
+    """What `bespeak explain` says of a rule."""
+    name = next((step.name for step in PASSES if step.number == pass_of(rule.id)), "")
+    parts = [f"**{rule.id}** `{rule.name}`", rule.summary]
+    parts.append("\n".join(f"- {title}: {text}" for title, text in facts(rule, name)))
+    for title, text, is_code in sections(rule):
+        parts.append(f"**{title}**\n\n```{rule.notation}\n{text.rstrip()}\n```" if is_code else f"**{title}:** {text}")
+    return "\n\n".join(parts)

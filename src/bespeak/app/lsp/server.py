@@ -1,0 +1,182 @@
+"""The language server: documents as they are typed, and answers about them, over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final, TypeVar
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import to_fs_path
+from pygls.workspace import TextDocument
+
+from bespeak.app.lsp.checking import LONGEST, Checked, check, guess_kind, is_ours
+from bespeak.app.lsp.cursor import Cursor, cursor_at
+from bespeak.app.lsp.diagnostics import SOURCE, shown
+from bespeak.app.lsp.positions import Positions
+from bespeak.checks.lint.subject import Kind
+from bespeak.text.source.tree import Tree
+
+DELAY: Final = 0.15
+"""Seconds of quiet before what is typed is checked."""
+
+T = TypeVar("T")
+Check = Callable[[str, Path | None, Path], Checked]
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of an open document."""
+
+    checked: Checked | None = None
+    tree: Tree | None = None
+    """The last one that could be read."""
+    kind: Kind | None = None
+    waiting: asyncio.Task[None] | None = None
+    told: bool = False
+    """Whether the editor has been told of findings."""
+
+
+class Server(LanguageServer):
+    """The server. `check` is what looks at a text."""
+
+    def __init__(self, check: Check = check) -> None:
+        # All of a text comes with each change: it is small, and an editor and pygls may split lines differently.
+        super().__init__("bespeak", version("bespeak"), types.TextDocumentSyncKind.Full)
+        self._check = check
+        self._known: dict[str, Known] = {}
+        # One at a time: checks only compute, and the loop goes on answering meanwhile.
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="check")
+        self.was_shut_down = False
+
+    def report_server_error(self, error: Exception, source: object) -> None:
+        """Write what went wrong into the editor's log; a message on the screen would come with every key."""
+        text = f"bespeak: internal error: {type(error).__name__}: {error}"
+        self.window_log_message(types.LogMessageParams(types.MessageType.Error, text))
+
+    def opened(self, uri: str) -> None:
+        """A document was opened."""
+        self._known[uri] = Known()
+        self._check_soon(uri, 0)
+
+    def changed(self, uri: str) -> None:
+        """A document was edited; there may be more to come."""
+        self._check_soon(uri, DELAY)
+
+    def saved(self) -> None:
+        """A file was written: settings, catalogs or recipes may be different for every document."""
+        for uri, known in self._known.items():
+            known.checked = None
+            self._check_soon(uri, 0)
+
+    def closed(self, uri: str) -> None:
+        """A document was closed; what is wrong with the file is for the next run to say."""
+        known = self._known.pop(uri, None)
+        if known is not None:
+            if known.waiting is not None:
+                known.waiting.cancel()
+            self._publish(uri, [])
+
+    def ended(self) -> None:
+        """The editor wants no more."""
+        self.was_shut_down = True
+        for known in self._known.values():
+            if known.waiting is not None:
+                known.waiting.cancel()
+
+    def path(self, uri: str) -> Path | None:
+        """The file of a document; None for one that has none yet."""
+        found = to_fs_path(uri) if uri.startswith("file:") else None
+        return Path(found) if found else None
+
+    def here(self, path: Path | None) -> Path:
+        """The folder of the project a file belongs to, the innermost one the editor has open."""
+        folders = [Path(found) for uri in self.workspace.folders if (found := to_fs_path(uri))]
+        if self.workspace.root_path:
+            folders.append(Path(self.workspace.root_path))
+        if path is None:
+            return folders[0] if folders else Path.cwd()
+        above = [folder for folder in folders if path.is_relative_to(folder)]
+        return max(above, key=lambda folder: len(folder.parts), default=path.parent)
+
+    def positions(self, text: str) -> Positions:
+        """The text with the units that were agreed on."""
+        return Positions(text, self.workspace.position_encoding or types.PositionEncodingKind.Utf16)
+
+    def cursor(self, uri: str, position: types.Position) -> tuple[Cursor, Kind, Known] | None:
+        """What stands at a position of a document; None if the document is not ours, or too long to look into."""
+        document = self.workspace.get_text_document(uri)
+        text, path = document.source, self.path(uri)
+        if len(text) > LONGEST or not self._is_ours(document, path):
+            return None
+        known = self._known.get(uri) or Known()
+        cursor = cursor_at(text, self.positions(text).offset(position), path.name if path else "")
+        return cursor, known.kind or guess_kind(path, text), known
+
+    async def checked(self, uri: str) -> Checked | None:
+        """What is found in a document as it is now; None if it is not ours or has gone."""
+        document = self.workspace.get_text_document(uri)
+        text, path = document.source, self.path(uri)
+        known = self._known.get(uri)
+        if known is None or not self._is_ours(document, path):
+            return None
+        if known.checked is not None and known.checked.text == text:
+            return known.checked
+        checked = await self.work(self._check, text, path, self.here(path))
+        if self._known.get(uri) is known and document.source == text:
+            known.checked = checked
+            if checked.subject is not None:
+                known.tree, known.kind = checked.subject.tree, checked.subject.kind
+        return checked
+
+    async def work(self, function: Callable[..., T], *arguments: object) -> T:
+        """Compute beside the loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._worker, function, *arguments)
+
+    def check_text(self, uri: str) -> Callable[[str], Checked]:
+        """Looks at another text in the place of a document's."""
+        path = self.path(uri)
+        here = self.here(path)
+        return lambda text: self._check(text, path, here)
+
+    def _is_ours(self, document: TextDocument, path: Path | None) -> bool:
+        return is_ours(path, document.language_id or "", document.source)
+
+    def _check_soon(self, uri: str, delay: float) -> None:
+        known = self._known.setdefault(uri, Known())
+        if known.waiting is not None:
+            known.waiting.cancel()
+        known.waiting = asyncio.get_running_loop().create_task(self._check_later(uri, delay))
+
+    async def _check_later(self, uri: str, delay: float) -> None:
+        await asyncio.sleep(delay)
+        try:
+            checked = await self.checked(uri)
+            known = self._known.get(uri)
+            if known is None or self.was_shut_down:
+                return
+            if checked is not None:
+                positions = self.positions(checked.text)
+                self._publish(uri, shown(checked.findings, positions))
+                known.told = True
+            elif known.told:
+                self._publish(uri, [])
+        except Exception as error:  # noqa: BLE001 - whatever one document does, the server goes on for the others
+            self.report_server_error(error, type(error))
+            self._publish(uri, [_defect(error)])
+
+    def _publish(self, uri: str, found: list[types.Diagnostic]) -> None:
+        document = self.workspace.text_documents.get(uri)
+        number = document.version if document is not None else None
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, number))
+
+
+def _defect(error: Exception) -> types.Diagnostic:
+    start = types.Position(0, 0)
+    text = f"bespeak cannot check this document: {type(error).__name__}: {error}. This is a defect of bespeak."
+    return types.Diagnostic(types.Range(start, start), text, types.DiagnosticSeverity.Warning, source=SOURCE)

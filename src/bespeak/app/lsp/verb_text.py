@@ -1,0 +1,33 @@
+"""A verb as an editor shows it: its entry of the catalog, or what stands against it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bespeak.contract.catalog.catalog import Catalog, Verb
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+
+def verb_text(name: str, catalog: Catalog, found: Sequence[Diagnostic] = ()) -> str:
+    """A verb in Markdown. `found` is what the passes say of it where it stands."""
+    verb = catalog.verbs.get(name.upper())
+    if verb is not None:
+        return _entry(verb, catalog)
+    legacy = catalog.legacy.get(name.upper())
+    parts = [f"**{name}** is not in the catalog {catalog.version}."]
+    if legacy is not None:
+        parts.append(f"It is a verb of HTTP: {legacy.description} Use **{legacy.preferred}**.")
+    elif near := catalog.near(name.upper()):
+        parts.append(f"Near to it: {', '.join(near[:4])}.")
+    parts += (f"{finding.rule}: {finding.message}. {finding.help}".rstrip() for finding in found)
+    return "\n\n".join(parts)
+
+
+def _entry(verb: Verb, catalog: Catalog) -> str:
+    parts = [f"**{verb.name}** · {', '.join(verb.categories)}", verb.description]
+    if verb.deprecated_in:
+        successor = f", use **{verb.successor}**" if verb.successor else ""
+        removed = f" and is removed in {verb.removed_in}" if verb.removed_in else ""
+        parts.append(f"Deprecated since {verb.deprecated_in}{removed}{successor}.")
+    parts.append(f"Catalog {catalog.version}")
+    return "\n\n".join(parts)

@@ -1,0 +1,118 @@
+"""An agent that is new to a deployment: its Genesis, which gives it its id, and its identity document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bespeak.contract.agent import Agent
+from bespeak.documents.agis.deployment import configuration_naming
+from bespeak.documents.deployment.deployment import Deployment, read_deployment
+from bespeak.documents.deployment.folder import is_folder, is_there
+from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.refusal import Refused
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OKPKey
+
+_NOBODY: Final = "unspecified"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issuer:
+    """Who issues identities for a deployment."""
+
+    server_id: str
+    operator: str
+    key: OKPKey
+
+
+def filed_agents(target: str) -> tuple[Agent, ...]:
+    """The agents that files of a deployment describe; no code of the operator is imported to find them."""
+    return _deployment(target).agents
+
+
+def issuer_of(target: str, key_file: Path | None) -> Issuer:
+    """Who issues identities for a deployment: its operator, with the server's signing key or another one."""
+    server = _deployment(target).server
+    path = key_file or server.signing_key
+    if path is None:
+        raise ConfigError(
+            "an agent's identity is signed by who issues it, and there is no key: give --issuer-key FILE, or "
+            "signing_key in bespeak.toml. `bespeak keys new --out FILE` makes one."
+        )
+    key = read_key(path)
+    if not key.is_private:
+        raise ConfigError(f"{path} holds the public half of a key, and signing takes the private one")
+    identity = server.identity
+    return Issuer(
+        server_id=identity.server_id if identity is not None else _NOBODY,
+        operator=(identity.operator if identity is not None else "") or _NOBODY,
+        key=key,
+    )
+
+
+def read_key(path: Path) -> OKPKey:
+    """The Ed25519 key in a file."""
+    from bespeak.documents.identity import key_file  # noqa: PLC0415 - slow to load
+    from bespeak.documents.identity.key_text import KeyFault  # noqa: PLC0415
+
+    key = key_file.read_key(path)
+    if isinstance(key, KeyFault):
+        raise ConfigError(f"{path}: {key.message}")
+    return key
+
+
+def enrol(
+    issuer: Issuer,
+    *,
+    name: str,
+    description: str,
+    scopes: Sequence[str],
+    public_key: Mapping[str, str] | None,
+    issued_at: str,
+) -> dict[str, Any] | Refused:
+    """The identity document of a new agent, with the Genesis it begins with."""
+    from bespeak.state.identity.genesis import issue_genesis  # noqa: PLC0415 - loads cryptography
+    from bespeak.state.identity.jws import PrivateKey  # noqa: PLC0415
+
+    key = issuer.key.private_key
+    assert isinstance(key, PrivateKey)
+    genesis = issue_genesis(
+        name=name,
+        owner=issuer.operator,
+        issuer=issuer.server_id,
+        key=key,
+        issued_at=issued_at,
+        scopes=scopes,
+        public_key=public_key,
+    )
+    if isinstance(genesis, Refused):
+        return genesis
+    return {
+        "agent_id": genesis.agent_id,
+        "name": name,
+        "description": description,
+        "principal": issuer.operator,
+        "principal_id": genesis.principal_id,
+        "owner_id": genesis.owner_id,
+        "issuer": f"agtp://{issuer.server_id}",
+        "issued_at": issued_at,
+        "updated_at": issued_at,
+        "scopes_accepted": sorted(set(scopes)),
+        "trust_tier": genesis.trust_tier,
+        "verification_path": genesis.verification_path,
+        "genesis": dict(genesis.document),
+    }
+
+
+def _deployment(target: str) -> Deployment:
+    path = Path(target)
+    if is_there(path) and path.suffix == ".agis":
+        configuration = configuration_naming(path)[0]
+        return Deployment(root=path.parent) if configuration is None else read_deployment(configuration)[0]
+    if target and (is_folder(path) or (is_there(path) and path.suffix == ".toml")):
+        return read_deployment(path)[0]
+    return Deployment(root=path.parent)

@@ -1,0 +1,202 @@
+"""The documents that a service has on the web, each at its path, made when somebody first asks unless that is slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.app.server.assembly import Assembled
+from bespeak.app.server.collector import collector_paused
+from bespeak.documents.deployment.auth_toml import AuthSettings
+from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.projections import agis_summary, agtp_bootstrap, ai_discovery, llms_text
+from bespeak.faces.http.negotiation import Root
+from bespeak.faces.http.page import Page
+from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_JSON
+from bespeak.protocol.exchange.principal import ANONYMOUS
+from bespeak.runtime.registry import Registry
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+OPENAPI: Final = "/openapi.json"
+ALIAS: Final = "/ai"
+
+_JSON: Final = f"{MEDIA_JSON}; charset=utf-8"
+_TEXT: Final = "text/plain; charset=utf-8"
+_MARKDOWN: Final = "text/markdown; charset=utf-8"
+_PARTS: Final = f"{ai_discovery.PATH}/"
+_MANY: Final = 200
+"""Endpoints whose documents are made at the start: to make them takes the loop's time, a second for some thousands."""
+ABOUT: Final = {
+    ai_discovery.PATH: "what can be called, in its shortest form",
+    OPENAPI: "OpenAPI 3.1, with every schema",
+    "/": "the AGIS document: intent, outcome and impact of every endpoint",
+    agis_summary.PATH: "a summary of it",
+}
+"""What each document is, for the page that leads to them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publishing:
+    """What documents say of how the service is served."""
+
+    auth: AuthSettings = field(default_factory=AuthSettings)
+    keys_required: bool = False
+    """Whether calls that cannot be undone need an idempotency key."""
+    agtp_port: int | None = None
+    """Where AGTP is spoken beside HTTP; None where it is not, and then no document says that it is."""
+
+
+class Pages(Mapping[str, Page | Root]):
+    """Pages by their paths. Which parts `/.well-known/ai` has is known once it is made, so they are looked up late."""
+
+    def __init__(self, pages: Mapping[str, Page | Root], parts: Callable[[], Mapping[str, Page]]) -> None:
+        self._pages = pages
+        self._parts = parts
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._pages or (
+            isinstance(path, str) and path.startswith(_PARTS) and path[len(_PARTS) :] in self._parts()
+        )
+
+    def __getitem__(self, path: str) -> Page | Root:
+        found = self._pages.get(path)
+        return found if found is not None else self._parts()[path.removeprefix(_PARTS)]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._pages
+        yield from (f"{_PARTS}{name}" for name in self._parts())
+
+    def __len__(self) -> int:
+        return len(self._pages) + len(self._parts())
+
+
+def make_pages(assembled: Assembled, settings: HttpSettings, publishing: Publishing | None = None) -> Pages:
+    """What stands at fixed paths.
+
+    Where discovery is for agents that say who they are (`anonymous_discovery` is false), no document about endpoints
+    is for everybody: there is the summary if its manifest promises it, and `/` asks who calls.
+    """
+    contents = _Contents(assembled, settings, publishing or Publishing())
+    registry, manifest = assembled.registry, assembled.registry.service.data_manifest
+    pages: dict[str, Page | Root] = {}
+    if contents.publishing.agtp_port is not None:
+        pages[agtp_bootstrap.PATH] = Page(contents.bootstrap, _JSON)
+    if registry.policies.anonymous_discovery or (manifest is not None and manifest.pre_auth_discovery):
+        pages[agis_summary.PATH] = Page(contents.summary, _JSON)
+    if not registry.policies.anonymous_discovery:
+        return Pages({**pages, "/": Root({})}, dict)
+    if any(endpoint.is_listed for endpoint in registry.endpoints.values()):
+        pages[ai_discovery.PATH] = main = Page(lambda: contents.ai.main, _JSON)
+        if settings.ai_alias:
+            pages[ALIAS] = main
+        pages[OPENAPI] = Page(contents.openapi, _JSON)
+    pages[llms_text.PATH] = Page(lambda: contents.llms(pages), _TEXT)
+    pages["/"] = Root(
+        {
+            MEDIA_JSON: Page(contents.agis, _JSON, vary="Accept"),
+            MEDIA_AGIS: Page(contents.agis, MEDIA_AGIS, vary="Accept"),
+            f"{MEDIA_AGIS}+json": Page(contents.agis, f"{MEDIA_AGIS}+json", vary="Accept"),
+            "text/markdown": Page(lambda: contents.llms(pages), _MARKDOWN, vary="Accept"),
+            "text/plain": (text := Page(lambda: contents.llms(pages), _TEXT, vary="Accept")),
+            "text/html": text,
+        }
+    )
+    if len(registry.endpoints) > _MANY:
+        with collector_paused():
+            for page in pages.values():
+                page.make()
+    return Pages(pages, lambda: contents.parts)
+
+
+def check_publishing(registry: Registry) -> list[Diagnostic]:
+    """What whoever publishes endpoints on the web has left out: each of them has to have a rate limit."""
+    rates = registry.service.rate_limits
+    listed = [endpoint for endpoint in registry.endpoints.values() if endpoint.is_listed]
+    if not listed or rates.agent or rates.address or all(endpoint.key in rates.endpoints for endpoint in listed):
+        return []
+    message = "endpoints are published on the web, and nothing limits how often they are called (AI-Discovery 6)"
+    advice = 'Write [limits.rate] with agent = "600/min" and address = "600/min", as much as the service can stand.'
+    return [Diagnostic("Y892", "warning", message, help=advice)]
+
+
+class _Contents:
+    """What the documents have in them, made of the registry: of what is served, and not of what was written."""
+
+    def __init__(self, assembled: Assembled, settings: HttpSettings, publishing: Publishing) -> None:
+        self._assembled = assembled
+        self._publication = assembled.publication
+        self._registry = assembled.registry
+        self._service = assembled.registry.service
+        self._endpoints = tuple(assembled.registry.endpoints.values())
+        self._settings = settings
+        self.publishing = publishing
+
+    @cached_property
+    def ai(self) -> ai_discovery.AiDocuments:
+        found = ai_discovery.project_ai(
+            self._service,
+            self._endpoints,
+            self._settings,
+            self.publishing.auth.modes,
+            updated=self._assembled.updated,
+            policies=self._registry.policies,
+        )
+        assert found is not None, "there is a page only if something is listed"
+        return found
+
+    @cached_property
+    def parts(self) -> Mapping[str, Page]:
+        if not any(endpoint.is_listed for endpoint in self._endpoints):
+            return {}
+        return {name: _fixed(content) for name, content in self.ai.parts.items()}
+
+    def agis(self) -> bytes:
+        return self._publication.agis_for(ANONYMOUS).body
+
+    def summary(self) -> bytes:
+        return msgspec.json.encode(
+            agis_summary.project_summary(
+                self._service,
+                self._endpoints,
+                self._settings,
+                version=self._publication.version,
+                policies=self._registry.policies,
+            )
+        )
+
+    def bootstrap(self) -> bytes:
+        port = self.publishing.agtp_port
+        assert port is not None, "there is a page only if AGTP is spoken"
+        return msgspec.json.encode(
+            agtp_bootstrap.project_bootstrap(self._service, port=port, updated=self._assembled.updated)
+        )
+
+    def openapi(self) -> bytes:
+        from bespeak.documents.projections.openapi.document import project_openapi  # noqa: PLC0415 - for who asks for it
+
+        registry = self._registry
+        warned = {method: registry.catalog.warns_of(method) for method, _ in registry.endpoints}
+        document = project_openapi(
+            self._service,
+            self._endpoints,
+            self._settings,
+            self.publishing.auth.modes,
+            version=self._publication.version,
+            policies=registry.policies,
+            keeps_state=self._assembled.dispatcher.settlement is not None,
+            keys_required=self.publishing.keys_required,
+            catalog_warnings={method: text for method, text in warned.items() if text is not None},
+        )
+        return msgspec.json.encode(document)
+
+    def llms(self, pages: Mapping[str, Any]) -> bytes:
+        about = {path: text for path, text in ABOUT.items() if path in pages}
+        return llms_text.project_llms(self._service, self._endpoints, self._settings, about).encode()
+
+
+def _fixed(content: bytes) -> Page:
+    return Page(lambda: content, _JSON)

@@ -1,0 +1,120 @@
+"""Start, announce, wait, drain, stop: the life of one serving process."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import ssl
+import sys
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bespeak.app.server.assembly import Assembled
+from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.settings import Settings
+from bespeak.faces.agtp.server import AgtpServer
+from bespeak.faces.timeouts import Timeouts
+from bespeak.protocol.address import Address
+from bespeak.protocol.tls import ALPN, server_context
+from bespeak.protocol.wire.limits import Limits
+from bespeak.runtime.access_log import AccessLog
+
+if TYPE_CHECKING:
+    from bespeak.faces.http.server import HttpServer
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+"""Each ends a server in order; the last one comes when its terminal is closed."""
+
+
+async def serve(
+    assembled: Assembled,
+    settings: Settings,
+    keeper: Keeper,
+    *,
+    ready: Callable[[Settings], None],
+    reuse_port: bool = False,
+    lifeline: int | None = None,
+) -> None:
+    """Accept until a signal to stop, or until `lifeline` can be read; then finish what is running and return.
+
+    `ready` gets the settings with the addresses that connections are accepted on.
+    """
+    stop = _stop_on_signals()
+    if lifeline is not None:
+        asyncio.get_running_loop().add_reader(lifeline, stop.set)
+    limits = Limits(body=settings.max_body)
+    timeouts = Timeouts(idle=settings.idle_timeout, read=settings.read_timeout, drain=settings.drain_timeout)
+    dispatcher = assembled.dispatcher
+    handler = AccessLog(dispatcher, assembled.registry) if AccessLog.wanted() else dispatcher
+    agtp = AgtpServer(handler, limits=limits, timeouts=timeouts, max_connections=settings.max_connections)
+    web: HttpServer | None = None
+    await keeper.start()
+    try:
+        context = _tls(settings, ALPN)
+        at = await agtp.start(settings.address.host, settings.address.port, ssl=context, reuse_port=reuse_port)
+        settings = replace(settings, address=Address(*at[0]))
+        if settings.http is not None:
+            # Its documents say where AGTP is spoken, which is known now.
+            web = _web_server(assembled, settings, limits, timeouts)
+            context = _tls(settings, "http/1.1")
+            at = await web.start(settings.http.host, settings.http.port, ssl=context, reuse_port=reuse_port)
+            settings = replace(settings, http=Address(*at[0]))
+    except BaseException:
+        await agtp.close()
+        await keeper.stop()
+        raise
+    # What exists now lives as long as the process: the collector need not look at it again.
+    gc.freeze()
+    ready(settings)
+    try:
+        await stop.wait()
+    finally:
+        await asyncio.gather(agtp.drain(), *([web.drain()] if web is not None else []))
+        await assembled.registry.close()
+        await keeper.stop()
+
+
+def _web_server(assembled: Assembled, settings: Settings, limits: Limits, timeouts: Timeouts) -> HttpServer:
+    from bespeak.app.server.http_face import make_face, make_way  # noqa: PLC0415
+    from bespeak.app.server.http_pages import Publishing  # noqa: PLC0415
+    from bespeak.faces.http.server import HttpServer  # noqa: PLC0415 - loads uvicorn, for who speaks HTTP
+
+    assert settings.http is not None
+    publishing = Publishing(auth=settings.auth, keys_required=settings.keys_required, agtp_port=settings.address.port)
+    face = make_face(assembled, settings.web, limits=limits, loopback=settings.http.is_loopback, publishing=publishing)
+    way = make_way(face, settings.web)
+    return HttpServer(face, way, timeouts=timeouts, max_connections=settings.max_connections)
+
+
+def _tls(settings: Settings, alpn: str) -> ssl.SSLContext | None:
+    """What a face speaks TLS with; None for plain TCP."""
+    if settings.certificate is None or settings.key is None:
+        return None
+    auth = settings.auth
+    return server_context(
+        settings.certificate,
+        settings.key,
+        client_ca=auth.mtls.ca if "mtls" in auth.modes else None,
+        required=auth.modes == ("mtls",),
+        alpn=alpn,
+    )
+
+
+def _stop_on_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine on the fastest loop this platform has."""
+    if sys.platform == "win32":
+        asyncio.run(main)
+    else:
+        import uvloop  # noqa: PLC0415 - not installable on Windows
+
+        uvloop.run(main)

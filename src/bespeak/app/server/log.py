@@ -1,0 +1,117 @@
+"""The log of a server: lines of text or of JSON on standard error, which nobody's words can forge."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.printable import printable
+
+LEVELS: Final = ("error", "warning", "info", "debug")
+"""What is told: failures, what an operator should look at, every refusal, every answer."""
+
+FORMATS: Final = ("text", "json")
+
+_CHATTY: Final = ("asyncio", "asyncpg", "httpcore", "httpx")
+"""Libraries that tell at these levels which addresses they ask, with all that stands in them."""
+
+_IN_TEXT: Final = (
+    ("principal", "principal_id"),
+    ("request", "request_id"),
+    ("task", "task_id"),
+    ("audit", "audit_id"),
+    ("response", "response_id"),
+)
+
+
+def log_to_stderr(level: str, form: str = "text") -> None:
+    """Send what is logged to standard error, from a level on."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    root = logging.getLogger()
+    for earlier in [known for known in root.handlers if isinstance(known.formatter, TextLines | JsonLines)]:
+        root.removeHandler(earlier)
+    root.addHandler(handler)
+    root.setLevel(level.upper())
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+
+
+def log_findings(findings: Iterable[Diagnostic]) -> None:
+    """Tell what was found wrong with a deployment as entries of the log, for whoever reads nothing but the log."""
+    logger = logging.getLogger(f"{__package__}.findings")
+    for finding in findings:
+        place = {"place": str(finding.location)} if finding.location else {}
+        logger.log(
+            logging.getLevelNamesMapping()[finding.severity.upper()],
+            "%s",
+            finding.message,
+            extra={"particulars": {"rule": finding.rule, **place, "help": finding.help or None}},
+        )
+
+
+class TextLines(logging.Formatter):
+    """`2026-11-16T09:30:00.125Z INFO bespeak.access: 200 QUERY /rooms request=... response=...`"""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line; a trace stands below it, indented, so that no line of it looks like an entry."""
+        told: dict[str, Any] = getattr(record, "particulars", {})
+        message = printable(record.getMessage())
+        ids = "".join(f" {short}={_word(told[name])}" for short, name in _IN_TEXT if told.get(name))
+        trace = "".join(f"\n    {printable(line)}" for line in _trace(self, record).splitlines())
+        return f"{_time(record)} {record.levelname} {record.name}: {message}{ids}{trace}"
+
+
+class JsonLines(logging.Formatter):
+    """One object for each entry, with what is known of the request as members."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, whatever stands in it: JSON escapes line breaks and control characters."""
+        entry: dict[str, Any] = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        entry |= {name: value for name, value in getattr(record, "particulars", {}).items() if value is not None}
+        trace = _trace(self, record)
+        if trace:
+            entry["exception"] = trace
+        try:
+            return _escape(msgspec.json.encode(entry).decode())
+        except UnicodeEncodeError:  # a lone surrogate, which UTF-8 does not have
+            safe = {name: printable(value) if isinstance(value, str) else value for name, value in entry.items()}
+            return _escape(msgspec.json.encode(safe).decode())
+
+
+def _time(record: logging.LogRecord) -> str:
+    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+    return f"{seconds}.{int(record.msecs):03d}Z"
+
+
+def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    return formatter.formatException(record.exc_info) if record.exc_info else ""
+
+
+def _word(text: str) -> str:
+    """A value as one word: a blank in it would start another."""
+    return printable(text).replace(" ", "\\x20")
+
+
+def _escape(line: str) -> str:
+    """JSON with nothing that a terminal or a reader of lines takes for more than text: DEL, NEL, U+2028 and so on."""
+    if line.isprintable():
+        return line
+    return "".join(char if char.isprintable() else _unicode_escape(char) for char in line)
+
+
+def _unicode_escape(char: str) -> str:
+    """An escape of JSON, for characters beyond the first plane as a pair."""
+    units = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

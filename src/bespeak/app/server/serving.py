@@ -1,0 +1,154 @@
+"""Serve a target: load it, put it together, run it in one process or several."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bespeak.app.server.assembly import Assembled, assemble, now
+from bespeak.app.server.keeper import Keeper
+from bespeak.app.server.lifecycle import run, serve
+from bespeak.app.server.log import log_to_stderr
+from bespeak.app.server.public_url import with_http_face, with_public_url
+from bespeak.app.server.settings import Settings
+from bespeak.app.server.target import Target, load_target
+from bespeak.app.server.workers import Workers
+from bespeak.errors import BespeakError, ConfigError
+from bespeak.faces.listener import open_listeners, reserve_port
+from bespeak.runtime.threads import running_threads
+from bespeak.state.audit.recorded_fields import unknown_fields
+from bespeak.state.store.opening import Role, open_store
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OKPKey
+
+_logger = logging.getLogger(__name__)
+
+Ready = Callable[[Assembled, Settings], None]
+"""Called once connections are accepted, with the settings that name the addresses they are accepted on."""
+
+
+def assemble_target(target: Target, updated: str, *, http_url: str | None = None) -> Assembled:
+    """A loaded target, put together; its findings come before those of the assembly.
+
+    `http_url` is where its HTTP face is, if it has one.
+    """
+    path = target.document.signing_key
+    key = None if path is None else _signing_key(path)
+    verifies = not target.document.auth.is_open
+    service = target.service if http_url is None else with_http_face(target.service, http_url)
+    assembled = assemble(service, base=target.base, updated=updated, signing_key=key, verifies=verifies)
+    assembled.findings[:0] = target.findings
+    assembled.findings.extend(unknown_fields(target.document.audit.fields, assembled.registry.endpoints.values()))
+    if http_url is not None:
+        from bespeak.app.server.http_pages import check_publishing  # noqa: PLC0415 - for who speaks HTTP
+
+        assembled.findings.extend(check_publishing(assembled.registry))
+    return assembled
+
+
+def signing_keys(path: Path | None) -> tuple[OKPKey, ...]:
+    """The key that signs, and those it has replaced."""
+    if path is None:
+        return ()
+    from bespeak.documents.identity.key_history import read_history  # noqa: PLC0415 - slow to load, for signers
+    from bespeak.documents.identity.key_text import KeyFault  # noqa: PLC0415
+
+    before = read_history(path)
+    if isinstance(before, KeyFault):
+        raise ConfigError(f"signing_key {path}: {before.message}")
+    return (_signing_key(path), *before)
+
+
+def _signing_key(path: Path) -> OKPKey:
+    from bespeak.documents.identity.key_file import read_key  # noqa: PLC0415 - slow to load, for signers
+    from bespeak.documents.identity.key_text import KeyFault  # noqa: PLC0415
+
+    key = read_key(path)
+    if isinstance(key, KeyFault):
+        raise ConfigError(f"signing_key {path}: {key.message}")
+    return key
+
+
+def serve_target(
+    target: Target, settings: Settings, *, report: Callable[[list[Diagnostic]], None], ready: Ready
+) -> int:
+    """Serve until told to stop. The exit code: 0 after an orderly end."""
+    updated = now()
+    with contextlib.ExitStack() as held:
+        if settings.http is not None and settings.http.port == 0 and settings.workers == 1:
+            # The documents name the port, so it is chosen before they are made.
+            placeholder, http = reserve_port(settings.http, shared=False)
+            held.enter_context(placeholder)
+            settings = replace(settings, http=http)
+        settings = with_public_url(settings, target.service)
+        assembled = assemble_target(target, updated, http_url=settings.web.url if settings.http is not None else None)
+        report(assembled.findings)
+        if settings.strict and has_errors(assembled.findings):
+            raise ConfigError("not started: --strict was given, and there are errors")
+        if settings.workers > 1:
+            workers = Workers(settings, updated, _work)
+            # Faults of the store are told once, here, before the first worker starts; its tables are up to date then.
+            run(_try_store(settings))
+            return workers.run(lambda served: ready(assembled, served))
+        run(_try_addresses(settings))
+        keeper = _keeper(assembled, target, settings)
+        run(serve(assembled, settings, keeper, ready=lambda served: ready(assembled, served)))
+    _leave_threads_behind()
+    return 0
+
+
+def _keeper(assembled: Assembled, target: Target, settings: Settings) -> Keeper:
+    role: Role = "sole" if settings.workers == 1 else "shared"
+    store = open_store(settings.store, role=role, durability=settings.durability)
+    return Keeper(assembled, store, target.document, signing_keys(target.document.signing_key))
+
+
+async def _try_addresses(settings: Settings) -> None:
+    """Find out whether one can listen before there is a store: who cannot start leaves no files behind."""
+    for address in (settings.address, settings.http):
+        if address is not None:
+            for listener in await open_listeners(address.host, address.port):
+                listener.close()
+
+
+async def _try_store(settings: Settings) -> None:
+    store = open_store(settings.store, role="shared", durability=settings.durability)
+    await store.start()
+    await store.close()
+
+
+def _work(settings: Settings, updated: str, ready: Connection) -> None:
+    """The life of one worker process. The parent has reported the findings; here they would only repeat."""
+    log_to_stderr(settings.log_level, settings.log_format)
+    try:
+        target = load_target(settings.target)
+        settings = with_public_url(settings, target.service)
+        assembled = assemble_target(target, updated, http_url=settings.web.url if settings.http is not None else None)
+        keeper = _keeper(assembled, target, settings)
+        parent = multiprocessing.parent_process()
+        # A parent that is killed cannot say goodbye; its sentinel can be read as soon as it is gone.
+        lifeline = parent.sentinel if parent else None
+        run(serve(assembled, settings, keeper, ready=lambda *_: ready.send(True), reuse_port=True, lifeline=lifeline))
+        _leave_threads_behind()
+    except BespeakError as error:
+        sys.exit(f"bespeak: {error}")
+
+
+def _leave_threads_behind() -> None:
+    """End the process now if handlers are stuck in threads: they had their time, and nothing can stop them."""
+    stuck = running_threads()
+    if stuck:
+        _logger.warning("%d handlers did not come back in time and are left behind", stuck)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)

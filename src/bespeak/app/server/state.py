@@ -1,0 +1,82 @@
+"""Where the state of a deployment is kept: what the command line says, else its configuration, else its folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bespeak.documents.agis.deployment import configuration_naming
+from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_there
+from bespeak.documents.deployment.server_toml import ServerDocument, read_server
+from bespeak.documents.deployment.store_toml import MissingVariable, StoreSettings
+from bespeak.documents.files.positions import with_positions
+from bespeak.errors import ConfigError, ContractError
+
+
+def store_place(target: str, override: str | None = None) -> str:
+    """The place of a target's store: `override` (--store), else `[store] place`, else `bespeak.db` in its folder.
+
+    Reads the configuration and nothing else: no code of the operator is imported, and what is wrong with endpoints
+    keeps nobody from the store.
+    """
+    if override is not None:
+        if not override.strip():
+            raise ConfigError("--store is empty: give a file, memory or postgresql://..., or leave the option out")
+        return override
+    base, settings = _settings(target)
+    place = settings.located(base, os.environ)
+    if isinstance(place, MissingVariable):
+        raise ConfigError(
+            f"`place` of [store] needs the environment variable {place.name!r}, which is not set. "
+            "Set it, or name the store with --store."
+        )
+    return place
+
+
+def signing_key_file(target: str) -> Path | None:
+    """The key that the configuration of a target says it signs with."""
+    _, configuration = _configuration(target)
+    return read_server(configuration)[0].signing_key if configuration is not None else None
+
+
+def names_attribute(text: str) -> bool:
+    """Whether the text ends in `:name`. A drive letter is no module."""
+    head, _, name = text.rpartition(":")
+    return len(head) > 1 and name.isidentifier()
+
+
+def _settings(target: str) -> tuple[Path, StoreSettings]:
+    base, configuration = _configuration(target)
+    if configuration is None:
+        return base, StoreSettings()
+    document, findings = read_server(configuration)
+    errors = [finding for finding in findings if finding.severity == "error"]
+    if errors and document == ServerDocument():
+        raise ContractError("the configuration cannot be used", with_positions(errors))
+    wrong = [finding for finding in errors if _is_about_store(finding.pointer)]
+    if wrong:
+        raise ContractError("the configuration does not say where the store is", with_positions(wrong))
+    return base, document.store
+
+
+def _is_about_store(pointer: str) -> bool:
+    return pointer == "/store" or pointer.startswith("/store/")
+
+
+def _configuration(target: str) -> tuple[Path, Path | None]:
+    """The folder of a target, and the configuration that serves it, if one does."""
+    place = Path(target.rpartition(":")[0] if names_attribute(target) else target)
+    if target and is_folder(place):
+        return place, next((place / name for name in CONFIGURATIONS if is_there(place / name)), None)
+    if is_there(place) and place.suffix == ".toml":
+        return place.parent, place
+    if is_there(place) and place.suffix == ".agis":
+        return place.parent, configuration_naming(place)[0]
+    if is_there(place) and place.suffix == ".py":
+        return place.parent, None
+    if names_attribute(target) and all(part.isidentifier() for part in str(place).split(".")):
+        return Path(), None
+    raise ConfigError(
+        f"no deployment is at {target!r}: give a folder, an .agis, .toml or .py file, or module:app; "
+        "or name the store with --store"
+    )

@@ -1,0 +1,227 @@
+"""What to serve: a folder, an AGIS document, another file, or `module:app` becomes a Service."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from bespeak.app.authoring.app import App
+from bespeak.app.server.collector import collector_paused
+from bespeak.app.server.state import names_attribute
+from bespeak.checks.lint.rules.handler import NOT_IMPORTABLE
+from bespeak.contract.catalog.bundled import open_catalog
+from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.service import DEFAULT_CATALOG, Resource, ServerIdentity, Service
+from bespeak.documents.agis.deployment import configuration_naming, nameless, with_custom, with_document
+from bespeak.documents.deployment.deployment import Deployment, read_deployment
+from bespeak.documents.deployment.folder import is_folder, is_same, is_there
+from bespeak.documents.deployment.handlers_toml import HandlerEntry
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.documents.files.positions import with_positions
+from bespeak.errors import BespeakError, ConfigError, ContractError
+from bespeak.runtime.bindings.function import import_failure, resolve_function
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from bespeak.app.authoring.agis_contract import AgisContract
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A loaded target: the service, the folder its relative paths start from, its configuration."""
+
+    service: Service
+    base: Path
+    document: ServerDocument = field(default_factory=ServerDocument)
+    findings: list[Diagnostic] = field(default_factory=list)
+
+
+@collector_paused()
+def load_target(text: str) -> Target:
+    """Read what a command was given. Raises ConfigError when there is nothing to serve in it."""
+    place, _, name = text.rpartition(":") if names_attribute(text) else (text, "", "app")
+    path = Path(place)
+    if text and (is_folder(path) or (path.suffix == ".toml" and is_there(path))):
+        return _load_deployment(path)
+    if path.suffix == ".agis" and is_there(path):
+        return _load_document(path)
+    if path.suffix == ".py" and is_there(path):
+        return load_app(_app_in(_import_file(path), name), path.parent)
+    if names_attribute(text) and all(part.isidentifier() for part in place.split(".")):
+        _make_importable(Path.cwd())
+        return load_app(_app_in(_import_module(place), name), Path.cwd())
+    raise ConfigError(
+        f"nothing to serve at {text!r}: give a folder with a bespeak.toml or endpoints/, an .agis, .toml or .py file, "
+        "or module:app"
+    )
+
+
+def load_app(app: App, base: Path) -> Target:
+    """An app as a target; its relative paths start from `base`."""
+    if app.contract is None:
+        return Target(app.service(), base)
+    if not app.contract.endpoints:
+        raise app.contract.unserved()
+    service = app.service()
+    return Target(service, base, findings=[*nameless(service.identity, app.contract.path), *app.findings])
+
+
+def _load_document(path: Path) -> Target:
+    """A document by itself: the configuration beside it that names it, or the module of its name, binds it."""
+    configuration, wrong = configuration_naming(path)
+    if wrong:
+        raise ContractError("the configuration beside the document cannot be used", with_positions(wrong))
+    if configuration is not None:
+        return _load_deployment(configuration)
+    module = path.with_suffix(".py")
+    if is_there(module):
+        for value in vars(_import_file(module)).values():
+            if isinstance(value, App) and value.contract is not None and is_same(value.contract.path, path):
+                return load_app(value, path.parent)
+    raise _open_contract(path, ServerDocument(), path.parent).unserved()
+
+
+def _load_deployment(path: Path) -> Target:
+    deployment, findings = read_deployment(path)
+    if deployment.faults:
+        raise ContractError("the configuration cannot be used", with_positions(deployment.faults))
+    _make_importable(deployment.root)
+    service, server = _bind_functions(deployment), deployment.server
+    if server.document is not None:
+        contract = _open_contract(server.document, server, deployment.root)
+        wrong = [finding for entry in server.handlers for finding in _bind_entry(contract, entry)]
+        if not contract.endpoints and server.app is None:
+            raise contract.unserved(wrong)
+        service = with_document(service, replace(contract.service, endpoints=contract.endpoints), server)
+        findings += [*nameless(service.identity, contract.path), *wrong, *contract.findings]
+    if server.app is not None:
+        module, _, name = server.app.partition(":")
+        loaded = load_app(_app_in(_import_module(module), name or "app"), deployment.root)
+        service = _join(service, loaded.service, server)
+        findings += loaded.findings
+    return Target(service, deployment.root, server, findings)
+
+
+def _open_contract(path: Path, server: ServerDocument, base: Path) -> AgisContract:
+    from bespeak.app.authoring.agis_contract import open_agis  # noqa: PLC0415 - other targets need no rules of AGIS
+
+    catalog, found = open_catalog(server.catalog or DEFAULT_CATALOG, base)
+    if catalog is None:
+        raise ContractError("the catalog cannot be used", found)
+    return open_agis(path, catalog, server.policies)
+
+
+def _bind_entry(contract: AgisContract, entry: HandlerEntry) -> list[Diagnostic]:
+    """Bind one entry of `[handlers]`; the function it names is imported here, so that its place can be told."""
+    handler = entry.handler
+    if isinstance(handler, RegisteredFunction):
+        function = resolve_function(handler.function)
+        if isinstance(function, str):
+            message = f"{entry.method} {entry.path}: the handler {handler.function!r} cannot be used: {function}"
+            return [Diagnostic(NOT_IMPORTABLE.id, NOT_IMPORTABLE.severity, message, entry.location, entry.pointer)]
+        handler = replace(handler, target=function)
+    return contract.bind(entry.method, entry.path, handler, entry.location)
+
+
+def _join(files: Service, app: Service, document: ServerDocument) -> Service:
+    """An app inside a deployment: its endpoints join those of the files, its settings yield to what a file says."""
+    own = files.policies if "policies" in document.given or document.document is not None else app.policies
+    used = {endpoint.method for endpoint in app.endpoints}
+    return replace(
+        files,
+        identity=_joined_identity(files.identity, app.identity) if document.identity is not None else app.identity,
+        # A verb beyond the catalog that an endpoint of the app has is admitted, whoever has the last word otherwise.
+        policies=with_custom(own, (verb for verb in app.policies.methods.custom if verb in used)),
+        catalog=document.catalog or app.catalog,
+        endpoints=(*files.endpoints, *app.endpoints),
+        resources=(*files.resources, *app.resources),
+        wildcard_handler=files.wildcard_handler or app.wildcard_handler,
+        document_version=files.document_version or app.document_version,
+        description=files.description or app.description,
+        agtp=files.agtp or app.agtp,
+        vocabulary=files.vocabulary or app.vocabulary,
+        data_manifest=files.data_manifest or app.data_manifest,
+        schemas={**app.schemas, **files.schemas},
+    )
+
+
+def _joined_identity(files: ServerIdentity, app: ServerIdentity) -> ServerIdentity:
+    """Who a file says runs the service, under the name that the app has where the file gives none."""
+    return replace(files, name=files.name or app.name)
+
+
+def _bind_functions(deployment: Deployment) -> Service:
+    """The service of a deployment, with the functions its configuration names imported."""
+    server = deployment.server
+    wildcard = _function(server.wildcard_handler, "wildcard_handler") if server.wildcard_handler else None
+    resources = tuple(
+        Resource(
+            name=resource.name,
+            description=resource.description,
+            items=_function(resource.function, f"resource {resource.name!r}"),
+        )
+        for resource in server.resources
+    )
+    return replace(deployment.service(), wildcard_handler=wildcard, resources=resources)
+
+
+def _function(dotted: str, what: str) -> Any:
+    function = resolve_function(dotted)
+    if isinstance(function, str):
+        raise ConfigError(f"{what}: {dotted!r} cannot be used: {function}")
+    return function
+
+
+def _make_importable(folder: Path) -> None:
+    """Let a deployment's own modules be found, before anything else of the same name."""
+    place = str(folder.resolve())
+    if place not in sys.path:
+        sys.path.insert(0, place)
+
+
+def _import_file(path: Path) -> ModuleType:
+    """A file as a module of its own name: a second `app.py` must not find the first one's module."""
+    _make_importable(path.parent)
+    name = f"bespeak_target_{path.stem}_{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ConfigError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    with _import_errors(str(path)):
+        spec.loader.exec_module(module)
+    return module
+
+
+def _import_module(name: str) -> ModuleType:
+    with _import_errors(name):
+        return importlib.import_module(name)
+
+
+@contextmanager
+def _import_errors(what: str) -> Iterator[None]:
+    """An operator's module may fail in any way; a contract that is wrong says so itself."""
+    try:
+        yield
+    except BespeakError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ConfigError(import_failure(what, error)) from error
+
+
+def _app_in(module: ModuleType, name: str) -> App:
+    found = getattr(module, name, None)
+    if isinstance(found, App):
+        return found
+    apps = sorted(key for key, value in vars(module).items() if isinstance(value, App))
+    advice = f"; it has {', '.join(apps)}" if apps else "; make one with bespeak.App(...)"
+    raise ConfigError(f"{module.__name__} has no App named {name!r}{advice}")

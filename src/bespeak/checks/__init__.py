@@ -1,0 +1,1 @@
+"""Judgement: lint by pass, and changes between contracts. runtime, agent and app may import it."""

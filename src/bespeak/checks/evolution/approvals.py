@@ -1,0 +1,160 @@
+"""Breaking changes that somebody has approved, by fingerprint, with a reason and perhaps an end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+
+from bespeak.checks.evolution.change import ContractChange
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.span import Location
+from bespeak.text.source.toml_tree import parse_toml
+from bespeak.text.source.tree import Fault
+
+APPROVALS: Final = "bespeak-approvals.toml"
+
+_KEYS: Final = frozenset({"fingerprint", "reason", "expires", "change"})
+_HEADING: Final = "# Changes of the contract that are known to break clients, and why they are made all the same.\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """One entry of the list."""
+
+    fingerprint: str
+    reason: str
+    expires: date | None = None
+    """The last day it counts."""
+    change: str = ""
+    """What it was about, for people who read the list."""
+    location: Location | None = None
+
+    def expired(self, today: date) -> bool:
+        """Whether its last day is over."""
+        return self.expires is not None and self.expires < today
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The changes of a comparison after the approvals were looked at."""
+
+    approved: Mapping[str, Approval]
+    """By the fingerprint of the change."""
+    findings: list[Diagnostic]
+    """Approvals that expired, and approvals of changes that are not there."""
+
+
+def parse_approvals(text: str, file: str) -> tuple[list[Approval], list[Diagnostic]]:
+    """The approvals in a text, and what is wrong with it. With an error, the list must not be used."""
+    tree = parse_toml(text, file)
+    if isinstance(tree, Fault):
+        return [], [Diagnostic("C196", "error", f"this is not TOML: {tree.message}", tree.location)]
+    findings: list[Diagnostic] = []
+    entries = tree.data.get("approval", [])
+    for key in tree.data.keys() - {"approval"}:
+        message = f"nobody reads `{key}`; an approval is an entry [[approval]]"
+        findings.append(Diagnostic("C196", "error", message, tree.locate(f"/{key}"), f"/{key}"))
+    if not isinstance(entries, list):
+        message = "`approval` is no list; write [[approval]]"
+        return [], [Diagnostic("C196", "error", message, tree.locate("/approval"), "/approval")]
+    approvals: list[Approval] = []
+    for index, entry in enumerate(entries):
+        at = f"/approval/{index}"
+        read = _read(entry, tree.locate(at))
+        if isinstance(read, Approval):
+            approvals.append(read)
+        else:
+            findings.append(Diagnostic("C196", "error", read, tree.locate(at), at))
+    return approvals, findings
+
+
+def _read(entry: object, location: Location) -> Approval | str:
+    if not isinstance(entry, dict):
+        return "an approval is a table with `fingerprint` and `reason`"
+    unknown = sorted(entry.keys() - _KEYS)
+    if unknown:
+        return f"nobody reads `{unknown[0]}` of an approval; it has {', '.join(sorted(_KEYS))}"
+    fingerprint, reason, change = entry.get("fingerprint"), entry.get("reason"), entry.get("change", "")
+    if not isinstance(fingerprint, str) or not fingerprint:
+        return f"`fingerprint` is {brief(fingerprint)}; write the one that `bespeak diff` shows"
+    if not isinstance(reason, str) or not reason.strip():
+        return f"the approval of {brief(fingerprint)} has no `reason`"
+    expires = entry.get("expires")
+    if isinstance(expires, str):
+        try:
+            expires = date.fromisoformat(expires)
+        except ValueError:
+            return f"`expires` is {brief(expires)}; write a date such as 2027-01-31"
+    if isinstance(expires, datetime):
+        expires = expires.date()
+    if expires is not None and not isinstance(expires, date):
+        return f"`expires` is {brief(expires)}; write a date such as 2027-01-31"
+    told = change if isinstance(change, str) else ""
+    return Approval(fingerprint=fingerprint, reason=reason, expires=expires, change=told, location=location)
+
+
+def judge(changes: Iterable[ContractChange], approvals: Iterable[Approval], today: date) -> Judgement:
+    """Which changes are approved, and which approvals no longer do anything."""
+    present = {change.fingerprint for change in changes}
+    listed = list(approvals)
+    approved = {
+        approval.fingerprint: approval
+        for approval in listed
+        if approval.fingerprint in present and not approval.expired(today)
+    }
+    findings: list[Diagnostic] = []
+    for approval in listed:
+        about = f" ({approval.change})" if approval.change else ""
+        if approval.fingerprint not in present:
+            message, advice = f"the approval {approval.fingerprint}{about} fits no change", "Remove the entry."
+            findings.append(Diagnostic("C198", "warning", message, approval.location, help=advice))
+        elif approval.fingerprint not in approved:
+            message = f"the approval {approval.fingerprint}{about} expired on {approval.expires}"
+            advice = "Make the change compatible, or approve it anew."
+            findings.append(Diagnostic("C197", "warning", message, approval.location, help=advice))
+    return Judgement(approved=approved, findings=findings)
+
+
+def approve(changes: Iterable[ContractChange], reason: str, expires: date | None = None) -> list[Approval]:
+    """An approval for each change."""
+    return [
+        Approval(
+            fingerprint=change.fingerprint,
+            reason=reason,
+            expires=expires,
+            change=f"{change.endpoint}: {change.message}" if change.endpoint else change.message,
+        )
+        for change in changes
+    ]
+
+
+def with_entries(text: str, approvals: Iterable[Approval]) -> str:
+    """A list with further entries. What stands in it stays as it is, comments too."""
+    parts = [text.rstrip("\n") + "\n" if text.strip() else _HEADING, *(_entry(approval) for approval in approvals)]
+    return "\n".join(parts)
+
+
+def _entry(approval: Approval) -> str:
+    lines = ["[[approval]]", f"fingerprint = {_quoted(approval.fingerprint)}"]
+    if approval.change:
+        lines.append(f"change = {_quoted(approval.change)}")
+    lines.append(f"reason = {_quoted(approval.reason)}")
+    if approval.expires is not None:
+        lines.append(f"expires = {approval.expires.isoformat()}")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string."""
+    return '"' + "".join(_escaped(char) for char in text) + '"'
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    if "\ud800" <= char <= "\udfff":  # no character at all, and no file can hold it
+        return "\\uFFFD"
+    return char if char.isprintable() else f"\\U{ord(char):08X}"

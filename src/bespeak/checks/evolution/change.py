@@ -1,0 +1,164 @@
+"""One change of a contract: what it is, whom it hurts, and the fingerprint an approval names it by."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import msgspec
+
+from bespeak.checks.evolution.change_rules import RULES, Category, ChangeRule, Kind
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.source.span import Location
+
+Direction = Literal["request", "response", "semantics", "policy"]
+Level = Literal["breaking", "risky", "safe"]
+
+LEVELS: Final[tuple[Level, ...]] = ("breaking", "risky", "safe")
+"""From the worst to the harmless."""
+
+MOST_CHANGES: Final = 1_000
+"""Of one endpoint; nobody reads more than these."""
+
+_SEVERITIES: Final[dict[Level, Severity]] = {"breaking": "error", "risky": "warning", "safe": "info"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContractChange:
+    """One difference between an old contract and a new one, seen from a client of the old one."""
+
+    rule: str
+    direction: Direction
+    level: Level
+    endpoint: str
+    """`BOOK /room`; empty when the whole service is meant."""
+    pointer: str
+    """JSON Pointer inside the endpoint, or inside the service."""
+    message: str
+    """What changed, from which value to which."""
+    help: str = ""
+    """What a client must do, or how the change could be made compatible."""
+    old: Any = None
+    new: Any = None
+    location: Location | None = None
+    """The new endpoint's place, if it came from a file."""
+
+    @property
+    def about(self) -> ChangeRule:
+        """The kind of change."""
+        return RULES[self.rule]
+
+    @property
+    def kind(self) -> Kind:
+        """Added, removed, narrowed, widened or changed."""
+        return self.about.kind
+
+    @property
+    def category(self) -> Category:
+        """The innermost of WIRE, CONTRACT and PROSE that the change belongs to."""
+        return self.about.category
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same change, wherever it stands in a file and however its message is worded."""
+        parts = (self.rule, self.endpoint, self.pointer, canonical(self.old), canonical(self.new))
+        return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:16]
+
+    def diagnostic(self) -> Diagnostic:
+        """The change as a finding, for every reporter that knows findings."""
+        endpoint = f"{self.endpoint}: " if self.endpoint else ""
+        pointer = f"/endpoint{self.pointer}" if self.endpoint else self.pointer
+        message = f"{endpoint}{self.message} [{self.level}]"
+        return Diagnostic(self.rule, _SEVERITIES[self.level], message, self.location, pointer, self.help)
+
+    def to_json(self) -> dict[str, Any]:
+        """The change as data, its place in text form."""
+        return {
+            "rule": self.rule,
+            "name": self.about.name,
+            "level": self.level,
+            "category": self.category,
+            "direction": self.direction,
+            "kind": self.kind,
+            "endpoint": self.endpoint,
+            "pointer": self.pointer,
+            "message": self.message,
+            "help": self.help,
+            "old": self.old,
+            "new": self.new,
+            "location": str(self.location) if self.location else None,
+            "fingerprint": self.fingerprint,
+        }
+
+
+class ChangeList:
+    """The changes of one endpoint, or of what belongs to none, as they are found."""
+
+    __slots__ = ("_endpoint", "_location", "found")
+
+    def __init__(self, endpoint: str = "", location: Location | None = None) -> None:
+        self._endpoint = endpoint
+        self._location = location
+        self.found: list[ContractChange] = []
+
+    @property
+    def full(self) -> bool:
+        """Whether looking further would help nobody."""
+        return len(self.found) > MOST_CHANGES
+
+    def add(
+        self,
+        rule: str,
+        level: Level,
+        direction: Direction,
+        pointer: str,
+        message: str,
+        *,
+        advice: str = "",
+        old: Any = None,
+        new: Any = None,
+    ) -> None:
+        """Note a change. What comes after the most that are shown is unknown, and therefore counts as breaking."""
+        if self.full:
+            return
+        if len(self.found) == MOST_CHANGES:
+            rule, level, pointer, old, new = "C199", "breaking", "", None, None
+            message, advice = f"only the first {MOST_CHANGES} changes are shown", "Look at these first."
+        self.found.append(
+            ContractChange(
+                rule=rule,
+                direction=direction,
+                level=level,
+                endpoint=self._endpoint,
+                pointer=pointer,
+                message=message,
+                help=advice,
+                old=old,
+                new=new,
+                location=self._location,
+            )
+        )
+
+
+def canonical(value: Any) -> str:
+    """A JSON value as a text that is the same for equal values and for no others: 1 is 1.0, and not true."""
+    try:
+        return msgspec.json.encode(_plain(value), order="sorted").decode()
+    except (TypeError, ValueError):  # what JSON cannot express
+        return repr(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    # JSON writers stop at 64 bits, and Python at some thousand digits.
+    return {"int": hex(value)} if isinstance(value, int) and abs(value) >= 1 << 63 else value

@@ -1,0 +1,157 @@
+"""The outcome of a comparison: what is shown, what is approved, whether it fails, and the forms other programs read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+from bespeak.checks.evolution.approvals import Approval
+from bespeak.checks.evolution.change import LEVELS, ContractChange, Level
+from bespeak.checks.evolution.change_rules import CATEGORIES, FINDINGS, FINDINGS_WHY, RULES, Category
+from bespeak.checks.evolution.version_bump import VersionAdvice
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.diagnostics.report import Finding, Report, RuleText
+
+FailOn = Literal["breaking", "risky", "any", "bump", "none"]
+
+_FAILING: Final[dict[FailOn, tuple[Level, ...]]] = {
+    "breaking": ("breaking",),
+    "risky": ("breaking", "risky"),
+    "any": LEVELS,
+    "bump": (),
+    "none": (),
+}
+_USUAL: Final[dict[str, Severity]] = {"removed": "error", "narrowed": "error", "changed": "warning"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeReport:
+    """One comparison of two contracts."""
+
+    old: str
+    new: str
+    changes: list[ContractChange]
+    """Those of the chosen category."""
+    hidden: int = 0
+    """Those beyond it."""
+    category: Category = "CONTRACT"
+    fail_on: FailOn = "breaking"
+    version: VersionAdvice
+    approved: Mapping[str, Approval] = field(default_factory=dict)
+    findings: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def open(self) -> list[ContractChange]:
+        """The changes nobody has approved."""
+        return [change for change in self.changes if change.fingerprint not in self.approved]
+
+    @property
+    def failing(self) -> list[ContractChange]:
+        """The changes that make the comparison fail."""
+        return [change for change in self.open if change.level in _FAILING[self.fail_on]]
+
+    @property
+    def failed(self) -> bool:
+        """Whether a command that made the comparison should say no."""
+        return bool(self.failing) or (self.fail_on == "bump" and self.version.too_small)
+
+    def count(self) -> dict[str, int]:
+        """How many changes there are of each level, approved ones by themselves."""
+        counts: dict[str, int] = dict.fromkeys(LEVELS, 0)
+        for change in self.open:
+            counts[change.level] += 1
+        return {**counts, "approved": len(self.changes) - len(self.open)}
+
+    def summary(self) -> str:
+        """The counts in words."""
+        found = ", ".join(f"{number} {name}" for name, number in self.count().items() if number)
+        rest = f" {self.hidden} more with a wider --category." if self.hidden else ""
+        return f"{found or 'No changes'}.{rest}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparison as one document."""
+        return {
+            "old": self.old,
+            "new": self.new,
+            "category": self.category,
+            "fail_on": self.fail_on,
+            "failed": self.failed,
+            "summary": {**self.count(), "hidden": self.hidden},
+            "version": self.version.to_json(),
+            "changes": [{**change.to_json(), "approved": self._approval(change)} for change in self.changes],
+            "findings": self.findings,
+        }
+
+    def _approval(self, change: ContractChange) -> dict[str, Any] | None:
+        approval = self.approved.get(change.fingerprint)
+        if approval is None:
+            return None
+        return {"reason": approval.reason, "expires": approval.expires.isoformat() if approval.expires else None}
+
+    def findings_report(self) -> Report:
+        """The comparison for the reporters that know findings; an approved change is only worth a remark."""
+        findings = [Finding(self._diagnostic(change), change.fingerprint) for change in self.changes]
+        rules = [
+            RuleText(
+                id=rule.id, name=rule.name, severity=_USUAL.get(rule.kind, "info"), summary=rule.summary, why=rule.why
+            )
+            for rule in RULES.values()
+        ]
+        rules += [
+            RuleText(id=rule, name=text, severity="warning", summary=text, why=FINDINGS_WHY[rule])
+            for rule, text in FINDINGS.items()
+        ]
+        return Report(
+            findings=[*findings, *(Finding(finding) for finding in self.findings)],
+            files=sorted({change.location.file for change in self.changes if change.location}),
+            rules={rule.id: rule for rule in rules},
+        )
+
+    def _diagnostic(self, change: ContractChange) -> Diagnostic:
+        approval = self.approved.get(change.fingerprint)
+        diagnostic = change.diagnostic()
+        if approval is None:
+            return diagnostic
+        return replace(diagnostic, severity="info", help=f"Approved: {approval.reason}")
+
+
+def within(changes: Iterable[ContractChange], category: Category) -> list[ContractChange]:
+    """The changes of a category and of those inside it."""
+    inner = CATEGORIES[: CATEGORIES.index(category) + 1]
+    return [change for change in changes if change.category in inner]
+
+
+def by_endpoint(changes: Iterable[ContractChange]) -> dict[str, list[ContractChange]]:
+    """The changes grouped, in their order; within a group the worst first."""
+    groups: dict[str, list[ContractChange]] = {}
+    for change in changes:
+        groups.setdefault(change.endpoint, []).append(change)
+    return {name: sorted(group, key=lambda change: LEVELS.index(change.level)) for name, group in groups.items()}
+
+
+def markdown(report: ChangeReport) -> str:
+    """The comparison for a pull request."""
+    lines = [f"### Contract changes: {_cell(report.old)} → {_cell(report.new)}", ""]
+    lines += [f"**{report.summary()}** {_cell(str(report.version))}", ""]
+    for endpoint, group in by_endpoint(report.changes).items():
+        lines += [f"#### {_cell(endpoint) if endpoint else 'The service'}", ""]
+        lines += ["| level | rule | change | what to do |", "| --- | --- | --- | --- |"]
+        for change in group:
+            approval = report.approved.get(change.fingerprint)
+            level, advice = (f"~~{change.level}~~", f"Approved: {approval.reason}") if approval else (change.level, "")
+            advice = advice or change.help
+            level = f"**{level}**" if level == "breaking" else level
+            lines.append(
+                f"| {level} | {change.rule} `{change.about.name}` | {_cell(change.message)} | {_cell(advice)} |"
+            )
+        lines.append("")
+    # What C195 says stands at the top.
+    lines += [f"- {finding.rule}: {_cell(finding.message)}" for finding in report.findings if finding.rule != "C195"]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _cell(text: str) -> str:
+    """Text that keeps to its cell and brings no markup of its own but code."""
+    plain = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+    return plain.replace("<", "&lt;").replace("@", "&#64;")

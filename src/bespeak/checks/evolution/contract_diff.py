@@ -1,0 +1,58 @@
+"""What changed between two contracts, endpoint by endpoint, seen from a client of the old one."""
+
+from __future__ import annotations
+
+from bespeak.checks.evolution.change import ChangeList, ContractChange
+from bespeak.checks.evolution.contract import Contract
+from bespeak.checks.evolution.endpoint_diff import diff_endpoints, path_shape
+from bespeak.checks.evolution.service_diff import diff_services
+from bespeak.contract.catalog.version import parse_version
+from bespeak.contract.endpoint import Endpoint
+
+
+def diff_contracts(old: Contract, new: Contract) -> list[ContractChange]:
+    """Every change: those of the service first, then those of the endpoints by path and method."""
+    changes = diff_services(old, new)
+    before, after = _by_shape(old), _by_shape(new)
+    for key in sorted({*before, *after}):
+        one, other = before.get(key), after.get(key)
+        if one is not None and other is not None:
+            changes += diff_endpoints(one, other)
+        elif one is not None and not one.builtin:
+            changes += _removed(one, new.version)
+        elif other is not None and not other.builtin:
+            changes += _added(other)
+    return changes
+
+
+def _by_shape(contract: Contract) -> dict[tuple[str, str], Endpoint]:
+    """The endpoints by path and method; of two that differ in the names of parameters only, the first is served."""
+    found: dict[tuple[str, str], Endpoint] = {}
+    for endpoint in contract.endpoints:
+        found.setdefault((path_shape(endpoint.path), endpoint.method), endpoint)
+    return found
+
+
+def _removed(endpoint: Endpoint, version: str | None) -> list[ContractChange]:
+    changes = ChangeList(str(endpoint))
+    fate = endpoint.deprecated
+    if fate is not None and _is_reached(fate.removed_in, version):
+        told = f"the endpoint is gone, as its deprecation announced for {fate.removed_in}"
+        successor = " ".join(part for part in (fate.successor_method, fate.successor_path) if part)
+        advice = f"Clients must call {successor}." if successor else "Clients must do without it."
+        changes.add("C101", "risky", "request", "", told, advice=advice, old=str(endpoint))
+    else:
+        advice = "Keep it, and deprecate it with `removed_in` and a successor first."
+        changes.add("C101", "breaking", "request", "", "the endpoint is gone", advice=advice, old=str(endpoint))
+    return changes.found
+
+
+def _is_reached(removed_in: str | None, version: str | None) -> bool:
+    end, now = parse_version(removed_in or ""), parse_version(version or "")
+    return end is not None and now is not None and now >= end
+
+
+def _added(endpoint: Endpoint) -> list[ContractChange]:
+    changes = ChangeList(str(endpoint), endpoint.location)
+    changes.add("C102", "safe", "request", "", "the endpoint is new", new=str(endpoint))
+    return changes.found

@@ -1,0 +1,172 @@
+"""What changed between two versions of one endpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bespeak.checks.evolution.change import ChangeList, ContractChange, Level
+from bespeak.checks.evolution.schema_diff import diff_schemas
+from bespeak.checks.evolution.semantic_diff import diff_semantics
+from bespeak.contract.catalog.version import parse_version
+from bespeak.contract.cost import Cost
+from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import Endpoint
+from bespeak.protocol.exchange.budget import UNITS, format_amount
+from bespeak.text.diagnostics.brief import brief
+
+_PARAMETER: Final = re.compile(r"\{([^{}/]*)\}")
+
+
+def path_shape(path: str) -> str:
+    """The path with its parameters unnamed: two names for one parameter are one endpoint."""
+    return _PARAMETER.sub("{}", path)
+
+
+def diff_endpoints(old: Endpoint, new: Endpoint) -> list[ContractChange]:
+    """Every change between two endpoints with the same method and the same shape of path."""
+    changes = ChangeList(str(new), new.location)
+    renamed = _parameters(old.path, new.path, changes)
+    diff_schemas(_with_names(old.input_schema, renamed), new.input_schema, "request", "/input_schema", changes)
+    diff_schemas(old.output_schema, new.output_schema, "response", "/output_schema", changes)
+    _scopes(old, new, changes)
+    _errors(old, new, changes)
+    diff_semantics(old.semantic, new.semantic, changes)
+    _deprecation(old.deprecated, new.deprecated, changes)
+    _cost(old.cost, new.cost, changes)
+    _since(old.since, new.since, changes)
+    _circumstances(old, new, changes)
+    return changes.found
+
+
+def _parameters(old: str, new: str, changes: ChangeList) -> dict[str, str]:
+    """Report the parameters with another name, and give the new name of each."""
+    before, after = _PARAMETER.findall(old), _PARAMETER.findall(new)
+    renamed = {one: other for one, other in zip(before, after, strict=True) if one != other}
+    for one, other in renamed.items():
+        changes.add(
+            "C103",
+            "breaking",
+            "request",
+            "/path",
+            f"path parameter {{{one}}} -> {{{other}}}",
+            advice="Clients that fill in the path by name must use the new one; keep the old name.",
+            old=one,
+            new=other,
+        )
+    return renamed
+
+
+def _with_names(schema: Mapping[str, Any], renamed: Mapping[str, str]) -> Mapping[str, Any]:
+    """An input schema whose path parameters have their new names, so that a renaming is reported once."""
+    properties = schema.get("properties")
+    if not renamed or not isinstance(properties, Mapping):
+        return schema
+    changed = {**schema, "properties": {renamed.get(name, name): value for name, value in properties.items()}}
+    required = schema.get("required")
+    if isinstance(required, list):
+        changed["required"] = [renamed.get(name, name) if isinstance(name, str) else name for name in required]
+    return changed
+
+
+def _scopes(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
+    before, after = set(old.required_scopes), set(new.required_scopes)
+    for scope in sorted(after - before):
+        advice = "Callers without the scope get 455; give it to them first, or keep the endpoint free of it."
+        message = f"the scope {scope} is required"
+        changes.add("C110", "breaking", "request", "/required_scopes", message, advice=advice, new=scope)
+    for scope in sorted(before - after):
+        message = f"the scope {scope} is no longer required"
+        changes.add("C111", "safe", "request", "/required_scopes", message, old=scope)
+
+
+def _errors(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
+    before = {error.name: error.description for error in old.errors}
+    after = {error.name: error.description for error in new.errors}
+    added = sorted(after.keys() - before.keys())
+    for name in sorted(before.keys() - after.keys()):
+        if added:
+            # Nothing tells a new name for the old error from another error: the worse of the two counts.
+            message = f"the error {name} is gone, perhaps renamed to {' or '.join(added[:3])}"
+            advice = "Clients that handle it by name no longer do. Keep the name, or declare both for a while."
+            changes.add("C112", "breaking", "response", "/errors", message, advice=advice, old=name)
+        else:
+            changes.add("C112", "safe", "response", "/errors", f"the error {name} is gone", old=name)
+    for name in added:
+        advice = "Clients that handle errors by name do not know it; a renamed error is lost to them."
+        changes.add("C113", "risky", "response", "/errors", f"the error {name} is new", advice=advice, new=name)
+    for name in sorted(before.keys() & after.keys()):
+        # A manifest has the names alone.
+        if before[name] and after[name] and before[name] != after[name]:
+            message = f"description of the error {name}: {brief(before[name])} -> {brief(after[name])}"
+            old_text, new_text = f"{name}: {before[name]}", f"{name}: {after[name]}"
+            changes.add("C104", "safe", "response", "/errors", message, old=old_text, new=new_text)
+
+
+def _deprecation(old: Deprecation | None, new: Deprecation | None, changes: ChangeList) -> None:
+    if old == new:
+        return
+    before, after = old.to_json() if old else None, new.to_json() if new else None
+    if old is None and new is not None:
+        message, advice = f"deprecated: {new.warning()}", "Nothing breaks yet; clients should move on."
+        changes.add("C107", "safe", "semantics", "/deprecated", message, advice=advice, new=after)
+    elif new is None:
+        changes.add("C108", "safe", "semantics", "/deprecated", "it is no longer deprecated", old=before)
+    elif old is not None:
+        message = f"deprecated: {old.warning()} -> {new.warning()}"
+        level: Level = "risky" if _is_sooner(old.removed_in, new.removed_in) else "safe"
+        advice = "Clients that planned with the old end have less time." if level == "risky" else ""
+        changes.add("C109", level, "semantics", "/deprecated", message, advice=advice, old=before, new=after)
+
+
+def _is_sooner(old: str | None, new: str | None) -> bool:
+    """Whether the end comes earlier than was said. Ends that cannot be ordered count as earlier."""
+    if new is None or old == new:
+        return False
+    before, after = parse_version(old or ""), parse_version(new)
+    return before is None or after is None or after < before
+
+
+def _cost(old: Cost | None, new: Cost | None, changes: ChangeList) -> None:
+    """One change for each unit in which a call costs something else than before; no cost at all counts as none."""
+    before, after = old.amounts if old else {}, new.amounts if new else {}
+    for unit in UNITS:
+        one, other = before.get(unit), after.get(unit)
+        if one == other:
+            continue
+        old_text = None if one is None else format_amount(unit, one)
+        new_text = None if other is None else format_amount(unit, other)
+        place, message = f"/cost/{unit}", f"cost in {unit}: {old_text or 'none'} -> {new_text or 'none'}"
+        if (other or 0) >= (one or 0) and other is not None:
+            advice = "Callers whose Budget-Limit is below the new cost get 456; tell them first."
+            changes.add("C114", "risky", "request", place, message, advice=advice, old=old_text, new=new_text)
+        else:
+            changes.add("C115", "safe", "request", place, message, old=old_text, new=new_text)
+
+
+def _since(old: str | None, new: str | None, changes: ChangeList) -> None:
+    """Whether `?since=` is understood; where in the output it is held against is no concern of a caller."""
+    if old is not None and new is None:
+        advice = "Callers who send ?since= get 400; keep the place of the moment in the contract."
+        changes.add("C116", "breaking", "request", "/since", "since is gone", advice=advice, old=old)
+    elif old is None and new is not None:
+        changes.add("C117", "safe", "request", "/since", "calls may ask by since", new=new)
+
+
+def _circumstances(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
+    if old.description != new.description:
+        message = f"description: {brief(old.description)} -> {brief(new.description)}"
+        changes.add("C104", "safe", "semantics", "/description", message, old=old.description, new=new.description)
+    if old.namespace != new.namespace:
+        message = f"namespace: {brief(old.namespace)} -> {brief(new.namespace)}"
+        advice = "Agents that hold several services know the verb by its namespace."
+        changes.add(
+            "C105", "risky", "semantics", "/namespace", message, advice=advice, old=old.namespace, new=new.namespace
+        )
+    before, after = old.handler.type, new.handler.type
+    # An AGIS document says nothing of handlers.
+    if before and after and before != after:
+        changes.add(
+            "C106", "safe", "semantics", "/handler/type", f"handler: {before} -> {after}", old=before, new=after
+        )

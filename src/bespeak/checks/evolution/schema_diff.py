@@ -1,0 +1,400 @@
+"""What changed between two JSON Schemas, seen from one side: the client writes the input and reads the output.
+
+A schema is taken for the set of its values. Where the set shrinks, senders suffer; where it grows, readers do. What
+cannot be decided is reported as risky, never left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from bespeak.checks.evolution.change import ChangeList, Level, canonical
+from bespeak.checks.evolution.schema_alternatives import are_disjoint, bare, match, only_alternatives
+from bespeak.checks.evolution.schema_limits import Verdict, compare_limits
+from bespeak.checks.evolution.schema_reference import DEFINITIONS, References, Schema
+from bespeak.checks.evolution.schema_types import named_types, type_set, value_texts
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.source.pointer import child
+
+Side = Literal["request", "response"]
+
+
+class Spot(NamedTuple):
+    """A place in a schema: its pointer, and the name people know it by, `.guests[].age`."""
+
+    at: str
+    name: str = ""
+
+    def under(self, part: str | int, name: str = "") -> Spot:
+        """The place one step below."""
+        return Spot(child(self.at, part), self.name + name)
+
+    def named(self, name: str) -> Spot:
+        """The same place with a longer name."""
+        return Spot(self.at, self.name + name)
+
+
+_MOST_STEPS: Final = 20_000
+"""Pairs of schemas looked at for one endpoint's input or output: far more than anybody writes."""
+_DEEPEST: Final = 128
+
+_LEVELS: Final[dict[str, tuple[Level, Level]]] = {
+    "C120": ("breaking", "safe"),
+    "C121": ("safe", "breaking"),
+    "C124": ("breaking", "safe"),
+    "C125": ("safe", "breaking"),
+    "C126": ("breaking", "breaking"),
+    "C127": ("breaking", "safe"),
+    "C128": ("safe", "risky"),
+    "C129": ("breaking", "safe"),
+    "C130": ("safe", "risky"),
+    "C131": ("breaking", "safe"),
+    "C132": ("safe", "risky"),
+    "C133": ("risky", "risky"),
+    "C134": ("breaking", "safe"),
+    "C135": ("safe", "safe"),
+    "C136": ("breaking", "safe"),
+    "C137": ("safe", "breaking"),
+    "C138": ("risky", "risky"),
+    "C139": ("risky", "safe"),
+    "C140": ("risky", "risky"),
+    "C141": ("risky", "risky"),
+}
+"""How grave a change is in what a client sends, and in what it receives."""
+
+_ADVICE: Final[dict[tuple[Side, Level], str]] = {
+    ("request", "breaking"): "Requests that were good are refused now. Accept what was accepted before, or offer the "
+    "new form as an endpoint of its own and deprecate this one.",
+    ("request", "risky"): "Requests that were good may be refused or mean something else. Try real ones against it.",
+    ("response", "breaking"): "Clients may meet what they were told would not come. Keep the old promise and add "
+    "beside it, or offer an endpoint of its own and deprecate this one.",
+    ("response", "risky"): "Clients that rely on the old promise may stumble. Tell them before it reaches them.",
+}
+
+_WORDS: Final = ("title", "description", "examples", "$comment")
+_OPINIONS: Final = ("deprecated", "readOnly", "writeOnly")
+_CONDITIONS: Final = frozenset(
+    {
+        *("pattern", "format", "not", "if", "then", "else", "contains", "dependentRequired", "dependencies"),
+        *("unevaluatedProperties", "unevaluatedItems", "$ref", "$dynamicRef"),
+    }
+)
+_UNORDERED: Final = frozenset({"minContains", "maxContains", "contentEncoding", "contentMediaType", "contentSchema"})
+"""Conditions of which neither the presence nor the absence is always the stricter one."""
+_COMPARED: Final = frozenset(
+    {
+        *("type", "enum", "const", "required", "properties", "additionalProperties", "items", "prefixItems"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems"),
+        *("maxItems", "minProperties", "maxProperties", "multipleOf", "uniqueItems"),
+        *("propertyNames", "patternProperties", "dependentSchemas", "anyOf", "oneOf", "allOf", "default"),
+    }
+)
+_LIMIT_RULES: Final[dict[Verdict, str]] = {"tightened": "C129", "loosened": "C130", "changed": "C133"}
+
+
+def diff_schemas(old: Schema, new: Schema, side: Side, pointer: str, changes: ChangeList) -> None:
+    """Add every change between two schemas. `pointer` is where the schema stands in its endpoint."""
+    if old == new and canonical(old) == canonical(new):
+        return
+    comparison = _Comparison(old, new, side, changes)
+    try:
+        comparison.compare(old, new, Spot(pointer))
+    except RecursionError:
+        comparison.give_up(Spot(pointer), "they are nested too deeply")
+
+
+class _Comparison:
+    """One walk over two schemas at once."""
+
+    def __init__(self, old: Schema, new: Schema, side: Side, changes: ChangeList) -> None:
+        self._old = References(old)
+        self._new = References(new)
+        self._side = side
+        self._changes = changes
+        self._steps = 0
+        self._gave_up = False
+        self._doubt = 0
+        """Inside alternatives that may overlap, where a part that allows more can make the whole allow less."""
+        self._open: set[tuple[int, int]] = set()
+        self._equal: set[tuple[int, int]] = set()
+        self._alive: list[Any] = []
+        self._same_definitions = all(
+            canonical(old.get(key)) == canonical(new.get(key)) for key in ("$defs", "definitions")
+        )
+
+    def compare(self, old: Any, new: Any, spot: Spot) -> None:
+        """Compare two nodes. A pair that is being compared already, or was found equal, is not looked at again."""
+        pair = (id(old), id(new))
+        if pair in self._open or pair in self._equal or self._changes.full:
+            return
+        self._alive += (old, new)
+        self._steps += 1
+        if self._steps > _MOST_STEPS or len(self._open) > _DEEPEST:
+            self.give_up(spot, "they are too large to be compared in full")
+            return
+        before = len(self._changes.found)
+        self._open.add(pair)
+        self._compare_schemas(self._old.resolve(old), self._new.resolve(new), spot)
+        self._open.discard(pair)
+        if len(self._changes.found) == before:
+            self._equal.add(pair)
+
+    def give_up(self, spot: Spot, why: str) -> None:
+        """Say once that the comparison is not complete."""
+        if not self._gave_up:
+            self._gave_up = True
+            self._add("C141", spot, f"the old and the new schema differ, and {why}")
+
+    def _compare_schemas(self, old: Schema, new: Schema, spot: Spot) -> None:
+        self._annotations(old, new, spot)
+        if self._wrapped(old, new, spot):
+            return
+        if not self._types(old, new, spot):
+            return
+        self._values(old, new, spot)
+        for keyword, before, after, verdict in compare_limits(old, new):
+            message = f"`{keyword}` {_shown(before)} -> {_shown(after)}"
+            self._add(_LIMIT_RULES[verdict], spot.under(keyword), message, before, after)
+        self._properties(old, new, spot)
+        self._elements(old, new, spot)
+        for keyword in ("propertyNames",):
+            if keyword in old or keyword in new:
+                self.compare(old.get(keyword, {}), new.get(keyword, {}), spot.under(keyword, ".(name)"))
+        for keyword in ("patternProperties", "dependentSchemas"):
+            self._by_key(_table(old, keyword), _table(new, keyword), spot.under(keyword, ".(pattern)"))
+        for keyword in ("anyOf", "oneOf", "allOf"):
+            self._parts(keyword, old, new, spot)
+        self._conditions(old, new, spot)
+
+    def _by_key(self, old: Schema, new: Schema, spot: Spot) -> None:
+        for key in sorted({*old, *new}):
+            self.compare(old.get(key, {}), new.get(key, {}), spot.under(key))
+
+    def _annotations(self, old: Schema, new: Schema, spot: Spot) -> None:
+        for word in _WORDS:
+            self._noted("C104", word, old, new, spot)
+        for word in _OPINIONS:
+            self._noted("C140", word, old, new, spot, level="safe" if word == "deprecated" else None)
+        self._noted("C139", "default", old, new, spot)
+
+    def _noted(self, rule: str, word: str, old: Schema, new: Schema, spot: Spot, *, level: Level | None = None) -> None:
+        before, after = old.get(word), new.get(word)
+        if before is not after and canonical(before) != canonical(after):
+            message = f"`{word}` {_shown(before)} -> {_shown(after)}"
+            self._add(rule, spot.under(word), message, before, after, level=level)
+
+    def _types(self, old: Schema, new: Schema, spot: Spot) -> bool:
+        """Compare what kinds of value there are; False when nothing is left that both have."""
+        before, after = type_set(old), type_set(new)
+        if before == after:
+            return True
+        rule = "C124" if after < before else "C125" if before < after else "C126"
+        message = f"type {named_types(before)} -> {named_types(after)}"
+        self._add(rule, spot.under("type"), message, named_types(before), named_types(after))
+        return bool(before & after)
+
+    def _values(self, old: Schema, new: Schema, spot: Spot) -> None:
+        before, after = value_texts(old), value_texts(new)
+        if before is None and after is None:
+            return
+        keyword = "enum" if "enum" in old or "enum" in new else "const"
+        if before is None or after is None:
+            rule, shown = ("C128", before) if after is None else ("C127", after)
+            values = list((shown or {}).values())
+            told = f"any value is allowed, not only {_listed(values)}" if after is None else f"only {_listed(values)}"
+            known, gone = (values, None) if after is None else (None, values)
+            self._add(rule, spot.under(keyword), told, known, gone)
+            return
+        removed = [value for text, value in before.items() if text not in after]
+        added = [value for text, value in after.items() if text not in before]
+        if removed:
+            self._add("C127", spot.under(keyword), f"no longer {_listed(removed)}", _sorted(removed), None)
+        if added:
+            self._add("C128", spot.under(keyword), f"now also {_listed(added)}", None, _sorted(added))
+
+    def _properties(self, old: Schema, new: Schema, spot: Spot) -> None:
+        before, after = _table(old, "properties"), _table(new, "properties")
+        needed_before, needed_after = _names(old, "required"), _names(new, "required")
+        freed, bound = needed_before - needed_after, needed_after - needed_before
+        for field in sorted({*before, *after}):
+            here = spot.under("properties").under(field, f".{field}")
+            if field not in after:
+                self._field_removed(here, before[field], was_needed=field in freed, is_open=_is_open(new))
+            elif field not in before:
+                self._field_added(here, after[field], is_needed=field in bound, was_open=_is_open(old))
+            else:
+                self.compare(before[field], after[field], here)
+        for field in sorted(bound - (after.keys() - before.keys())):
+            self._add("C120", spot.under("required", f".{field}"), "is now required", None, field)
+        for field in sorted(freed - (before.keys() - after.keys())):
+            self._add("C121", spot.under("required", f".{field}"), "is no longer required", field, None)
+        self._additional(old, new, spot.under("additionalProperties"))
+
+    def _field_removed(self, spot: Spot, schema: Any, *, was_needed: bool, is_open: bool) -> None:
+        certain = was_needed if self._side == "response" else not is_open
+        self._add("C122", spot, "is removed", schema, None, level="breaking" if certain else "risky")
+
+    def _field_added(self, spot: Spot, schema: Any, *, is_needed: bool, was_open: bool) -> None:
+        level: Level = "safe"
+        if self._side == "request":
+            # In an open input the name could carry anything before.
+            level = "breaking" if is_needed else "risky" if was_open and schema not in ({}, True) else "safe"
+        elif not was_open:
+            level = "risky"
+        told = "is new and required" if is_needed else "is new"
+        self._add("C123", spot, told, None, schema, level=level)
+
+    def _additional(self, old: Schema, new: Schema, spot: Spot) -> None:
+        before, after = old.get("additionalProperties", True), new.get("additionalProperties", True)
+        if (before is False) != (after is False):
+            rule, told = (
+                ("C134", "no other fields are allowed") if after is False else ("C135", "other fields are allowed")
+            )
+            self._add(rule, spot, told, before, after)
+        elif before is not False:
+            self.compare(_node(before), _node(after), spot.named(".*"))
+
+    def _elements(self, old: Schema, new: Schema, spot: Spot) -> None:
+        before, after = _list(old, "prefixItems"), _list(new, "prefixItems")
+        rest_before, rest_after = _node(old.get("items", True)), _node(new.get("items", True))
+        for index in range(max(len(before), len(after))):
+            one = before[index] if index < len(before) else rest_before
+            other = after[index] if index < len(after) else rest_after
+            self.compare(one, other, spot.under("prefixItems").under(index, f"[{index}]"))
+        if "items" in old or "items" in new:
+            self.compare(rest_before, rest_after, spot.under("items", "[]"))
+
+    def _wrapped(self, old: Schema, new: Schema, spot: Spot) -> bool:
+        """One schema against alternatives, as when a field becomes nullable: it counts as the only alternative."""
+        for keyword in ("anyOf", "oneOf"):
+            if only_alternatives(old, keyword) != only_alternatives(new, keyword):
+                single = new if only_alternatives(old, keyword) else old
+                if not any(word in single for word in ("anyOf", "oneOf", "allOf", "$ref")):
+                    alone = bare(single)
+                    before = old[keyword] if single is new else alone
+                    after = new[keyword] if single is old else alone
+                    self._alternatives(keyword, before, after, spot.under(keyword))
+                    return True
+        return False
+
+    def _parts(self, keyword: str, old: Schema, new: Schema, spot: Spot) -> None:
+        before, after, here = _list(old, keyword), _list(new, keyword), spot.under(keyword)
+        if keyword == "allOf" and (before or after):
+            self._all(before, after, here)
+        elif before and after:
+            self._alternatives(keyword, before, after, here)
+        elif before or after:
+            rule, told = ("C131", "is new") if after else ("C132", "is gone")
+            self._add(rule, here, f"`{keyword}` {told}", before or None, after or None)
+
+    def _alternatives(self, keyword: str, before: list[Any], after: list[Any], spot: Spot) -> None:
+        pairs, lost, gained = match(before, after)
+        # Exactly one part of oneOf may hold: where parts overlap, more of one is less of the whole.
+        doubtful = keyword == "oneOf" and not (
+            are_disjoint(before, self._old.resolve) and are_disjoint(after, self._new.resolve)
+        )
+        self._doubt += doubtful
+        for one, other, index in pairs:
+            self.compare(one, other, spot.under(index))
+        self._doubt -= doubtful
+        if (lost and gained) or (doubtful and (lost or gained)):
+            told = f"the alternatives of `{keyword}` are others"
+            self._add("C138", spot, told, _sorted(lost), _sorted(gained))
+        elif lost or gained:
+            rule, told = ("C136", "is gone") if lost else ("C137", "is new")
+            shown = brief((lost or gained)[0])
+            message = f"an alternative of `{keyword}` {told}: {shown}"
+            self._add(rule, spot, message, _sorted(lost) or None, _sorted(gained) or None)
+
+    def _all(self, before: list[Any], after: list[Any], spot: Spot) -> None:
+        pairs, lost, gained = match(before, after)
+        for one, other, index in pairs:
+            self.compare(one, other, spot.under(index))
+        if lost and gained:
+            self._add("C138", spot, "the parts of `allOf` are others", _sorted(lost), _sorted(gained))
+        elif lost or gained:
+            rule, told = ("C132", "is gone") if lost else ("C131", "is new")
+            message = f"a part of `allOf` {told}: {brief((lost or gained)[0])}"
+            self._add(rule, spot, message, _sorted(lost) or None, _sorted(gained) or None)
+
+    def _conditions(self, old: Schema, new: Schema, spot: Spot) -> None:
+        for keyword in sorted({*old, *new} - _COMPARED - DEFINITIONS - {*_WORDS, *_OPINIONS}):
+            before, after, here = old.get(keyword), new.get(keyword), spot.under(keyword)
+            if canonical(before) == canonical(after):
+                self._unseen(keyword, after, here)
+                continue
+            message = f"`{keyword}` {_shown(before)} -> {_shown(after)}"
+            if keyword not in _CONDITIONS | _UNORDERED:
+                self._add("C104" if keyword.startswith("x-") else "C140", here, message, before, after)
+            elif keyword in _UNORDERED or (keyword in old and keyword in new):
+                # A text either keeps a pattern or a format or not: texts that were good will be refused.
+                certain = keyword in ("pattern", "format") and self._side == "request"
+                self._add("C133", here, message, before, after, level="breaking" if certain else None)
+            else:
+                self._add("C131" if keyword in new else "C132", here, message, before, after)
+
+    def _unseen(self, keyword: str, value: Any, spot: Spot) -> None:
+        """A condition that reads the same may still mean something else through what it refers to."""
+        if keyword in ("$ref", "$dynamicRef") or (not self._same_definitions and _refers(value)):
+            self._add(
+                "C141", spot, f"`{keyword}` reads the same, and what it refers to cannot be followed", value, value
+            )
+
+    def _add(
+        self, rule: str, spot: Spot, told: str, old: Any = None, new: Any = None, *, level: Level | None = None
+    ) -> None:
+        worst: Level = level or ("safe" if rule == "C104" else _LEVELS[rule][self._side == "response"])
+        if self._doubt and worst == "safe" and rule != "C104":
+            worst = "risky"
+        noun = "input" if self._side == "request" else "output"
+        subject = f"{noun} `{spot.name.removeprefix('.')}`" if spot.name else noun
+        advice = _ADVICE.get((self._side, worst), "")
+        self._changes.add(rule, worst, self._side, spot.at, f"{subject}: {told}", advice=advice, old=old, new=new)
+
+
+def _table(schema: Schema, keyword: str) -> Schema:
+    value = schema.get(keyword)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(schema: Schema, keyword: str) -> list[Any]:
+    value = schema.get(keyword)
+    return value if isinstance(value, list) else []
+
+
+def _names(schema: Schema, keyword: str) -> set[str]:
+    return {name for name in _list(schema, keyword) if isinstance(name, str)}
+
+
+_ANYTHING: Final[Schema] = {}
+
+
+def _node(value: Any) -> Any:
+    return _ANYTHING if value is True else value
+
+
+def _is_open(schema: Schema) -> bool:
+    return schema.get("additionalProperties", True) is not False or bool(schema.get("patternProperties"))
+
+
+def _refers(value: Any) -> bool:
+    try:
+        return b'"$ref"' in msgspec.json.encode(value)
+    except (TypeError, ValueError, OverflowError):
+        return True
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else brief(value)
+
+
+def _sorted(values: Iterable[Any]) -> list[Any]:
+    return sorted(values, key=canonical)
+
+
+def _listed(values: list[Any]) -> str:
+    shown = ", ".join(brief(value) for value in values[:8])
+    return shown if len(values) <= 8 else f"{shown} and {len(values) - 8} more"

@@ -1,0 +1,88 @@
+"""A schema without its local references: what `$ref` and an `allOf` of one part stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import unquote
+
+from bespeak.text.source.places import is_index
+from bespeak.text.source.pointer import unescaped
+
+Schema = Mapping[str, Any]
+
+ANNOTATIONS: Final = frozenset({"title", "description", "examples", "$comment", "default", "deprecated"})
+"""Keywords that may differ between a reference and its target without saying anything else about values."""
+
+DEFINITIONS: Final = frozenset({"$defs", "definitions", "$schema", "$id", "$anchor"})
+"""Keywords that say nothing about values by themselves."""
+
+_NOTHING: Final[Schema] = {"not": {}}
+_LONGEST_CHAIN: Final = 32
+
+
+class References:
+    """The references of one document. Each node is resolved once, so that the same node gives the same schema."""
+
+    __slots__ = ("_resolved", "_root")
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._resolved: dict[int, tuple[Any, Schema]] = {}
+
+    def resolve(self, node: Any) -> Schema:
+        """The schema a node stands for. A `$ref` in it then leads nowhere, or around in a circle."""
+        known = self._resolved.get(id(node))
+        if known is None:
+            # The node is kept beside its schema: its id stays its own as long as it lives.
+            known = self._resolved[id(node)] = (node, self._follow(node))
+        return known[1]
+
+    def _follow(self, node: Any) -> Schema:
+        schema = _as_schema(node)
+        for _ in range(_LONGEST_CHAIN):
+            if "$ref" in schema:
+                target = self._lookup(schema["$ref"])
+                if target is None:
+                    return schema
+                schema = _merged(_as_schema(target), {key: value for key, value in schema.items() if key != "$ref"})
+            elif isinstance(parts := schema.get("allOf"), list) and len(parts) == 1:
+                rest = {key: value for key, value in schema.items() if key != "allOf"}
+                merged = _merged(_as_schema(parts[0]), rest)
+                if "allOf" in merged and len(merged["allOf"]) > 1:
+                    return schema
+                schema = merged
+            else:
+                return schema
+        return schema
+
+    def _lookup(self, reference: Any) -> Any:
+        """What a reference inside the document points at; None for anchors, other documents and nonsense."""
+        if not isinstance(reference, str) or (reference != "#" and not reference.startswith("#/")):
+            return None
+        found = self._root
+        for part in reference.split("/")[1:]:
+            name = unescaped(unquote(part))
+            if isinstance(found, Mapping):
+                found = found.get(name)
+            elif isinstance(found, list) and is_index(name, found):
+                found = found[int(name)]
+            else:
+                return None
+        return found
+
+
+def _as_schema(node: Any) -> Schema:
+    """Booleans are schemas too: true allows everything, false nothing."""
+    if isinstance(node, Mapping):
+        return node
+    return _NOTHING if node is False else {}
+
+
+def _merged(target: Schema, rest: Schema) -> Schema:
+    """Both schemas at once: as one where they do not speak of the same thing, else as two parts of allOf."""
+    said = {key: value for key, value in rest.items() if key not in DEFINITIONS}
+    base = {key: value for key, value in target.items() if key not in DEFINITIONS}
+    if any(key in base and base[key] != value for key, value in said.items() if key not in ANNOTATIONS):
+        return {"allOf": [base, said]}
+    return {**base, **said}

@@ -1,0 +1,129 @@
+"""The findings that were there before anybody looked: a file of fingerprints, so that only new ones are shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from bespeak.checks.lint.rule import Rule
+from bespeak.errors import ConfigError
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.report import Finding
+from bespeak.text.source.span import Location
+
+NAME: Final = "bespeak-baseline.json"
+
+STALE: Final = Rule(
+    "D193",
+    "stale-baseline",
+    "SHOULD",
+    "bespeak",
+    "Every entry of the baseline still stands for a finding.",
+    "An entry for what has been repaired would hide the same mistake when it comes back.",
+)
+RULES: Final = (STALE,)
+
+_FORMAT: Final = 1
+_MAX_BYTES: Final = 1 << 25
+
+Entries = dict[str, dict[str, str]]
+"""Fingerprint to rule, file, pointer and message: what is compared, and what a reader of the file wants to know."""
+
+
+class Baseline:
+    """What a baseline file holds."""
+
+    def __init__(self, path: Path, entries: Entries) -> None:
+        self.path = path
+        self.entries = entries
+
+    def split(
+        self, findings: Iterable[Finding], kept: Callable[[str], bool] = lambda _: False
+    ) -> tuple[list[Finding], set[str]]:
+        """The findings that are new, and the fingerprints of those that are not. `kept` rules are always new."""
+        new: list[Finding] = []
+        known: set[str] = set()
+        for finding in findings:
+            if finding.fingerprint in self.entries and not kept(finding.diagnostic.rule):
+                known.add(finding.fingerprint)
+            else:
+                new.append(finding)
+        return new, known
+
+    def stale(self, present: Collection[str], files: Collection[str], root: Path) -> list[Diagnostic]:
+        """A finding for each entry of a file that was checked, or is gone, that stands for nothing now."""
+        return [
+            Diagnostic(
+                STALE.id,
+                STALE.severity,
+                f"the baseline lists {entry.get('rule')} in {entry.get('file')}, which is not found any more",
+                Location(str(self.path)),
+                f"/findings/{fingerprint}",
+                "Run `bespeak lint --write-baseline`.",
+            )
+            for fingerprint, entry in self.entries.items()
+            if fingerprint not in present and _is_over(entry, files, root)
+        ]
+
+    def merged(self, findings: Iterable[tuple[Finding, str]], files: Collection[str], root: Path) -> Baseline:
+        """The baseline with the findings of this run, each with its file relative to the project.
+
+        What it says about files that this run did not look at stays.
+        """
+        entries = {name: entry for name, entry in self.entries.items() if not _is_over(entry, files, root)}
+        for finding, file in findings:
+            said = finding.diagnostic
+            entries[finding.fingerprint] = {
+                "rule": said.rule,
+                "file": file,
+                "pointer": said.pointer,
+                "message": said.message,
+            }
+        return Baseline(self.path, entries)
+
+    def write(self) -> None:
+        """Write the file, sorted, so that it changes little from run to run."""
+        ordered = sorted(
+            self.entries.items(),
+            key=lambda pair: (pair[1].get("file", ""), pair[1].get("rule", ""), pair[1].get("pointer", ""), pair[0]),
+        )
+        text = json.dumps({"format": _FORMAT, "findings": dict(ordered)}, indent=2)
+        try:
+            self.path.write_text(f"{text}\n", "utf-8")
+        except OSError as error:
+            raise ConfigError(f"the baseline {self.path} cannot be written: {error.strerror or error}") from error
+
+
+def read_baseline(path: Path) -> Baseline:
+    """The baseline in a file. Raises ConfigError if it is none."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+        document: Any = json.loads(data) if len(data) <= _MAX_BYTES else None
+    except OSError as error:
+        raise ConfigError(f"the baseline {path} cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"the baseline {path} is not JSON. Write it anew with --write-baseline.") from error
+    found = document.get("findings") if isinstance(document, dict) and document.get("format") == _FORMAT else None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path} is no baseline of this version. Write it anew with --write-baseline.")
+    entries = {
+        name: {key: str(value) for key, value in entry.items()} if isinstance(entry, dict) else {}
+        for name, entry in found.items()
+    }
+    return Baseline(path, entries)
+
+
+def _is_over(entry: dict[str, str], files: Collection[str], root: Path) -> bool:
+    """Whether this run knows all there is to know about the file of an entry."""
+    file = entry.get("file", "")
+    if file in files:
+        return True
+    if "://" in file:
+        return False  # what another run fetched
+    try:
+        return not (root / file).exists()
+    except (OSError, ValueError):
+        return True

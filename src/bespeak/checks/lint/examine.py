@@ -1,0 +1,95 @@
+"""One text under its author's settings: what the rules find, less what is off or ignored, alike in editors and CI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.fingerprint import fingerprint
+from bespeak.checks.lint.judge import Judge
+from bespeak.checks.lint.registry import find_rule
+from bespeak.checks.lint.run import Checked, check_text, located
+from bespeak.checks.lint.subject import Subject
+from bespeak.checks.lint.suppress import suppress
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.report import Finding, Replacement
+from bespeak.text.source.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What is left of the findings of one text."""
+
+    findings: tuple[Finding, ...]
+    ignored: int = 0
+    """Findings that an ignore hides."""
+    subject: Subject | None = None
+    """What was read; None if the text could not be."""
+
+
+def examine(
+    text: str,
+    shown: str,
+    context: Context,
+    judge: Judge,
+    *,
+    path: str = "",
+    extra: Iterable[Diagnostic] = (),
+    with_edits: bool = False,
+) -> Examined:
+    """The findings of a text, sorted by place.
+
+    `shown` is the name of the file in findings, `path` the one that patterns and fingerprints know it by. `extra` is
+    what is wrong with the document beside others; its findings are placed by their pointers. `with_edits` asks for
+    repairs as text, which take their time.
+    """
+    return settle(check_text(text, shown, context), judge, path or shown, extra=extra, with_edits=with_edits)
+
+
+def settle(
+    checked: Checked, judge: Judge, path: str, *, extra: Iterable[Diagnostic] = (), with_edits: bool = False
+) -> Examined:
+    """What the settings leave of what was found in a text."""
+    subject = checked.subject
+    if subject is None:
+        # Why a text could not be read is told whatever is on: nothing else is known about it.
+        unread = [Finding(judge.weighed(finding), fingerprint(finding, path, None)) for finding in checked.findings]
+        return Examined(tuple(unread))
+    tree = subject.tree
+    placed = (located(one, tree) for one in extra)
+    found, hidden = suppress(
+        (finding for finding in (*checked.findings, *placed) if judge.is_on(finding.rule)),
+        tree,
+        find_rule,
+        kept=lambda rule: judge.stands(rule) or not judge.is_on(rule),
+        require_reason=judge.config.require_reason,
+    )
+    on = [finding for finding in found if judge.is_on(finding.rule)]
+    left = [judge.weighed(finding) for finding in on if not judge.is_ignored(finding, path)]
+    findings = [
+        Finding(finding, fingerprint(finding, path, tree.data), replacements(finding, tree) if with_edits else ())
+        for finding in left
+    ]
+    return Examined(tuple(sorted(findings, key=order)), hidden + len(on) - len(left), subject)
+
+
+def replacements(finding: Diagnostic, tree: Tree) -> tuple[Replacement, ...]:
+    """The repair of a finding as text; nothing if there is none, or if it cannot be made in place."""
+    if finding.fix is None:
+        return ()
+    from bespeak.checks.lint.fix_edits import fix_edits  # noqa: PLC0415 - most runs want no edits
+
+    made: list[Replacement] = []
+    for edit in fix_edits(finding.fix, tree) or ():
+        place = tree.location(edit.span)
+        made.append(Replacement(place.line, place.column, place.end_line, place.end_column, edit.text))
+    return tuple(made)
+
+
+def order(finding: Finding) -> tuple[str, int, int, str, str]:
+    """The order findings are shown in: by file, line, column, rule and message."""
+    said = finding.diagnostic
+    place = said.location
+    line, column = (place.line, place.column) if place else (0, 0)
+    return finding.file, line, column, said.rule, said.message

@@ -1,0 +1,87 @@
+"""Repairs as edits of a text: those of one finding, and those of several that keep out of each other's way."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
+
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.edit import edits
+from bespeak.text.source.text_edit import TextEdit, apply_edits
+from bespeak.text.source.tree import Span, Tree
+
+_BREAK: Final = re.compile("\r\n")
+_MARK: Final = "\ufeff"
+_ADDING: Final = (",", "\n")
+"""What the edit begins with that puts an entry behind others: two of them at one place make two entries."""
+
+_Owner = TypeVar("_Owner")
+
+
+def fix_edits(fix: Fix, tree: Tree) -> tuple[TextEdit, ...] | None:
+    """The edits of a tree's text that make a repair; None if it cannot be made in place."""
+    made = sorted(fix.edits, key=_start)
+    for change in fix.changes:
+        found = edits(tree, change)
+        if found is None or not _apart(found, made):
+            return None
+        for edit in found:
+            insort(made, edit, key=_start)
+    return tuple(made)
+
+
+def apart(wanted: Iterable[tuple[_Owner, Sequence[TextEdit]]]) -> list[tuple[_Owner, Sequence[TextEdit]]]:
+    """Those repairs that can be made at once, the first ones first; the others have to wait."""
+    taken: list[TextEdit] = []
+    kept = []
+    for owner, found in wanted:
+        if _apart(found, taken):
+            for edit in found:
+                insort(taken, edit, key=_start)
+            kept.append((owner, found))
+    return kept
+
+
+def _apart(some: Iterable[TextEdit], others: Sequence[TextEdit]) -> bool:
+    """Whether no edit meets one of the others, which are sorted and apart: only neighbours can meet."""
+    for edit in some:
+        at = bisect_left(others, edit.span.start, key=_start)
+        if at and _touch(edit, others[at - 1]):
+            return False
+        while at < len(others) and others[at].span.start <= edit.span.end:
+            if _touch(edit, others[at]):
+                return False
+            at += 1
+    return True
+
+
+def _start(edit: TextEdit) -> int:
+    return edit.span.start
+
+
+def _touch(one: TextEdit, other: TextEdit) -> bool:
+    """Whether two edits meet. An entry behind the last one may be followed by another."""
+    if one.span.end < other.span.start or other.span.end < one.span.start:
+        return False
+    both_add = one.span == other.span and one.span.start == one.span.end
+    return not (both_add and one.text.startswith(_ADDING) and other.text.startswith(_ADDING))
+
+
+def edited(text: str, tree: Tree, made: Iterable[TextEdit]) -> str:
+    """A text after edits of its tree, with the byte order mark and the line ends it had."""
+    mark = _MARK if text.startswith(_MARK) else ""
+    if not tree.crlf:
+        return mark + apply_edits(tree.text, made)
+    text = text.removeprefix(_MARK)
+    # A text may have line ends of both kinds: only what is edited is written anew.
+    breaks = [match.start() - number for number, match in enumerate(_BREAK.finditer(text))]
+    moved = [
+        TextEdit(
+            Span(*(at + bisect_left(breaks, at) for at in (edit.span.start, edit.span.end))),
+            edit.text.replace("\n", "\r\n"),
+        )
+        for edit in made
+    ]
+    return mark + apply_edits(text, moved)

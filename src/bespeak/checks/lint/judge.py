@@ -1,0 +1,54 @@
+"""The settings applied to findings: which are shown, and how grave they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bespeak.checks.lint.config import Config
+from bespeak.checks.lint.path_pattern import matches
+from bespeak.checks.lint.registry import ALWAYS, all_rules
+from bespeak.checks.lint.selection import enabled, severities, specificity
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+
+
+class Judge:
+    """What the settings of a file make of its findings."""
+
+    def __init__(self, config: Config) -> None:
+        rules = all_rules().values()
+        self.config = config
+        self._enabled = enabled(
+            rules, (*config.select, *config.extend_select), config.ignore, conformance=config.conformance
+        )
+        self._known = frozenset(rule.id for rule in rules)
+        self._severities = severities(rules, config.severity)
+        self._demanded = frozenset(rule.id for rule in rules if config.conformance and rule.normative == "MUST")
+
+    def is_on(self, rule: str) -> bool:
+        """Whether findings of a rule are shown at all."""
+        return rule in self._enabled or rule in ALWAYS or rule not in self._known
+
+    def stands(self, rule: str) -> bool:
+        """Whether no ignore in a file, for a path or in a baseline hides the findings of a rule."""
+        return rule in ALWAYS or rule in self._demanded
+
+    def severity(self, rule: str) -> Severity | None:
+        """The severity that is set for a rule, if one is."""
+        return None if rule in ALWAYS or rule in self._demanded else self._severities.get(rule)
+
+    def weighed(self, finding: Diagnostic) -> Diagnostic:
+        """The finding with the severity it has here."""
+        severity = self.severity(finding.rule)
+        return finding if severity in (None, finding.severity) else replace(finding, severity=severity)
+
+    def is_ignored(self, finding: Diagnostic, path: str) -> bool:
+        """Whether the finding is ignored because of the file it stands in, a path relative to the settings."""
+        if self.stands(finding.rule):
+            return False
+        rule = all_rules().get(finding.rule)
+        return rule is not None and any(
+            matches(entry.pattern, path)
+            and (not entry.pointer or f"{finding.pointer}/".startswith(f"{entry.pointer}/"))
+            and any(specificity(selector, rule) >= 0 for selector in entry.selectors)
+            for entry in self.config.per_path_ignores
+        )

@@ -1,0 +1,132 @@
+"""The eight validation passes of AGIS 9.1, in their order, and what AGTP-API asks beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.rule import Rule
+from bespeak.checks.lint.rules import (
+    agis_error,
+    agis_method,
+    agis_path,
+    agis_reference,
+    agis_schema,
+    agis_semantic,
+    ai_discovery,
+    consequence,
+    consistency,
+    data_manifest,
+    handler,
+    intent,
+    manifest,
+    mcp_tool,
+    method,
+    parameter_hint,
+    path,
+    policy,
+    recipe,
+    review,
+    schema,
+    schema_safety,
+    security,
+    semantic,
+    upstream,
+    vocabulary,
+)
+from bespeak.checks.lint.subject import Declared, Subject
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+RULES: Final[dict[str, Rule]] = {
+    rule.id: rule
+    for module in (
+        *(manifest, ai_discovery, method, agis_method, path, agis_path),
+        *(semantic, agis_semantic, intent, consequence, parameter_hint, consistency, vocabulary, data_manifest),
+        *(schema, agis_schema, agis_reference, agis_error, mcp_tool, handler, upstream, policy, recipe),
+        *(security, schema_safety, review),
+    )
+    for rule in module.RULES
+}
+"""Every rule by its id. A server, which registers by a few of them, does without this table."""
+
+EndpointCheck = Callable[[Declared, Context], Iterable[Diagnostic]]
+DocumentCheck = Callable[[Subject, Context], Iterable[Diagnostic]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass: what it looks at, in each endpoint and in the document as a whole."""
+
+    number: int
+    name: str
+    summary: str
+    endpoint: tuple[EndpointCheck, ...] = ()
+    document: tuple[DocumentCheck, ...] = ()
+
+
+PASSES: Final = (
+    # Reading a document is its first pass: `documents.agis_structure`.
+    Pass(1, "Structural", "every required field is there and has the right form"),
+    Pass(
+        2,
+        "Method Syntax",
+        "every method is one word in capitals, a verb in its imperative base form",
+        endpoint=(agis_method.check_syntax,),
+    ),
+    Pass(
+        3,
+        "Method Class",
+        "every method says what its caller wants done, and none is an HTTP method",
+        endpoint=(agis_method.check_class,),
+    ),
+    Pass(4, "Path Syntax", "every path names things, without verbs", endpoint=(agis_path.check,)),
+    Pass(
+        5,
+        "Semantic Completeness",
+        "every semantic block says intent, actor and outcome, in a form an agent can use",
+        endpoint=(agis_semantic.check, intent.check, consequence.check, parameter_hint.check, security.check),
+        document=(security.check_document,),
+    ),
+    Pass(6, "Semantic Consistency", "no intent contradicts its method", endpoint=(consistency.check,)),
+    Pass(
+        7,
+        "Vocabulary Integrity",
+        "the declared verbs are those in use, and the data manifest is fit to be public",
+        document=(vocabulary.check_document, data_manifest.check_document),
+    ),
+    Pass(
+        8,
+        "Schema Completeness",
+        "every endpoint has valid schemas for input and output, and names its errors",
+        endpoint=(agis_schema.check, agis_error.check, schema_safety.check),
+        document=(agis_reference.check_document, mcp_tool.check_document),
+    ),
+)
+"""The order is the draft's."""
+
+
+def check_registration(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """What AGTP-API asks of an endpoint wherever it is declared."""
+    endpoint, verbs = declared.endpoint, context.catalog.names
+    yield from method.check(endpoint, context.catalog, context.policies.methods)
+    yield from path.check(endpoint, verbs)
+    yield from semantic.check(endpoint, context.policies.methods.custom)
+    yield from schema.check(endpoint)
+    yield from policy.check(endpoint, verbs)
+
+
+DOCUMENTS: Final[tuple[DocumentCheck, ...]] = (
+    manifest.check_document,
+    recipe.check_document,
+    ai_discovery.check_document,
+    review.check_document,
+)
+"""What documents of other kinds than AGIS are asked as a whole; each check knows which it is for."""
+
+
+def check_binding(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """What AGTP-API asks of a handler; a published contract shows none."""
+    yield from handler.check(declared.endpoint, {recipe.name for recipe in context.recipes})
+    yield from upstream.check(declared.endpoint)

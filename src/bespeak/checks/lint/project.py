@@ -1,0 +1,358 @@
+"""A run over files and folders: each document by itself, deployments as a whole, less what the baseline knows."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bespeak.checks.lint.baseline import NAME, Baseline
+from bespeak.checks.lint.config import Config, Configs, relative_to
+from bespeak.checks.lint.examine import Examined, examine, order, settle
+from bespeak.checks.lint.fingerprint import fingerprint
+from bespeak.checks.lint.judge import Judge
+from bespeak.checks.lint.registration import check_service
+from bespeak.checks.lint.surroundings import Surroundings
+from bespeak.checks.lint.timing import Times
+from bespeak.checks.lint.walk import looks_ours, walk
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.files.text_file import read_text
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.diagnostics.report import SEVERITIES, Finding
+from bespeak.text.diagnostics.text import from_disk
+from bespeak.text.source.span import Location
+from bespeak.text.source.tree import MAX_BYTES
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.context import Context
+    from bespeak.checks.lint.fixer import FixResult
+    from bespeak.checks.lint.run import Checked
+
+STDIN: Final = "<stdin>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a command line says beside the settings."""
+
+    select: tuple[str, ...] = ()
+    """In the place of everything the settings select and ignore."""
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    level: int | None = None
+    fail_on: Severity | None = None
+    with_edits: bool = False
+    """Whether repairs are wanted as text."""
+
+    def applied(self, config: Config) -> Config:
+        """The settings with these options."""
+        if self.select:
+            config = replace(config, select=self.select, extend_select=(), ignore=())
+        return replace(
+            config,
+            extend_select=(*config.extend_select, *self.extend_select),
+            ignore=(*config.ignore, *self.ignore),
+            conformance_level=self.level or config.conformance_level,
+            fail_on=self.fail_on or config.fail_on,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run found."""
+
+    findings: tuple[Finding, ...]
+    files: tuple[str, ...]
+    failed: bool
+    """Whether a finding is as grave as its settings say a run may not have."""
+    ignored: int = 0
+    baselined: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A document that was to be mended."""
+
+    path: Path
+    shown: str
+    before: str
+    result: FixResult
+
+
+@dataclass(slots=True)
+class _Document:
+    path: Path
+    shown: str
+    judge: Judge
+    examined: Examined
+    endpoints: tuple[Endpoint, ...] = ()
+    name: str = ""
+    """How the baseline knows it, if not by its path."""
+    counts: bool = True
+    """Whether it is one of the documents that were checked."""
+
+
+class Project:
+    """The documents of a run. `here` is the folder names are relative to."""
+
+    def __init__(self, here: Path, configs: Configs, options: Options, *, measured: bool = False) -> None:
+        self.here = here
+        self.root = configs.run.base
+        """The folder that fingerprints and the baseline start from."""
+        self._configs = configs
+        self._options = options
+        self._judges: dict[Path | None, Judge] = {}
+        self._surroundings = Surroundings()
+        self._documents: dict[Path, _Document] = {}
+        self._remote: dict[str, _Document] = {}
+        """Documents that were fetched, by their addresses. They belong to no deployment here."""
+        self._texts: dict[str, str] = {}
+        self._together: set[Path] = set()
+        """The documents with findings that only show beside others."""
+        self.times = Times() if measured else None
+        """How long each step took, if that was asked for."""
+
+    def add(self, paths: Iterable[Path]) -> None:
+        """Look at files, whatever they are, and at the documents of folders."""
+        for given in paths:
+            path = Path(os.path.abspath(given))  # noqa: PTH100 - without resolving links, which would change names
+            if path.is_dir():
+                for file in walk(path, self._excluded):
+                    self._add(file, named=False)
+            else:
+                self._add(path, named=True)
+
+    def add_text(self, text: str | Diagnostic, path: Path | None) -> None:
+        """Look at a text that an editor holds, under the name of its file if it has one; or say why there is none."""
+        judge = self._judge((path.parent if path else self.here).absolute())
+        shown = self._shown(path) if path else STDIN
+        if isinstance(text, Diagnostic):
+            self._report(path or Path(STDIN), shown, judge, text)
+            return
+        self._texts[shown] = text
+        self._look(path or Path(STDIN), shown, judge, text)
+
+    def remote_context(self) -> Context:
+        """What the rules know beside a document that was fetched."""
+        return self._surroundings.remote_context(self._judge(self.here).config)
+
+    def add_remote(
+        self, address: str, checked: Checked | None, found: Iterable[Diagnostic] = (), *, is_document: bool = True
+    ) -> None:
+        """Take a document that was fetched: what the rules said of its text, and what was found around it.
+
+        Where there is none at the address, or only a host, the findings alone are taken.
+        """
+        judge = self._judge(self.here)
+        inside = Examined(())
+        if checked is not None:
+            # Nothing can be mended there, so that no repair is offered.
+            bare = replace(checked, findings=tuple(replace(finding, fix=None) for finding in checked.findings))
+            inside = settle(bare, judge, address)
+            if checked.subject is not None:
+                self._texts[address] = checked.subject.tree.text
+        on = [finding for finding in found if judge.is_on(finding.rule)]
+        left = [judge.weighed(finding) for finding in on if not judge.is_ignored(finding, address)]
+        around = tuple(Finding(finding, fingerprint(finding, address, None)) for finding in left)
+        ignored = inside.ignored + len(on) - len(left)
+        self._remote[address] = _Document(
+            Path(address),
+            address,
+            judge,
+            Examined((*inside.findings, *around), ignored),
+            name=address,
+            counts=is_document,
+        )
+
+    def text(self, shown: str) -> str | None:
+        """The text of a file by the name it is shown under."""
+        return self._texts.get(shown) or from_disk(str(self.here / shown))
+
+    def baselines(self) -> tuple[Path, ...]:
+        """Where a baseline may stand that nobody named: beside the settings, and in the folder of the run."""
+        return self.root / NAME, self.here / NAME
+
+    def check_together(self) -> None:
+        """Look for what only shows beside other files: two endpoints in one place, a catalog that is not there."""
+        extra: dict[Path, list[Diagnostic]] = defaultdict(list)
+        groups: dict[Path, list[tuple[Endpoint, Path]]] = defaultdict(list)
+        for path, document in self._documents.items():
+            deployment = self._surroundings.deployment(path)
+            if deployment is None:
+                continue
+            groups[deployment.root] += ((endpoint, path) for endpoint in document.endpoints)
+            if deployment.configuration == path.absolute():
+                extra[path] += deployment.wrong
+        for group in groups.values():
+            owners = {id(endpoint): path for endpoint, path in group}
+            for endpoint, finding in check_service(endpoint for endpoint, _ in group):
+                extra[owners[id(endpoint)]].append(finding)
+        found = {path: findings for path, findings in extra.items() if findings}
+        for path in {**found, **dict.fromkeys(self._together)}:
+            document = self._documents[path]
+            text = self._source(document)
+            if text is not None:
+                self._look(path, document.shown, document.judge, text, found.get(path, ()))
+        self._together = set(found)
+
+    def mend(self, known: Baseline | None, *, unsafe: bool) -> list[Mended]:
+        """Make the repairs of all findings that the baseline does not know. The files themselves stay as they are."""
+        from bespeak.checks.lint.fixer import fix_text  # noqa: PLC0415 - most runs mend nothing
+
+        mended: list[Mended] = []
+        for path, document in list(self._documents.items()):
+            if not any(finding.diagnostic.fix for finding in document.examined.findings):
+                continue
+            text = self._source(document)
+            if text is not None:
+                result = fix_text(text, partial(self._as_new, document, known), unsafe=unsafe)
+                mended.append(Mended(path, document.shown, text, result))
+                if result.text != text:
+                    self._texts[document.shown] = result.text
+                    self._look(path, document.shown, document.judge, result.text)
+        self.check_together()
+        return mended
+
+    def _as_new(self, document: _Document, known: Baseline | None, text: str) -> Examined:
+        """What is found in a text that may take the place of a document's own."""
+        examined = self._examine(document.path, document.shown, document.judge, text)
+        findings: Sequence[Finding] = examined.findings
+        if known is not None:
+            findings, _ = known.split(findings, document.judge.stands)
+        subject = examined.subject
+        if subject is not None and subject.kind == "endpoint":
+            endpoints = [declared.endpoint for declared in subject.endpoints]
+            if [one.key for one in endpoints] != [one.key for one in document.endpoints]:
+                findings = [*findings, *map(Finding, self._collisions(document, endpoints))]
+        return replace(examined, findings=tuple(findings))
+
+    def _collisions(self, document: _Document, endpoints: Sequence[Endpoint]) -> Iterable[Diagnostic]:
+        """What keeps endpoints from standing beside those of the other files of a deployment."""
+        deployment = self._surroundings.deployment(document.path)
+        others = (
+            endpoint
+            for other in self._documents.values()
+            if deployment is not None
+            and other is not document
+            and self._surroundings.deployment(other.path) is deployment
+            for endpoint in other.endpoints
+        )
+        own = set(map(id, endpoints))
+        return [finding for endpoint, finding in check_service((*others, *endpoints)) if id(endpoint) in own]
+
+    def _source(self, document: _Document) -> str | None:
+        text = self._texts.get(document.shown) or read_text(document.path, MAX_BYTES)
+        return text if isinstance(text, str) else None
+
+    def outcome(self, baseline: Baseline | None = None) -> Outcome:
+        """What was found, sorted, without what the baseline knows."""
+        findings: list[Finding] = []
+        failed, baselined = False, 0
+        present: set[str] = set()
+        for document in self._all():
+            found: Sequence[Finding] = document.examined.findings
+            if baseline is not None:
+                found, known = baseline.split(found, document.judge.stands)
+                present |= known
+                baselined += len(document.examined.findings) - len(found)
+            failed = failed or _fails(found, document.judge.config.fail_on)
+            findings += found
+        if baseline is not None:
+            stale = self._stale(baseline, present)
+            failed = failed or _fails(stale, self._judge(self.here).config.fail_on)
+            findings += stale
+        files = tuple(sorted(document.shown for document in self._all() if document.counts))
+        ignored = sum(document.examined.ignored for document in self._all())
+        return Outcome(tuple(sorted(findings, key=order)), files, failed, ignored, baselined)
+
+    def new_baseline(self, old: Baseline) -> Baseline:
+        """The baseline with everything that is found now and can be hidden."""
+        found = [
+            (finding, self._name(document))
+            for document in self._all()
+            for finding in document.examined.findings
+            if not document.judge.stands(finding.diagnostic.rule)
+        ]
+        return old.merged(found, self._names(), self.root)
+
+    def _stale(self, baseline: Baseline, present: set[str]) -> list[Finding]:
+        judge = self._judge(self.here)
+        wrong = baseline.stale(present, self._names(), self.root)
+        place = Location(self._shown(baseline.path))
+        placed = (replace(one, location=place) for one in wrong)
+        return [
+            Finding(judge.weighed(one), fingerprint(one, baseline.path.name, None))
+            for one in placed
+            if judge.is_on(one.rule)
+        ]
+
+    def _names(self) -> set[str]:
+        return {self._name(document) for document in self._all()}
+
+    def _name(self, document: _Document) -> str:
+        return document.name or relative_to(document.path, self.root)
+
+    def _all(self) -> Iterator[_Document]:
+        yield from self._documents.values()
+        yield from self._remote.values()
+
+    def _excluded(self, path: Path) -> bool:
+        return self._judge(path.parent.absolute()).config.excludes(path)
+
+    def _judge(self, folder: Path) -> Judge:
+        config = self._configs.of(folder)
+        judge = self._judges.get(config.file)
+        if judge is None:
+            judge = self._judges[config.file] = Judge(self._options.applied(config))
+        return judge
+
+    def _add(self, path: Path, *, named: bool) -> None:
+        if path in self._documents:
+            return
+        judge = self._judge(path.parent.absolute())
+        text = read_text(path, MAX_BYTES)
+        shown = self._shown(path)
+        if isinstance(text, Diagnostic):
+            self._report(path, shown, judge, text)
+        elif named or looks_ours(path.name, text):
+            self._look(path, shown, judge, text)
+
+    def _report(self, path: Path, shown: str, judge: Judge, wrong: Diagnostic) -> None:
+        """A document that cannot be read has this one finding."""
+        placed = replace(wrong, location=replace(wrong.location, file=shown)) if wrong.location else wrong
+        finding = Finding(judge.weighed(placed), fingerprint(placed, relative_to(path, judge.config.base), None))
+        self._documents[path] = _Document(path, shown, judge, Examined((finding,)))
+
+    def _look(self, path: Path, shown: str, judge: Judge, text: str, extra: Sequence[Diagnostic] = ()) -> None:
+        examined = self._examine(path, shown, judge, text, extra)
+        subject = examined.subject
+        if self.times is not None and subject is not None and not extra:
+            self.times.measure(subject, self._surroundings.context(path, judge.config))
+        # The tree of every file of a run would be more than memory has; only the endpoints are kept.
+        endpoints = subject.endpoints if subject is not None and subject.kind == "endpoint" else ()
+        self._documents[path] = _Document(
+            path, shown, judge, replace(examined, subject=None), tuple(entry.endpoint for entry in endpoints)
+        )
+
+    def _examine(self, path: Path, shown: str, judge: Judge, text: str, extra: Sequence[Diagnostic] = ()) -> Examined:
+        return examine(
+            text,
+            shown,
+            self._surroundings.context(path, judge.config),
+            judge,
+            path=relative_to(path, judge.config.base),
+            extra=extra,
+            with_edits=self._options.with_edits,
+        )
+
+    def _shown(self, path: Path) -> str:
+        return relative_to(path, self.here)
+
+
+def _fails(findings: Iterable[Finding], limit: Severity) -> bool:
+    weights = SEVERITIES[: SEVERITIES.index(limit) + 1]
+    return any(finding.diagnostic.severity in weights for finding in findings)

@@ -1,0 +1,148 @@
+"""A text as a subject of the rules: which kind of document it is, and what it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from bespeak.checks.lint.subject import AGIS_NAMES, Declared, Kind, Subject
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.findings import Findings
+from bespeak.documents.notation_text import parse_notation
+from bespeak.documents.table import Table
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Tree
+
+
+def read_subject(text: str, file: str, kind: Kind | None = None) -> Subject | Diagnostic:
+    """The document in a text, or why there is none. The kind is found out unless the caller knows it."""
+    tree = parse_notation(text, file)
+    if isinstance(tree, Diagnostic):
+        return tree
+    kind = kind or kind_of(tree)
+    if kind is None:
+        advice = "An AGIS document has `agis`, an endpoint file [endpoint], a manifest `agtp_version`."
+        return Diagnostic(
+            "D114", "error", "this is no kind of document that bespeak knows", Location(file), help=advice
+        )
+    return _READERS[kind](tree)
+
+
+def kind_of(tree: Tree) -> Kind | None:
+    """What kind of document a tree is, by its name and by what stands in it."""
+    data: object = tree.data
+    if tree.file.endswith(".agis"):
+        return "agis"
+    if not isinstance(data, dict):
+        return None
+    if tree.notation == "toml":
+        return _toml_kind(data, Path(tree.file).name)
+    if "aiendpoint" in data:
+        return "ai"
+    if "agis" in data or ("endpoints" in data and "vocabulary" in data):
+        return "agis"
+    if "agtp_version" in data or "agtp_api_version" in data:
+        return "manifest"
+    return None
+
+
+def _toml_kind(data: Mapping[str, Any], name: str) -> Kind | None:
+    if "endpoint" in data:
+        return "endpoint"
+    if "recipe" in data:
+        return "recipes"
+    if "server" in data or "policies" in data or name in ("bespeak.toml", "agtp-server.toml"):
+        return "server"
+    return None
+
+
+# A run has documents of one kind or two, and starts sooner without the readers of the others.
+
+
+def _agis(tree: Tree) -> Subject:
+    from bespeak.documents.agis.document import read_agis  # noqa: PLC0415 - as above
+
+    document, found = read_agis(tree)
+    entries = document.endpoints if document else ()
+    endpoints = tuple(Declared(entry.endpoint, entry.at, entry.declared, AGIS_NAMES) for entry in entries)
+    return Subject(kind="agis", tree=tree, endpoints=endpoints, found=tuple(found), agis=document)
+
+
+def _endpoint(tree: Tree) -> Subject:
+    from bespeak.documents.deployment.endpoint_toml import declared_endpoint  # noqa: PLC0415 - as above
+
+    root = _table(tree)
+    endpoint = declared_endpoint(root, tree.file)
+    return Subject(
+        kind="endpoint",
+        tree=tree,
+        endpoints=(Declared(endpoint, "/endpoint", _mapping(tree.data.get("endpoint"))),) if endpoint else (),
+        found=tuple(root.findings.found),
+    )
+
+
+def _server(tree: Tree) -> Subject:
+    from bespeak.documents.deployment.server_toml import server_of  # noqa: PLC0415 - as above
+
+    root = _table(tree)
+    server, found = server_of(root, Path(tree.file).parent)
+    return Subject(kind="server", tree=tree, found=tuple(found), policies=server.policies)
+
+
+def _recipes(tree: Tree) -> Subject:
+    from bespeak.documents.deployment.recipes_toml import recipes_of  # noqa: PLC0415 - as above
+
+    recipes, found = recipes_of(_table(tree), tree.file)
+    return Subject(kind="recipes", tree=tree, found=tuple(found), recipes=recipes)
+
+
+def _manifest(tree: Tree) -> Subject:
+    from bespeak.documents.manifest_json import read_manifest  # noqa: PLC0415 - as above
+
+    root = _table(tree)
+    document = read_manifest(root)
+    endpoints = tuple(_listed(document.endpoints, tree.data.get("endpoints")))
+    found = tuple(root.findings.found)
+    return Subject(kind="manifest", tree=tree, endpoints=endpoints, found=found, policies=document.policies)
+
+
+def _ai(tree: Tree) -> Subject:
+    from bespeak.documents.ai.document import read_ai  # noqa: PLC0415 - as above
+
+    root = _table(tree)
+    document = read_ai(root)
+    return Subject(kind="ai", tree=tree, found=tuple(root.findings.found), ai=document)
+
+
+_READERS: Final = {
+    "agis": _agis,
+    "endpoint": _endpoint,
+    "server": _server,
+    "recipes": _recipes,
+    "manifest": _manifest,
+    "ai": _ai,
+}
+
+
+def _table(tree: Tree) -> Table:
+    return Table(_mapping(tree.data), "", Findings(tree.locate))
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _listed(endpoints: tuple[Endpoint, ...], written: object) -> list[Declared]:
+    """The endpoints of a manifest with their entries; the reader leaves out those without a method and a path."""
+    entries = written if isinstance(written, list) else []
+    usable = [
+        (index, entry)
+        for index, entry in enumerate(entries)
+        if isinstance(entry, dict) and entry.get("method") and entry.get("path")
+    ]
+    return [
+        Declared(endpoint, f"/endpoints/{index}", entry)
+        for endpoint, (index, entry) in zip(endpoints, usable, strict=False)
+    ]

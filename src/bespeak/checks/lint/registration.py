@@ -1,0 +1,38 @@
+"""The normative rules, as registration asks them: one endpoint, all endpoints together, the policies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bespeak.checks.lint.rules import handler, method, path, policy, schema, semantic, upstream
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
+from bespeak.contract.recipe import Recipe
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+
+def check_endpoint(
+    endpoint: Endpoint, catalog: Catalog, policies: Policies, recipes: Sequence[Recipe] = ()
+) -> list[Diagnostic]:
+    """Everything that is wrong with one endpoint by itself. An error means that it must not be registered."""
+    verbs = catalog.names
+    return [
+        *method.check(endpoint, catalog, policies.methods),
+        *path.check(endpoint, verbs),
+        *semantic.check(endpoint, policies.methods.custom),
+        *schema.check(endpoint),
+        *handler.check(endpoint, {recipe.name for recipe in recipes}),
+        *upstream.check(endpoint),
+        *policy.check(endpoint, verbs),
+    ]
+
+
+def check_service(endpoints: Iterable[Endpoint]) -> list[tuple[Endpoint, Diagnostic]]:
+    """The endpoints that cannot stand beside an earlier one, each with the reason (AGTP-API 5.4, 6.1)."""
+    return list(path.check_together(endpoints))
+
+
+def effective_policies(policies: Policies, catalog: Catalog) -> tuple[Policies, list[Diagnostic]]:
+    """The policies in force: what names a method the catalog lost is left out with a warning (AGTP-API 9.4)."""
+    return policy.effective(policies, catalog)

@@ -1,0 +1,64 @@
+"""What there is to say about a rule, for its page in the documentation and for `bespeak explain`."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from bespeak.checks.lint.registry import ALWAYS, pass_of
+from bespeak.checks.lint.rule import Rule
+
+_BINDING: Final = {
+    "MUST": "the draft demands it",
+    "SHOULD": "the draft recommends it",
+    "style": "it reads better",
+}
+_FIXES: Final = {
+    "none": "There is no automatic repair.",
+    "safe": "`bespeak lint --fix` repairs it where there is one way to; the meaning of the contract stays.",
+    "unsafe": "`bespeak lint --fix --unsafe-fixes` repairs it where there is one way to; look at what it did.",
+}
+
+
+class Section(NamedTuple):
+    """A heading and what stands under it."""
+
+    title: str
+    text: str
+    is_code: bool = False
+
+
+def facts(rule: Rule, pass_name: str) -> list[tuple[str, str]]:
+    """The rule in a few words each."""
+    number = pass_of(rule.id)
+    return [
+        ("severity", rule.severity),
+        ("binding", f"{rule.normative}: {_BINDING[rule.normative]}"),
+        ("source", rule.source),
+        ("pass", f"{number}, {pass_name}" if number else "none of AGIS 9.1"),
+    ]
+
+
+def sections(rule: Rule) -> list[Section]:
+    """The parts of the page after the summary; what the rule does not say is left out."""
+    parts = [
+        Section("Why", rule.why),
+        Section("Bad", rule.bad, is_code=True),
+        Section("Good", rule.good, is_code=True),
+        Section("Fix", _FIXES[rule.fix]),
+        Section("Ignore", how_to_ignore(rule)),
+    ]
+    return [part for part in parts if part.text]
+
+
+def how_to_ignore(rule: Rule) -> str:
+    """The ways to say that the rule does not hold somewhere."""
+    if rule.id in ALWAYS:
+        return "A file that cannot be read is always reported; `exclude` leaves it out of a run."
+    if rule.id.startswith("W"):
+        # What a server does has no line to write anything in.
+        return f'In a run: `--ignore {rule.id}`. Everywhere: `ignore = ["{rule.id}"]` in the settings.'
+    return (
+        f"In a line: `# bespeak: ignore[{rule.id}] the reason`. In a mapping, for all of it: "
+        f'`"x-bespeak-ignore": {{"{rule.id}": "the reason"}}`. In files: `per-path-ignores`. '
+        f'Everywhere: `ignore = ["{rule.id}"]` in the settings.'
+    )

@@ -1,0 +1,172 @@
+"""J63x: the errors of an endpoint have names that say what happened (AGIS 7)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.rule import Rule
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.change import Change
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.subject import Declared
+
+_BOOK: Final = "method: BOOK\npath: /room\n"
+
+NO_ERRORS: Final = Rule(
+    "J622",
+    "missing-errors",
+    "MUST",
+    "AGIS 7, 9.1 pass 8",
+    "Every endpoint has errors, the list of the ways it can fail.",
+    why="An agent that does not know what can go wrong can neither avoid it nor recover.",
+    bad=_BOOK,
+    good=f"{_BOOK}errors: [room_unavailable]\n",
+)
+UNNAMED: Final = Rule(
+    "J634",
+    "unnamed-error",
+    "MUST",
+    "AGIS 7",
+    "Every error has a name.",
+    why="A caller tells errors apart by their names.",
+    bad=f"{_BOOK}errors:\n  - description: The room is taken.\n",
+    good=f"{_BOOK}errors:\n  - name: room_unavailable\n    description: The room is taken.\n",
+)
+GENERIC: Final = Rule(
+    "J635",
+    "generic-error-name",
+    "MUST",
+    "AGIS 7",
+    "The name of an error says what happened.",
+    why="From `error` or `failure` an agent learns nothing it could act on.",
+    bad=f"{_BOOK}errors: [failure]\n",
+    good=f"{_BOOK}errors: [room_unavailable]\n",
+)
+REPEATED: Final = Rule(
+    "J636",
+    "error-listed-twice",
+    "SHOULD",
+    "AGIS 7",
+    "An error is listed once.",
+    why="Of two entries nobody knows which description holds.",
+    bad=f"{_BOOK}errors: [room_unavailable, room_unavailable]\n",
+    good=f"{_BOOK}errors: [room_unavailable]\n",
+    fix="unsafe",
+)
+FORM: Final = Rule(
+    "J637",
+    "error-name-form",
+    "SHOULD",
+    "AGIS 7",
+    "The name of an error is in snake_case.",
+    why="Names of errors end up in code, in every language there is.",
+    bad=f"{_BOOK}errors: [Room Unavailable]\n",
+    good=f"{_BOOK}errors: [room_unavailable]\n",
+    fix="unsafe",
+)
+UNDESCRIBED: Final = Rule(
+    "J638",
+    "undescribed-errors",
+    "style",
+    "AGIS 7",
+    "Errors have descriptions.",
+    why="The draft recommends them and leaves them out itself: a good name often says enough.",
+    bad=f"{_BOOK}errors: [room_unavailable]\n",
+    good=f"{_BOOK}errors:\n  - name: room_unavailable\n    description: The room is taken on one of the nights.\n",
+)
+
+RULES: Final = (NO_ERRORS, UNNAMED, GENERIC, REPEATED, FORM, UNDESCRIBED)
+"""Values of a wrong type are found when the document is read."""
+
+_ANY_FAILURE: Final = """
+error errors err failure failures fail failed fault unknown exception exceptions problem issue other misc default
+generic general unspecified undefined unexpected invalid bad wrong oops unknownerror unknownfailure genericerror
+genericfailure generalerror generalfailure unexpectederror unexpectedfailure unspecifiederror someerror anerror
+errorerror erroroccurred anerroroccurred somethingwentwrong wentwrong badrequest operationfailed requestfailed
+requesterror operationerror httperror apierror runtimeerror runtimeexception
+"""
+_GENERIC: Final = frozenset(_ANY_FAILURE.split())
+"""Names that fit any failure, without case and separators."""
+_NUMBERED: Final = re.compile(r"(?:e|err|error|code|status|http|failure)?\d{1,6}")
+_SEPARATORS: Final = re.compile(r"[_\-.\s]+")
+_SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NO_SNAKE: Final = re.compile(r"[^a-z0-9]+")
+_LONGEST: Final = 100
+
+
+def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """Findings about the errors of one endpoint."""
+    if not context.agis:
+        for index, name in enumerate(declared.endpoint.error_names):
+            if _is_generic(name):
+                yield _generic(declared, f"/errors/{index}", name)
+        return
+    errors = declared.written.get("errors")
+    if errors is None:
+        advice = "Add errors with the names of what can go wrong, or errors: [] if nothing can."
+        yield NO_ERRORS.at(declared.endpoint, "/errors", "there are no errors", advice)
+    elif isinstance(errors, list) and errors:
+        yield from _check_list(declared, errors)
+
+
+def _check_list(declared: Declared, errors: list[Any]) -> Iterator[Diagnostic]:
+    seen: set[str] = set()
+    described = False
+    for index, error in enumerate(errors):
+        at = f"/errors/{index}"
+        if isinstance(error, dict):
+            name, place = error.get("name"), f"{at}/name"
+            described = described or bool(error.get("description"))
+        else:
+            name, place = error, at
+        if isinstance(name, str) and name.strip():
+            yield from _check_name(declared, at, place, name, seen)
+        elif name is None or name == "":
+            yield _unnamed(declared, at, error)
+    if not described:
+        message = "no error has a description"
+        advice = "Write entries with name and description where a name does not say it all."
+        yield UNDESCRIBED.at(declared.endpoint, "/errors", message, advice)
+
+
+def _check_name(declared: Declared, at: str, place: str, name: str, seen: set[str]) -> Iterator[Diagnostic]:
+    if name in seen:
+        fix = Fix("Remove the second entry", (Change("remove", at),), safe=False)
+        yield REPEATED.at(declared.endpoint, at, f"the error {brief(name)} is listed twice", "Remove one.", fix)
+        return
+    seen.add(name)
+    if _is_generic(name):
+        yield _generic(declared, place, name)
+    elif _SNAKE.fullmatch(name) is None:
+        spaced = name[:_LONGEST] if name.isupper() else _HUMP.sub("_", name[:_LONGEST])
+        meant = _NO_SNAKE.sub("_", spaced.lower()).strip("_")
+        advice, repair = "Write it like room_unavailable.", None
+        if _SNAKE.fullmatch(meant) is not None:
+            advice = f"Write {meant}."
+            repair = Fix(f"Write {meant}", (Change("replace", place, meant),), safe=False)
+        yield FORM.at(declared.endpoint, place, f"the error name {brief(name)} is not in snake_case", advice, repair)
+
+
+def _unnamed(declared: Declared, at: str, error: object) -> Diagnostic:
+    advice = "Write name: and what happened, like room_unavailable."
+    if isinstance(error, dict) and len(error) == 1 and "description" not in error:
+        only = next(iter(error))
+        advice = f"Write name: {brief(only)[1:-1]}, and the text as description."
+    return UNNAMED.at(declared.endpoint, at, "the error has no name", advice)
+
+
+def _is_generic(name: str) -> bool:
+    plain = _SEPARATORS.sub("", name[:_LONGEST]).lower()
+    return plain in _GENERIC or _NUMBERED.fullmatch(plain) is not None
+
+
+def _generic(declared: Declared, at: str, name: str) -> Diagnostic:
+    message = f"the error name {brief(name)} fits any failure"
+    return GENERIC.at(declared.endpoint, at, message, "Say what happened: room_unavailable, invalid_datetime.")

@@ -1,0 +1,402 @@
+"""P32x to P34x: a path names the thing the method acts on, in lower case, without verbs (AGIS 5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.rule import Rule
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.language.segment import SegmentVerdict, judge_segment
+from bespeak.text.source.change import Change
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.subject import Declared
+    from bespeak.contract.endpoint import Endpoint
+
+SLASH: Final = Rule(
+    "P320",
+    "path-without-slash",
+    "MUST",
+    "AGIS 5(a)",
+    "A path begins with a slash.",
+    why="No request has such a path, so the endpoint can never be called.",
+    bad="method: BOOK\npath: reservation\n",
+    good="method: BOOK\npath: /reservation\n",
+    fix="safe",
+)
+EMPTY: Final = Rule(
+    "P321",
+    "empty-segment",
+    "MUST",
+    "AGIS 5(b), AGTP-API 5.1",
+    "Between two slashes stands a name, and no slash ends the path.",
+    why="Whether /a/ is /a is answered differently everywhere; a contract must not leave it open.",
+    bad="method: BOOK\npath: /reservation/\n",
+    good="method: BOOK\npath: /reservation\n",
+    fix="safe",
+)
+UPPERCASE: Final = Rule(
+    "P322",
+    "uppercase-path",
+    "MUST",
+    "AGIS 5(c)",
+    "Path segments are in lower case.",
+    why="Paths are compared letter by letter, and capitals are how a reader tells the method from the path.",
+    bad="method: BOOK\npath: /RESERVATION\n",
+    good="method: BOOK\npath: /reservation\n",
+    fix="safe",
+)
+CAMEL: Final = Rule(
+    "P323",
+    "camel-case-path",
+    "MUST",
+    "AGIS 5(c)",
+    "The words of a path segment are told apart by hyphens, not by capitals.",
+    why="An agent reads /patient-record as two words; /patientRecord is one that it has never seen.",
+    bad="method: UPDATE\npath: /patientRecord/{id}\n",
+    good="method: UPDATE\npath: /patient-record/{id}\n",
+    fix="unsafe",
+)
+UNDERSCORE: Final = Rule(
+    "P324",
+    "underscore-in-path",
+    "MUST",
+    "AGIS 5(c)",
+    "The words of a path segment are told apart by hyphens, not by underscores.",
+    why="One way of writing two words in a path lets an agent guess a path and be right.",
+    bad="method: UPDATE\npath: /patient_record/{id}\n",
+    good="method: UPDATE\npath: /patient-record/{id}\n",
+    fix="unsafe",
+)
+PARAMETER: Final = Rule(
+    "P325",
+    "parameter-notation",
+    "MUST",
+    "AGIS 5(d)",
+    "A parameter is a whole segment of the form {name}, with letters, digits and underscores.",
+    why="Any other notation is a literal: a caller would have to send `:id` itself.",
+    bad="method: FETCH\npath: /reservation/:id\n",
+    good="method: FETCH\npath: /reservation/{id}\n",
+    fix="unsafe",
+)
+DUPLICATE_PARAMETER: Final = Rule(
+    "P326",
+    "parameter-twice",
+    "MUST",
+    "AGIS 5(d)",
+    "Each parameter of a path has a name of its own.",
+    why="The two would be one input field, and it can have only one value.",
+    bad="method: FETCH\npath: /order/{id}/item/{id}\n",
+    good="method: FETCH\npath: /order/{order_id}/item/{id}\n",
+)
+NO_NOUN: Final = Rule(
+    "P327",
+    "path-without-noun",
+    "MUST",
+    "AGIS 5(b)",
+    "The first segment names the kind of thing that the method acts on.",
+    why="A path that begins with a value says nothing to an agent that has not seen the value.",
+    bad="method: FETCH\npath: /{id}\n",
+    good="method: FETCH\npath: /reservation/{id}\n",
+)
+VERSION: Final = Rule(
+    "P328",
+    "version-in-path",
+    "SHOULD",
+    "AGIS 5(b)",
+    "The first segment is a noun, not a version.",
+    why="A version is no thing to act on; vocabulary.version says it once for all endpoints.",
+    bad="method: FETCH\npath: /v1/reservation/{id}\n",
+    good="method: FETCH\npath: /reservation/{id}\n",
+    fix="unsafe",
+)
+VERB: Final = Rule(
+    "P330",
+    "verb-in-path",
+    "MUST",
+    "AGIS 5(b)",
+    "No segment of a path is a verb or begins with one.",
+    why="The method says what is done. A second verb either repeats it or contradicts it.",
+    bad="method: FIND\npath: /get-restaurant\n",
+    good="method: FIND\npath: /restaurant\n",
+    fix="unsafe",
+)
+LIKELY_VERB: Final = Rule(
+    "P331",
+    "likely-verb-in-path",
+    "SHOULD",
+    "AGIS 5(b)",
+    "A segment that can be read as a command is written so that it can only be read as a name.",
+    why="/search-hotel may be a hotel for searching or an order to search; an agent has to guess.",
+    bad="method: FIND\npath: /search-hotel\n",
+    good="method: FIND\npath: /hotel\n",
+    fix="unsafe",
+)
+METHOD: Final = Rule(
+    "P332",
+    "method-in-path",
+    "MUST",
+    "AGIS 5(e)",
+    "A path does not begin a segment with the verb of its method.",
+    why="BOOK /book-reservation says the verb twice and the thing once.",
+    bad="method: BOOK\npath: /book-reservation\n",
+    good="method: BOOK\npath: /reservation\n",
+    fix="unsafe",
+)
+METHOD_AS_NOUN: Final = Rule(
+    "P333",
+    "method-as-path",
+    "SHOULD",
+    "AGIS 5(e)",
+    "A path is not the same word as its method, even where that word is a noun as well.",
+    why="REPORT /report may be meant well, and still an agent cannot tell the thing from the action.",
+    bad="method: BOOK\npath: /book\n",
+    good="method: BOOK\npath: /reservation\n",
+)
+QUERY: Final = Rule(
+    "P334",
+    "query-in-path",
+    "MUST",
+    "AGIS 5(f)",
+    "A path has no query string and no fragment; what varies is declared as input.",
+    why="What stands behind the question mark has no schema, and so nobody checks it.",
+    bad="method: FIND\npath: /reservation?type=dinner\n",
+    good="method: FIND\npath: /reservation\n",
+    fix="unsafe",
+)
+CHARACTERS: Final = Rule(
+    "P335",
+    "path-characters",
+    "MUST",
+    "AGIS 5(c)",
+    "A segment has lower-case letters, digits, and hyphens between them.",
+    why="Spaces, dots and percent signs are written one way in a document and another on the wire.",
+    bad="method: FETCH\npath: '/menu '\n",
+    good="method: FETCH\npath: /menu\n",
+    fix="safe",
+)
+
+RULES: Final = (
+    SLASH,
+    EMPTY,
+    UPPERCASE,
+    CAMEL,
+    UNDERSCORE,
+    PARAMETER,
+    DUPLICATE_PARAMETER,
+    NO_NOUN,
+    VERSION,
+    VERB,
+    LIKELY_VERB,
+    METHOD,
+    METHOD_AS_NOUN,
+    QUERY,
+    CHARACTERS,
+)
+
+_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
+_LOOKALIKE: Final = re.compile(
+    r"\{\{(\w+)\}\}|:(\w+)|<(?:\w+:)?(\w+)>|\{(\w+)|(\w+)\}|\[(\w+)\]|\{([\w-]+)\}", re.ASCII
+)
+"""A parameter as others write it, or as a slip leaves it."""
+_BRACKETS: Final = frozenset("{}<>[]")
+_QUERY: Final = re.compile(r"(?<!\{)[?#]")
+"""Where the query or the fragment begins; `{?page}` is a wrong parameter and no query."""
+_VERSION: Final = re.compile(r"v[0-9]+(?:[.-][0-9]+)*")
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SIGNS: Final = {" ": "a space", ".": "a dot", "%": "a percent sign", "*": "a star", ":": "a colon", "-": "a hyphen"}
+_WHERE: Final = {
+    "question": "asks a question with {}",
+    "method": "repeats the method",
+    "alone": "is the verb {}",
+    "third person": "is a form of the verb {}",
+    "past": "is a past form of the verb {}",
+    "first": "begins with the verb {}",
+    "last": "ends with the verb {}",
+    "joined": "joins the verb {} and a noun",
+}
+_NAME_THE_THING: Final = "The method says what is done; the path names the thing it is done to."
+_SHOWN: Final = 120
+_MOST: Final = 100
+"""Segments whose words are looked up; whoever writes more is not read to the end by anybody."""
+
+
+def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """Pass 4: findings about the path of an endpoint, at most one of each rule."""
+    endpoint = declared.endpoint
+    path = endpoint.path
+    if not path.strip():
+        return  # pass 1 says that it is missing
+    if "://" in path:
+        path = "/" + path.partition("://")[2].partition("/")[2]
+        yield _replacing(SLASH, endpoint, f"{brief(endpoint.path)} is an address", path, "The path alone is declared.")
+    elif path != path.strip():
+        yield _replacing(CHARACTERS, endpoint, f"{brief(path)} has spaces around it", path.strip(), safe=True)
+        return
+    if not path.startswith("/"):
+        yield _replacing(SLASH, endpoint, f"{brief(path)} does not begin with a slash", f"/{path}", safe=True)
+        path = f"/{path}"
+    query = _QUERY.search(path)
+    if query is not None:
+        what = "a query string" if query[0] == "?" else "a fragment"
+        advice = "Declare what varies as properties of the input."
+        yield _replacing(QUERY, endpoint, f"{brief(path[query.start() :])} is {what}", path[: query.start()], advice)
+        path = path[: query.start()]
+    segments = path[1:].split("/")
+    if "" in segments and path != "/":
+        segments = list(filter(None, segments))
+        message = "the path ends with a slash" if path.endswith("/") else "the path has an empty segment"
+        yield _replacing(EMPTY, endpoint, message, "/" + "/".join(segments), safe=True)
+    yield from _check_first(endpoint, segments, context)
+    yield from _check_parameters(endpoint, segments)
+    judged = {
+        segment: judge_segment(segment, endpoint.method)
+        for segment in segments[:_MOST]
+        if segment and not _is_parameter(segment) and segment not in context.allowed_segments
+    }
+    verdicts = {segment: verdict for segment, verdict in judged.items() if verdict is not None}
+    if verdicts:
+        yield from _check_verbs(endpoint, segments, verdicts)
+    rest = [
+        segment
+        for segment, verdict in judged.items()
+        if _NAME.fullmatch(segment) is None and (verdict is None or verdict.tier != "error")
+    ]
+    if rest:
+        yield from _check_spelling(endpoint, segments, rest)
+
+
+def _check_first(endpoint: Endpoint, segments: Sequence[str], context: Context) -> Iterator[Diagnostic]:
+    first = segments[0] if segments else ""
+    if first in context.allowed_segments:
+        return
+    if not first:
+        if context.agis:  # the floor methods of AGTP stand at the root
+            yield NO_NOUN.at(
+                endpoint, "/path", "the path names nothing", "Write what the method acts on: /reservation."
+            )
+    elif _PARAMETER.fullmatch(first):
+        advice = f"Name the kind of thing first: /reservation/{first[:80]}."
+        yield NO_NOUN.at(endpoint, "/path", f"the path begins with the parameter {brief(first)}", advice)
+    elif first.isdecimal():
+        yield NO_NOUN.at(endpoint, "/path", f"the path begins with the number {brief(first)}", "Name the thing first.")
+    elif _VERSION.fullmatch(first):
+        without = "/" + "/".join(segments[1:])
+        message = f"the path begins with the version {first[:80]}"
+        advice = "vocabulary.version says it for all endpoints."
+        yield _replacing(VERSION, endpoint, message, without if len(segments) > 1 else "", advice)
+
+
+def _check_parameters(endpoint: Endpoint, segments: Sequence[str]) -> Iterator[Diagnostic]:
+    wrong: dict[str, str] = {}
+    seen: set[str] = set()
+    twice = ""
+    for segment in segments:
+        match = _PARAMETER.fullmatch(segment)
+        if match is not None:
+            twice = twice or (match[1] if match[1] in seen else "")
+            seen.add(match[1])
+        elif _is_parameter(segment):
+            found = _LOOKALIKE.fullmatch(segment)
+            name = next(filter(None, found.groups()), "").replace("-", "_") if found else ""
+            wrong[segment] = f"{{{name}}}" if name else ""
+    if wrong:
+        segment, written = next(iter(wrong.items()))
+        message = f"{brief(segment)} is no parameter{_and_more(len(wrong))}"
+        path = _rebuilt(segments, wrong) if all(wrong.values()) else ""
+        advice = "" if written else "Write a parameter as a whole segment: {id}."
+        yield _replacing(PARAMETER, endpoint, message, path, advice)
+    if twice:
+        message = f"the parameter {{{twice[:80]}}} stands twice in the path"
+        yield DUPLICATE_PARAMETER.at(endpoint, "/path", message, "Say of what each one is the id: {order_id}.")
+
+
+def _check_verbs(
+    endpoint: Endpoint, segments: Sequence[str], verdicts: Mapping[str, SegmentVerdict]
+) -> Iterator[Diagnostic]:
+    grouped: dict[Rule, list[str]] = {}
+    method = endpoint.method.lower()
+    for segment, verdict in verdicts.items():
+        if verdict.reason == "method" or verdict.verb == method:
+            rule = METHOD if verdict.tier == "error" else METHOD_AS_NOUN
+        else:
+            rule = VERB if verdict.tier == "error" else LIKELY_VERB
+        grouped.setdefault(rule, []).append(segment)
+    for rule, found in grouped.items():
+        verdict = verdicts[found[0]]
+        where = _WHERE[verdict.reason].format(verdict.verb)
+        message = f"{brief(found[0])} {where}{_and_more(len(found))}"
+        instead = {segment: verdicts[segment].instead or "" for segment in found}
+        path = _rebuilt(segments, instead) if all(instead.values()) and rule is not METHOD_AS_NOUN else ""
+        yield _replacing(rule, endpoint, message, path, _NAME_THE_THING)
+
+
+def _check_spelling(endpoint: Endpoint, segments: Sequence[str], odd: Sequence[str]) -> Iterator[Diagnostic]:
+    grouped: dict[Rule, list[str]] = {}
+    for segment in odd:
+        for rule in _faults(segment):
+            grouped.setdefault(rule, []).append(segment)
+    for rule, found in grouped.items():
+        segment = found[0]
+        more = _and_more(len(found))
+        if rule is CHARACTERS:
+            message = f"{brief(segment)} has {_odd_sign(segment)}{more}"
+            yield rule.at(endpoint, "/path", message, "Write lower-case words with hyphens between them.")
+        elif rule is UPPERCASE:
+            path = _rebuilt(segments, {each: each.lower() for each in found})
+            yield _replacing(rule, endpoint, f"{brief(segment)} has capitals{more}", path, safe=True)
+        else:
+            what = "an underscore" if rule is UNDERSCORE else "words told apart by capitals"
+            path = _rebuilt(segments, {each: _hyphenated(each) for each in found})
+            yield _replacing(rule, endpoint, f"{brief(segment)} has {what}{more}", path)
+
+
+def _faults(segment: str) -> Iterator[Rule]:
+    if _NAME.fullmatch(_hyphenated(segment)) is None:
+        yield CHARACTERS
+        return
+    if "_" in segment:
+        yield UNDERSCORE
+    if segment != segment.lower():
+        yield CAMEL if _HUMP.search(segment) else UPPERCASE
+
+
+def _hyphenated(segment: str) -> str:
+    return _HUMP.sub("-", segment).replace("_", "-").lower()
+
+
+def _odd_sign(segment: str) -> str:
+    for char in segment:
+        if not (char.isascii() and char.isalnum()) and char not in "-_":
+            return _SIGNS.get(char, brief(char))
+    return "a hyphen or an underscore that stands between no words"
+
+
+def _is_parameter(segment: str) -> bool:
+    """Whether a segment is meant as a parameter, in whatever notation."""
+    return segment.startswith(":") or not _BRACKETS.isdisjoint(segment)
+
+
+def _rebuilt(segments: Sequence[str], instead: Mapping[str, str]) -> str:
+    return "/" + "/".join(instead.get(segment, segment) for segment in segments)
+
+
+def _and_more(count: int) -> str:
+    return f" (and {count - 1} more)" if count > 1 else ""
+
+
+def _replacing(
+    rule: Rule, endpoint: Endpoint, message: str, path: str, advice: str = "", *, safe: bool = False
+) -> Diagnostic:
+    """A finding with the path to write, if there is one choice, as advice and as a repair."""
+    if not path:
+        return rule.at(endpoint, "/path", message, advice)
+    shown = path if len(path) <= _SHOWN else f"{path[:_SHOWN]}..."
+    fix = Fix(f"Write {shown}", (Change("replace", "/path", path),), safe=safe)
+    return rule.at(endpoint, "/path", message, f"Write {shown}. {advice}".rstrip(), fix)

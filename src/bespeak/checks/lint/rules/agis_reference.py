@@ -1,0 +1,253 @@
+"""J62x and J63x: the schemas of an AGIS document are valid, used, and refer to nothing outside of it (AGIS 7, 8.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import msgspec
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.rule import Rule
+from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, SchemaFault, compile_schema, nodes
+from bespeak.contract.schema.pattern import needs_backtracking
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.change import Change
+from bespeak.text.source.pointer import child, pointer, unescaped
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.subject import Subject
+
+_BOOK: Final = "endpoints:\n  - method: BOOK\n    path: /room\n    output:\n"
+_SHARED: Final = "schemas:\n  Room:\n    type: object\n"
+
+INVALID: Final = Rule(
+    "J625",
+    "invalid-json-schema",
+    "MUST",
+    "AGIS 7, 9.1 pass 8, 13",
+    "Input, output and shared schemas are valid JSON Schema 2020-12.",
+    why="Agents build calls from them; from a schema with a mistake each of them builds another call.",
+    bad=f"{_BOOK}      type: object\n      properties:\n        price: {{type: float}}\n",
+    good=f"{_BOOK}      type: object\n      properties:\n        price: {{type: number}}\n",
+    fix="safe",
+)
+OUTSIDE: Final = Rule(
+    "J630",
+    "reference-outside",
+    "MUST",
+    "AGIS 8.1, 13",
+    "A $ref stays inside the document: #/schemas/NAME, or a place in the same schema.",
+    why="Whoever follows it fetches something from elsewhere, which may be another thing tomorrow, or an attack.",
+    bad=f"{_BOOK}      $ref: https://schemas.example/room.json\n",
+    good=f'{_BOOK}      $ref: "#/schemas/Room"\n{_SHARED}',
+)
+NOWHERE: Final = Rule(
+    "J631",
+    "reference-to-nothing",
+    "MUST",
+    "AGIS 8.1, 9.1 pass 8",
+    "What a $ref leads to is there.",
+    why="The schema cannot be used at all.",
+    bad=f'{_BOOK}      $ref: "#/schemas/room"\n{_SHARED}',
+    good=f'{_BOOK}      $ref: "#/schemas/Room"\n{_SHARED}',
+    fix="unsafe",
+)
+UNUSED: Final = Rule(
+    "J632",
+    "unused-schema",
+    "style",
+    "AGIS 8.1",
+    "Every shared schema is used by an endpoint.",
+    why="What nobody refers to is forgotten, and goes stale.",
+    bad=f"{_BOOK}      type: object\n{_SHARED}",
+    good=f'{_BOOK}      $ref: "#/schemas/Room"\n{_SHARED}',
+    fix="unsafe",
+)
+
+RULES: Final = (INVALID, OUTSIDE, NOWHERE, UNUSED)
+
+_TYPES: Final = {
+    **dict.fromkeys(("int", "int32", "int64", "long", "integer32"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal", "real", "numeric"), "number"),
+    **dict.fromkeys(("str", "text", "uuid", "date", "datetime", "date-time", "uri", "url", "email"), "string"),
+    **dict.fromkeys(("bool",), "boolean"),
+    **dict.fromkeys(("dict", "map", "hash", "struct", "record"), "object"),
+    **dict.fromkeys(("list", "tuple", "set", "sequence"), "array"),
+    **dict.fromkeys(("none", "nil", "void"), "null"),
+}
+"""What other type systems call the types of JSON Schema."""
+_REFERENCES: Final = ("$ref", "$dynamicRef")
+_MOST: Final = 20_000
+"""Parts of one schema that are looked at."""
+
+
+def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+    """Findings about the schemas of an AGIS document and what they refer to."""
+    if subject.kind != "agis":
+        return
+    shared = subject.data.get("schemas")
+    shared = shared if isinstance(shared, dict) else {}
+    used: set[str] = set()
+    broken = False
+    plain: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = []
+    for at, schema, whole in _schemas(subject, shared):
+        findings = []
+        text = msgspec.json.encode(schema)
+        if b"$ref" in text or b"$dynamicRef" in text:
+            findings = list(_check_references(at, schema, shared, used))
+            broken = broken or bool(findings)
+            yield from findings
+        if not findings:
+            plain.append((at, schema, whole))
+    for at, schema, whole in plain:
+        if broken and b"$ref" in msgspec.json.encode(whole):
+            continue  # what it refers to has its finding
+        yield from _check_valid(at, schema, whole)
+    for name in shared:
+        if name not in used:
+            place = child("/schemas", name)
+            fix = Fix(f"Remove {brief(name)[1:-1]}", (Change("remove", place),), safe=False)
+            message = f"no endpoint uses the schema {brief(name)}"
+            advice = f"Refer to it with $ref: '#/schemas/{brief(name)[1:-1]}', or remove it."
+            yield UNUSED.inside(place, message, advice, fix, on_key=True)
+
+
+def _schemas(subject: Subject, shared: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+    """Every schema of the document: its place, as it is written, and as it stands by itself."""
+    for declared in subject.endpoints:
+        endpoint = declared.endpoint
+        for name, field, whole in (
+            ("input", "/input_schema", endpoint.input_schema),
+            ("output", "/output_schema", endpoint.output_schema),
+        ):
+            schema = declared.written.get(name)
+            if isinstance(schema, dict) and schema:
+                yield declared.pointer(field), schema, whole
+    for name, schema in shared.items():
+        if isinstance(schema, dict) and schema:
+            yield child("/schemas", name), schema, _by_itself(schema)
+
+
+def _by_itself(node: Any) -> Any:
+    """A shared schema without its references to others, which are looked at themselves.
+
+    With all that is reached from each of them, a long chain of schemas would be read as often as it is long.
+    """
+    if isinstance(node, list):
+        return [_by_itself(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    kept: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in NAMING_KEYWORDS and isinstance(value, dict):
+            kept[key] = {name: _by_itself(item) for name, item in value.items()}
+        elif key not in _REFERENCES or not isinstance(value, str) or not value.startswith("#/schemas/"):
+            kept[key] = value if key in DATA_KEYWORDS else _by_itself(value)
+    return kept
+
+
+def _check_references(
+    at: str, schema: Mapping[str, Any], shared: Mapping[str, Any], used: set[str]
+) -> Iterator[Diagnostic]:
+    for count, (parts, node) in enumerate(nodes(dict(schema))):
+        if count > _MOST:
+            return
+        for keyword in _REFERENCES:
+            reference = node.get(keyword)
+            if reference is None:
+                continue
+            place = at + pointer((*parts, keyword))
+            if not isinstance(reference, str) or not reference.startswith("#"):
+                message = f"{keyword} leads out of the document: {brief(reference)}"
+                advice = "Copy the schema to schemas, and refer to it as '#/schemas/NAME'."
+                yield OUTSIDE.inside(place, message, advice)
+            elif reference.startswith("#/schemas/"):
+                name = _decoded(reference.removeprefix("#/schemas/").partition("/")[0])
+                used.add(name)
+                if name not in shared or not _leads(reference, {"schemas": shared}):
+                    yield _nowhere(place, reference, name, shared)
+            elif reference.startswith("#/") and not _leads(reference, schema):
+                yield _nowhere(place, reference, reference.rpartition("/")[2], shared)
+
+
+def _nowhere(place: str, reference: str, name: str, shared: Mapping[str, Any]) -> Diagnostic:
+    meant = next((other for other in list(shared)[:1_000] if other.lower() == name.lower()), None)
+    message = f"{brief(reference)} leads to nothing in the document"
+    if meant is None:
+        known = (
+            f"The shared schemas are {', '.join(list(shared)[:8])}."
+            if shared
+            else "Define it under schemas, and refer to it as '#/schemas/NAME'."
+        )
+        return NOWHERE.inside(place, message, known)
+    fix = Fix(f"Refer to {meant}", (Change("replace", place, f"#/schemas/{meant}"),), safe=False)
+    return NOWHERE.inside(place, message, f"Did you mean #/schemas/{meant}?", fix)
+
+
+def _leads(reference: str, root: Mapping[str, Any]) -> bool:
+    value: Any = root
+    for part in reference[2:].split("/"):
+        key = _decoded(part)
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and len(key) < 7 and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return False
+    return True
+
+
+def _decoded(part: str) -> str:
+    return unescaped(unquote(part))
+
+
+def _check_valid(at: str, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    compiled = compile_schema(whole)
+    if not isinstance(compiled, SchemaFault):
+        return
+    found, value = _value(schema, compiled.pointer)
+    if not found:
+        return  # the fault is in a shared schema, which is looked at by itself
+    above, _, last = compiled.pointer.rpartition("/")
+    pattern = value if last == "pattern" else last if above.endswith("/patternProperties") else None
+    if isinstance(pattern, str) and needs_backtracking(unescaped(pattern)):
+        return  # JSON Schema allows it; X921 says what it costs
+    place = at + compiled.pointer
+    if isinstance(value, str) and last == "type":
+        yield _no_type(place, value)
+        return
+    advice = "Write it as JSON Schema 2020-12 defines it."
+    if isinstance(value, bool) and last == "required":
+        advice = "`required` is a list of names beside `properties`."
+    yield INVALID.inside(place, f"this is no valid JSON Schema: {compiled.message}", advice)
+
+
+def _no_type(place: str, value: str) -> Diagnostic:
+    message = f"{brief(value)} is no type of JSON Schema"
+    kind = _TYPES.get(value.lower())
+    if kind is not None:
+        fix = Fix(f"Write {kind}", (Change("replace", place, kind),))
+        return INVALID.inside(place, message, f"Write {kind}.", fix)
+    known = tuple(dict.fromkeys(_TYPES.values()))
+    near = get_close_matches(value[:40].lower(), known, n=1)
+    advice = f"Did you mean {near[0]}?" if near else f"Write {', '.join(known[:-1])} or {known[-1]}."
+    return INVALID.inside(place, message, advice)
+
+
+def _value(schema: Mapping[str, Any], at: str) -> tuple[bool, Any]:
+    """Whether a pointer leads somewhere in a schema as it is written, and where."""
+    value: Any = schema
+    for part in at.split("/")[1:]:
+        key = unescaped(part)
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return False, None
+    return True, value

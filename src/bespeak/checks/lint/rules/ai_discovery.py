@@ -1,0 +1,372 @@
+"""D17x: a /.well-known/ai document keeps the limits of its draft and gives nothing away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.rule import Rule
+from bespeak.checks.lint.subject import Subject
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.change import Change
+from bespeak.text.source.pointer import child
+
+if TYPE_CHECKING:
+    from bespeak.documents.ai.document import AiCapability, AiDocument
+
+_DRAFT: Final = "AI-Discovery"
+
+VERSION: Final = Rule(
+    "D170",
+    "ai-version",
+    "MUST",
+    f"{_DRAFT} 3.1",
+    'aiendpoint is "1.0".',
+    fix="safe",
+    why="Readers take the version for the rules of the rest, and leave a document of another one alone.",
+    bad='{"aiendpoint": "2.0"}\n',
+    good='{"aiendpoint": "1.0"}\n',
+    notation="json",
+)
+LENGTH: Final = Rule(
+    "D171",
+    "ai-text-length",
+    "MUST",
+    f"{_DRAFT} 3",
+    "Names, descriptions and ids are there and keep their lengths: 100 characters for a name, 300 for the description "
+    "of a service, 200 for that of a capability, 300 for returns, 64 for an id.",
+    why=(
+        "Every word of the document costs the agents that read it, and a text that is missing leaves them nothing "
+        "to choose by."
+    ),
+    bad='{"service": {"name": " "}}\n',
+    good='{"service": {"name": "Flights"}}\n',
+    notation="json",
+)
+CAPABILITY_ID: Final = Rule(
+    "D172",
+    "ai-capability-id",
+    "MUST",
+    f"{_DRAFT} 3.3",
+    "An id is lowercase letters, digits and underscores.",
+    why="The id becomes the name of a tool or a function, which cannot have other characters.",
+    bad='{"capabilities": [{"id": "Search-Flights"}]}\n',
+    good='{"capabilities": [{"id": "search_flights"}]}\n',
+    notation="json",
+)
+REPEATED_ID: Final = Rule(
+    "D173",
+    "ai-repeated-id",
+    "MUST",
+    f"{_DRAFT} 3.3",
+    "The id of a capability is unique.",
+    why="An agent calls a capability by its id, and with two of one name it calls either.",
+    bad='{"capabilities": [{"id": "search_flights"}, {"id": "search_flights"}]}\n',
+    good='{"capabilities": [{"id": "search_flights"}, {"id": "search_trains"}]}\n',
+    notation="json",
+)
+ADDRESS: Final = Rule(
+    "D174",
+    "ai-endpoint-address",
+    "MUST",
+    f"{_DRAFT} 3.3",
+    "endpoint is a path from the root or an https address.",
+    why="An agent resolves it against the host it got the document from, and over plain HTTP anybody could answer.",
+    bad='{"capabilities": [{"endpoint": "http://flights.example/api"}]}\n',
+    good='{"capabilities": [{"endpoint": "https://flights.example/api"}]}\n',
+    notation="json",
+)
+PARAMETER: Final = Rule(
+    "D175",
+    "ai-parameter-notation",
+    "SHOULD",
+    f"{_DRAFT} 3.3",
+    "A parameter is written as type, requirement, constraints, and a description after two hyphens.",
+    why="Agents fill in parameters from this one line, without another document to look into.",
+    bad='{"capabilities": [{"params": {"from": "an airport code"}}]}\n',
+    good='{"capabilities": [{"params": {"from": "string, required -- an airport code"}}]}\n',
+    notation="json",
+)
+CATEGORY: Final = Rule(
+    "D176",
+    "ai-category",
+    "SHOULD",
+    f"{_DRAFT} 3.2",
+    "A category is one of the eighteen known ones.",
+    why="Directories sort services by category; one that nobody else uses sorts into nothing.",
+    bad='{"service": {"category": ["aviation"]}}\n',
+    good='{"service": {"category": ["travel"]}}\n',
+    notation="json",
+)
+REPEATED_ENTRY: Final = Rule(
+    "D177",
+    "ai-repeated-entry",
+    "MUST",
+    f"{_DRAFT} 3.2",
+    "category and language list each value once, and at least one.",
+    why="A repeated value tells nothing and costs tokens.",
+    bad='{"service": {"language": ["en", "en"]}}\n',
+    good='{"service": {"language": ["en", "fr"]}}\n',
+    notation="json",
+)
+LANGUAGE: Final = Rule(
+    "D178",
+    "ai-language",
+    "MUST",
+    f"{_DRAFT} 3.2",
+    "A language is a BCP 47 tag.",
+    why="Agents match it with the language of their user, tag by tag.",
+    bad='{"service": {"language": ["English (UK)"]}}\n',
+    good='{"service": {"language": ["en-GB"]}}\n',
+    notation="json",
+)
+OPEN_WRITES: Final = Rule(
+    "D179",
+    "ai-open-writes",
+    "MUST",
+    f"{_DRAFT} 6.2",
+    "auth is not none where a capability writes.",
+    why="Anybody who reads the document could change what the service holds.",
+    bad='{"auth": {"type": "none"}, "capabilities": [{"id": "book_flight", "method": "POST"}]}\n',
+    good='{"auth": {"type": "apikey"}, "capabilities": [{"id": "book_flight", "method": "POST"}]}\n',
+    notation="json",
+)
+CREDENTIALS: Final = Rule(
+    "D180",
+    "ai-credentials",
+    "MUST",
+    f"{_DRAFT} 6.2",
+    "auth.header is the name of a header and holds no credential.",
+    why="The document is public, and a key in it belongs to everybody.",
+    bad='{"auth": {"type": "bearer", "header": "Bearer 5f2a9c"}}\n',
+    good='{"auth": {"type": "bearer", "header": "Authorization"}}\n',
+    notation="json",
+)
+INTERNAL: Final = Rule(
+    "D181",
+    "ai-internal-endpoint",
+    "MUST",
+    f"{_DRAFT} 6.1",
+    "Endpoints that are not for the public are not listed.",
+    why="The document is read by everybody, and shows an attacker where to begin.",
+    bad='{"capabilities": [{"endpoint": "/admin/flights"}]}\n',
+    good='{"capabilities": [{"endpoint": "/api/flights"}]}\n',
+    notation="json",
+)
+SIZE: Final = Rule(
+    "D182",
+    "ai-document-size",
+    "SHOULD",
+    f"{_DRAFT} 4.5",
+    "The document has at most 64 kilobytes.",
+    why=(
+        "Agents read it whole before they do anything; one that fills their context is not read at all. Describe "
+        "what most callers need, or split the service."
+    ),
+)
+UPDATED: Final = Rule(
+    "D183",
+    "ai-last-updated",
+    "MUST",
+    f"{_DRAFT} 3.7",
+    "last_updated is a date, or a date with a time in UTC.",
+    why="Readers fetch a document again when the date has changed; what is no date never changes for them.",
+    bad='{"meta": {"last_updated": "15.11.2026"}}\n',
+    good='{"meta": {"last_updated": "2026-11-15"}}\n',
+    notation="json",
+)
+WORDY: Final = Rule(
+    "D184",
+    "ai-wordy-description",
+    "SHOULD",
+    f"{_DRAFT} 3.2",
+    "The description of a service has less than 200 characters.",
+    why="Agents compare many services at once, and only the beginning of each is read with care.",
+    bad=(
+        '{\n  "service": {\n'
+        '    "description": "Finds flights between airports all over the world, compares what they cost '
+        "by date, airline and class, tells which of them can be changed or cancelled, shows what "
+        'luggage is included, and remembers what you searched for."\n  }\n}\n'
+    ),
+    good='{"service": {"description": "Finds and compares flights by price, date and airline."}}\n',
+    notation="json",
+)
+NO_AUTH: Final = Rule(
+    "D185",
+    "ai-auth-unsaid",
+    "SHOULD",
+    f"{_DRAFT} 3.4",
+    "The document says how to authenticate, even if not at all.",
+    why="Without it agents try, are refused, and try something else.",
+    bad='{"aiendpoint": "1.0"}\n',
+    good='{"aiendpoint": "1.0", "auth": {"type": "none"}}\n',
+    notation="json",
+)
+LEAN: Final = Rule(
+    "D186",
+    "ai-says-little",
+    "style",
+    f"{_DRAFT} 3",
+    "Category, last_updated, token_hints and what each capability returns help an agent to choose and to save tokens.",
+    why="Agents choose between services by these fields; one that leaves them out is chosen by its name alone.",
+    bad='{"service": {"name": "Flights"}}\n',
+    good='{"service": {"name": "Flights", "category": ["travel"]}}\n',
+    notation="json",
+)
+MEMBER: Final = Rule(
+    "D187",
+    "ai-unknown-member",
+    "MUST",
+    f"{_DRAFT} 3.1",
+    "A document has no members but the seven of its draft.",
+    fix="unsafe",
+    why="Readers check documents against a closed schema, and a member that is not in it spoils the whole document.",
+    bad='{"changelog": "https://flights.example/changes"}\n',
+    good='{"meta": {"changelog": "https://flights.example/changes"}}\n',
+    notation="json",
+)
+
+RULES: Final = (
+    *(VERSION, LENGTH, CAPABILITY_ID, REPEATED_ID, ADDRESS, PARAMETER, CATEGORY, REPEATED_ENTRY, LANGUAGE),
+    *(OPEN_WRITES, CREDENTIALS, INTERNAL, SIZE, UPDATED, WORDY, NO_AUTH, LEAN, MEMBER),
+)
+
+CATEGORIES: Final = (
+    *("productivity", "ecommerce", "finance", "news", "weather", "maps", "search", "data", "communication"),
+    *("calendar", "storage", "media", "health", "education", "travel", "food", "government", "developer"),
+)
+_MOST_BYTES: Final = 64_000
+_ID: Final = re.compile(r"[a-z][a-z0-9_]*")
+_TAG: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,4}")
+_PARAM: Final = re.compile(r"(?:string|integer|number|boolean|array)\s*,\s*(?:required|optional)\b")
+_DATE: Final = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ)?")
+_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
+_SECRET: Final = re.compile(r"(?i)\b(?:bearer|basic|token)\s+\S|[A-Za-z0-9_\-]{32,}")
+_HIDDEN: Final = frozenset({"admin", "internal", "debug", "private", "_internal", "actuator", "metrics"})
+_HTTPS: Final = re.compile(r"https://[^\s/?#]+\S*")
+
+
+def check_document(subject: Subject, _: Context) -> Iterator[Diagnostic]:
+    """Findings about a /.well-known/ai document."""
+    document = subject.ai
+    if document is None:
+        return
+    from bespeak.documents.ai.document import MEMBERS  # noqa: PLC0415 - a run on other documents starts without
+
+    if document.aiendpoint and document.aiendpoint != "1.0":
+        fix = Fix('Write "1.0"', (Change("replace", "/aiendpoint", "1.0"),))
+        message = f"aiendpoint is {brief(document.aiendpoint)}, and the only version is 1.0"
+        yield VERSION.inside("/aiendpoint", message, 'Write "1.0".', fix)
+    for key in subject.data:
+        if key not in MEMBERS:
+            fix = Fix(f"Remove {key}", (Change("remove", child("", key)),), safe=False)
+            message = f"{brief(key)} is no member of a /.well-known/ai document"
+            yield MEMBER.inside(child("", key), message, f"It has only {', '.join(MEMBERS)}.", fix, on_key=True)
+    size = len(subject.tree.text.encode())
+    if size > _MOST_BYTES:
+        message = f"the document has {size} bytes, more than {_MOST_BYTES}"
+        yield SIZE.inside("", message, "Split the service into several, each with a document of its own.")
+    yield from _check_service(document)
+    yield from _check_auth(document, subject)
+    yield from _check_lists(document)
+    seen: set[str] = set()
+    for capability in document.capabilities:
+        yield from _check_capability(capability)
+        if capability.id and capability.id in seen:
+            yield REPEATED_ID.inside(
+                f"{capability.at}/id", f"the id {brief(capability.id)} is used twice", "Rename one."
+            )
+        seen.add(capability.id)
+    yield from _check_wealth(document)
+
+
+def _check_service(document: AiDocument) -> Iterator[Diagnostic]:
+    yield from _bounded("/service/name", document.name, 100)
+    yield from _bounded("/service/description", document.description, 300)
+    if 200 <= len(document.description) <= 300:
+        message = f"the description has {len(document.description)} characters"
+        yield WORDY.inside("/service/description", message, "Say in fewer than 200 what the service does.")
+    updated = document.meta.get("last_updated")
+    if updated is not None and _DATE.fullmatch(updated) is None:
+        advice = "Write 2026-11-15 or 2026-11-15T08:30:00Z."
+        yield UPDATED.inside("/meta/last_updated", f"last_updated is {brief(updated)}", advice)
+
+
+def _check_lists(document: AiDocument) -> Iterator[Diagnostic]:
+    for key, values in (("category", document.category), ("language", document.language)):
+        if len(set(values)) < len(values):
+            yield REPEATED_ENTRY.inside(f"/service/{key}", f"{key} lists a value twice", "List each once.")
+    for index, category in enumerate(document.category):
+        if category not in CATEGORIES:
+            message = f"{brief(category)} is no known category"
+            yield CATEGORY.inside(f"/service/category/{index}", message, f"One of {', '.join(CATEGORIES)}.")
+    for index, language in enumerate(document.language):
+        if _TAG.fullmatch(language) is None:
+            message = f"{brief(language)} is no language tag"
+            yield LANGUAGE.inside(f"/service/language/{index}", message, "Write a BCP 47 tag, such as en or pt-BR.")
+
+
+def _check_auth(document: AiDocument, subject: Subject) -> Iterator[Diagnostic]:
+    if "auth" not in subject.data:
+        advice = 'Write "auth": {"type": "none"} if there is none.'
+        yield NO_AUTH.inside("", "the document does not say how to authenticate", advice)
+    writing = next((capability for capability in document.capabilities if capability.method not in ("GET", "")), None)
+    if document.auth_type == "none" and writing is not None:
+        message = f"auth is none, but {brief(writing.id)} writes ({writing.method})"
+        yield OPEN_WRITES.inside("/auth/type", message, "Require apikey, bearer or oauth2, or list only what reads.")
+    header = document.auth_header
+    if header is not None and (_HEADER.fullmatch(header) is None or _SECRET.search(header) is not None):
+        # The value is not repeated: a report may be seen by more people than the document.
+        message = "auth.header is not the name of a header, and may be a credential"
+        yield CREDENTIALS.inside("/auth/header", message, "Write only the name, such as X-API-Key; revoke the key.")
+
+
+def _check_capability(capability: AiCapability) -> Iterator[Diagnostic]:
+    at = capability.at
+    yield from _bounded(f"{at}/description", capability.description, 200)
+    if capability.id and _ID.fullmatch(capability.id) is None:
+        yield CAPABILITY_ID.inside(f"{at}/id", f"the id is {brief(capability.id)}", "Write it like search_flights.")
+    elif len(capability.id) > 64:
+        yield from _bounded(f"{at}/id", capability.id, 64)
+    if capability.returns is not None and len(capability.returns) > 300:
+        yield from _bounded(f"{at}/returns", capability.returns, 300)
+    endpoint = capability.endpoint
+    if endpoint and not endpoint.startswith("/") and _HTTPS.fullmatch(endpoint) is None:
+        message = f"endpoint is {brief(endpoint)}"
+        yield ADDRESS.inside(f"{at}/endpoint", message, "Write a path from the root, or an https:// address.")
+    hidden = _HIDDEN & set(endpoint.lower().split("/"))
+    if hidden:
+        message = f"{brief(endpoint)} looks like an endpoint that is not for the public"
+        yield INTERNAL.inside(f"{at}/endpoint", message, "Leave it out of the document.")
+    for name, notation in capability.params.items():
+        if _PARAM.match(notation) is None:
+            message = f"the parameter {brief(name)} is written as {brief(notation)}"
+            advice = "Write it like `string, required -- where to fly to`."
+            yield PARAMETER.inside(child(f"{at}/params", name), message, advice)
+
+
+def _check_wealth(document: AiDocument) -> Iterator[Diagnostic]:
+    """One finding for all that would help an agent: each by itself would drown what is wrong."""
+    unsaid = [
+        name
+        for name, said in (
+            ("service.category", document.category),
+            ("token_hints", document.token_hints),
+            ("meta.last_updated", document.meta.get("last_updated")),
+            ("returns of each capability", all(each.returns for each in document.capabilities)),
+        )
+        if not said
+    ]
+    if unsaid:
+        yield LEAN.inside("", f"the document does not say {', '.join(unsaid)}", "Agents choose by these.")
+
+
+def _bounded(at: str, text: str, most: int) -> Iterator[Diagnostic]:
+    if len(text) > most:
+        yield LENGTH.inside(at, f"the text has {len(text)} characters, more than {most}", f"Say it in {most}.")
+    elif not text.strip():
+        yield LENGTH.inside(at, "the text is empty", "Say it in a few words.")

@@ -1,0 +1,240 @@
+"""V52x: the data manifest says what a service holds, and nothing that only the authorized may know (AGIS 8.3, 13)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.disclosure import contents, details
+from bespeak.checks.lint.rule import Rule
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.change import Change
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.subject import Subject
+
+_NEGOTIABLE: Final = "vocabulary:\n  declared_verbs: [FIND]\n  negotiable: true\n"
+_CLASS: Final = f"{_NEGOTIABLE}data_manifest:\n  available_data:\n    - class: location\n"
+_GOOD: Final = f"{_CLASS}      description: Geographic coordinates of places\n"
+_PUBLIC: Final = (
+    "data_manifest:\n  pre_auth_discovery: true\n  available_data:\n    - class: customer-profile\n      description: "
+)
+
+NO_MANIFEST: Final = Rule(
+    "V520",
+    "negotiable-without-manifest",
+    "MUST",
+    "AGIS 8.2(e), 8.3",
+    "A negotiable service has a data_manifest.",
+    why="The manifest is the ceiling of what is negotiated; without it agents cannot know what to propose.",
+    bad=_NEGOTIABLE,
+    good=_GOOD,
+)
+NO_DATA: Final = Rule(
+    "V521",
+    "no-available-data",
+    "MUST",
+    "AGIS 8.3",
+    "A data_manifest lists the classes of data the service holds.",
+    why="No endpoint may be negotiated for a class that is not listed, so that an empty manifest allows none.",
+    bad=f"{_NEGOTIABLE}data_manifest:\n  pre_auth_discovery: true\n",
+    good=_GOOD,
+)
+NO_CLASS: Final = Rule(
+    "V522",
+    "data-class-unnamed",
+    "MUST",
+    "AGIS 8.3",
+    "Every entry of available_data names its class.",
+    why="A proposal asks for a class by its name.",
+    bad=f"{_NEGOTIABLE}data_manifest:\n  available_data:\n    - description: Geographic coordinates of places\n",
+    good=_GOOD,
+)
+REPEATED: Final = Rule(
+    "V523",
+    "repeated-data-class",
+    "SHOULD",
+    "AGIS 8.3",
+    "available_data lists each class once.",
+    why="Two entries may differ in sensitivity, and nobody can say which of them holds.",
+    bad=f"{_CLASS}    - class: location\n",
+    good=f"{_CLASS}    - class: reservation\n",
+)
+CLASS_FORM: Final = Rule(
+    "V524",
+    "data-class-form",
+    "style",
+    "AGIS 8.3",
+    "The name of a class is lower-case words joined by hyphens.",
+    why="Agents compare the names of classes between services.",
+    bad="data_manifest:\n  available_data:\n    - class: Customer Profile\n",
+    good="data_manifest:\n  available_data:\n    - class: customer-profile\n",
+    fix="unsafe",
+)
+NO_DESCRIPTION: Final = Rule(
+    "V525",
+    "data-class-undescribed",
+    "SHOULD",
+    "AGIS 8.3",
+    "Every class of data has a description.",
+    why="An agent decides by it whether negotiating is worth the while.",
+    bad=_CLASS,
+    good=_GOOD,
+)
+SENSITIVITY: Final = Rule(
+    "V526",
+    "sensitivity-value",
+    "MUST",
+    "AGIS 8.3",
+    "sensitivity is informational, reversible or irreversible, or low, medium or high as the draft's examples have it.",
+    why="A word nobody knows protects nothing.",
+    bad=f"{_GOOD}      sensitivity: Low\n",
+    good=f"{_GOOD}      sensitivity: low\n",
+    fix="safe",
+)
+UNGUARDED: Final = Rule(
+    "V527",
+    "sensitive-without-authorization",
+    "SHOULD",
+    "AGIS 8.3",
+    "A class of high sensitivity says requires_authorization: true.",
+    why="Otherwise agents take it that the data can be had by asking.",
+    bad=f"{_GOOD}      sensitivity: high\n",
+    good=f"{_GOOD}      sensitivity: high\n      requires_authorization: true\n",
+    fix="unsafe",
+)
+CONTENTS: Final = Rule(
+    "V528",
+    "manifest-reveals-contents",
+    "MUST",
+    "AGIS 13",
+    "A manifest that is read without credentials holds no addresses, numbers, keys or hosts.",
+    why="Anybody can read it, and what it describes is kinds of data, never data.",
+    bad=f"{_PUBLIC}Customers such as jane.doe@acme.example\n",
+    good=f"{_PUBLIC}Customer identity and preference data\n",
+)
+DETAILS: Final = Rule(
+    "V529",
+    "manifest-reveals-details",
+    "SHOULD",
+    "AGIS 13",
+    "A manifest that is read without credentials tells no record counts, field names or schemas.",
+    why="Counts and columns are what an attacker wants first; an agent can have them after it is authorized.",
+    bad=f"{_PUBLIC}4.2 million customer records with tax_id and iban columns\n",
+    good=f"{_PUBLIC}Customer identity and preference data\n",
+)
+NOT_NEGOTIABLE: Final = Rule(
+    "V530",
+    "manifest-without-negotiation",
+    "style",
+    "AGIS 8.2(e), 8.3",
+    "A document with a data_manifest says negotiable: true.",
+    why="Agents propose nothing to a service that does not say it negotiates, and the manifest is in vain.",
+    bad="vocabulary:\n  declared_verbs: [FIND]\ndata_manifest:\n  available_data:\n    - class: location\n",
+    good=_GOOD,
+)
+
+RULES: Final = (
+    *(NO_MANIFEST, NO_DATA, NO_CLASS, REPEATED, CLASS_FORM, NO_DESCRIPTION, SENSITIVITY, UNGUARDED, CONTENTS),
+    *(DETAILS, NOT_NEGOTIABLE),
+)
+"""Values of a wrong type are found when the document is read."""
+
+_AT: Final = "/data_manifest/available_data"
+_LEVELS: Final = ("informational", "reversible", "irreversible", "low", "medium", "high")
+_HIGH: Final = frozenset({"irreversible", "high"})
+_CLASS_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_NO_CLASS_NAME: Final = re.compile(r"[^a-z0-9]+")
+
+
+def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+    """Findings about the data manifest of an AGIS document."""
+    if subject.kind != "agis":
+        return
+    vocabulary = subject.data.get("vocabulary")
+    negotiable = isinstance(vocabulary, dict) and vocabulary.get("negotiable") is True
+    block = subject.data.get("data_manifest")
+    if not block:
+        if negotiable and not isinstance(block, list | str | int | float):
+            message = "the service is negotiable, and there is no data_manifest"
+            advice = "Add data_manifest with available_data, or remove negotiable."
+            yield NO_MANIFEST.inside("/vocabulary/negotiable", message, advice)
+        return
+    if not isinstance(block, dict):
+        return
+    if not negotiable:
+        message = "there is a data_manifest, and the vocabulary does not say negotiable: true"
+        yield NOT_NEGOTIABLE.inside("/data_manifest", message, "Add negotiable: true to vocabulary.", on_key=True)
+    entries = block.get("available_data")
+    if entries is None or entries == []:
+        message = "the data_manifest lists no class of data"
+        yield NO_DATA.inside("/data_manifest", message, "Add available_data: with an entry `class: ...` for each.")
+    elif isinstance(entries, list):
+        names: set[str] = set()
+        for index, entry in enumerate(entries):
+            if isinstance(entry, dict):
+                yield from _check_entry(f"{_AT}/{index}", entry, names)
+                if block.get("pre_auth_discovery") is True:
+                    yield from _check_public(f"{_AT}/{index}", entry)
+
+
+def _check_entry(at: str, entry: Mapping[str, Any], names: set[str]) -> Iterator[Diagnostic]:
+    name = entry.get("class")
+    if name is None or (isinstance(name, str) and not name.strip()):
+        yield NO_CLASS.inside(at, "the entry names no class", "Write class: and a name like customer-profile.")
+    elif isinstance(name, str):
+        yield from _check_name(f"{at}/class", name, names)
+    description = entry.get("description")
+    if description is None or (isinstance(description, str) and not description.strip()):
+        message = f"the class {brief(name)} has no description" if name else "the entry has no description"
+        yield NO_DESCRIPTION.inside(at, message, "Say what kind of data it is, in words that may be public.")
+    sensitivity = entry.get("sensitivity")
+    if not isinstance(sensitivity, str):
+        return
+    level = sensitivity.strip().lower()
+    if sensitivity not in _LEVELS:
+        fix = Fix(f"Write {level}", (Change("replace", f"{at}/sensitivity", level),)) if level in _LEVELS else None
+        message = f"sensitivity is {', '.join(_LEVELS[:-1])} or {_LEVELS[-1]}, not {brief(sensitivity)}"
+        advice = f"Write {level}." if fix else "Write irreversible, or high, for what must not get out."
+        yield SENSITIVITY.inside(f"{at}/sensitivity", message, advice, fix)
+    if level in _HIGH and entry.get("requires_authorization") in (None, False):
+        if "requires_authorization" in entry:
+            change, place = Change("replace", f"{at}/requires_authorization", True), f"{at}/requires_authorization"
+        else:
+            change, place = Change("insert", at, True, key="requires_authorization"), f"{at}/sensitivity"
+        fix = Fix("Require authorization", (change,), safe=False)
+        message = f"the sensitivity is {level}, and no authorization is required"
+        yield UNGUARDED.inside(place, message, "Add requires_authorization: true.", fix)
+
+
+def _check_name(at: str, name: str, names: set[str]) -> Iterator[Diagnostic]:
+    if name.lower() in names:
+        message = f"the class {brief(name)} is listed twice"
+        yield REPEATED.inside(at, message, "Make one entry of the two, or give them names that tell them apart.")
+    names.add(name.lower())
+    if _CLASS_NAME.fullmatch(name) is None:
+        meant = _NO_CLASS_NAME.sub("-", name[:100].lower()).strip("-")
+        fix = Fix(f"Write {meant}", (Change("replace", at, meant),), safe=False) if meant else None
+        advice = f"Write {meant or 'it like customer-profile'}."
+        yield CLASS_FORM.inside(at, f"the class {brief(name)} is not lower-case words and hyphens", advice, fix)
+
+
+def _check_public(at: str, entry: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    for key in ("class", "description"):
+        text = entry.get(key)
+        if not isinstance(text, str):
+            continue
+        what = contents(text)
+        if what is not None:
+            message = f"anybody can read the manifest, and it shows {what.kind}: {brief(what.text)}"
+            yield CONTENTS.inside(f"{at}/{key}", message, "Describe the kind of data, without an example of it.")
+            continue
+        what = details(text) if key == "description" else None
+        if what is not None:
+            message = f"anybody can read the manifest, and it tells {what.kind}: {brief(what.text)}"
+            advice = "Leave it out; authorized agents can learn it in the negotiation."
+            yield DETAILS.inside(f"{at}/{key}", message, advice)

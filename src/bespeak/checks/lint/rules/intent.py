@@ -1,0 +1,224 @@
+"""S42x: intent and outcome are one sentence each, about the goal and about what can be verified (AGIS 6.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.rule import Rule
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.language.late_pattern import LatePattern
+from bespeak.text.language.mechanism import mechanism
+from bespeak.text.language.sentence_count import is_several
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.subject import Declared
+
+_BOOK: Final = "method: BOOK\npath: /table\nsemantic:\n"
+
+INTENT_SENTENCE: Final = Rule(
+    "S420",
+    "intent-one-sentence",
+    "MUST",
+    "AGIS 6.1",
+    "An intent is one sentence.",
+    why="Agents compare it as a whole with an instruction; a second sentence blurs what the endpoint is for.",
+    bad=f"{_BOOK}  intent: Books a table for the guest. Sends a message to the restaurant too.\n",
+    good=f"{_BOOK}  intent: Books a table for the guest and tells the restaurant\n",
+)
+OUTCOME_SENTENCE: Final = Rule(
+    "S421",
+    "outcome-one-sentence",
+    "MUST",
+    "AGIS 6.1",
+    "An outcome is one sentence.",
+    why="One state can be verified; a story has no single moment at which it is true.",
+    bad=f"{_BOOK}  outcome: A reservation exists. The guest can change it for a day.\n",
+    good=f"{_BOOK}  outcome: A reservation with status CONFIRMED exists\n",
+)
+MECHANISM: Final = Rule(
+    "S422",
+    "intent-describes-mechanism",
+    "MUST",
+    "AGIS 6.1",
+    "An intent says what the caller wants, not what the system does inside.",
+    why="Nobody asks an agent to insert a row. Instructions speak of goals, and are matched with the intent.",
+    bad=f"{_BOOK}  intent: Inserts a record into the reservations table\n",
+    good=f"{_BOOK}  intent: Books a table at the restaurant for the guest\n",
+)
+VAGUE_OUTCOME: Final = Rule(
+    "S423",
+    "outcome-not-verifiable",
+    "MUST",
+    "AGIS 6.1",
+    "An outcome names a state or a result that can be checked afterwards.",
+    why="`The request is processed` is true of every call and says of none whether it did what was wanted.",
+    bad=f"{_BOOK}  outcome: The request is processed successfully\n",
+    good=f"{_BOOK}  outcome: A reservation with status CONFIRMED exists\n",
+)
+PLACEHOLDER: Final = Rule(
+    "S427",
+    "placeholder-text",
+    "SHOULD",
+    "AGIS 6.1",
+    "Intent and outcome say something about this endpoint.",
+    why="Text that a template left behind matches no instruction, or the wrong one.",
+    bad=f"{_BOOK}  intent: Lorem ipsum dolor sit amet\n",
+    good=f"{_BOOK}  intent: Books a table at the restaurant for the guest\n",
+)
+SAME: Final = Rule(
+    "S428",
+    "outcome-repeats-intent",
+    "style",
+    "AGIS 6.1",
+    "An outcome says what is true afterwards, and not the intent once more.",
+    why="The intent says what is done, the outcome how one sees that it was done.",
+    bad=f"{_BOOK}  intent: Books a table for the guest\n  outcome: Books a table for the guest\n",
+    good=f"{_BOOK}  intent: Books a table for the guest\n  outcome: A reservation with status CONFIRMED exists\n",
+)
+
+RULES: Final = (INTENT_SENTENCE, OUTCOME_SENTENCE, MECHANISM, VAGUE_OUTCOME, PLACEHOLDER, SAME)
+
+_DOING: Final = "(?:request|operation|call|action|command|method|endpoint|api|execution|invocation|process)"
+_VAGUE: Final = LatePattern(
+    rf"""
+    {_DOING}(?:\ call|\ request)?\ (?:(?:is|was|has\ been|have\ been|gets|will\ be|has)\ )?
+      (?:successfully\ |fully\ |correctly\ )?(?:processed|handled|completed?|completes|executed|executes|performed
+        |success(?:ful)?|succeeds|succeeded|done|finished|finishes|works|worked|runs|ok)
+      (?:\ (?:successfully|correctly|properly|as\ expected|without\ (?:any\ )?errors?))*
+  | (?:(?:api|endpoint|server|service)\ )?(?:returns?|responds?\ with|gives?|answers?\ with|sends?\ back)
+      \ (?:an?\ |the\ )?(?:http\ |status\ |code\ )*
+      (?:2\d\d|ok|success|successful|true|null|nothing|void|response|result)
+      (?:\ (?:ok|created|status|code|response|message|result))*
+  | (?:success(?:ful)?\ |http\ |api\ )?(?:response|result|output|answer)\ (?:is|are|was|gets)
+      \ (?:returned|sent|sent\ back|given|provided)
+  | (?:everything|it|all|this)\ (?:just\ )?(?:works?|worked|is\ (?:fine|ok|okay|good|done|well)|went\ well|goes\ well
+        |succeeds|succeeded)(?:\ (?:fine|well|as\ expected))?
+  | success(?:ful(?:ly)?)?(?:\ (?:is\ returned|response|message|operation|execution|completion|result|status|completed
+        |executed|processed|done))?
+  | (?:http\ )?(?:status\ )?(?:code\ )?2\d\d(?:\ (?:ok|created|accepted|no\ content|status|response))?
+  | ok(?:ay)?|done|yes|true|works|finished|completed?|nothing|none|void|no\ (?:output|content|response|return\ value)
+  | (?:there\ are\ )?no\ errors?(?:\ (?:occurs?|occurred|is\ returned|are\ returned))?
+  | (?:system|state|server|backend|application|database)(?:\ state)?\ (?:is|was|has\ been)\ (?:successfully\ )?
+      (?:updated|changed|modified|refreshed)
+  | (?:user|agent|caller|customer)\ is\ (?:happy|satisfied|pleased)
+    """,
+    re.VERBOSE,
+)
+"""Outcomes that are true of any call, as a whole, without the article they start with."""
+_STARTS: Final = frozenset(
+    (
+        *("request", "operation", "call", "action", "command", "method", "endpoint", "api", "execution", "invocation"),
+        *(
+            "process",
+            "server",
+            "service",
+            "return",
+            "returns",
+            "respond",
+            "responds",
+            "give",
+            "gives",
+            "answer",
+            "answers",
+        ),
+        *(
+            "send",
+            "sends",
+            "success",
+            "successful",
+            "successfully",
+            "http",
+            "response",
+            "result",
+            "output",
+            "everything",
+        ),
+        *("it", "all", "this", "status", "code", "ok", "okay", "done", "yes", "true", "works", "finished", "complete"),
+        *("completed", "nothing", "none", "void", "no", "there", "system", "state", "backend", "application"),
+        *("database", "user", "agent", "caller", "customer"),
+    )
+)
+"""The first words of such outcomes, but for numbers."""
+_ARTICLES: Final = ("the ", "a ", "an ", "this ")
+_LONGEST_VAGUE: Final = 120
+
+_PLACEHOLDERS: Final = frozenset(
+    (
+        *("tbd", "tba", "to" + "do", "n/a", "na", "none", "null", "string", "text", "intent", "outcome", "description"),
+        *("xx" + "x", "foo", "bar", "foo bar", "test", "asdf", "placeholder", "to be defined", "to be determined"),
+        *("to be done", "fill me in", "fill in", "insert intent here", "insert outcome here", "your intent here"),
+        *("intent goes here", "outcome goes here", "describe the intent", "describe the outcome", "-", "?", ""),
+    )
+)
+
+
+def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """Findings about the prose of one semantic block."""
+    endpoint = declared.endpoint
+    intent: object = endpoint.semantic.intent
+    outcome: object = endpoint.semantic.outcome
+    plain_intent = _plain(intent)
+    plain_outcome = _plain(outcome)
+    if isinstance(intent, str) and intent.strip():
+        if _is_placeholder(plain_intent):
+            advice = "Say in one sentence what the endpoint does for its caller."
+            yield PLACEHOLDER.at(endpoint, "/semantic/intent", f"the intent is {brief(intent)}", advice)
+        else:
+            yield from _check_intent(declared, intent)
+    if isinstance(outcome, str) and outcome.strip():
+        if is_several(outcome):
+            message = f"the outcome is more than one sentence: {brief(outcome)}"
+            advice = "Keep the sentence that can be verified; the rest belongs in description."
+            yield OUTCOME_SENTENCE.at(endpoint, "/semantic/outcome", message, advice)
+        elif _is_vague(plain_outcome):
+            message = f"the outcome {brief(outcome)} is true of any call and can be verified of none"
+            advice = "Name what exists, has changed or is returned: `A reservation with status CONFIRMED exists`."
+            yield VAGUE_OUTCOME.at(endpoint, "/semantic/outcome", message, advice)
+        elif _is_placeholder(plain_outcome):
+            advice = "Say in one sentence what can be verified afterwards."
+            yield PLACEHOLDER.at(endpoint, "/semantic/outcome", f"the outcome is {brief(outcome)}", advice)
+        elif plain_outcome == plain_intent:
+            message = "the outcome repeats the intent"
+            advice = "Say what exists, has changed or is returned when the call has succeeded."
+            yield SAME.at(endpoint, "/semantic/outcome", message, advice)
+
+
+def _check_intent(declared: Declared, intent: str) -> Iterator[Diagnostic]:
+    if is_several(intent):
+        message = f"the intent is more than one sentence: {brief(intent)}"
+        advice = "Keep the goal; the rest belongs in description."
+        yield INTENT_SENTENCE.at(declared.endpoint, "/semantic/intent", message, advice)
+    elif intent.isascii() and len(intent.split(None, 1)) == 1:
+        message = f"the intent is {brief(intent)}, one word and no sentence"
+        advice = "Say what the endpoint does for its caller: `Books a table for the guest`."
+        yield INTENT_SENTENCE.at(declared.endpoint, "/semantic/intent", message, advice)
+    inside = mechanism(intent)
+    if inside is not None:
+        message = f"the intent speaks of the system's inside ({brief(inside)}), not of the caller's goal"
+        advice = "Say what the caller gets: `Books a table for the guest`, not `Inserts a record into a table`."
+        yield MECHANISM.at(declared.endpoint, "/semantic/intent", message, advice)
+
+
+def _is_vague(plain: str) -> bool:
+    if len(plain) > _LONGEST_VAGUE:
+        return False
+    said = next((plain.removeprefix(article) for article in _ARTICLES if plain.startswith(article)), plain)
+    first = said.partition(" ")[0]
+    if first not in _STARTS and not first.isdecimal():
+        return False
+    return _VAGUE.fullmatch(said) is not None or _VAGUE.fullmatch(plain) is not None
+
+
+def _plain(text: object) -> str:
+    """A text without what does not matter when it is compared: case, blanks, the stop at the end."""
+    if not isinstance(text, str) or len(text) > 1_000:
+        return text if isinstance(text, str) else ""
+    return " ".join(text.lower().split()).strip(" .!…\"'`")
+
+
+def _is_placeholder(plain: str) -> bool:
+    return plain in _PLACEHOLDERS or plain.startswith("lorem ipsum") or (plain[:1] == "<" and plain[-1:] == ">")

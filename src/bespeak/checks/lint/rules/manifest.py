@@ -1,0 +1,271 @@
+"""D15x: a server manifest is complete, keeps its promises and shows no binding (AGTP-API 8, A.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.rule import Rule
+from bespeak.checks.lint.subject import Subject
+from bespeak.contract.agent import DISCLOSURES
+from bespeak.contract.handler import HANDLER_TYPES
+from bespeak.contract.policy import FLOOR_METHODS
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.change import Change
+from bespeak.text.source.pointer import child
+
+VERSION: Final = Rule(
+    "D150",
+    "manifest-version",
+    "MUST",
+    "AGTP-API 8.2",
+    'agtp_version and agtp_api_version are "1.0".',
+    why="A client that does not know the version cannot tell what the other fields mean.",
+    bad='{"agtp_version": "2.0"}\n',
+    good='{"agtp_version": "1.0"}\n',
+    notation="json",
+)
+CATALOG: Final = Rule(
+    "D151",
+    "manifest-catalog-version",
+    "MUST",
+    "AGTP-API 4.3, 8.2",
+    "catalog_version appears in catalog_versions_supported.",
+    why="A client that finds its catalog in neither field cannot know which verbs the server takes.",
+    fix="safe",
+    bad='{"catalog_version": "1.1.0", "catalog_versions_supported": ["1.0.0"]}\n',
+    good='{"catalog_version": "1.1.0", "catalog_versions_supported": ["1.0.0", "1.1.0"]}\n',
+    notation="json",
+)
+SERVER: Final = Rule(
+    "D152",
+    "manifest-server",
+    "MUST",
+    "AGTP-API 8.3",
+    "The server block has server_id, operator, contact and both times.",
+    why="Without them nobody knows whose server it is, whom to tell of a problem, and how old the manifest is.",
+    bad='{"server": {"server_id": "rooms.example", "operator": ""}}\n',
+    good='{"server": {"server_id": "rooms.example", "operator": "Acme Rooms"}}\n',
+    notation="json",
+)
+TIME: Final = Rule(
+    "D153",
+    "manifest-time",
+    "MUST",
+    "AGTP-API 8.3",
+    "issued and updated are ISO 8601 times, in that order.",
+    why="Clients compare the times with those they saw before, to notice a new manifest and to refuse an old one.",
+    bad='{"server": {"issued": "15 November 2026"}}\n',
+    good='{"server": {"issued": "2026-11-15T08:00:00Z"}}\n',
+    notation="json",
+)
+FLOOR: Final = Rule(
+    "D154",
+    "manifest-floor",
+    "MUST",
+    "AGTP-API 3.1, 8.4",
+    "embedded_methods lists the twelve methods of the floor.",
+    why="Agents call these methods at any server without looking; one that lists fewer is no AGTP server.",
+    bad='{"embedded_methods": ["DISCOVER", "QUERY"]}\n',
+    good=(
+        '{\n  "embedded_methods": [\n'
+        '    "QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN", "PROPOSE",\n'
+        '    "EXECUTE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "NOTIFY"\n'
+        "  ]\n}\n"
+    ),
+    notation="json",
+)
+DISCLOSURE: Final = Rule(
+    "D155",
+    "manifest-disclosure",
+    "MUST",
+    "AGTP-API 8.5",
+    "agent_disclosure is public, authenticated or private, and a private manifest lists no agents.",
+    why="A manifest is public: agents listed in it are disclosed, whatever the field beside them says.",
+    bad='{"agent_disclosure": "private", "hosted_agents": [{"name": "concierge"}]}\n',
+    good='{"agent_disclosure": "private", "hosted_agents": []}\n',
+    notation="json",
+)
+POLICIES: Final = Rule(
+    "D156",
+    "manifest-policies",
+    "MUST",
+    "AGTP-API 8.7",
+    "The policies block has its four switches and a synthesis depth.",
+    why="Agents decide by the switches what to try; what is not said they have to find out by being refused.",
+    bad='{"policies": {"synthesis_enabled": true, "max_synthesis_depth": 0}}\n',
+    good='{"policies": {"synthesis_enabled": true, "max_synthesis_depth": 10}}\n',
+    notation="json",
+)
+BINDING: Final = Rule(
+    "D157",
+    "manifest-shows-binding",
+    "MUST",
+    "AGTP-API 8.9",
+    "An endpoint of a manifest shows the type of its handler and nothing else of it.",
+    why="Functions, recipes and upstream addresses are the operator's own business, and a map for an attacker.",
+    fix="safe",
+    bad=(
+        '{\n  "endpoints": [\n'
+        '    {"method": "BOOK", "handler": {"type": "external_service", "url": '
+        '"https://pms.acme.example/rooms"}}\n  ]\n}\n'
+    ),
+    good=('{\n  "endpoints": [\n    {"method": "BOOK", "handler": {"type": "external_service"}}\n  ]\n}\n'),
+    notation="json",
+)
+UNSIGNED: Final = Rule(
+    "D158",
+    "manifest-unsigned",
+    "SHOULD",
+    "AGTP-API 8.8",
+    "A manifest is signed.",
+    why="A client cannot tell the server's own manifest from one that somebody changed on the way.",
+    bad='{"agtp_version": "1.0"}\n',
+    good='{"agtp_version": "1.0", "manifest_signature": {"algorithm": "ed25519", "value": "c2lnbmVk"}}\n',
+    notation="json",
+)
+HANDLER_TYPE: Final = Rule(
+    "D159",
+    "manifest-handler-type",
+    "MUST",
+    "AGTP-API 8.9, 12",
+    "An endpoint says of which type its handler is.",
+    why="The type tells an agent whether a call stays at the server, runs several steps or goes on to another service.",
+    bad='{"endpoints": [{"method": "BOOK", "handler": {"type": "python"}}]}\n',
+    good='{"endpoints": [{"method": "BOOK", "handler": {"type": "registered_function"}}]}\n',
+    notation="json",
+)
+
+RULES: Final = (VERSION, CATALOG, SERVER, TIME, FLOOR, DISCLOSURE, POLICIES, BINDING, UNSIGNED, HANDLER_TYPE)
+
+_SWITCHES: Final = ("wildcards_accepted", "anonymous_discovery", "scope_required_for_invocation", "synthesis_enabled")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)")
+
+
+def check_document(subject: Subject, _: Context) -> Iterator[Diagnostic]:
+    """Findings about a manifest beside those about its endpoints."""
+    if subject.kind != "manifest":
+        return
+    data = subject.data
+    yield from _check_versions(data)
+    yield from _check_server(_mapping(data.get("server")))
+    yield from _check_floor(data.get("embedded_methods"))
+    yield from _check_disclosure(data)
+    if isinstance(data.get("policies"), dict):
+        yield from _check_policies(data["policies"])
+    entries = data.get("endpoints")
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if isinstance(entry, dict):
+            yield from _check_handler(entry, f"/endpoints/{index}")
+    if not data.get("manifest_signature"):
+        advice = "Sign it: bespeak keys new, then [signing] key in bespeak.toml."
+        yield UNSIGNED.inside("/manifest_signature", "the manifest is not signed", advice)
+
+
+def _check_versions(data: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    for key in ("agtp_version", "agtp_api_version"):
+        if isinstance(data.get(key), str) and data[key] != "1.0":
+            yield VERSION.inside(f"/{key}", f"{key} is {brief(data[key])}", 'The drafts know only "1.0".')
+    version, supported = data.get("catalog_version"), data.get("catalog_versions_supported")
+    if isinstance(version, str) and isinstance(supported, list) and version not in supported:
+        message = f"catalog_versions_supported does not list the catalog_version, {brief(version)}"
+        fix = Fix(f"Add {version}", (Change("append", "/catalog_versions_supported", version),))
+        yield CATALOG.inside("/catalog_versions_supported", message, f"Add {brief(version)}.", fix)
+
+
+def _check_server(server: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    for key in ("server_id", "operator", "contact", "issued", "updated"):
+        if not isinstance(server.get(key), str) or not server[key].strip():
+            yield SERVER.inside(
+                f"/server/{key}", f"server.{key} is missing", _ASKS.get(key, "Say when: 2026-11-15T08:00:00Z.")
+            )
+    times = {key: _time(server.get(key)) for key in ("issued", "updated")}
+    for key, time in times.items():
+        if time is None and isinstance(server.get(key), str) and server[key].strip():
+            message = f"server.{key} is {brief(server[key])}, which is no ISO 8601 time"
+            yield TIME.inside(f"/server/{key}", message, "Write it like 2026-11-15T08:00:00Z.")
+    if times["issued"] and times["updated"] and times["updated"] < times["issued"]:
+        message = f"the manifest was updated ({server['updated']}) before it was issued ({server['issued']})"
+        yield TIME.inside("/server/updated", message, "updated is the later of the two.")
+
+
+_ASKS: Final = {
+    "server_id": "A host name, an agtp:// address or a name of your own that never changes.",
+    "operator": "The organisation that runs the server.",
+    "contact": "An address for security and operational questions.",
+}
+
+
+def _time(value: object) -> datetime | None:
+    if not isinstance(value, str) or _TIME.fullmatch(value) is None:
+        return None
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:  # the thirtieth of February
+        return None
+
+
+def _check_floor(listed: object) -> Iterator[Diagnostic]:
+    if not isinstance(listed, list):
+        yield FLOOR.inside("/embedded_methods", "embedded_methods is missing", "List the twelve floor methods.")
+        return
+    names = {
+        entry.get("method", entry.get("name")) if isinstance(entry, dict) else entry
+        for entry in listed
+        if _named(entry)
+    }
+    missing = [method for method in FLOOR_METHODS if method not in names]
+    if missing:
+        message = f"embedded_methods lacks {', '.join(missing)}"
+        yield FLOOR.inside("/embedded_methods", message, "Every AGTP server supports all twelve.")
+
+
+def _named(entry: object) -> bool:
+    name = entry.get("method", entry.get("name")) if isinstance(entry, dict) else entry
+    return isinstance(name, str)
+
+
+def _check_disclosure(data: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    disclosure = data.get("agent_disclosure")
+    if disclosure not in DISCLOSURES:
+        said = f"is {brief(disclosure)}" if disclosure is not None else "is missing"
+        yield DISCLOSURE.inside("/agent_disclosure", f"agent_disclosure {said}", f"One of {', '.join(DISCLOSURES)}.")
+    agents = data.get("hosted_agents")
+    if disclosure == "private" and agents:
+        message = "hosted_agents is not empty although agent_disclosure is private"
+        yield DISCLOSURE.inside("/hosted_agents", message, "Leave the list empty, or disclose the agents.")
+
+
+def _check_policies(policies: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    for key in _SWITCHES:
+        if not isinstance(policies.get(key), bool):
+            said = f"is {brief(policies[key])}" if policies.get(key) is not None else "is missing"
+            yield POLICIES.inside(f"/policies/{key}", f"policies.{key} {said}", "Write true or false.")
+    depth = policies.get("max_synthesis_depth")
+    if not isinstance(depth, int) or isinstance(depth, bool) or depth < 1:
+        said = f"is {brief(depth)}" if depth is not None else "is missing"
+        yield POLICIES.inside("/policies/max_synthesis_depth", f"policies.max_synthesis_depth {said}", "Write 10.")
+
+
+def _check_handler(entry: Mapping[str, Any], at: str) -> Iterator[Diagnostic]:
+    handler = _mapping(entry.get("handler"))
+    named = f"{entry.get('method')} {entry.get('path')}"
+    if handler.get("type") not in HANDLER_TYPES:
+        said = f"is {brief(handler['type'])}" if "type" in handler else "is missing"
+        yield HANDLER_TYPE.inside(
+            f"{at}/handler/type", f"{named}: handler.type {said}", f"One of {', '.join(HANDLER_TYPES)}."
+        )
+    for key in handler:
+        if key != "type":
+            where = child(f"{at}/handler", key)
+            fix = Fix(f"Remove {key}", (Change("remove", where),))
+            yield BINDING.inside(where, f"{named} shows handler.{key}", "Publish only the type.", fix, on_key=True)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,67 @@
+"""J64x: the MCP tools made from a document have names of their own (AGIS 6.2, appendix C)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.rule import Rule
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.subject import Declared, Subject
+
+_FIRST: Final = "endpoints:\n  - method: FIND\n    path: /room\n"
+
+TAKEN: Final = Rule(
+    "J645",
+    "mcp-tool-name-taken",
+    "MUST",
+    "AGIS 6.2",
+    "An mcp_tool_name is the name of no other tool of the document.",
+    why="MCP clients call tools by name: of two with one name they see one, or none.",
+    bad=f"{_FIRST}  - method: SEARCH\n    path: /room\n    semantic: {{mcp_tool_name: find_room}}\n",
+    good=f"{_FIRST}  - method: SEARCH\n    path: /room\n    semantic: {{mcp_tool_name: search_rooms}}\n",
+)
+SAME_DEFAULT: Final = Rule(
+    "J646",
+    "same-default-tool-name",
+    "SHOULD",
+    "AGIS 6.2, C.2(a)",
+    "Endpoints whose tools would get the same name have an mcp_tool_name.",
+    why="The usual name is method and first segment, so that FIND /room and FIND /room/{id} are both find_room.",
+    bad=f"{_FIRST}  - method: FIND\n    path: /room/{{id}}\n",
+    good=f"{_FIRST}  - method: FIND\n    path: /room/{{id}}\n    semantic: {{mcp_tool_name: find_room_by_id}}\n",
+)
+
+RULES: Final = (TAKEN, SAME_DEFAULT)
+
+
+def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+    """Findings about tool names that two endpoints share."""
+    takers: dict[str, Declared] = {}
+    for declared in subject.endpoints:
+        endpoint = declared.endpoint
+        chosen = endpoint.semantic.mcp_tool_name
+        name = chosen or default_name(endpoint.method, endpoint.path)
+        first = takers.setdefault(name, declared)
+        if first is declared or first.endpoint.key == endpoint.key:
+            continue  # an endpoint that is declared twice has its own finding
+        other = first.endpoint.semantic.mcp_tool_name
+        if chosen or other:
+            at = declared if chosen else first
+            message = f"{endpoint}: the MCP tool would be named {brief(name)}, as that of {first.endpoint} is"
+            advice = "Choose another mcp_tool_name."
+            yield TAKEN.inside(at.pointer("/semantic/mcp_tool_name"), message, advice)
+        else:
+            message = f"{endpoint}: its MCP tool would be named {name}, as that of {first.endpoint} is"
+            advice = "Give one of them an mcp_tool_name."
+            yield SAME_DEFAULT.inside(declared.pointer("/path"), message, advice)
+
+
+def default_name(method: str, path: str) -> str:
+    """The name of a tool where the document gives none: method and first segment."""
+    segment = path.lstrip("/").partition("/")[0].strip("{}").replace("-", "_")
+    return f"{method}_{segment}".lower() if segment else method.lower()

@@ -1,0 +1,84 @@
+"""S44x: parameter hints lead from what people say to parameters that exist (AGIS 6.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.rule import Rule
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.change import Change
+from bespeak.text.source.pointer import child
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.subject import Declared
+
+_BOOK: Final = "method: BOOK\npath: /room\nsemantic:\n  parameter_hints:\n"
+_INPUT: Final = "input:\n  type: object\n  properties:\n    guests: {type: integer}\n"
+
+UNKNOWN: Final = Rule(
+    "S440",
+    "hint-for-unknown-parameter",
+    "SHOULD",
+    "AGIS 6.2",
+    "parameter_hints names parameters of the input.",
+    why="A hint for a parameter that does not exist makes an agent send it, and a closed input refuses it.",
+    bad=f"{_BOOK}    guest: [for two]\n{_INPUT}",
+    good=f"{_BOOK}    guests: [for two]\n{_INPUT}",
+    fix="unsafe",
+)
+EMPTY: Final = Rule(
+    "S441",
+    "empty-hint",
+    "style",
+    "AGIS 6.2",
+    "A parameter in parameter_hints has at least one phrase, and none is empty or said twice.",
+    why="An empty list helps no agent, and looks as if something got lost.",
+    bad=f"{_BOOK}    guests: []\n{_INPUT}",
+    good=f"{_BOOK}    guests: [for two, party of four]\n{_INPUT}",
+)
+
+RULES: Final = (UNKNOWN, EMPTY)
+"""Hints of a wrong type are found when the document is read."""
+
+_ELSEWHERE: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties"})
+"""An input with one of these has parameters that its properties do not name."""
+_MOST: Final = 50
+
+
+def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """Findings about the parameter hints of one endpoint."""
+    hints = declared.semantic.get("parameter_hints")
+    if not isinstance(hints, dict) or not hints:
+        return
+    schema = declared.endpoint.input_schema
+    properties = schema.get("properties")
+    known = properties if isinstance(properties, dict) else {}
+    judged = bool(known) and not (_ELSEWHERE & schema.keys())
+    for name, phrases in list(hints.items())[:_MOST]:
+        pointer = child("/semantic/parameter_hints", name)
+        if judged and name not in known and f"{{{name}}}" not in declared.endpoint.path:
+            yield _unknown(declared, name, pointer, known, hints)
+        if isinstance(phrases, list):
+            said = [phrase.strip().lower() for phrase in phrases[:_MOST] if isinstance(phrase, str)]
+            if not phrases or "" in said or len(set(said)) < len(said):
+                what = "has no phrase" if not phrases else "has an empty phrase" if "" in said else "repeats a phrase"
+                message = f"the hint for {brief(name)[1:-1]} {what}"
+                advice = "List the ways people speak of it, each once: [for two, party of four]."
+                yield EMPTY.at(declared.endpoint, pointer, message, advice)
+
+
+def _unknown(
+    declared: Declared, name: str, pointer: str, known: Mapping[str, Any], hints: Mapping[str, Any]
+) -> Diagnostic:
+    message = f"parameter_hints names {brief(name)}, which is no parameter of the input"
+    near = get_close_matches(name[:40], [key for key in list(known)[:_MOST] if key not in hints], n=1)
+    if not near:
+        advice = f"The parameters are {', '.join(list(known)[:8])}."
+        return UNKNOWN.at(declared.endpoint, pointer, message, advice, on_key=True)
+    fix = Fix(f"Rename it to {near[0]}", (Change("rename", pointer, key=near[0]),), safe=False)
+    return UNKNOWN.at(declared.endpoint, pointer, message, f"Did you mean {near[0]}?", fix, on_key=True)

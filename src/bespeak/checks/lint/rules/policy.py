@@ -1,0 +1,216 @@
+"""Y8xx: scopes, deprecations, and the policies of a server (AGTP-API 6.3, 6.4, 8.7, 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import replace
+from typing import Final
+
+from bespeak.checks.lint.rule import Rule
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.grammar.method_syntax import is_method_name
+from bespeak.contract.grammar.path_syntax import check_path
+from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS, MethodPolicy, Policies, Redirect
+from bespeak.protocol.exchange.headers import is_header_value
+from bespeak.protocol.exchange.scope import is_scope_token
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+SCOPE: Final = Rule(
+    "Y801",
+    "scope-token",
+    "MUST",
+    "AGTP-API 6.3",
+    "required_scopes are tokens of the form domain:action.",
+    why="A token in another form is one that no authority grants, so that nobody may call the endpoint.",
+    bad='[endpoint]\nrequired_scopes = ["Booking Room"]\n',
+    good='[endpoint]\nrequired_scopes = ["booking:room"]\n',
+    notation="toml",
+)
+DEPRECATION: Final = Rule(
+    "Y802",
+    "deprecation",
+    "MUST",
+    "AGTP-API 6.4",
+    "deprecated says a version, and its successor is a method, a path or both, fit for a header.",
+    why="Callers read it from a header of each response, and follow the successor without a person.",
+    bad='[endpoint.deprecated]\ndeprecated_in = "1.4.0"\nsuccessor = { method = "BOOK", path = "suite" }\n',
+    good='[endpoint.deprecated]\ndeprecated_in = "1.4.0"\nsuccessor = { method = "BOOK", path = "/suite" }\n',
+    notation="toml",
+)
+SKIPPED: Final = Rule(
+    "Y803",
+    "skipped-policy-entry",
+    "SHOULD",
+    "AGTP-API 4.5, 9.4",
+    "allow, disallow and redirects name methods of the catalog; an entry that does not is skipped with a warning.",
+    why="An entry that names no method has no effect: what was to be refused is admitted.",
+    bad='[policies.methods]\ndisallow = ["PURCHACE"]\n',
+    good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
+    notation="toml",
+)
+LEGACY_SET: Final = Rule(
+    "Y804",
+    "legacy-verbs",
+    "MUST",
+    "AGTP-API 9.4",
+    "legacy lists nothing but the five HTTP verbs.",
+    why="Only these five have a verb of the catalog they stand for; no other can be mapped.",
+    bad='[policies.methods]\nlegacy = ["GET", "HEAD"]\n',
+    good='[policies.methods]\nlegacy = ["GET", "POST"]\n',
+    notation="toml",
+)
+CUSTOM: Final = Rule(
+    "Y805",
+    "custom-method",
+    "MUST",
+    "AGTP-API 3.3",
+    "A custom method keeps the lexical rule of methods.",
+    why="Requests carry it like any other method, and readers look for a word in capitals.",
+    bad='[policies.methods]\ncustom = ["RE-ROUTE"]\n',
+    good='[policies.methods]\ncustom = ["REROUTE"]\n',
+    notation="toml",
+)
+REDIRECT_PATH: Final = Rule(
+    "Y806",
+    "redirect-path",
+    "SHOULD",
+    "AGTP-API 5.1, 9.2",
+    "The paths of a redirect keep the path grammar, and it leads somewhere; otherwise it is skipped with a warning.",
+    why="A redirect to or from a path that cannot exist never happens, and the old callers it is for get a refusal.",
+    bad=('[[policies.methods.redirects]]\nfrom_method = "RESERVE"\nto_method = "BOOK"\nto_path = "room"\n'),
+    good=('[[policies.methods.redirects]]\nfrom_method = "RESERVE"\nto_method = "BOOK"\nto_path = "/room"\n'),
+    notation="toml",
+)
+DEPTH: Final = Rule(
+    "Y807",
+    "synthesis-depth",
+    "MUST",
+    "AGTP-API 8.7",
+    "max_synthesis_depth is a positive integer.",
+    why="It bounds how deep compositions nest; without a bound one proposal could keep the server busy for ever.",
+    bad="[policies]\nmax_synthesis_depth = 0\n",
+    good="[policies]\nmax_synthesis_depth = 10\n",
+    notation="toml",
+)
+FLOOR: Final = Rule(
+    "Y808",
+    "floor-disallowed",
+    "SHOULD",
+    "AGTP-API 3.1, 9.2",
+    "No floor method is disallowed: every server supports them.",
+    why="Agents rely on these methods at every server: without them they can neither discover nor describe it.",
+    bad='[policies.methods]\ndisallow = ["DISCOVER"]\n',
+    good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
+    notation="toml",
+)
+COST: Final = Rule(
+    "Y880",
+    "cost-amount",
+    "MUST",
+    "AGTP core 7.7",
+    "A cost is an amount in one of the registered units.",
+    why="Callers bound what they spend in these units; a cost in any other, or one that is no amount, bounds nothing.",
+    bad='[endpoint.cost]\nUSD = "2 cents"\n',
+    good='[endpoint.cost]\nUSD = "0.02"\ntokens = 500\n',
+    notation="toml",
+)
+
+RULES: Final = (SCOPE, DEPRECATION, SKIPPED, LEGACY_SET, CUSTOM, REDIRECT_PATH, DEPTH, FLOOR, COST)
+
+
+def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
+    """Findings about the scopes and the deprecation of one endpoint."""
+    for index, token in enumerate(endpoint.required_scopes):
+        if not is_scope_token(token):
+            message = f"{brief(token)} is no scope: a scope is lower-case segments joined by ':'"
+            yield SCOPE.at(endpoint, f"/required_scopes/{index}", message, "Write it like booking:room.")
+    deprecated = endpoint.deprecated
+    if deprecated is None:
+        return
+    for name, version in (("deprecated_in", deprecated.deprecated_in), ("removed_in", deprecated.removed_in)):
+        if version is not None and (not version.strip() or ";" in version or not is_header_value(version)):
+            message = f"{name} is a version string for a header, not {brief(version)}"
+            yield DEPRECATION.at(endpoint, f"/deprecated/{name}", message)
+    method, path = deprecated.successor_method, deprecated.successor_path
+    if method is not None and not is_method_name(method):
+        message = f"the successor's method {brief(method)} is no method"
+        yield DEPRECATION.at(endpoint, "/deprecated/successor/method", message)
+    fault = check_path(path, verbs) if path is not None else None
+    if fault is not None:
+        message = f"the successor's path breaks the path grammar: {fault.message}"
+        yield DEPRECATION.at(endpoint, "/deprecated/successor/path", message)
+
+
+def effective(policies: Policies, catalog: Catalog) -> tuple[Policies, list[Diagnostic]]:
+    """The policies without the entries that name a method nobody knows any more, and a warning for each of them."""
+    policy = policies.methods
+    findings = list(_check_policy(policies, policy))
+    known = catalog.names | catalog.legacy.keys() | set(policy.custom)
+
+    def kept(field: str, methods: tuple[str, ...]) -> tuple[str, ...]:
+        for index, method in enumerate(methods):
+            if method not in known:
+                findings.append(_skip(f"{field}/{index}", method, catalog))
+        return tuple(method for method in methods if method in known)
+
+    redirects: list[Redirect] = []
+    for index, redirect in enumerate(policy.redirects):
+        lost = [method for method in (redirect.from_method, redirect.to_method) if method not in known]
+        if lost:
+            findings.append(_skip(f"redirects/{index}", lost[0], catalog))
+            continue
+        faults = list(_check_redirect(redirect, index, catalog))
+        findings += faults
+        if not faults:
+            redirects.append(redirect)
+    methods = replace(
+        policy,
+        allow="*" if policy.allow == "*" else kept("allow", policy.allow),
+        disallow=kept("disallow", policy.disallow),
+        redirects=tuple(redirects),
+    )
+    return replace(policies, methods=methods), findings
+
+
+def _check_policy(policies: Policies, policy: MethodPolicy) -> Iterator[Diagnostic]:
+    for index, verb in enumerate(policy.legacy):
+        if verb not in LEGACY_VERBS:
+            message = f"legacy lists {brief(verb)}, and the legacy verbs are {', '.join(LEGACY_VERBS)}"
+            yield LEGACY_SET.inside(f"/policies/methods/legacy/{index}", message)
+    for index, method in enumerate(policy.custom):
+        pointer = f"/policies/methods/custom/{index}"
+        if not is_method_name(method):
+            yield CUSTOM.inside(pointer, f"{brief(method)} is no method: a method is 3 to 32 capital letters")
+        elif method in LEGACY_VERBS:
+            yield CUSTOM.inside(pointer, f"{method} is an HTTP verb", "Opt into it with policies.methods.legacy.")
+    for index, method in enumerate(policy.disallow):
+        if method in FLOOR_METHODS:
+            message = f"{method} is a floor method, and disallowing it makes the server non-conformant"
+            yield FLOOR.inside(f"/policies/methods/disallow/{index}", message, "Override it at / instead.")
+    depth: object = policies.max_synthesis_depth
+    if not isinstance(depth, int) or isinstance(depth, bool) or depth < 1:
+        yield DEPTH.inside(
+            "/policies/max_synthesis_depth", f"max_synthesis_depth is a positive integer, not {brief(depth)}"
+        )
+
+
+def _check_redirect(redirect: Redirect, index: int, catalog: Catalog) -> Iterator[Diagnostic]:
+    for name, path in (("from_path", redirect.from_path), ("to_path", redirect.to_path)):
+        fault = check_path(path, catalog.names) if path is not None else None
+        if fault is not None:
+            message = f"the redirect is skipped: its {name} breaks the path grammar: {fault.message}"
+            yield REDIRECT_PATH.inside(f"/policies/methods/redirects/{index}/{name}", message)
+    if redirect.to_method in LEGACY_VERBS:
+        message = f"the redirect is skipped: it leads to {redirect.to_method}, and no endpoint has a legacy verb"
+        yield REDIRECT_PATH.inside(f"/policies/methods/redirects/{index}/to_method", message)
+
+
+def _skip(field: str, method: str, catalog: Catalog) -> Diagnostic:
+    near = catalog.near(method)
+    return SKIPPED.inside(
+        f"/policies/methods/{field}",
+        f"the policy entry is skipped: {brief(method)} is not in catalog {catalog.version}",
+        f"Did you mean {' or '.join(near)}?" if near else "Remove the entry, or declare a custom method.",
+    )

@@ -1,0 +1,138 @@
+"""Y83x: a recipe calls methods that exist, on paths that are paths, with what earlier steps made (AGTP-API 12.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.rule import Rule
+from bespeak.checks.lint.subject import Subject
+from bespeak.contract.grammar.path_syntax import check_path
+from bespeak.contract.recipe import Recipe, RecipeStep
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.pointer import child
+
+METHOD: Final = Rule(
+    "Y830",
+    "recipe-method",
+    "MUST",
+    "AGTP-API 4.5, 12.1",
+    "A step calls a method of the catalog, or a custom method of the server.",
+    why="A step whose method does not exist fails each time, and with it every endpoint that runs the recipe.",
+    bad=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n'
+    ),
+    good=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n'
+    ),
+    notation="toml",
+)
+PATH: Final = Rule(
+    "Y831",
+    "recipe-path",
+    "MUST",
+    "AGTP-API 5.1, 12.1",
+    "The path of a step keeps the path grammar.",
+    why="A step is a request like any other: a path that cannot be is answered by no endpoint.",
+    bad=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders/"\ncapture_as = "orders"\n'
+    ),
+    good=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n'
+    ),
+    notation="toml",
+)
+REFERENCE: Final = Rule(
+    "Y832",
+    "recipe-reference",
+    "MUST",
+    "AGTP-API 12.1",
+    "A step takes values only from steps before it that capture their output.",
+    why="Steps run in their order: what a later step makes does not exist yet.",
+    bad=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
+        'method = "SUMMARIZE"\npath = "/"\n'
+        'parameters.content = { kind = "previous_step", value = "invoices.items" }\n'
+    ),
+    good=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
+        'method = "SUMMARIZE"\npath = "/"\n'
+        'parameters.content = { kind = "previous_step", value = "orders.items" }\n'
+    ),
+    notation="toml",
+)
+CAPTURE: Final = Rule(
+    "Y833",
+    "recipe-capture",
+    "SHOULD",
+    "AGTP-API 12.1",
+    "Two steps do not capture their outputs under one name.",
+    why="The later output takes the place of the earlier one, and steps that meant the first get the second.",
+    bad=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
+        'method = "SUMMARIZE"\npath = "/"\ncapture_as = "orders"\n'
+    ),
+    good=(
+        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
+        'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
+        'method = "SUMMARIZE"\npath = "/"\ncapture_as = "summary"\n'
+    ),
+    notation="toml",
+)
+
+RULES: Final = (METHOD, PATH, REFERENCE, CAPTURE)
+
+
+def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+    """Findings about the recipes of a document."""
+    for index, recipe in enumerate(subject.recipes):
+        yield from _check_recipe(recipe, f"/recipe/{index}", context)
+
+
+def _check_recipe(recipe: Recipe, at: str, context: Context) -> Iterator[Diagnostic]:
+    captured: set[str] = set()
+    for index, step in enumerate(recipe.steps):
+        where = f"{at}/steps/{index}"
+        named = f"recipe {recipe.name}, step {index + 1}"
+        yield from _check_method(step, where, named, context)
+        fault = check_path(step.path, context.catalog.names) if step.path is not None else None
+        if fault is not None:
+            yield PATH.inside(f"{where}/path", f"{named}: {fault.message}", "Write the path of an endpoint.")
+        yield from _check_references(step, where, named, captured)
+        if step.output in captured:
+            message = f"{named} captures as {brief(step.output)}, and so does an earlier step"
+            yield CAPTURE.inside(f"{where}/capture_as", message, "Give each output a name of its own.")
+        if step.output:
+            captured.add(step.output)
+
+
+def _check_method(step: RecipeStep, where: str, named: str, context: Context) -> Iterator[Diagnostic]:
+    method = step.method
+    if method in context.catalog.names or method in context.policies.methods.custom or not method:
+        return
+    near = context.catalog.near(method)
+    advice = f"Did you mean {', '.join(near)}?" if near else "Write a verb of the catalog: bespeak catalog list."
+    yield METHOD.inside(f"{where}/method", f"{named} calls {brief(method)}, which is no method", advice)
+
+
+def _check_references(step: RecipeStep, where: str, named: str, captured: set[str]) -> Iterator[Diagnostic]:
+    for name, source in step.input.items():
+        value = source.get("value") if isinstance(source, dict) and source.get("kind") == "previous_step" else None
+        if not isinstance(value, str):
+            continue
+        earlier = value.partition(".")[0]
+        if earlier not in captured:
+            known = (
+                f"Known here: {', '.join(sorted(captured))}." if captured else "No earlier step captures its output."
+            )
+            message = f"{named} takes {brief(name)} from {brief(earlier)}, which no earlier step captured"
+            yield REFERENCE.inside(child(f"{where}/parameters", name), message, known)

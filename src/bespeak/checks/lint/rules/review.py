@@ -1,0 +1,48 @@
+"""R9xx: what an importer guessed is looked at by a person before anybody relies on it (AGTP-API 14.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from bespeak.checks.lint.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.context import Context
+    from bespeak.checks.lint.subject import Subject
+
+WAITING: Final = Rule(
+    "R901",
+    "guess-to-review",
+    "style",
+    "AGTP-API 14.1",
+    "No guess of an importer is left that nobody has looked at.",
+    why=(
+        "What was made of an OpenAPI description is not to be relied on before a person has confirmed it: no program "
+        "can tell from HTTP what a call leaves behind. `bespeak import` marks each guess with a comment and lists them "
+        "in REVIEW.md. Correct what is wrong, and remove the comment."
+    ),
+    bad='[endpoint.semantic]\n# review (0.6): impact reversible: the former state can be read\nimpact = "reversible"\n',
+    good='[endpoint.semantic]\nimpact = "irreversible"\n',
+    notation="toml",
+)
+
+RULES: Final = (WAITING,)
+
+_MARKER: Final = re.compile(r"^[ \t]*+#[ \t]*+review \(", re.MULTILINE)
+_KINDS: Final = frozenset({"endpoint", "server"})
+
+
+def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+    """One finding for all the guesses in a file: the comments themselves say what they are about."""
+    if subject.kind not in _KINDS or "# review (" not in subject.tree.text:
+        return
+    text = subject.tree.text
+    places = [match.start() for match in _MARKER.finditer(text)]
+    if places:
+        several = len(places) > 1
+        line = text.count("\n", 0, places[0]) + 1
+        message = f"{len(places)} guess{'es wait' if several else ' waits'} for a review, the first in line {line}"
+        yield WAITING.inside("", message, "Look at what each comment speaks of, then remove the comment.")

@@ -1,0 +1,112 @@
+"""X92x: no schema of a contract is a trap for those who use it (AGIS 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.rule import Rule
+from bespeak.contract.schema.traps import TrapKind, traps
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.subject import Declared
+
+_INPUT: Final = "method: BOOK\npath: /room\ninput:\n  type: object\n  properties:\n    code: "
+_GOOD: Final = f"{_INPUT}{{type: string, pattern: '^[A-Z]+$'}}\n"
+_CHOICE: Final = "anyOf: [{const: a}, {const: b}, {const: c}, {const: d}, {const: e}, {const: f}]"
+
+SLOW_PATTERN: Final = Rule(
+    "X920",
+    "slow-pattern",
+    "SHOULD",
+    "AGIS 13",
+    "A pattern can be matched in time that grows with the text, not in powers of two.",
+    why="Most engines backtrack: with (a+)+ thirty letters keep an agent busy for minutes.",
+    bad=f"{_INPUT}{{type: string, pattern: '^(a+)+$'}}\n",
+    good=_GOOD,
+)
+BACKTRACKING: Final = Rule(
+    "X921",
+    "pattern-needs-backtracking",
+    "SHOULD",
+    "AGIS 13",
+    "A pattern neither looks around nor refers back.",
+    why="Engines that keep a bound on their time refuse such patterns, so that the schema works for some readers only.",
+    bad=f"{_INPUT}{{type: string, pattern: '^(?!admin)[a-z]+$'}}\n",
+    good=_GOOD,
+)
+ALTERNATIVES: Final = Rule(
+    "X922",
+    "schema-explodes",
+    "SHOULD",
+    "AGIS 13",
+    "Alternatives inside alternatives stay few.",
+    why="Each level multiplies the ways a validator has to try, and what a model has to keep in mind.",
+    bad=f"{_INPUT}\n      allOf:\n"
+    + "".join(f"        - anyOf: [{{{_CHOICE}}}, {{{_CHOICE}}}, {{{_CHOICE}}}, {{{_CHOICE}}}]\n" for _ in range(3)),
+    good=_GOOD,
+)
+OVERSIZED: Final = Rule(
+    "X923",
+    "oversized-schema",
+    "SHOULD",
+    "AGIS 13",
+    "A schema has at most 2,000 parts and 20 levels, and a list of values at most 1,000 entries.",
+    why="It is put before models whole: a schema nobody can read crowds out everything else.",
+    bad=f"{_INPUT}{{enum: [{', '.join(map(str, range(1001)))}]}}\n",
+    good=_GOOD,
+)
+DYNAMIC: Final = Rule(
+    "X924",
+    "moving-reference",
+    "SHOULD",
+    "AGIS 13",
+    "A schema does not change what its references mean: no $id inside, no $dynamicRef, no $recursiveRef.",
+    why="Readers resolve them differently, so that one checks another schema than the other.",
+    bad=f"{_INPUT}{{$id: 'https://schemas.example/code', type: string}}\n",
+    good=_GOOD,
+)
+CIRCLE: Final = Rule(
+    "X925",
+    "circular-reference",
+    "SHOULD",
+    "AGIS 13",
+    "References do not lead in a circle without going down into the data.",
+    why="A reader that follows them never arrives.",
+    bad=f'{_INPUT}{{$ref: "#/$defs/a"}}\n  $defs:\n    a: {{$ref: "#/$defs/b"}}\n    b: {{$ref: "#/$defs/a"}}\n',
+    good=_GOOD,
+)
+
+RULES: Final = (SLOW_PATTERN, BACKTRACKING, ALTERNATIVES, OVERSIZED, DYNAMIC, CIRCLE)
+
+_SUSPECT: Final = (b'"pattern', b'Of"', b"$ref", b"$dynamic", b"$recursive", b"$id")
+_LARGE: Final = 2_000
+"""A schema with fewer bytes, and none of the words above, needs no closer look."""
+_BRACES: Final = 20
+"""As many opening braces are looked at closely."""
+
+_RULES: Final[Mapping[TrapKind, Rule]] = {
+    "slow-pattern": SLOW_PATTERN,
+    "backtracking": BACKTRACKING,
+    "alternatives": ALTERNATIVES,
+    "oversized": OVERSIZED,
+    "dynamic": DYNAMIC,
+    "circle": CIRCLE,
+}
+
+
+def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """Findings about the schemas of one endpoint."""
+    endpoint = declared.endpoint
+    for name, schema in (("/input_schema", endpoint.input_schema), ("/output_schema", endpoint.output_schema)):
+        try:
+            text = msgspec.json.encode(schema)
+        except (TypeError, ValueError, RecursionError):
+            continue  # what is not JSON is refused elsewhere
+        if len(text) > _LARGE or text.count(b"{") > _BRACES or any(word in text for word in _SUSPECT):
+            for trap in traps(schema):
+                yield _RULES[trap.kind].at(endpoint, f"{name}{trap.at}", trap.message, trap.advice)

@@ -1,0 +1,310 @@
+"""H72x: every field has one place at the upstream, and no caller can say what is not for callers (AGTP-API 12.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from bespeak.checks.lint.rule import Rule
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import ANSWER_FORMS, BODY_FORMS, LIST_STYLES, ExternalService, is_reserved_header
+from bespeak.protocol.exchange.headers import is_header_name
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.pointer import child
+
+_HANDLER: Final = '[endpoint.handler]\ntype = "external_service"\nurl = "https://pms.example/rooms"\n'
+_GET: Final = f'{_HANDLER}method = "GET"\n'
+_POST: Final = f'{_HANDLER}method = "POST"\n'
+
+UNKNOWN_FIELD: Final = Rule(
+    "H720",
+    "upstream-field-unknown",
+    "MUST",
+    "AGTP-API 12.3",
+    "A field that a handler gives a place is one of the input schema.",
+    why="Most often the name is misspelled, and the field that was meant goes where the upstream does not look.",
+    bad=f'{_POST}query = ["room"]  # the input has room_id\n',
+    good=f'{_POST}query = ["room_id"]\n',
+    notation="toml",
+)
+TWO_PLACES: Final = Rule(
+    "H721",
+    "upstream-field-in-two-places",
+    "MUST",
+    "AGTP-API 12.3",
+    "A field of the input has one place in the request to the upstream.",
+    why="It is sent once, and which of the places would count cannot be seen in the file.",
+    bad=f'{_GET}query = ["room_id"]\nheader_fields = {{ room_id = "X-Room" }}\n',
+    good=f'{_GET}header_fields = {{ room_id = "X-Room" }}\n',
+    notation="toml",
+)
+FILES: Final = Rule(
+    "H722",
+    "upstream-files",
+    "MUST",
+    "AGTP-API 12.3",
+    "Files are sent in a multipart body.",
+    why="JSON and simple forms hold no files: the upstream would get base64 where it expects the content.",
+    bad=f'{_POST}files = ["room_id"]\n',
+    good=f'{_POST}body = "multipart"\nfiles = ["room_id"]\n',
+    notation="toml",
+)
+BODY: Final = Rule(
+    "H723",
+    "upstream-body",
+    "MUST",
+    "AGTP-API 12.3",
+    "A body has a known form, and GET and HEAD have none.",
+    why="HTTP gives the body of a GET no meaning; servers and proxies drop it or refuse the request.",
+    bad=f'{_GET}body = "json"\n',
+    good=f'{_POST}body = "json"\n',
+    notation="toml",
+)
+BODY_FIELD: Final = Rule(
+    "H724",
+    "upstream-body-field",
+    "MUST",
+    "AGTP-API 12.3",
+    "A field that is the whole body is sent as JSON.",
+    why="A form is made of names and values, so no single value can be one.",
+    bad=f'{_POST}body = "form"\nbody_field = "room_id"\n',
+    good=f'{_POST}body = "json"\nbody_field = "room_id"\n',
+    notation="toml",
+)
+ANSWER: Final = Rule(
+    "H725",
+    "upstream-answer",
+    "MUST",
+    "AGTP-API 12.3",
+    "A text of the upstream becomes a field that the output schema declares.",
+    why="An output is an object. Without a field for it the text is refused as a wrong output, call by call.",
+    bad=f'{_GET}answer = "text"\n',
+    good=f'{_GET}answer = "text"\noutput_field = "reservation_id"\n',
+    notation="toml",
+)
+LISTS: Final = Rule(
+    "H726",
+    "upstream-lists",
+    "MUST",
+    "AGTP-API 12.3",
+    "lists says how fields of a query or a form are written.",
+    why="In JSON a list is a list, in a header its items are joined by commas: the entry would have no effect.",
+    bad=f'{_POST}lists = {{ room_id = "comma" }}\n',
+    good=f'{_POST}query = ["room_id"]\nlists = {{ room_id = "comma" }}\n',
+    notation="toml",
+)
+HEADER: Final = Rule(
+    "H727",
+    "upstream-header-not-for-callers",
+    "MUST",
+    "AGTP-API 12.3",
+    "A field becomes a header that callers may fill, or a cookie with a usable name.",
+    why=(
+        "With Authorization or Cookie a caller would speak as somebody else, with Content-Length or Host it would send "
+        "another request than the one that was checked, and a header of `headers` is the operator's to say."
+    ),
+    bad=f'{_GET}header_fields = {{ room_id = "Authorization" }}\n',
+    good=f'{_GET}header_fields = {{ room_id = "X-Room" }}\n',
+    notation="toml",
+)
+SAME_NAME: Final = Rule(
+    "H728",
+    "upstream-name-said-twice",
+    "MUST",
+    "AGTP-API 12.3",
+    "No two fields or credentials have the same name at the upstream.",
+    why="One of the two is lost, or the caller's value stands where the credential should.",
+    bad=(f'{_GET}query_credentials = {{ api_key = "${{PMS_KEY}}" }}\ninput_transform = {{ room_id = "api_key" }}\n'),
+    good=f'{_GET}query_credentials = {{ api_key = "${{PMS_KEY}}" }}\ninput_transform = {{ room_id = "room" }}\n',
+    notation="toml",
+)
+LITERAL: Final = Rule(
+    "H729",
+    "credential-in-file",
+    "SHOULD",
+    "AGTP-API 12.3",
+    "A credential for an upstream comes from the environment.",
+    why="Files are copied, shown and kept in version control; who reads them can act as this server.",
+    bad=f'{_GET}query_credentials = {{ api_key = "k-48213" }}\n',
+    good=f'{_GET}query_credentials = {{ api_key = "${{PMS_KEY}}" }}\n',
+    notation="toml",
+)
+
+RULES: Final = (
+    *(UNKNOWN_FIELD, TWO_PLACES, FILES, BODY, BODY_FIELD),
+    *(ANSWER, LISTS, HEADER, SAME_NAME, LITERAL),
+)
+
+_SECRET_HEADERS: Final = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"})
+_INDIRECT: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
+
+
+def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
+    """Findings about what a handler says of its upstream's request and answer, if there is an upstream."""
+    handler = endpoint.handler
+    if not isinstance(handler, ExternalService):
+        return
+    yield from _check_fields(endpoint, handler)
+    yield from _check_body(endpoint, handler)
+    yield from _check_lists(endpoint, handler)
+    yield from _check_headers(endpoint, handler)
+    yield from _check_names(endpoint, handler)
+    yield from _check_credentials(endpoint, handler)
+    yield from _check_answer(endpoint, handler)
+
+
+def _places(handler: ExternalService) -> Iterator[tuple[str, str, str]]:
+    """Each field that a handler names, with the key that names it and the place of that in the endpoint."""
+    for key, names in (("query", handler.query), ("files", handler.files)):
+        yield from ((name, key, f"/handler/{key}/{index}") for index, name in enumerate(names))
+    for key, keyed in (("header_fields", handler.header_fields), ("cookie_fields", handler.cookie_fields)):
+        yield from ((name, key, child(f"/handler/{key}", name)) for name in keyed)
+    if handler.body_field is not None:
+        yield handler.body_field, "body_field", "/handler/body_field"
+
+
+def _check_fields(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
+    declared = _declared(endpoint.input_schema)
+    placed = dict.fromkeys(handler.path_fields, "url")
+    for name, key, at in _places(handler):
+        if declared is not None and name not in declared:
+            message = f"{key} names {brief(name)}, which the input schema does not declare"
+            yield UNKNOWN_FIELD.at(endpoint, at, message, _known(declared))
+        first = placed.setdefault(name, key)
+        if first != key:
+            message = f"{brief(name)} is in {first} and in {key}"
+            yield TWO_PLACES.at(endpoint, at, message, "Keep the one where the upstream looks for it.")
+    for name in handler.lists:
+        if declared is not None and name not in declared:
+            message = f"lists names {brief(name)}, which the input schema does not declare"
+            yield UNKNOWN_FIELD.at(endpoint, child("/handler/lists", name), message, _known(declared))
+
+
+def _check_body(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
+    form = handler.body_form
+    if form not in BODY_FORMS:
+        message = f"body is one of {', '.join(BODY_FORMS)}, not {brief(form)}"
+        yield BODY.at(endpoint, "/handler/body", message)
+        return
+    if handler.method in ("GET", "HEAD") and form != "none":
+        key = "body_field" if handler.body is None else "body"
+        advice = "Remove it: the fields go into the query. If the upstream wants a body, its method is another."
+        yield BODY.at(endpoint, f"/handler/{key}", f"{handler.method} has no body, and {key} asks for one", advice)
+    if handler.files and form != "multipart":
+        advice = 'Write body = "multipart", or leave files out.'
+        yield FILES.at(endpoint, "/handler/files", f"files cannot be sent in a body that is {form}", advice)
+    if handler.body_field is not None and form != "json":
+        message = f"body_field is the whole body, which cannot be {form}"
+        advice = 'Write body = "json", or leave body_field out: the fields make up the body then.'
+        yield BODY_FIELD.at(endpoint, "/handler/body_field", message, advice)
+
+
+def _check_lists(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
+    elsewhere = {name for name, key, _ in _places(handler) if key != "query"} | {*handler.path_fields}
+    implied = handler.body_form in ("none", "form") or handler.body_field is not None
+    for name, style in handler.lists.items():
+        at = child("/handler/lists", name)
+        if style not in LIST_STYLES:
+            message = f"the style of {brief(name)} is one of {', '.join(LIST_STYLES)}, not {brief(style)}"
+            yield LISTS.at(endpoint, at, message)
+        if name in elsewhere or not (implied or name in handler.query):
+            message = f"{brief(name)} is not in the query or a form, so that its style has no effect"
+            yield LISTS.at(endpoint, at, message, "Name it in query, or leave it out of lists.")
+
+
+def _check_headers(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
+    configured = {name.lower() for name in handler.headers}
+    for name, header in handler.header_fields.items():
+        at = child("/handler/header_fields", name)
+        if not is_header_name(header):
+            yield HEADER.at(endpoint, at, f"{brief(header)} is no name of a header", "Use letters, digits and hyphens.")
+        elif is_reserved_header(header):
+            message = f"no field of an input may fill the header {header}"
+            yield HEADER.at(endpoint, at, message, "If the upstream needs it, say it in headers.")
+        elif header.lower() in configured:
+            message = f"the header {header} is in headers already"
+            yield HEADER.at(endpoint, at, message, "Keep one of the two.")
+    for name, cookie in handler.cookie_fields.items():
+        if not is_header_name(cookie):
+            at = child("/handler/cookie_fields", name)
+            yield HEADER.at(endpoint, at, f"{brief(cookie)} is no name of a cookie", "Use letters, digits and hyphens.")
+
+
+def _check_names(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
+    advice = "Give each its own name."
+    headers = {name: header.lower() for name, header in handler.header_fields.items()}
+    for key, names, taken in (
+        ("header_fields", headers, frozenset[str]()),
+        ("cookie_fields", handler.cookie_fields, handler.cookie_credentials.keys()),
+    ):
+        for name in _repeated(names, taken):
+            message = f"{key} uses the name {brief(names[name])} twice, or a credential has it"
+            yield SAME_NAME.at(endpoint, child(f"/handler/{key}", name), message, advice)
+    for name in _in_query(endpoint, handler):
+        if handler.input_transform.get(name, name) in handler.query_credentials:
+            message = f"{brief(name)} goes into the query under the name of a credential"
+            yield SAME_NAME.at(endpoint, "/handler/query_credentials", message, "Rename it by input_transform.")
+
+
+def _repeated(names: Mapping[str, str], taken: Iterable[str]) -> Iterator[str]:
+    seen = set(taken)
+    for name, theirs in names.items():
+        if theirs in seen:
+            yield name
+        seen.add(theirs)
+
+
+def _in_query(endpoint: Endpoint, handler: ExternalService) -> Iterator[str]:
+    """The fields that go into the query, as far as they are known."""
+    elsewhere = {name for name, key, _ in _places(handler) if key != "query"} | {*handler.path_fields}
+    yield from handler.query
+    if handler.body_form == "none" or handler.body_field is not None:
+        declared = _declared(endpoint.input_schema) or frozenset()
+        yield from sorted(declared - elsewhere - {*handler.query})
+
+
+def _check_credentials(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
+    for key, values in (
+        ("headers", handler.headers),
+        ("query_credentials", handler.query_credentials),
+        ("cookie_credentials", handler.cookie_credentials),
+    ):
+        for name, value in values.items():
+            if "${" not in value and (key != "headers" or name.lower() in _SECRET_HEADERS):
+                message = f"the credential {brief(name)} stands in the file itself"
+                advice = "Write ${VAR}, set the variable where the server starts, and replace the credential."
+                yield LITERAL.at(endpoint, child(f"/handler/{key}", name), message, advice)
+
+
+def _check_answer(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
+    field, at = handler.output_field, "/handler/output_field"
+    if handler.answer not in ANSWER_FORMS:
+        message = f"answer is one of {', '.join(ANSWER_FORMS)}, not {brief(handler.answer)}"
+        yield ANSWER.at(endpoint, "/handler/answer", message)
+    elif field is None:
+        if handler.answer == "text":
+            message = "the upstream answers with a text, and no field of the output is there for it"
+            yield ANSWER.at(endpoint, "/handler/answer", message, "Name the field as output_field.")
+    elif handler.answer == "none":
+        yield ANSWER.at(endpoint, at, "output_field has no effect where no answer is looked at", "Leave it out.")
+    else:
+        declared = _declared(endpoint.output_schema)
+        # An output of which nothing is said may have any field.
+        if declared and field not in declared:
+            message = f"output_field names {brief(field)}, which the output schema does not declare"
+            yield ANSWER.at(endpoint, at, message, _known(declared))
+
+
+def _declared(schema: Any) -> frozenset[str] | None:
+    """The fields a schema declares itself; None where others may come from elsewhere."""
+    if not isinstance(schema, dict) or not _INDIRECT.isdisjoint(schema):
+        return None
+    properties = schema.get("properties")
+    return frozenset(properties) if isinstance(properties, dict) else frozenset()
+
+
+def _known(declared: frozenset[str]) -> str:
+    names = sorted(declared)
+    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    return f"It declares {shown}." if names else "It declares no fields."

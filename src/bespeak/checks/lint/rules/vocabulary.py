@@ -1,0 +1,207 @@
+"""V50x: the vocabulary block lists the verbs in use, no more and no less, and says whose they are (AGIS 8.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.rule import Rule
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.change import Change
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.subject import Subject
+
+_ENDPOINTS: Final = "endpoints:\n  - method: BOOK\n    path: /room\n  - method: FIND\n    path: /room\n"
+_GOOD: Final = f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK, FIND]\n  domain: hospitality\n"
+
+UNDECLARED: Final = Rule(
+    "V501",
+    "undeclared-verb",
+    "MUST",
+    "AGIS 8.2(a), 9.1 pass 7",
+    "Every method in use is listed in declared_verbs.",
+    why="Agents index a service by its declared verbs before they read on; a verb that is missing is not found.",
+    bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK]\n",
+    good=_GOOD,
+    fix="safe",
+)
+UNUSED: Final = Rule(
+    "V502",
+    "unused-verb",
+    "MUST",
+    "AGIS 8.2(b), 9.1 pass 7",
+    "Every verb of declared_verbs is the method of an endpoint.",
+    why="A verb that leads nowhere draws agents to a service that cannot do what it promises.",
+    bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK, FIND, CANCEL]\n",
+    good=_GOOD,
+    fix="safe",
+)
+NO_VERBS: Final = Rule(
+    "V503",
+    "no-declared-verbs",
+    "MUST",
+    "AGIS 8.2",
+    "The vocabulary block has declared_verbs, and it is not empty.",
+    why="The list is what the block is for.",
+    bad=f"{_ENDPOINTS}vocabulary:\n  domain: hospitality\n",
+    good=_GOOD,
+    fix="safe",
+)
+REPEATED: Final = Rule(
+    "V504",
+    "repeated-verb",
+    "style",
+    "AGIS 8.2",
+    "declared_verbs lists each verb once.",
+    why="The second mention says nothing, and is forgotten when the verb goes.",
+    bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK, FIND, BOOK]\n",
+    good=_GOOD,
+    fix="safe",
+)
+NOT_CAPITAL: Final = Rule(
+    "V505",
+    "verb-not-in-capitals",
+    "SHOULD",
+    "AGIS 4.1(e), 10",
+    "The verbs of declared_verbs are in capitals.",
+    why="Capitals tell a verb from a path; not every reader compares without regard to case, as the draft asks.",
+    bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [Book, FIND]\n",
+    good=_GOOD,
+    fix="safe",
+)
+NO_DOMAIN: Final = Rule(
+    "V506",
+    "no-domain",
+    "SHOULD",
+    "AGIS 8.2(c)",
+    "The vocabulary block names the domain of the service in plain words.",
+    why="Verbs mean different things in different trades; an agent narrows its search by the domain first.",
+    bad=f"{_ENDPOINTS}vocabulary:\n  declared_verbs: [BOOK, FIND]\n",
+    good=_GOOD,
+)
+NAMESPACE: Final = Rule(
+    "V507",
+    "namespace-form",
+    "SHOULD",
+    "AGIS 8.2(d), 10.1",
+    "A namespace is one lower-case word, with hyphens where needed.",
+    why="It stands before a dot and a verb, `acme-rooms.BOOK`, and in a header: a dot or a blank in it breaks both.",
+    bad="vocabulary:\n  namespace: Acme Rooms\n",
+    good="vocabulary:\n  namespace: acme-rooms\n",
+    fix="unsafe",
+)
+VERSION: Final = Rule(
+    "V508",
+    "vocabulary-version-form",
+    "style",
+    "AGIS 8.2",
+    "The version of a vocabulary is three numbers, like 1.2.0.",
+    why="Then everybody can tell which of two is later, and whether verbs went.",
+    bad="vocabulary:\n  version: latest\n",
+    good='vocabulary:\n  version: "1.2.0"\n',
+)
+
+RULES: Final = (UNDECLARED, UNUSED, NO_VERBS, REPEATED, NOT_CAPITAL, NO_DOMAIN, NAMESPACE, VERSION)
+"""A missing block, and values of a wrong type, are found when the document is read."""
+
+_AT: Final = "/vocabulary/declared_verbs"
+_NAMESPACE: Final = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
+_NO_NAMESPACE: Final = re.compile(r"[^a-z0-9]+")
+_VERSION: Final = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}(?:-[0-9A-Za-z.-]{1,64})?(?:\+[0-9A-Za-z.-]{1,64})?")
+
+
+def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+    """Findings about the vocabulary block of an AGIS document."""
+    block = subject.data.get("vocabulary") if subject.kind == "agis" else None
+    if not isinstance(block, dict) or not block:
+        return
+    verbs = block.get("declared_verbs")
+    if verbs is None or verbs == []:
+        yield _no_verbs(subject, block)
+    elif isinstance(verbs, list):
+        yield from _check_verbs(subject, verbs)
+    domain = block.get("domain", "")
+    if isinstance(domain, str) and not domain.strip():
+        message = "the vocabulary names no domain"
+        yield NO_DOMAIN.inside("/vocabulary", message, "Add domain, in plain words: hospitality, logistics.")
+    namespace = block.get("namespace")
+    if isinstance(namespace, str) and _NAMESPACE.fullmatch(namespace) is None:
+        yield _wrong_namespace(namespace)
+    version = block.get("version")
+    if isinstance(version, str) and _VERSION.fullmatch(version) is None:
+        message = f"the version of the vocabulary is {brief(version)}, not three numbers"
+        yield VERSION.inside("/vocabulary/version", message, 'Write it like "1.2.0".')
+
+
+def _no_verbs(subject: Subject, block: Mapping[str, Any]) -> Diagnostic:
+    used = list(_used(subject))
+    fix = None
+    if used:
+        change = (
+            Change("replace", _AT, used)
+            if "declared_verbs" in block
+            else Change("insert", "/vocabulary", used, key="declared_verbs")
+        )
+        fix = Fix("List the verbs in use", (change,))
+    at, absence = (_AT, "is empty") if "declared_verbs" in block else ("/vocabulary", "is missing")
+    advice = f"List the verbs in use: [{', '.join(used[:8])}]." if used else "List the verbs of the endpoints."
+    return NO_VERBS.inside(at, f"declared_verbs {absence}", advice, fix)
+
+
+def _used(subject: Subject) -> dict[str, list[str]]:
+    """The methods of the endpoints, in capitals, each with the pointers of those who use it."""
+    used: dict[str, list[str]] = {}
+    for declared in subject.endpoints:
+        method = declared.endpoint.method.strip().upper()  # pass 2 speaks of the blanks
+        if method:
+            used.setdefault(method, []).append(declared.pointer("/method"))
+    return used
+
+
+def _check_verbs(subject: Subject, verbs: list[Any]) -> Iterator[Diagnostic]:
+    used = _used(subject)
+    names = {verb.strip().upper() for verb in verbs if isinstance(verb, str)}
+    # BOOK declared and BOOKING used: only the author knows which of the two is wrong.
+    one_sided = used.keys() <= names or names <= used.keys()
+    listed: set[str] = set()
+    for index, verb in enumerate(verbs):
+        if not isinstance(verb, str):
+            continue
+        at, name = f"{_AT}/{index}", verb.strip().upper()
+        if name in listed:
+            fix = Fix(f"Remove the second {name}", (Change("remove", at),))
+            message = f"declared_verbs lists {brief(verb)[1:-1]} twice"
+            yield REPEATED.inside(at, message, "Remove one of the two.", fix)
+            continue
+        listed.add(name)
+        if name not in used:
+            fix = Fix(f"Remove {brief(verb)[1:-1]}", (Change("remove", at),), safe=one_sided)
+            message = f"declared_verbs lists {brief(verb)}, and no endpoint uses it"
+            yield UNUSED.inside(at, message, "Remove it, or declare the endpoint.", fix)
+        elif verb != name:
+            fix = Fix(f"Write {name}", (Change("replace", at, name),))
+            yield NOT_CAPITAL.inside(at, f"the verb {brief(verb)} is not in capitals", f"Write {name}.", fix)
+    for name, places in used.items():
+        if name not in listed:
+            users = "an endpoint uses it" if len(places) == 1 else f"{len(places)} endpoints use it"
+            message = f"{brief(name)[1:-1]} is not in declared_verbs, and {users}"
+            fix = Fix(f"Add {brief(name)[1:-1]} to declared_verbs", (Change("append", _AT, name),), safe=one_sided)
+            advice = f"Add {brief(name)[1:-1]} to declared_verbs."
+            if not one_sided:
+                unused = [verb for verb in sorted(names) if verb not in used]
+                advice = f"Add it to declared_verbs, or write a verb that is declared: {', '.join(unused[:4])}."
+            yield UNDECLARED.inside(places[0], message, advice, fix)
+
+
+def _wrong_namespace(namespace: str) -> Diagnostic:
+    message = f"the namespace {brief(namespace)} is not one lower-case word"
+    meant = _NO_NAMESPACE.sub("-", namespace[:100].lower()).strip("-")
+    if not meant:
+        return NAMESPACE.inside("/vocabulary/namespace", message, "Write it like acme-rooms.")
+    fix = Fix(f"Write {meant}", (Change("replace", "/vocabulary/namespace", meant),), safe=False)
+    return NAMESPACE.inside("/vocabulary/namespace", message, f"Write {meant}.", fix)

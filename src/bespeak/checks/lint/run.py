@@ -1,0 +1,122 @@
+"""One document through the passes: every finding, placed in its text, in the order of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.passes import DOCUMENTS, PASSES, RULES, check_binding, check_registration
+from bespeak.checks.lint.reading import read_subject
+from bespeak.checks.lint.registration import check_service, effective_policies
+from bespeak.checks.lint.subject import Declared, Kind, Subject
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.pointer import child
+from bespeak.text.source.tree import Tree
+
+_MOST: Final = 10_000
+"""Of one document. A program may read more than a person; nobody reads more than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What checking one text gave. There is no subject when the text could not be read."""
+
+    findings: tuple[Diagnostic, ...]
+    subject: Subject | None = None
+
+
+def check_text(
+    text: str, file: str, context: Context, kind: Kind | None = None, *, most: int | None = _MOST
+) -> Checked:
+    """Everything the rules say about a text, up to so many findings. Never raises."""
+    subject = read_subject(text, file, kind)
+    if isinstance(subject, Diagnostic):
+        return Checked((subject,))
+    return Checked(tuple(check(subject, context, most=most)), subject)
+
+
+def check(subject: Subject, context: Context, *, most: int | None = _MOST) -> list[Diagnostic]:
+    """Everything the rules say about a document, sorted by its place; None is for who relies on every finding."""
+    context = _within(subject, context)
+    found = list(_unspoken(subject.found, _agtp(subject, context)))
+    advice = _agis(subject, context)
+    if subject.kind != "agis":
+        advice = _as_advice((*subject.found, *found), advice)
+    placed = [*subject.found, *(located(finding, subject.tree) for finding in (*found, *advice))]
+    placed.sort(key=_order)
+    return placed[:most]
+
+
+def _within(subject: Subject, context: Context) -> Context:
+    """The context with what the document says about itself."""
+    agis = subject.kind == "agis"
+    vocabulary = subject.agis.vocabulary if subject.agis else None
+    return replace(context, agis=agis, vocabulary=vocabulary, policies=subject.policies or context.policies)
+
+
+def _agis(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+    for step in PASSES:
+        for check_document in step.document:
+            yield from check_document(subject, context)
+        for check_endpoint in step.endpoint:
+            for declared in subject.endpoints:
+                for finding in check_endpoint(declared, context):
+                    yield declared.place(finding)
+
+
+def _agtp(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+    by_key = {declared.endpoint.key: declared for declared in subject.endpoints}
+    # The second of two endpoints is the one that cannot stand beside the first.
+    for endpoint, finding in check_service(declared.endpoint for declared in subject.endpoints):
+        yield _owner(subject, endpoint, by_key[endpoint.key]).place(finding)
+    if subject.kind == "agis":
+        return
+    for check_document in DOCUMENTS:
+        yield from check_document(subject, context)
+    if subject.policies is not None:
+        yield from effective_policies(subject.policies, context.catalog)[1]
+    for declared in subject.endpoints:
+        for finding in check_registration(declared, context):
+            yield declared.place(finding)
+        if subject.kind == "endpoint":
+            for finding in check_binding(declared, context):
+                yield declared.place(finding)
+
+
+def _owner(subject: Subject, endpoint: object, default: Declared) -> Declared:
+    return next((declared for declared in subject.endpoints if declared.endpoint is endpoint), default)
+
+
+def _as_advice(found: Sequence[Diagnostic], advice: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """What only AGIS asks, as warnings; silent where AGTP-API already speaks of the same place."""
+    spoken = {(finding.rule[0], finding.pointer) for finding in found}
+    for finding in _unspoken(found, advice):
+        if (finding.rule[0], finding.pointer) in spoken:
+            continue
+        rule = RULES.get(finding.rule)
+        if rule is not None and rule.is_agis and finding.severity == "error":
+            yield replace(finding, severity="warning")
+        else:
+            yield finding
+
+
+def _unspoken(found: Iterable[Diagnostic], more: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Findings about anything but keys that a reader has already missed."""
+    missing = {child(finding.pointer, finding.message.split("`")[1]) for finding in found if finding.rule == "D103"}
+    for finding in more:
+        if finding.pointer not in missing:
+            yield finding
+
+
+def located(finding: Diagnostic, tree: Tree) -> Diagnostic:
+    """The finding where its pointer stands: on the value, in TOML too, where readers place theirs on the key."""
+    span = tree.value_span(finding.pointer) if finding.pointer and not finding.on_key else None
+    place = tree.locate(finding.pointer, key=finding.on_key) if span is None else tree.location(span)
+    return replace(finding, location=place)
+
+
+def _order(finding: Diagnostic) -> tuple[int, int, str, str]:
+    location = finding.location
+    return (location.line, location.column, finding.rule, finding.message) if location else (0, 0, finding.rule, "")

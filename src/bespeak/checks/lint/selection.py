@@ -1,0 +1,60 @@
+"""Which rules are on and how grave each is: selectors such as `S`, `S4`, `S450`, a name or ALL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from bespeak.checks.lint.rule import Rule
+from bespeak.text.diagnostics.diagnostic import Severity
+
+ALL: Final = "ALL"
+
+_PREFIX: Final = re.compile(r"[A-Z][0-9]{0,3}")
+_EXACT: Final = 9
+"""A name says as exactly which rule is meant as a selector can."""
+
+
+def specificity(selector: str, rule: Rule) -> int:
+    """How exactly a selector means a rule; -1 if it does not."""
+    if selector == ALL:
+        return 0
+    if selector == rule.name:
+        return _EXACT
+    return len(selector) if _PREFIX.fullmatch(selector) and rule.id.startswith(selector) else -1
+
+
+def enabled(
+    rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[str], *, conformance: bool = False
+) -> frozenset[str]:
+    """The ids of the rules that are on: the selector that means a rule most exactly decides, of two equals `ignore`.
+
+    In a conformance run what a draft demands is always on.
+    """
+    select, ignore = tuple(select), tuple(ignore)
+    return frozenset(
+        rule.id
+        for rule in rules
+        if (conformance and rule.normative == "MUST") or _closest(select, rule) > _closest(ignore, rule)
+    )
+
+
+def severities(rules: Iterable[Rule], given: Mapping[str, Severity]) -> dict[str, Severity]:
+    """The severity of each rule whose severity was given."""
+    found: dict[str, Severity] = {}
+    for rule in rules:
+        meant = [(specificity(selector, rule), severity) for selector, severity in given.items()]
+        most, severity = max(meant, key=lambda pair: pair[0], default=(-1, rule.severity))
+        if most >= 0:
+            found[rule.id] = severity
+    return found
+
+
+def means_any(selector: str, rules: Iterable[Rule]) -> bool:
+    """Whether a selector means any rule at all."""
+    return any(specificity(selector, rule) >= 0 for rule in rules)
+
+
+def _closest(selectors: tuple[str, ...], rule: Rule) -> int:
+    return max((specificity(selector, rule) for selector in selectors), default=-1)

@@ -1,0 +1,266 @@
+"""W910-W933: how a live service answers for its discovery documents; `bespeak lint https://host` asks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.checks.lint.rule import Rule
+
+_DRAFT: Final = "AI-Discovery"
+_GOOD: Final = "HTTP/1.1 200 OK\nContent-Type: application/json; charset=utf-8\n"
+
+NO_DOCUMENT: Final = Rule(
+    "W910",
+    "no-discovery-document",
+    "SHOULD",
+    f"{_DRAFT} 2.1",
+    "A service has a discovery document at /.well-known/ai.",
+    why="Agents look there first, and an agent that finds nothing may not ask again for a day.",
+    bad="GET /.well-known/ai\n\nHTTP/1.1 404 Not Found\n",
+    good=f"GET /.well-known/ai\n\n{_GOOD}",
+    notation="http",
+)
+NOTHING: Final = Rule(
+    "W911",
+    "nothing-to-discover",
+    "MUST",
+    f"{_DRAFT} 2.1",
+    "A service describes itself in one document at least: /.well-known/ai, AGIS or OpenAPI.",
+    why="Without any an agent cannot know what to call. `bespeak serve --http` publishes all of them.",
+)
+PLAIN: Final = Rule(
+    "W912",
+    "discovery-without-https",
+    "MUST",
+    f"{_DRAFT} 6.4",
+    "Discovery documents are served over HTTPS.",
+    why=(
+        "Over plain HTTP anybody on the way can answer, and agents must not ask. On this machine it is fine, and told "
+        "so that nobody forgets it."
+    ),
+)
+CERTIFICATE: Final = Rule(
+    "W913",
+    "untrusted-certificate",
+    "MUST",
+    f"{_DRAFT} 6.4",
+    "The certificate is for this host, valid, and from an authority that is trusted.",
+    why="Agents stop where a certificate does not hold: what came from there could come from anybody.",
+)
+STATUS: Final = Rule(
+    "W914",
+    "discovery-status",
+    "MUST",
+    f"{_DRAFT} 2.2",
+    "A discovery document is answered with 200, and one that is not there with 404.",
+    why="Agents read an answer only if its status is 200. After 404 they leave; after 5xx they try again, in vain.",
+    bad="GET /.well-known/ai\n\nHTTP/1.1 500 Internal Server Error\n",
+    good=f"GET /.well-known/ai\n\n{_GOOD}",
+    notation="http",
+)
+CREDENTIALS: Final = Rule(
+    "W915",
+    "discovery-needs-credentials",
+    "MUST",
+    f"{_DRAFT} 2.2",
+    "Discovery documents are for everybody, without credentials.",
+    why="How to authenticate is told by the document itself; who must know it before can never begin.",
+    bad="GET /.well-known/ai\n\nHTTP/1.1 401 Unauthorized\nWWW-Authenticate: Bearer\n",
+    good=f"GET /.well-known/ai\n\n{_GOOD}",
+    notation="http",
+)
+MEDIA_TYPE: Final = Rule(
+    "W916",
+    "discovery-content-type",
+    "MUST",
+    f"{_DRAFT} 2.3",
+    "The Content-Type of a document is its own: application/json for /.well-known/ai and agis.json.",
+    why="Agents parse an answer only if its Content-Type says that it is JSON.",
+    bad="HTTP/1.1 200 OK\nContent-Type: text/html\n",
+    good=_GOOD,
+    notation="http",
+)
+CHARSET: Final = Rule(
+    "W917",
+    "discovery-charset",
+    "SHOULD",
+    f"{_DRAFT} 2.3",
+    "The Content-Type of a discovery document says charset=utf-8.",
+    why="Programs that know nothing of JSON guess another one, and names in other scripts are spoilt.",
+    bad="HTTP/1.1 200 OK\nContent-Type: application/json\n",
+    good=_GOOD,
+    notation="http",
+)
+UTF8: Final = Rule(
+    "W918",
+    "discovery-not-utf8",
+    "MUST",
+    f"{_DRAFT} 2.4",
+    "A document is UTF-8, without a byte order mark.",
+    why="Strict JSON parsers refuse other encodings, and a byte order mark before the first brace.",
+)
+NOT_KEPT: Final = Rule(
+    "W919",
+    "discovery-not-kept",
+    "SHOULD",
+    f"{_DRAFT} 4.2",
+    "Cache-Control lets everybody keep the document.",
+    why=(
+        "Without it every agent asks again for each task, and what stands between, such as a content delivery network, "
+        "helps nobody."
+    ),
+    bad="HTTP/1.1 200 OK\nCache-Control: private, no-store\n",
+    good="HTTP/1.1 200 OK\nCache-Control: public, max-age=86400\n",
+    notation="http",
+)
+SHORT: Final = Rule(
+    "W920",
+    "discovery-kept-shortly",
+    "SHOULD",
+    f"{_DRAFT} 4.2",
+    "The document may be kept for an hour at least; a day is recommended.",
+    why="What is asked for again every few minutes costs the service and slows the agents.",
+    bad="HTTP/1.1 200 OK\nCache-Control: public, max-age=60\n",
+    good="HTTP/1.1 200 OK\nCache-Control: public, max-age=86400\n",
+    notation="http",
+)
+VALIDATOR: Final = Rule(
+    "W921",
+    "discovery-without-validator",
+    "SHOULD",
+    "RFC 9110 8.8",
+    "The answer has an ETag or a Last-Modified.",
+    why="With one of them a kept document is confirmed by an empty 304; without, it is sent again whole.",
+    bad="HTTP/1.1 200 OK\nCache-Control: public, max-age=86400\n",
+    good='HTTP/1.1 200 OK\nCache-Control: public, max-age=86400\nETag: "5cd43181"\n',
+    notation="http",
+)
+HEAD: Final = Rule(
+    "W922",
+    "head-differs",
+    "SHOULD",
+    "RFC 9110 9.3.2",
+    "HEAD is answered as GET is, without the body.",
+    why="Directories and caches look with HEAD whether a document is there and has changed.",
+    bad="HEAD /.well-known/ai\n\nHTTP/1.1 405 Method Not Allowed\n",
+    good=f"HEAD /.well-known/ai\n\n{_GOOD}",
+    notation="http",
+)
+SLOW: Final = Rule(
+    "W923",
+    "slow-discovery",
+    "SHOULD",
+    f"{_DRAFT} 2.2",
+    "A document is answered within three seconds.",
+    why="Agents wait for it before they do anything, and may give up after ten seconds. Serve it from memory.",
+)
+REDIRECTS: Final = Rule(
+    "W924",
+    "too-many-redirects",
+    "MUST",
+    f"{_DRAFT} 2.2",
+    "No more than five redirects lead to a document, each to an address that can be asked.",
+    why="Agents follow five and then stop; each one costs a round trip.",
+)
+DOWNGRADE: Final = Rule(
+    "W925",
+    "redirect-to-http",
+    "MUST",
+    f"{_DRAFT} 2.2",
+    "No redirect leads from https to http.",
+    why="Agents must not follow it: behind it anybody could answer.",
+    bad="HTTP/1.1 301 Moved Permanently\nLocation: http://flights.example/ai.json\n",
+    good="HTTP/1.1 301 Moved Permanently\nLocation: https://flights.example/ai.json\n",
+    notation="http",
+)
+ELSEWHERE: Final = Rule(
+    "W926",
+    "redirect-elsewhere",
+    "SHOULD",
+    f"{_DRAFT} 3.3",
+    "A discovery document is at its own host, not at another one that a redirect leads to.",
+    why=(
+        "The paths in a document start from where it was in the end: after a redirect to another host every capability "
+        "is looked for there."
+    ),
+    bad="HTTP/1.1 302 Found\nLocation: https://files.example/ai.json\n",
+    good=_GOOD,
+    notation="http",
+)
+TOO_LARGE: Final = Rule(
+    "W927",
+    "discovery-too-large",
+    "MUST",
+    f"{_DRAFT} 4.5",
+    "A document is no larger than agents read: 256,000 bytes, and decoded as much.",
+    why="Agents refuse what is larger, also where it is small only as long as it is compressed. Split the service.",
+)
+ENCODING: Final = Rule(
+    "W928",
+    "discovery-encoding",
+    "MUST",
+    "RFC 9110 12.5.3",
+    "A body has no encoding that nobody asked for, and is what its encoding says.",
+    why="Whoever asks for no encoding may not know any; a body that cannot be decoded is none.",
+    bad="GET /.well-known/ai\nAccept-Encoding: identity\n\nHTTP/1.1 200 OK\nContent-Encoding: br\n",
+    good=f"GET /.well-known/ai\nAccept-Encoding: identity\n\n{_GOOD}",
+    notation="http",
+)
+BROKEN: Final = Rule(
+    "W929",
+    "broken-answer",
+    "MUST",
+    "RFC 9110 6",
+    "An answer is whole, comes within ten seconds, and is HTTP.",
+    why="Agents give a document up that does not come to its end.",
+)
+ALIAS: Final = Rule(
+    "W930",
+    "alias-differs",
+    "MUST",
+    f"{_DRAFT} 2.1",
+    "/ai, where it is served, is the same document as /.well-known/ai, byte for byte.",
+    why="Older tools read /ai. Two documents of one service that differ make two services of it.",
+)
+SOFT_404: Final = Rule(
+    "W931",
+    "soft-404",
+    "SHOULD",
+    f"{_DRAFT} 2.2",
+    "What is not there is answered with 404.",
+    why=(
+        "A host that answers 200 with a page for people wherever it is asked seems to have every document, and each of "
+        "them is broken."
+    ),
+    bad="GET /no/such/path\n\nHTTP/1.1 200 OK\nContent-Type: text/html\n",
+    good="GET /no/such/path\n\nHTTP/1.1 404 Not Found\n",
+    notation="http",
+)
+ROBOTS: Final = Rule(
+    "W932",
+    "robots-against-discovery",
+    "MUST",
+    "RFC 9309 2.2",
+    "robots.txt lets programs ask for the discovery documents.",
+    why="Agents that keep to robots.txt, as they must, never see a document that it forbids. Allow /.well-known/.",
+    bad="GET /robots.txt\n\nUser-agent: *\nDisallow: /\n",
+    good="GET /robots.txt\n\nUser-agent: *\nAllow: /.well-known/\nDisallow: /\n",
+    notation="http",
+)
+CORS: Final = Rule(
+    "W933",
+    "discovery-without-cors",
+    "style",
+    "Fetch 3.2",
+    "Pages of other sites may read the documents: Access-Control-Allow-Origin is *.",
+    why="Agents that live in a browser see nothing of a public document without this header.",
+    bad=_GOOD,
+    good=f"{_GOOD}Access-Control-Allow-Origin: *\n",
+    notation="http",
+)
+
+RULES: Final = (
+    *(NO_DOCUMENT, NOTHING, PLAIN, CERTIFICATE, STATUS, CREDENTIALS, MEDIA_TYPE, CHARSET, UTF8, NOT_KEPT, SHORT),
+    *(VALIDATOR, HEAD, SLOW, REDIRECTS, DOWNGRADE, ELSEWHERE, TOO_LARGE, ENCODING, BROKEN, ALIAS, SOFT_404, ROBOTS),
+    CORS,
+)

@@ -1,0 +1,91 @@
+"""What is linted: one document as it was read, with its endpoints and where each stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
+from bespeak.contract.recipe import Recipe
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.tree import Tree
+
+if TYPE_CHECKING:
+    from bespeak.documents.agis.document import AgisDocument
+    from bespeak.documents.ai.document import AiDocument
+
+Kind = Literal["agis", "endpoint", "server", "recipes", "manifest", "ai"]
+
+KINDS: Final[dict[Kind, str]] = {
+    "agis": "AGIS document",
+    "endpoint": "endpoint file",
+    "server": "server configuration",
+    "recipes": "recipes",
+    "manifest": "manifest",
+    "ai": "/.well-known/ai document",
+}
+
+AGIS_NAMES: Final = {
+    "/semantic/impact": "/semantic/impact_tier",
+    "/input_schema": "/input",
+    "/output_schema": "/output",
+}
+"""Where AGIS writes what the contract model calls otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An endpoint and its place in the document."""
+
+    endpoint: Endpoint
+    at: str
+    """Pointer of the endpoint in the document: `/endpoint`, `/endpoints/3`."""
+    written: Mapping[str, Any]
+    """The entry as it is written, to tell what was said from what was assumed."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Pointers of the model that this kind of document writes otherwise."""
+
+    @property
+    def semantic(self) -> Mapping[str, Any]:
+        """The semantic block as it is written."""
+        block = self.written.get("semantic")
+        return block if isinstance(block, dict) else {}
+
+    def place(self, finding: Diagnostic) -> Diagnostic:
+        """The finding of an endpoint rule with the pointers of this document."""
+        fix = finding.fix
+        if fix is not None:
+            moved = tuple(replace(change, at=self.pointer(change.at)) for change in fix.changes)
+            fix = replace(fix, changes=moved)
+        return replace(finding, pointer=self.pointer(finding.pointer.removeprefix("/endpoint")), fix=fix)
+
+    def pointer(self, inside: str) -> str:
+        """The pointer in the document of a pointer relative to the endpoint model."""
+        for name, written in self.names.items():
+            if inside == name or inside.startswith(f"{name}/"):
+                return f"{self.at}{written}{inside[len(name) :]}"
+        return f"{self.at}{inside}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One document to be checked."""
+
+    kind: Kind
+    tree: Tree
+    endpoints: tuple[Declared, ...] = ()
+    found: tuple[Diagnostic, ...] = ()
+    """What reading it already found wrong."""
+    agis: AgisDocument | None = None
+    ai: AiDocument | None = None
+    policies: Policies | None = None
+    """Of a server configuration or a manifest."""
+    recipes: tuple[Recipe, ...] = ()
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The document as plain data; empty if it is no mapping."""
+        data = self.tree.data
+        return data if isinstance(data, dict) else {}

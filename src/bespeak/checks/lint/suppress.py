@@ -1,0 +1,297 @@
+"""Findings an author has looked at and wants no more of: ignores in the document, each with its reason.
+
+    path: /rooms/book          # bespeak: ignore[P302] a room called Book
+    "x-bespeak-ignore": {"P302": "a room called Book"}
+
+A comment speaks for its line, or, alone on a line, for the next one. The key speaks for the mapping it stands in and
+for everything below; in the root of a document that is all of it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bespeak.checks.lint.rule import Rule
+from bespeak.documents.table import IGNORES as KEY
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.change import Change
+from bespeak.text.source.pointer import child, parent
+from bespeak.text.source.span import Location
+from bespeak.text.source.text_edit import TextEdit, deletion
+from bespeak.text.source.tree import Span, Tree
+
+UNUSED: Final = Rule(
+    "D190",
+    "unused-ignore",
+    "SHOULD",
+    "bespeak",
+    "An ignore hides at least one finding.",
+    "An ignore that hides nothing hides the next mistake.",
+    "path: /rooms   # bespeak: ignore[P302] no verb any more\n",
+    "path: /rooms\n",
+    "safe",
+)
+UNKNOWN: Final = Rule(
+    "D191",
+    "ignore-without-rule",
+    "MUST",
+    "bespeak",
+    "An ignore names the rules it means, and they exist.",
+    "Whoever writes an ignore for all rules will not see what else is wrong.",
+    "path: /book   # bespeak: ignore\n",
+    "path: /book   # bespeak: ignore[P333] the noun\n",
+)
+UNREASONED: Final = Rule(
+    "D192",
+    "ignore-without-reason",
+    "SHOULD",
+    "bespeak",
+    "An ignore gives its reason, where `require-reason` asks for one.",
+    "The next reader cannot tell a decision from a way out.",
+    "path: /book   # bespeak: ignore[P333]\n",
+    "path: /book   # bespeak: ignore[P333] the noun\n",
+)
+RULES: Final = (UNUSED, UNKNOWN, UNREASONED)
+
+_COMMENT: Final = re.compile(
+    r"\#[ \t]*+bespeak:[ \t]*+(?P<what>ignore-file|ignore)(?![\w-])"
+    r"(?:\[(?P<rules>[^\]\n]*+)\])?(?P<reason>[^\n]*+)"
+)
+_LINE: Final = re.compile(r"^[ \t]*+(?P<content>[^\n]{0,1})", re.MULTILINE)
+_SPACED_MARK: Final = re.compile(r"bespeak:[ \t]*+ignore")
+
+FindRule = Callable[[str], Rule | None]
+
+
+@dataclass(slots=True)
+class Ignore:
+    """One rule that is ignored in one place."""
+
+    rule: str
+    location: Location
+    line: int | None = None
+    """The line it speaks for; None for a pointer."""
+    scope: str = ""
+    """The pointer it speaks for, and everything below; empty for the whole file."""
+    fix: Fix | None = None
+    """How to take it away."""
+
+    @property
+    def place(self) -> str | int:
+        """The line it speaks for, or else the pointer."""
+        return self.scope if self.line is None else self.line
+
+
+def suppress(
+    findings: Iterable[Diagnostic], tree: Tree, find: FindRule, *, kept: Callable[[str], bool], require_reason: bool
+) -> tuple[list[Diagnostic], int]:
+    """The findings that no ignore hides, with what is wrong with the ignores, and how many are hidden.
+
+    `kept` tells the rules whose findings stay although they are ignored, or that are not on at all.
+    """
+    text = tree.text
+    if KEY not in text and _SPACED_MARK.search(text) is None:
+        return list(findings), 0
+    ignores, wrong = read_ignores(tree, find, require_reason=require_reason)
+    # By rule and place: a document may have as many ignores as findings.
+    spoken = {(ignore.rule, ignore.place) for ignore in ignores}
+    ruled = {rule for rule, _ in spoken}
+    used: set[tuple[str, str | int]] = set()
+    shown: list[Diagnostic] = []
+    hidden = 0
+    for finding in findings:
+        speaking = [one for one in _places_of(finding) if one in spoken] if finding.rule in ruled else []
+        used.update(speaking)
+        if speaking and not kept(finding.rule):
+            hidden += 1
+        else:
+            shown.append(finding)
+    unused = (ignore for ignore in ignores if (ignore.rule, ignore.place) not in used and not kept(ignore.rule))
+    shown += (
+        Diagnostic(
+            UNUSED.id,
+            UNUSED.severity,
+            f"the ignore of {ignore.rule} hides nothing",
+            ignore.location,
+            ignore.scope,
+            "Remove it.",
+            ignore.fix,
+        )
+        for ignore in unused
+    )
+    return shown + wrong, hidden
+
+
+def _places_of(finding: Diagnostic) -> Iterator[tuple[str, str | int]]:
+    """Where an ignore for a finding can stand: its line, its pointer, and every pointer above."""
+    if finding.location is not None:
+        yield finding.rule, finding.location.line
+    at = finding.pointer
+    yield finding.rule, at
+    while at:
+        at = parent(at)
+        yield finding.rule, at
+
+
+def read_ignores(tree: Tree, find: FindRule, *, require_reason: bool) -> tuple[list[Ignore], list[Diagnostic]]:
+    """The ignores of a document, and what is wrong with them."""
+    ignores: list[Ignore] = []
+    wrong: list[Diagnostic] = []
+    reader = _Reader(tree, find, require_reason, ignores, wrong)
+    if KEY in tree.text:
+        for at, value in _mappings_with_key(tree.data):
+            reader.read_key(at, value)
+    if tree.notation != "json":
+        for match in _comments(tree):
+            reader.read_comment(match)
+    return ignores, wrong
+
+
+@dataclass(slots=True)
+class _Reader:
+    tree: Tree
+    find: FindRule
+    require_reason: bool
+    ignores: list[Ignore]
+    wrong: list[Diagnostic]
+    content: list[int] | None = None
+    """The lines with more than a comment, once somebody has asked for them."""
+
+    def read_comment(self, match: re.Match[str]) -> None:
+        place = self.tree.location(Span(match.start(), match.start() + len(match[0].rstrip())))
+        named = match["rules"]
+        if named is None or not named.strip():
+            message = "the ignore names no rule"
+            self._report(UNKNOWN, message, place, "Name the rules it means: `bespeak: ignore[P302] reason`.")
+            return
+        line = None if match["what"] == "ignore-file" else self._line_meant(place.line)
+        names = named.split(",")
+        at = match.start("rules")
+        for number, name in enumerate(names):
+            end = at + len(name)
+            if len(names) == 1:
+                edit = _without_comment(self.tree.text, match)
+            else:
+                edit = deletion(at, end + 1) if number == 0 else deletion(at - 1, end)
+            fix = Fix(f"Remove the ignore of {name.strip()[:40]}", (), edits=(edit,))
+            self._add(name, match["reason"].strip(" \t:-"), place, line=line, fix=fix)
+            at = end + 1
+
+    def _line_meant(self, line: int) -> int:
+        """The line a comment speaks for: its own, or the next one with content if it stands alone."""
+        if self.content is None:
+            self.content = list(_content_lines(self.tree.text))
+        following = bisect_left(self.content, line)
+        return self.content[following] if following < len(self.content) else line
+
+    def read_key(self, at: str, value: Any) -> None:
+        key = child(at, KEY)
+        if isinstance(value, dict):
+            named = {str(name): reason if isinstance(reason, str) else "" for name, reason in value.items()}
+        elif isinstance(value, list):
+            named = {str(name): "" for name in value}
+        else:
+            message = f"`{KEY}` is {brief(value)}, not rules with their reasons"
+            self._report(UNKNOWN, message, self.tree.locate(key), f'Write "{KEY}": {{"P302": "the reason"}}.', key)
+            return
+        for number, (name, reason) in enumerate(named.items()):
+            item = child(key, name if isinstance(value, dict) else number)
+            gone = key if len(named) == 1 else item
+            fix = Fix(f"Remove the ignore of {name[:40]}", (Change("remove", gone),))
+            self._add(name, reason.strip(), self.tree.locate(item, key=True), scope=at, fix=fix)
+
+    def _add(
+        self,
+        name: str,
+        reason: str,
+        place: Location,
+        *,
+        line: int | None = None,
+        scope: str = "",
+        fix: Fix | None = None,
+    ) -> None:
+        rule = self.find(name)
+        if rule is None:
+            self._report(UNKNOWN, f"there is no rule {brief(name.strip())}", place, "See `bespeak explain`.", scope)
+            return
+        if self.require_reason and not reason:
+            advice = f"Say why {rule.id} does not hold here."
+            self._report(UNREASONED, f"the ignore of {rule.id} gives no reason", place, advice, scope)
+        self.ignores.append(Ignore(rule.id, place, line, scope, fix))
+
+    def _report(self, rule: Rule, message: str, place: Location, advice: str, at: str = "") -> None:
+        self.wrong.append(Diagnostic(rule.id, rule.severity, message, place, at, advice))
+
+
+def _mappings_with_key(data: Any) -> Iterator[tuple[str, Any]]:
+    """The pointer of each mapping that has the key, with what stands under it."""
+    waiting: list[tuple[str, Any]] = [("", data)]
+    while waiting:
+        at, value = waiting.pop()
+        if isinstance(value, dict):
+            if KEY in value:
+                yield at, value[KEY]
+            waiting.extend((child(at, str(key)), item) for key, item in value.items() if isinstance(item, (dict, list)))
+        elif isinstance(value, list):
+            waiting.extend((child(at, number), item) for number, item in enumerate(value))
+
+
+def _comments(tree: Tree) -> Iterator[re.Match[str]]:
+    """The comments that are ignores. What stands inside a value is no comment."""
+    found = list(_COMMENT.finditer(tree.text))
+    if not found:
+        return
+    values = sorted(_scalar_spans(tree))
+    starts = [start for start, _ in values]
+    for match in found:
+        at = match.start()
+        nearest = bisect_right(starts, at) - 1
+        if nearest < 0 or values[nearest][1] <= at or _is_block_header(tree.text, values[nearest][0], at):
+            yield match
+
+
+def _scalar_spans(tree: Tree) -> Iterator[tuple[int, int]]:
+    """Where texts stand, as keys and as values."""
+    waiting: list[tuple[str, Any]] = [("", tree.data)]
+    while waiting:
+        at, value = waiting.pop()
+        if isinstance(value, dict):
+            for key, item in value.items():
+                inner = child(at, str(key))
+                span = tree.key_span(inner)
+                if span is not None:
+                    yield span.start, span.end
+                waiting.append((inner, item))
+        elif isinstance(value, list):
+            waiting.extend((child(at, number), item) for number, item in enumerate(value))
+        elif isinstance(value, str):
+            span = tree.value_span(at)
+            if span is not None:
+                yield span.start, span.end
+
+
+def _is_block_header(text: str, start: int, at: int) -> bool:
+    """Whether a comment stands behind the `|` or `>` that begins a block of text in YAML."""
+    return text[start] in "|>" and text.find("\n", start, at) < 0
+
+
+def _without_comment(text: str, comment: re.Match[str]) -> TextEdit:
+    """A comment taken out, with its line if nothing else stands there, else with the blanks before it."""
+    start = text.rfind("\n", 0, comment.start()) + 1
+    before = text[start : comment.start()].rstrip(" \t")
+    if before:
+        return deletion(start + len(before), comment.end())
+    return deletion(start, min(comment.end() + 1, len(text)))
+
+
+def _content_lines(text: str) -> Iterator[int]:
+    """The numbers of the lines that have more than a comment."""
+    for number, line in enumerate(_LINE.finditer(text), 1):
+        if line["content"] not in ("", "#"):
+            yield number

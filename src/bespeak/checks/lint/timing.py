@@ -1,0 +1,58 @@
+"""Where the time of a run goes: each check once more, by itself, under a clock."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from time import perf_counter
+from typing import Any
+
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.passes import PASSES, check_registration
+from bespeak.checks.lint.reading import read_subject
+from bespeak.checks.lint.subject import Subject
+
+
+class Times:
+    """Seconds by step, over all documents that were measured."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = defaultdict(float)
+        self._documents = 0
+
+    def measure(self, subject: Subject, context: Context) -> None:
+        """Read and check a document once more, step by step."""
+        self._documents += 1
+        text = subject.tree.text
+        self._clock("reading, pass 1", read_subject, text, subject.tree.file, subject.kind)
+        for step in PASSES:
+            for check in step.document:
+                self._clock(_name(step.number, check), _all, check, subject, context)
+            for look in step.endpoint:
+                self._clock(_name(step.number, look), _each, look, subject, context)
+        self._clock("registration, AGTP-API", _each, check_registration, subject, context)
+
+    def rows(self) -> Iterator[str]:
+        """A line for each step, the longest first."""
+        total = sum(self._seconds.values())
+        yield f"{total * 1000:9.1f} ms  {self._documents} documents, each step measured by itself"
+        for name, seconds in sorted(self._seconds.items(), key=lambda pair: -pair[1]):
+            yield f"{seconds * 1000:9.1f} ms  {name}"
+
+    def _clock(self, name: str, action: Callable[..., object], *arguments: object) -> None:
+        start = perf_counter()
+        action(*arguments)
+        self._seconds[name] += perf_counter() - start
+
+
+def _all(check: Callable[..., Iterable[Any]], subject: Subject, context: Context) -> list[Any]:
+    return list(check(subject, context))
+
+
+def _each(check: Callable[..., Iterable[Any]], subject: Subject, context: Context) -> list[Any]:
+    return [finding for declared in subject.endpoints for finding in check(declared, context)]
+
+
+def _name(number: int, check: Callable[..., object]) -> str:
+    module = check.__module__.rpartition(".")[2]
+    return f"pass {number}, {module}.{check.__name__.lstrip('_')}"

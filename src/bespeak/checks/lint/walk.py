@@ -1,0 +1,69 @@
+"""The files a run looks at: those that are named, and those of a folder that look like documents of ours."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from bespeak.documents.deployment.folder import CONFIGURATIONS, RECIPES
+
+Excluded = Callable[[Path], bool]
+"""Tells whether a configuration wants a file or folder left out."""
+
+_SUFFIXES: Final = (".agis", ".toml", ".json")
+_SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
+"""Folders of other people's files. Hidden folders are skipped as well."""
+
+_ENDPOINT: Final = re.compile(r"^[ \t]*+\[[ \t]*+endpoint[ \t]*+[.\]]", re.MULTILINE)
+_JSON_KEYS: Final = ('"agis"', '"aiendpoint"', '"agtp_version"', '"agtp_api_version"')
+
+
+def walk(folder: Path, excluded: Excluded) -> Iterator[Path]:
+    """The files of a folder and of those below it that may be documents, by path. No folder is entered twice."""
+    entered: set[tuple[int, int]] = set()
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        try:
+            status = here.stat()
+            if (status.st_dev, status.st_ino) in entered:
+                continue
+            entered.add((status.st_dev, status.st_ino))
+            with os.scandir(here) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError:
+            continue  # a folder nobody may look into has nothing to say
+        folders: list[Path] = []
+        for entry in entries:
+            if entry.name.startswith(".") or entry.name in _SKIPPED:
+                continue
+            path = here / entry.name
+            is_folder = _is_folder(entry)
+            if not is_folder and not entry.name.endswith(_SUFFIXES):
+                continue
+            if excluded(path):
+                continue
+            if is_folder:
+                folders.append(path)
+            else:
+                yield path
+        waiting.extend(reversed(folders))
+
+
+def looks_ours(name: str, text: str) -> bool:
+    """Whether a file that was come across is a document of ours; most TOML and JSON files are not."""
+    if name.endswith(".agis") or name in (*CONFIGURATIONS, RECIPES):
+        return True
+    if name.endswith(".toml"):
+        return _ENDPOINT.search(text) is not None
+    return any(key in text for key in _JSON_KEYS) or ('"endpoints"' in text and '"vocabulary"' in text)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False

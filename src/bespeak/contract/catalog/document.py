@@ -1,0 +1,290 @@
+"""Catalog documents: JSON to a Catalog, with a finding for everything that is wrong (AGTP-API 3.1, 4.2).
+
+`data/catalog.schema.json` describes the same shape for editors; what refers to something else is only checked here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from bespeak.contract.catalog.catalog import Catalog, LegacyVerb, Verb
+from bespeak.contract.catalog.version import Version, parse_version
+from bespeak.contract.grammar.method_syntax import is_method_name
+from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.source.pointer import pointer
+from bespeak.text.source.span import Location
+
+NOT_JSON: Final = "V551"
+MISSING_KEY: Final = "V552"
+WRONG_TYPE: Final = "V553"
+BAD_NAME: Final = "V554"
+UNKNOWN_CATEGORY: Final = "V555"
+UNKNOWN_VERB: Final = "V556"
+BAD_VERSION: Final = "V557"
+FLOOR_INCOMPLETE: Final = "V558"
+LEGACY_SET: Final = "V559"
+UNKNOWN_KEY: Final = "V560"
+ODD_DEPRECATION: Final = "V561"
+UNREADABLE: Final = "V562"
+
+RULES: Final[Mapping[str, str]] = {
+    NOT_JSON: "The text is not well-formed JSON.",
+    MISSING_KEY: "A key that must be there is missing.",
+    WRONG_TYPE: "A value has the wrong type or is empty.",
+    BAD_NAME: "A verb is not 3 to 32 capital letters, or is an HTTP method.",
+    UNKNOWN_CATEGORY: "A verb is in a category that the document does not define.",
+    UNKNOWN_VERB: "A successor, a preferred or an embedded verb is not in the catalog.",
+    BAD_VERSION: "A version is not MAJOR.MINOR.PATCH.",
+    FLOOR_INCOMPLETE: "A floor method is not embedded.",
+    LEGACY_SET: "The legacy verbs are not the five HTTP verbs.",
+    UNKNOWN_KEY: "Nobody reads this key, or two keys mean the same.",
+    ODD_DEPRECATION: "A deprecation has no effect, or contradicts the version of the catalog.",
+    UNREADABLE: "The file cannot be read, or is too large.",
+}
+"""Every rule of this package by its id."""
+
+_DOCUMENT_KEYS: Final = frozenset({"version", "embedded", "legacy", "categories", "verbs", "methods", "$schema"})
+_LEGACY_KEYS: Final = frozenset({"preferred", "description"})
+_VERB_KEYS: Final = frozenset({"categories", "description", "deprecated_in", "removed_in", "successor"})
+_KINDS: Final[Mapping[type, str]] = {str: "a text", list: "a list", dict: "an object"}
+
+_MAX_REPORTED: Final = 100
+"""Errors and warnings of one document that are kept; a document can be wrong in more ways than anybody reads."""
+
+_T = TypeVar("_T")
+_At = tuple[str | int, ...]
+
+
+def parse_catalog(data: bytes | str, origin: str) -> tuple[Catalog | None, list[Diagnostic]]:
+    """The catalog a document holds, and what is wrong with it. Any error means no catalog."""
+    reader = _Reader(origin)
+    tree = reader.decode(data)
+    catalog = reader.catalog(tree) if tree is not None else None
+    return (None if reader.errors else catalog), reader.errors + reader.warnings
+
+
+class _Reader:
+    """Walks one document and collects findings on the way."""
+
+    def __init__(self, origin: str) -> None:
+        self._origin = origin
+        self.errors: list[Diagnostic] = []
+        self.warnings: list[Diagnostic] = []
+
+    def _report(
+        self,
+        rule: str,
+        message: str,
+        at: _At = (),
+        *,
+        advice: str = "",
+        severity: Severity = "error",
+        location: Location | None = None,
+    ) -> None:
+        findings = self.errors if severity == "error" else self.warnings
+        if len(findings) < _MAX_REPORTED:
+            place = location or Location(self._origin)
+            findings.append(Diagnostic(rule, severity, message, place, pointer(at), advice))
+
+    def decode(self, data: bytes | str) -> dict[str, Any] | None:
+        """The document as plain objects."""
+        try:
+            tree = msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            location, reason = _fault_of(data, self._origin, error)
+            self._report(NOT_JSON, f"the document is not JSON: {reason}", location=location)
+            return None
+        if not isinstance(tree, dict):
+            self._report(WRONG_TYPE, f"a catalog is an object, not {brief(tree)}")
+            return None
+        return tree
+
+    def catalog(self, tree: Mapping[str, Any]) -> Catalog | None:
+        """The whole document; None when a top-level key cannot be used."""
+        self._unknown_keys(tree, _DOCUMENT_KEYS, ())
+        version = self._version(tree, "version", ())
+        categories = self._member(tree, "categories", dict, ())
+        verbs_key = self._verbs_key(tree)
+        entries = self._member(tree, verbs_key, dict, ()) if verbs_key else None
+        legacy_entries = self._member(tree, "legacy", dict, ())
+        embedded = self._member(tree, "embedded", list, ())
+        if categories is not None:
+            self._category_texts(categories)
+        if version is None or categories is None or entries is None or legacy_entries is None or embedded is None:
+            return None
+        verbs = {
+            name: verb
+            for name, entry in entries.items()
+            if (verb := self._verb(name, entry, categories, (verbs_key, name))) is not None
+        }
+        for verb in verbs.values():
+            self._deprecation(verb, entries, version[1], (verbs_key, verb.name))
+        self._embedded(embedded, entries)
+        legacy = self._legacy(legacy_entries, entries)
+        return Catalog(version=version[0], embedded=tuple(embedded), legacy=legacy, categories=categories, verbs=verbs)
+
+    def _verbs_key(self, tree: Mapping[str, Any]) -> str:
+        # AGTP-API 3.1 calls the key `verbs`; the catalog published at agtp.io calls it `methods`.
+        if "verbs" in tree and "methods" in tree:
+            self._report(
+                UNKNOWN_KEY, "the document has both 'verbs' and 'methods'", advice="Keep 'verbs': they mean the same."
+            )
+            return ""
+        return "methods" if "methods" in tree else "verbs"
+
+    def _category_texts(self, categories: Mapping[str, Any]) -> None:
+        for name in categories:
+            self._member(categories, name, str, ("categories",))
+
+    def _verb(self, name: str, entry: Any, categories: Collection[str], at: _At) -> Verb | None:
+        if not is_method_name(name):
+            self._report(BAD_NAME, f"{brief(name)} is no verb: 3 to 32 capital letters A to Z", at)
+        elif name in LEGACY_VERBS:
+            self._report(BAD_NAME, f"{name} is an HTTP method name", at, advice="It belongs under 'legacy'.")
+        if not self._is(entry, dict, "the entry of a verb", at):
+            return None
+        self._unknown_keys(entry, _VERB_KEYS, at)
+        kinds = self._categories(entry, categories, at)
+        description = self._member(entry, "description", str, at)
+        deprecated_in = self._version(entry, "deprecated_in", at) if "deprecated_in" in entry else None
+        removed_in = self._version(entry, "removed_in", at) if "removed_in" in entry else None
+        successor = self._member(entry, "successor", str, at) if "successor" in entry else None
+        return Verb(
+            name=name,
+            categories=kinds,
+            description=description or "",
+            deprecated_in=deprecated_in[0] if deprecated_in else None,
+            removed_in=removed_in[0] if removed_in else None,
+            successor=successor,
+        )
+
+    def _categories(self, entry: Mapping[str, Any], known: Collection[str], at: _At) -> tuple[str, ...]:
+        listed = self._member(entry, "categories", list, at)
+        if listed is None:
+            return ()
+        if not listed:
+            self._report(WRONG_TYPE, "a verb has at least one category", (*at, "categories"))
+        for index, category in enumerate(listed):
+            place = (*at, "categories", index)
+            if self._is(category, str, "a category", place) and category not in known:
+                self._report(
+                    UNKNOWN_CATEGORY,
+                    f"{brief(category)} is none of the document's categories",
+                    place,
+                    advice=f"Known: {', '.join(sorted(known))}",
+                )
+        return tuple(listed)
+
+    def _deprecation(self, verb: Verb, verbs: Collection[str], version: Version, at: _At) -> None:
+        if verb.successor is not None and (verb.successor not in verbs or verb.successor == verb.name):
+            self._report(
+                UNKNOWN_VERB,
+                f"the successor {brief(verb.successor)} is no other verb of this catalog",
+                (*at, "successor"),
+                advice="Name a verb to migrate to, or leave 'successor' out.",
+            )
+        if verb.deprecated_in is None:
+            if verb.removed_in is not None or verb.successor is not None:
+                self._odd(f"{verb.name} is not deprecated, so 'removed_in' and 'successor' have no effect", at)
+            return
+        since = parse_version(verb.deprecated_in)
+        until = parse_version(verb.removed_in) if verb.removed_in else None
+        if since is not None and since > version:
+            self._odd(f"{verb.name} is deprecated in {verb.deprecated_in}, after this version of the catalog", at)
+        if until is not None and until <= version:
+            self._odd(f"{verb.name} should be gone since {verb.removed_in}, and is still listed", at)
+
+    def _odd(self, message: str, at: _At) -> None:
+        self._report(ODD_DEPRECATION, message, at, severity="warning")
+
+    def _embedded(self, embedded: list[Any], verbs: Collection[str]) -> None:
+        for index, name in enumerate(embedded):
+            at: _At = ("embedded", index)
+            if self._is(name, str, "an embedded verb", at) and name not in verbs:
+                self._report(UNKNOWN_VERB, f"the embedded verb {brief(name)} is missing from the verbs", at)
+        absent = [name for name in FLOOR_METHODS if name not in embedded]
+        if absent:
+            self._report(
+                FLOOR_INCOMPLETE,
+                f"the floor methods every server supports lack {', '.join(absent)}",
+                ("embedded",),
+                advice="AGTP-API 3.1 lists twelve; a catalog may embed more, never fewer.",
+            )
+
+    def _legacy(self, entries: Mapping[str, Any], verbs: Collection[str]) -> dict[str, LegacyVerb]:
+        if set(entries) != set(LEGACY_VERBS):
+            wrong = sorted(set(entries) ^ set(LEGACY_VERBS))
+            self._report(
+                LEGACY_SET,
+                f"the legacy verbs are exactly {', '.join(LEGACY_VERBS)}; too many or missing: {brief(wrong)}",
+                ("legacy",),
+            )
+        legacy: dict[str, LegacyVerb] = {}
+        for name, entry in entries.items():
+            at: _At = ("legacy", name)
+            if not self._is(entry, dict, "the entry of a legacy verb", at):
+                continue
+            self._unknown_keys(entry, _LEGACY_KEYS, at)
+            preferred = self._member(entry, "preferred", str, at)
+            description = self._member(entry, "description", str, at)
+            if preferred is not None and preferred not in verbs:
+                self._report(
+                    UNKNOWN_VERB,
+                    f"the preferred verb {brief(preferred)} is not in the catalog",
+                    (*at, "preferred"),
+                )
+            legacy[name] = LegacyVerb(name=name, preferred=preferred or "", description=description or "")
+        return legacy
+
+    def _version(self, node: Mapping[str, Any], key: str, at: _At) -> tuple[str, Version] | None:
+        text = self._member(node, key, str, at)
+        if text is None:
+            return None
+        version = parse_version(text)
+        if version is None:
+            self._report(BAD_VERSION, f"{brief(text)} is no version", (*at, key), advice="Write '1.0.0'.")
+            return None
+        return text, version
+
+    def _member(self, node: Mapping[str, Any], key: str, kind: type[_T], at: _At) -> _T | None:
+        if key not in node:
+            self._report(MISSING_KEY, f"the key {key!r} is missing", at)
+            return None
+        value = node[key]
+        if not isinstance(value, kind):
+            self._is(value, kind, brief(key), (*at, key))
+            return None
+        if value == "":
+            self._report(WRONG_TYPE, f"{brief(key)} is empty", (*at, key))
+            return None
+        return value
+
+    def _is(self, value: object, kind: type[_T], what: str, at: _At) -> bool:
+        if isinstance(value, kind):
+            return True
+        self._report(WRONG_TYPE, f"{what} is {_KINDS[kind]}, not {brief(value)}", at)
+        return False
+
+    def _unknown_keys(self, node: Mapping[str, Any], known: Collection[str], at: _At) -> None:
+        for key in node:
+            if key not in known:
+                self._report(UNKNOWN_KEY, f"the key {brief(key)} is not known and ignored", at, severity="warning")
+
+
+def _fault_of(data: bytes | str, origin: str, error: Exception) -> tuple[Location, str]:
+    """Where JSON breaks off. Only the slower decoder of the standard library tells the line."""
+    try:
+        json.loads(data)
+    except json.JSONDecodeError as fault:
+        return Location(origin, fault.lineno, fault.colno), fault.msg
+    except RecursionError:
+        return Location(origin), "it is nested too deeply"
+    except ValueError as fault:
+        return Location(origin), str(fault)
+    return Location(origin), str(error)

@@ -1,0 +1,174 @@
+"""Check a JSON Schema 2020-12 document, and compile it when it is first used, once for each content."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import jsonschema_rs
+import msgspec
+
+from bespeak.contract.schema.multiplied import excess
+from bespeak.contract.schema.size import is_within
+from bespeak.contract.schema.violation import Violation, shorten
+from bespeak.text.source.pointer import pointer
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+MAX_DEPTH: Final = 128
+"""Levels of JSON in a schema: far beyond what anybody writes, far below what a native stack can hold."""
+
+_MAX_REPORTED: Final = 100
+"""A value can break a schema in as many ways as it has elements; nobody reads more than these."""
+
+_MOST_PARTS: Final = 1_000
+_MOST_CHARACTERS: Final = 65_536
+"""The library finds all violations before it gives the first: 11 µs for each, so seconds for a body of a megabyte."""
+
+_MOST_REFERENCES: Final = 10_000
+"""The library needs quadratic time for a chain of them through values: a third of a second for these."""
+
+_LINEAR: Final = jsonschema_rs.RegexOptions()
+"""The linear-time engine: a pattern can be slow to write, never slow to match."""
+
+_MAY_NOT_COMPILE: Final = re.compile(rb'"(?:pattern|\$(?!schema":"%b"))' % re.escape(DIALECT.encode()))
+"""What the meta-schema cannot judge: patterns, and names that lead to or from elsewhere."""
+
+_REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
+DATA_KEYWORDS: Final = frozenset({"const", "default", "enum", "examples"})
+"""Keywords whose content is data, so that a `$ref` in it is no reference."""
+NAMING_KEYWORDS: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
+"""Keywords whose keys are names, so that a `$ref` among them is a name."""
+
+
+class Validator:
+    """A schema that can be used. Values are what a JSON decoder makes; anything else raises ValueError."""
+
+    __slots__ = ("_compiled", "_text", "is_valid")
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._compiled: jsonschema_rs.Draft202012Validator | None = None
+        self.is_valid: Callable[[object], bool] = self._is_valid
+
+    def violations(self, value: object) -> list[Violation]:
+        """Everything that is wrong with a value, not only the first thing; of a very large one, the first thing."""
+        found: list[Violation] = []
+        if not is_within(value, parts=_MOST_PARTS, characters=_MOST_CHARACTERS):
+            try:
+                self.compiled().validate(value)
+            except jsonschema_rs.ValidationError as first:
+                found.append(_violation(first))
+            return found
+        for error in self.compiled().iter_errors(value):
+            found.append(_violation(error))
+            if len(found) == _MAX_REPORTED:
+                break
+        return found
+
+    def compiled(self) -> jsonschema_rs.Draft202012Validator:
+        """The compiled schema. A server may start with thousands of them, and serve few at first."""
+        if self._compiled is None:
+            self._compiled = jsonschema_rs.Draft202012Validator(
+                msgspec.json.decode(self._text), validate_formats=True, pattern_options=_LINEAR, offline=True
+            )
+            self.is_valid = self._compiled.is_valid
+        return self._compiled
+
+    def _is_valid(self, value: object) -> bool:
+        return self.compiled().is_valid(value)
+
+
+class SchemaFault(msgspec.Struct, frozen=True):
+    """Why a document is not a usable schema."""
+
+    pointer: str
+    message: str
+
+
+_cache: dict[bytes, Validator] = {}
+_CACHE_LIMIT: Final = 65_536
+
+
+def compile_schema(schema: Mapping[str, Any]) -> Validator | SchemaFault:
+    """The validator of a schema, or what is wrong with it. Equal schemas share one validator."""
+    try:
+        key = msgspec.json.encode(schema)
+        known = _cache.get(key)
+        if known is not None:
+            return known
+        plain = msgspec.json.decode(key)
+    except (TypeError, ValueError, RecursionError) as error:
+        return SchemaFault("", f"the schema is not JSON: {error}")
+    fault = _check(plain, key)
+    if fault is not None:
+        return fault
+    validator = Validator(key)
+    if _MAY_NOT_COMPILE.search(key) is not None or not jsonschema_rs.meta.is_valid(plain):
+        try:
+            validator.compiled()
+        except jsonschema_rs.ValidationError as error:
+            return SchemaFault(pointer(error.instance_path), shorten(error.message))
+        except ValueError as error:
+            return SchemaFault("", shorten(str(error)))
+    if len(_cache) < _CACHE_LIMIT:
+        _cache[key] = validator
+    return validator
+
+
+def _check(schema: object, text: bytes) -> SchemaFault | None:
+    """What the compiler would not say, or say too late: the dialect, the depth, references to elsewhere."""
+    if not isinstance(schema, dict):
+        return SchemaFault("", f"a schema is an object, not {type(schema).__name__}")
+    dialect = schema.get("$schema", DIALECT)
+    if dialect not in (DIALECT, DIALECT + "#"):
+        return SchemaFault("/$schema", f"the dialect is {DIALECT}, not {dialect!r}")
+    if b"$ref" not in text and b"$dynamicRef" not in text and text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
+        return None  # nothing refers, nothing can be too deep: most schemas, and a server may start with thousands
+    found = list(nodes(schema))
+    references = 0
+    for at, node in found:
+        if len(at) > MAX_DEPTH:
+            return SchemaFault("", f"the schema is nested more than {MAX_DEPTH} levels deep")
+        for name in _REFERENCES & node.keys():
+            references += 1
+            target = node[name]
+            if not isinstance(target, str) or not target.startswith("#"):
+                return SchemaFault(
+                    pointer((*at, name)), f"a {name} stays inside its schema ('#...'), not {shorten(repr(target))}"
+                )
+    if references > _MOST_REFERENCES:
+        return SchemaFault("", f"the schema has more than {_MOST_REFERENCES:,} references")
+    too_much = excess(found) if references else None
+    return SchemaFault("", too_much) if too_much else None
+
+
+def nodes(schema: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    """Every object in schema position with its place. A loop with a stack: depth costs memory, not frames."""
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), schema)]
+    while waiting:
+        at, node = waiting.pop()
+        if isinstance(node, list):
+            waiting.extend(((*at, index), item) for index, item in enumerate(node))
+        elif isinstance(node, dict):
+            yield at, node
+            if len(at) > MAX_DEPTH:
+                return
+            for name, value in node.items():
+                if name in NAMING_KEYWORDS and isinstance(value, dict):
+                    waiting.extend(((*at, name, key), item) for key, item in value.items())
+                elif name not in DATA_KEYWORDS:
+                    waiting.append(((*at, name), value))
+
+
+def _violation(error: jsonschema_rs.ValidationError) -> Violation:
+    schema_path = list(error.schema_path)
+    keyword, message = str(schema_path[-1]) if schema_path else "false", error.message
+    if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.FalseSchema):
+        # The library speaks of the schema `false` here; a reader wants to know what may not stand where.
+        if keyword == "additionalProperties":
+            message = "no properties are allowed here"
+        else:
+            keyword, message = "false", "nothing is allowed here"
+    return Violation(pointer(error.instance_path), pointer(schema_path), keyword, shorten(message))

@@ -1,0 +1,65 @@
+"""From a subschema to those that judge the same value: combinations, conditions and references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+from urllib.parse import unquote
+
+from bespeak.text.source.pointer import unescaped
+
+_LISTS: Final = ("allOf", "anyOf", "oneOf")
+_SINGLE: Final = ("not", "if", "then", "else")
+_REFERENCES: Final = ("$ref", "$dynamicRef")
+_ANCHORS: Final = ("$anchor", "$dynamicAnchor")
+
+Place = tuple[str | int, ...]
+
+
+class Steps:
+    """The nodes of a schema, and where each hands on the value it judges."""
+
+    def __init__(self, nodes: list[tuple[Place, dict[str, Any]]]) -> None:
+        self._nodes = nodes
+        self._root = nodes[0][1]
+        resources = {at: node for at, node in nodes if at and "$id" in node}
+        self._base: dict[int, dict[str, Any]] = {}
+        """The schema with an `$id` around a node, where it is not the whole."""
+        if resources:
+            for at, node in nodes:
+                around = next((resources[at[:end]] for end in range(len(at), 0, -1) if at[:end] in resources), None)
+                if around is not None:
+                    self._base[id(node)] = around
+        self._anchors = {
+            f"#{node[key]}": node for _, node in nodes for key in _ANCHORS if isinstance(node.get(key), str)
+        }
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        """Every node."""
+        return (node for _, node in self._nodes)
+
+    def of(self, node: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The schemas that judge the same value as a node does."""
+        found: list[Any] = [item for key in _LISTS if isinstance(node.get(key), list) for item in node[key]]
+        found += [node[key] for key in _SINGLE if key in node]
+        dependent = node.get("dependentSchemas")
+        found += dependent.values() if isinstance(dependent, dict) else ()
+        found += [self._target(node[key], node) for key in _REFERENCES if key in node]
+        return [step for step in found if isinstance(step, dict)]
+
+    def _target(self, reference: Any, node: Mapping[str, Any]) -> Any:
+        if not isinstance(reference, str):
+            return None
+        here: Any = self._base.get(id(node), self._root)
+        if reference in ("", "#"):
+            return here
+        if not reference.startswith("#/"):
+            return self._anchors.get(reference)
+        for part in reference[2:].split("/"):
+            key = unescaped(unquote(part))
+            if isinstance(here, dict):
+                here = here.get(key)
+            else:
+                index = int(key) if key.isdecimal() and len(key) < 7 else -1
+                here = here[index] if isinstance(here, list) and 0 <= index < len(here) else None
+        return here

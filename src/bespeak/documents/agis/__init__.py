@@ -1,0 +1,1 @@
+"""AGIS documents: structure, references, canonical form, and the model they declare."""

@@ -1,0 +1,83 @@
+"""An AGIS document as a deployment: which configuration names it, and who runs the service it describes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from bespeak.contract.policy import Policies
+from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
+from bespeak.documents.deployment.folder import CONFIGURATIONS, is_same, is_there
+from bespeak.documents.deployment.server_toml import ServerDocument, read_server
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.span import Location
+
+
+def configuration_naming(document: Path) -> tuple[Path | None, list[Diagnostic]]:
+    """The configuration beside a document that serves it. With findings when the one there cannot be read."""
+    for name in CONFIGURATIONS:
+        path = document.parent / name
+        if not is_there(path):
+            continue
+        server, findings = read_server(path)
+        if server.document is not None and is_same(server.document, document):
+            return path, []
+        if not server.given:
+            return None, findings
+    return None, []
+
+
+def served_with(
+    service: Service, given: ServerIdentity | None, policies: Policies | None, catalog: str | None
+) -> Service:
+    """The service of a document under a configuration: what a configuration says of a server goes before."""
+    identity = service.identity
+    if given is not None:
+        said = given.operator != UNSPECIFIED
+        identity = replace(
+            given,
+            name=given.name or identity.name,
+            server_id=given.server_id or identity.server_id,
+            operator=given.operator if said else identity.operator,
+            contact=given.contact or identity.contact,
+        )
+    if policies is not None:
+        policies = with_custom(policies, service.policies.methods.custom)
+    return replace(
+        service, identity=identity, policies=policies or service.policies, catalog=catalog or service.catalog
+    )
+
+
+def with_document(files: Service, described: Service, server: ServerDocument) -> Service:
+    """The service of a folder with that of the document its configuration names."""
+    said = served_with(described, server.identity, server.policies, server.catalog)
+    return replace(
+        files,
+        identity=said.identity,
+        endpoints=(*said.endpoints, *files.endpoints),
+        policies=said.policies,
+        catalog=said.catalog,
+        document_version=server.document_version or said.document_version,
+        description=server.description or said.description,
+        agtp=said.agtp,
+        vocabulary=said.vocabulary,
+        data_manifest=said.data_manifest,
+        schemas=said.schemas,
+    )
+
+
+def with_custom(policies: Policies, verbs: Iterable[str]) -> Policies:
+    """Policies that admit further methods beyond the catalog."""
+    custom = tuple(dict.fromkeys((*policies.methods.custom, *verbs)))
+    return replace(policies, methods=replace(policies.methods, custom=custom))
+
+
+def nameless(identity: ServerIdentity, document: Path) -> Iterable[Diagnostic]:
+    """A warning if nobody says who runs the service, which every manifest carries (AGTP-API 8.3)."""
+    missing = [name for name in ("operator", "contact") if getattr(identity, name) in ("", UNSPECIFIED)]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        message = f"`{'` and `'.join(missing)}` {verb} not given, which every manifest carries (AGTP-API 8.3)"
+        advice = f"Write them into the document, or into [server] of a {CONFIGURATIONS[0]} that names it."
+        yield Diagnostic("Y820", "warning", message, Location(str(document)), help=advice)

@@ -1,0 +1,96 @@
+"""An AGIS document (AGIS 8): one file that says everything a service promises. It binds nothing to code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bespeak.contract.data_manifest import DataManifest
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.vocabulary import Vocabulary
+from bespeak.documents.agis.references import MOST_BROUGHT, SharedSchemas
+from bespeak.documents.agis.shape import declared_endpoints, read_data_manifest, read_endpoint, read_vocabulary
+from bespeak.documents.agis.structure import check_structure
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.expansion import expand_tree
+from bespeak.text.source.tree import Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgisEndpoint:
+    """An endpoint, and where and how the document declares it."""
+
+    endpoint: Endpoint
+    at: str
+    """The pointer of its declaration, `/endpoints/0`."""
+    declared: Mapping[str, Any]
+    """The declaration as it stands: what is not in it was not said."""
+    proposed: bool = False
+    """It came from a negotiation (AGIS 2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgisDocument:
+    """What a document says, as far as it can be understood; what is not said is empty."""
+
+    agis: str
+    service: str
+    agtp: str
+    description: str = ""
+    version: str | None = None
+    operator: str | None = None
+    contact: str | None = None
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    data_manifest: DataManifest | None = None
+    schemas: Mapping[str, Any] = field(default_factory=dict)
+    endpoints: tuple[AgisEndpoint, ...] = ()
+    raw: Mapping[str, Any]
+
+
+def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
+    """The document in a tree, and what its structure lacks (pass 1). None only when it is no object. Never raises.
+
+    Fields that the document writes the short way are JSON Schemas in the tree's data from then on.
+    """
+    if not tree.origins:
+        expand_tree(tree)
+    findings = check_structure(tree)
+    data = tree.data
+    if not isinstance(data, dict):
+        return None, findings
+    schemas = data.get("schemas")
+    schemas = schemas if isinstance(schemas, dict) else {}
+    shared = SharedSchemas(schemas)
+    document = AgisDocument(
+        agis=_text(data, "agis") or "",
+        service=_text(data, "service") or "",
+        agtp=_text(data, "agtp") or "",
+        description=_text(data, "description") or "",
+        version=_text(data, "version"),
+        operator=_text(data, "operator"),
+        contact=_text(data, "contact"),
+        vocabulary=read_vocabulary(data.get("vocabulary")),
+        data_manifest=read_data_manifest(data.get("data_manifest")),
+        schemas=schemas,
+        endpoints=tuple(
+            AgisEndpoint(
+                endpoint=read_endpoint(declared, shared, tree.locate(at)),
+                at=at,
+                declared=declared,
+                proposed=declared.get("proposed") is True,
+            )
+            for at, declared in declared_endpoints(data.get("endpoints"))
+        ),
+        raw=data,
+    )
+    if shared.spent:
+        message = f"the document is too large: its endpoints use shared schemas more than {MOST_BROUGHT:,} times"
+        advice = "Those that are reached through others count, too. Refer to fewer, or split the document."
+        findings.append(Diagnostic("D101", "error", message, tree.locate("/schemas", key=True), "/schemas", advice))
+    return document, findings
+
+
+def _text(data: Mapping[str, Any], key: str) -> str | None:
+    value = data.get(key)
+    return value if isinstance(value, str) else None

@@ -1,0 +1,214 @@
+"""References to the shared schemas of an AGIS document, brought into the schema that uses them and back again.
+
+In a document a schema refers to `#/schemas/Name`. A schema of the model stands by itself, so that what it refers to
+lies in its own `$defs`, and only that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS
+from bespeak.text.source.pointer import unescaped
+
+_SHARED: Final = "#/schemas/"
+_OWN: Final = "#/$defs/"
+_REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
+_MOVED: Final = "schemas."
+"""Put before the name of a shared schema where the schema that uses it has another one of that name."""
+
+MOST_BROUGHT: Final = 100_000
+"""Shared schemas in all that use them, counted each time: everybody who reads on walks through each of them."""
+
+_Names = Mapping[str, str]
+"""Shared schemas, each with its name in `$defs`."""
+
+
+class SharedSchemas:
+    """The shared schemas of one document. What is made of one is made once, however many schemas use it."""
+
+    __slots__ = ("_alone", "_brought", "_moved", "_needs", "_used_times", "schemas")
+
+    def __init__(self, schemas: Mapping[str, Any]) -> None:
+        self.schemas = schemas
+        self._used_times = 0
+        self._needs: dict[str, tuple[str, ...]] = {}
+        self._moved: dict[tuple[str, frozenset[tuple[str, str]]], Any] = {}
+        self._brought: dict[tuple[str, ...], tuple[_Names, Mapping[str, Any]]] = {}
+        self._alone: dict[str, Mapping[str, Any]] = {}
+
+    @property
+    def spent(self) -> bool:
+        """Whether the schemas are used so often that nobody could read them all; then the rest is left out."""
+        return self._used_times > MOST_BROUGHT
+
+    def bundle(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A schema that stands by itself. What is not under `schemas` stays a reference that leads nowhere."""
+        named = self._named_in(schema) if self.schemas else ()
+        if not named:
+            return schema
+        if self.spent:
+            return {}
+        own = schema.get("$defs")
+        if isinstance(own, dict) and own:
+            names, definitions = self._bring(named, own)
+        else:
+            if named not in self._brought:
+                self._brought[named] = self._bring(named, {})
+            names, definitions = self._brought[named]
+        self._used_times += len(definitions)
+        changed: dict[str, Any] = _rewritten(schema, _inward(names))
+        mine = changed.get("$defs")
+        changed["$defs"] = {**mine, **definitions} if isinstance(mine, dict) and mine else definitions
+        return changed
+
+    def alone(self, name: str) -> Mapping[str, Any]:
+        """A shared schema that stands by itself."""
+        if name not in self._alone:
+            self._alone[name] = self.bundle(self.schemas[name])
+        return self._alone[name]
+
+    def _bring(self, named: tuple[str, ...], own: Mapping[str, Any]) -> tuple[_Names, Mapping[str, Any]]:
+        """What a schema needs that names these, with the names it gets beside the definitions the schema has."""
+        names: dict[str, str] = {}
+        for name in self._used(named):
+            key = name
+            while key in own:
+                key = _MOVED + key
+            names[name] = key
+        changed = frozenset((name, key) for name, key in names.items() if name != key)
+        for name, key in names.items():
+            if (name, changed) not in self._moved:
+                self._moved[name, changed] = _moved(self.schemas[name], key, names)
+        return names, {key: self._moved[name, changed] for name, key in names.items()}
+
+    def _used(self, named: tuple[str, ...]) -> dict[str, None]:
+        """The shared schemas that are needed, also through others."""
+        found = dict.fromkeys(named)
+        waiting = list(named)
+        while waiting:
+            name = waiting.pop()
+            if name not in self._needs:
+                self._needs[name] = self._named_in(self.schemas[name])
+            for needed in self._needs[name]:
+                if needed not in found:
+                    found[needed] = None
+                    waiting.append(needed)
+        return found
+
+    def _named_in(self, schema: Any) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+
+        def note(reference: str) -> str:
+            if reference.startswith(_SHARED):
+                name = _name(reference.removeprefix(_SHARED).partition("/")[0])
+                if name in self.schemas:
+                    found[name] = None
+            return reference
+
+        _rewritten(schema, note)
+        return tuple(found)
+
+
+def bundle(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """One schema that stands by itself; for many with the same shared schemas, ask a `SharedSchemas`."""
+    return SharedSchemas(shared).bundle(schema)
+
+
+def unbundle(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The schema as a document with these shared schemas writes it."""
+    own = schema.get("$defs")
+    if not shared or not isinstance(own, dict):
+        return schema
+    names = {name: key for key in own if (name := _shared_name(key, shared)) is not None}
+    while True:
+        same = {name: key for name, key in names.items() if own[key] == _moved(shared[name], key, names)}
+        if len(same) == len(names):
+            break
+        names = same
+    if not names:
+        return schema
+    keys = {key: name for name, key in names.items()}
+    rest = {key: value for key, value in own.items() if key not in keys}
+    plain = {key: value for key, value in schema.items() if key != "$defs"}
+    if rest:
+        plain["$defs"] = rest
+    changed: dict[str, Any] = _rewritten(plain, _outward(keys))
+    return changed
+
+
+def target(reference: object, shared: Mapping[str, Any]) -> str | None:
+    """The name of the shared schema a reference leads to as a whole, if it leads to one."""
+    if not isinstance(reference, str) or not reference.startswith(_SHARED):
+        return None
+    token = reference.removeprefix(_SHARED)
+    name = _name(token)
+    return name if "/" not in token and name in shared else None
+
+
+def _shared_name(key: str, shared: Mapping[str, Any]) -> str | None:
+    while key not in shared:
+        if not key.startswith(_MOVED):
+            return None
+        key = key.removeprefix(_MOVED)
+    return key
+
+
+def _moved(schema: Any, key: str, names: _Names) -> Any:
+    """A shared schema as it stands in `$defs`: what it calls its own root is now a place inside another schema."""
+    inward = _inward(names)
+    base = _OWN + _token(key)
+
+    def change(reference: str) -> str:
+        if reference.startswith(_SHARED):
+            return inward(reference)
+        return base + reference[1:] if reference == "#" or reference.startswith("#/") else reference
+
+    return _rewritten(schema, change)
+
+
+def _inward(names: _Names) -> Callable[[str], str]:
+    return lambda reference: _changed(reference, _SHARED, _OWN, names)
+
+
+def _outward(keys: _Names) -> Callable[[str], str]:
+    return lambda reference: _changed(reference, _OWN, _SHARED, keys)
+
+
+def _changed(reference: str, before: str, after: str, names: _Names) -> str:
+    if not reference.startswith(before):
+        return reference
+    token, slash, rest = reference.removeprefix(before).partition("/")
+    name = names.get(_name(token))
+    if name is None:
+        return reference
+    return after + (token if _name(token) == name else _token(name)) + slash + rest
+
+
+def _name(token: str) -> str:
+    return unescaped(unquote(token))
+
+
+def _token(name: str) -> str:
+    return quote(name.replace("~", "~0").replace("/", "~1"), safe="~")
+
+
+def _rewritten(node: Any, change: Callable[[str], str]) -> Any:
+    """A copy of a schema with every reference changed. What a schema holds as data is no reference."""
+    if isinstance(node, list):
+        return [_rewritten(item, change) for item in node]
+    if not isinstance(node, dict):
+        return node
+    copied: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in _REFERENCES and isinstance(value, str):
+            copied[key] = change(value)
+        elif key in DATA_KEYWORDS:
+            copied[key] = value
+        elif key in NAMING_KEYWORDS and isinstance(value, dict):
+            copied[key] = {name: _rewritten(item, change) for name, item in value.items()}
+        else:
+            copied[key] = _rewritten(value, change)
+    return copied

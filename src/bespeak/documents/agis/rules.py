@@ -1,0 +1,157 @@
+"""The rules of the first validation pass: what an AGIS document is made of (AGIS 8, 9.1, 10)."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple
+
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.tree import Tree
+
+Normative = Literal["MUST", "SHOULD", "style"]
+
+_SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning", "style": "info"}
+
+
+class ReaderRule(NamedTuple):
+    """A rule a reader checks: with the same fields as the rules above this layer, so that one page lists both."""
+
+    id: str
+    name: str
+    normative: Normative
+    source: str
+    summary: str
+    why: str = ""
+    bad: str = ""
+    good: str = ""
+    fix: Literal["none", "safe", "unsafe"] = "none"
+
+    @property
+    def severity(self) -> Severity:
+        """How grave a finding of this rule is."""
+        return _SEVERITY[self.normative]
+
+    def found(
+        self, tree: Tree, at: str, message: str, advice: str = "", fix: Fix | None = None, *, on_key: bool = False
+    ) -> Diagnostic:
+        """A finding at a pointer."""
+        return Diagnostic(self.id, self.severity, message, tree.locate(at, key=on_key), at, advice, fix, on_key)
+
+
+MISSING_FIELD: Final = ReaderRule(
+    "D120",
+    "missing-field",
+    "MUST",
+    "AGIS 8.1, 9.1 pass 1",
+    "A document has agis, service, agtp, endpoints and vocabulary, an endpoint has method and path, and none is empty.",
+    "Without them an agent knows neither what the service is nor where it is reached.",
+    'agis: "1.0"\nservice: ""\n',
+    'agis: "1.0"\nservice: "Acme Rooms"\n',
+)
+WRONG_TYPE: Final = ReaderRule(
+    "D121",
+    "wrong-type",
+    "MUST",
+    "AGIS 10",
+    "Every field has the type that the JSON Schema of AGIS documents gives it.",
+    "A value of another type is read by nobody, or differently by each reader.",
+    "version: 1.20\n",
+    'version: "1.20"\n',
+    "safe",
+)
+UNSUPPORTED_VERSION: Final = ReaderRule(
+    "D122",
+    "unsupported-version",
+    "MUST",
+    "AGIS 8.1",
+    'agis is the text "1.0".',
+    "A reader must know which rules the document was written by.",
+    "agis: 1.0\n",
+    'agis: "1.0"\n',
+    "safe",
+)
+ADDRESS: Final = ReaderRule(
+    "D123",
+    "agtp-address",
+    "MUST",
+    "AGIS 8.1",
+    "agtp is an address of the form agtp://host.",
+    "The address is where agents find the service; no other scheme reaches it over AGTP.",
+    'agtp: "https://rooms.acme.example"\n',
+    'agtp: "agtp://rooms.acme.example"\n',
+    "unsafe",
+)
+ENDPOINTS_NOT_ARRAY: Final = ReaderRule(
+    "D124",
+    "endpoints-not-array",
+    "MUST",
+    "AGIS 8.1",
+    "endpoints is an array of definitions, each with its method and its path.",
+    "Other readers look for an array and find no endpoint.",
+    'endpoints:\n  "BOOK /room":\n    semantic: {}\n',
+    "endpoints:\n  - method: BOOK\n    path: /room\n    semantic: {}\n",
+)
+EMPTY_ENDPOINTS: Final = ReaderRule(
+    "D125",
+    "empty-endpoints",
+    "MUST",
+    "AGIS 8.1",
+    "A document defines at least one endpoint.",
+    "A service that offers nothing has nothing to publish.",
+    "endpoints: []\n",
+    "endpoints:\n  - method: FIND\n    path: /room\n",
+)
+UNKNOWN_FIELD: Final = ReaderRule(
+    "D126",
+    "unknown-field",
+    "SHOULD",
+    "AGIS 8, 10",
+    "A document has no keys that AGIS does not know; keys of your own start with x-.",
+    "Nobody reads the key, and most often it is another one misspelled.",
+    "semantic:\n  impact: reversible\n",
+    "semantic:\n  impact_tier: reversible\n",
+    "unsafe",
+)
+RECOMMENDED_FIELD: Final = ReaderRule(
+    "D127",
+    "missing-recommended-field",
+    "SHOULD",
+    "AGIS 8.1",
+    "A document says what the service is for and which version it is: description and version.",
+    "People and agents choose between services by them, and notice changes by the version.",
+    'agis: "1.0"\nservice: "Acme Rooms"\n',
+    'agis: "1.0"\nservice: "Acme Rooms"\ndescription: "Rooms for a night or a year."\nversion: "1.2.0"\n',
+)
+NOT_AN_OBJECT: Final = ReaderRule(
+    "D128",
+    "not-an-object",
+    "MUST",
+    "AGIS 8.1",
+    "A document is one object (a mapping) with the fields of AGIS.",
+    "A list or a single value has no place for them.",
+    '- agis: "1.0"\n',
+    'agis: "1.0"\n',
+)
+COMMENTS_LOST: Final = ReaderRule(
+    "D129",
+    "comments-would-be-lost",
+    "MUST",
+    "bespeak format",
+    "Formatting loses no comment: where one has no place in the new text, the file stays as it is.",
+    "What people wrote for each other is not a formatter's to throw away.",
+    "BOOK /room {  # the only way in\n}\n",
+    "- method: BOOK  # the only way in\n  path: /room\n",
+)
+
+RULES: Final = (
+    MISSING_FIELD,
+    WRONG_TYPE,
+    UNSUPPORTED_VERSION,
+    ADDRESS,
+    ENDPOINTS_NOT_ARRAY,
+    EMPTY_ENDPOINTS,
+    UNKNOWN_FIELD,
+    RECOMMENDED_FIELD,
+    NOT_AN_OBJECT,
+    COMMENTS_LOST,
+)

@@ -1,0 +1,347 @@
+"""Pass 1 of AGIS 9.1: the document against its JSON Schema, each violation as a finding an author can act on.
+
+The schema says everything about the form of a document. Of its violations, the passes after this one report those
+about methods, paths, semantic blocks, the vocabulary, the data manifest and missing contracts, in their own words; here
+is the rest: the fields of the top level, and types everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, Final
+
+from bespeak.contract.cost import read_cost
+from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.violation import Violation
+from bespeak.documents.agis.rules import (
+    ADDRESS,
+    EMPTY_ENDPOINTS,
+    ENDPOINTS_NOT_ARRAY,
+    MISSING_FIELD,
+    NOT_AN_OBJECT,
+    RECOMMENDED_FIELD,
+    UNKNOWN_FIELD,
+    UNSUPPORTED_VERSION,
+    WRONG_TYPE,
+)
+from bespeak.documents.agis.shape import declared_endpoints
+from bespeak.documents.schemas import load_schema
+from bespeak.documents.table import kind
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.change import Change
+from bespeak.text.source.pointer import child, unescaped
+from bespeak.text.source.tree import Tree
+
+_MOST: Final = 100
+"""A broken document can break every rule in every line; nobody reads more than these."""
+
+_RECOMMENDED: Final = {
+    "description": "Say in a sentence what the service is for.",
+    "version": 'Give the version of the service: version: "1.0.0".',
+}
+_ADVICE: Final = {
+    "agis": 'Write agis: "1.0".',
+    "service": "Give the name of the service, for people.",
+    "agtp": "Give the address of the service: agtp://host.",
+    "endpoints": "Define at least one endpoint.",
+    "vocabulary": "List the verbs of the endpoints: vocabulary: {declared_verbs: [...]}.",
+    "method": "Write the verb: method: BOOK.",
+    "path": "Write what the method works on: path: /room.",
+    "deprecated_in": "Say since which version.",
+}
+_REQUIRED: Final = frozenset(
+    {
+        *_ADVICE,
+        *("semantic", "intent", "actor", "outcome", "input", "output", "errors", "name"),
+        *("declared_verbs", "available_data", "class"),
+    }
+)
+"""Where nothing stands at one of these it is missing, and not of a wrong type; it is said here or by a later pass."""
+
+_OTHER_NAMES: Final = {
+    "impact": "impact_tier",
+    "idempotent": "is_idempotent",
+    "input_schema": "input",
+    "inputs": "input",
+    "parameters": "input",
+    "params": "input",
+    "output_schema": "output",
+    "outputs": "output",
+    "response": "output",
+    "verbs": "declared_verbs",
+    "methods": "declared_verbs",
+    "scopes": "required_scopes",
+    "name": "service",
+    "title": "service",
+    "address": "agtp",
+    "url": "agtp",
+    "tool_name": "mcp_tool_name",
+}
+"""Other words for a field: no likeness of letters leads from one to the other."""
+
+_NUMBER: Final = re.compile(r"[-+.:0-9A-Za-z_]+")
+_PLURALS: Final = {"array": "a list", "object": "a mapping", "integer": "an integer"}
+
+
+def check_structure(tree: Tree) -> list[Diagnostic]:
+    """Everything the first pass finds, in the order of the document's parts."""
+    data = tree.data
+    if not isinstance(data, dict):
+        message = "the document is empty" if data is None else f"the document is {_kind(data)}, not a mapping"
+        return [NOT_AN_OBJECT.found(tree, "", message, 'It starts with agis: "1.0" and the name of the service.')]
+    found: list[Diagnostic] = []
+    for finding in _findings(tree, data):
+        found.append(finding)
+        if len(found) == _MOST:
+            break
+    return found
+
+
+def _findings(tree: Tree, data: dict[str, Any]) -> Iterator[Diagnostic]:
+    yield from _check_header(tree, data)
+    entries = list(declared_endpoints(data.get("endpoints")))
+    if not _whole().is_valid(data):
+        rest = {key: value for key, value in data.items() if key not in _HEADER}
+        yield from _wrong_types(tree, rest, "", _head())
+        if isinstance(data.get("endpoints"), list):
+            for index, entry in enumerate(data["endpoints"]):
+                if not isinstance(entry, dict):
+                    yield _wrong_type(tree, f"/endpoints/{index}", f"endpoint {index + 1}", entry, ["object"])
+        for at, entry in entries:
+            yield from _check_entry(tree, entry, at)
+    for at, entry in entries:
+        yield from _check_cost(tree, entry.get("cost"), child(at, "cost"))
+    definitions = load_schema("agis")
+    for at, part, schema in _known_parts(data, entries):
+        yield from _unknown_fields(tree, at, part, _at(definitions, schema)["properties"])
+
+
+_HEADER: Final = ("agis", "service", "agtp", "description", "version", "endpoints")
+"""Checked one by one, because more can be said about them than their type."""
+
+
+def _check_header(tree: Tree, data: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    for key in load_schema("agis")["required"]:
+        if key == "endpoints" and data.get(key) in ([], {}):
+            yield EMPTY_ENDPOINTS.found(tree, "/endpoints", "the document defines no endpoint", _ADVICE[key])
+        elif _is_empty(data.get(key)):
+            yield _missing(tree, data, key, "")
+    for key, advice in _RECOMMENDED.items():
+        if _is_empty(data.get(key)):
+            at = child("", key) if key in data else ""
+            yield RECOMMENDED_FIELD.found(tree, at, f"`{key}` is {_absence(data, key)}", advice)
+    for key in ("service", "agtp", *_RECOMMENDED):
+        value = data.get(key)
+        if not _is_empty(value) and not isinstance(value, str):
+            yield _wrong_type(tree, f"/{key}", f"`{key}`", value, ["string"])
+    yield from _check_version(tree, data.get("agis"))
+    address = data.get("agtp")
+    if isinstance(address, str) and address.strip() and not _address().is_valid(address):
+        advice = "Write it as agtp://host, for example agtp://rooms.acme.example."
+        message = f"`agtp` is {brief(address)}, which is no AGTP address"
+        yield ADDRESS.found(tree, "/agtp", message, advice, _with_scheme(address))
+    endpoints = data.get("endpoints")
+    if not _is_empty(endpoints) and not isinstance(endpoints, list):
+        message = f"`endpoints` is {_kind(endpoints)}, and AGIS 8.1 wants an array of definitions"
+        advice = "Make each endpoint an entry with `method` and `path`; `bespeak format` does it for a mapping."
+        yield ENDPOINTS_NOT_ARRAY.found(tree, "/endpoints", message, advice)
+
+
+def _with_scheme(address: str) -> Fix | None:
+    scheme, mark, host = address.strip().partition("://")
+    meant = f"agtp://{host if mark else scheme}"
+    if not _address().is_valid(meant) or any(sign.isspace() for sign in meant):
+        return None
+    return Fix(f"Write {brief(meant)[1:-1]}", (Change("replace", "/agtp", meant),), safe=False)
+
+
+def _check_version(tree: Tree, version: object) -> Iterator[Diagnostic]:
+    if _is_empty(version) or version == "1.0":
+        return
+    if isinstance(version, int | float) and version == 1 and not isinstance(version, bool):
+        fix = Fix('Write "1.0"', (Change("replace", "/agis", "1.0"),))
+        message = f"`agis` is the number {version}, and a version is a text"
+        yield UNSUPPORTED_VERSION.found(tree, "/agis", message, 'Write it in quotes: "1.0".', fix)
+    else:
+        message = f'`agis` is {brief(version)}, and the version this document can have is "1.0"'
+        yield UNSUPPORTED_VERSION.found(tree, "/agis", message, 'Write agis: "1.0".')
+
+
+def _check_entry(tree: Tree, entry: Mapping[str, Any], at: str) -> Iterator[Diagnostic]:
+    for key in ("method", "path"):
+        if _is_empty(entry.get(key)):
+            yield _missing(tree, entry, key, at)
+    deprecated = entry.get("deprecated")
+    if isinstance(deprecated, dict) and _is_empty(deprecated.get("deprecated_in")):
+        yield _missing(tree, deprecated, "deprecated_in", child(at, "deprecated"))
+    yield from _wrong_types(tree, entry, at, _entry())
+
+
+def _check_cost(tree: Tree, cost: object, at: str) -> Iterator[Diagnostic]:
+    _, faults = read_cost(cost if isinstance(cost, dict) else {})
+    for fault in faults:
+        place = child(at, fault.unit)
+        advice = 'Write it like tokens: 500 or USD: "0.02".'
+        yield Diagnostic("Y880", "error", fault.message, tree.locate(place), place, advice)
+
+
+def _wrong_types(tree: Tree, value: Any, at: str, validator: Validator) -> Iterator[Diagnostic]:
+    """The violations that are about types."""
+    if validator.is_valid(value):
+        return
+    for violation in validator.violations(value):
+        wrong = _at(value, violation.pointer)
+        name = unescaped(violation.pointer.rpartition("/")[2])
+        absent = wrong is None or (name in _ADVICE and _is_empty(wrong))
+        if violation.keyword == "type" and not (absent and name in _REQUIRED):
+            said = f"`{brief(name)[1:-1]}`" if not name.isdecimal() else f"item {int(name) + 1}"
+            yield _wrong_type(tree, at + violation.pointer, said, wrong, _wanted(violation))
+
+
+def _wanted(violation: Violation) -> list[str]:
+    wanted = _at(load_schema("agis"), violation.schema_pointer)
+    return [wanted] if isinstance(wanted, str) else list(wanted)
+
+
+def _wrong_type(tree: Tree, at: str, said: str, value: object, wanted: list[str]) -> Diagnostic:
+    names = " or ".join(_PLURALS.get(name, f"a {name}") for name in wanted)
+    advice, fix = "", None
+    if wanted[0] == "string" and isinstance(value, int | float | bool):
+        text = _written(tree, at, value)
+        advice = f'Write it in quotes: "{text}".'
+        fix = Fix(f'Write "{text}"', (Change("replace", at, text),))
+    elif wanted[0] == "boolean" and isinstance(value, str) and value.lower() in _WORDS:
+        meant = _WORDS[value.lower()]
+        advice = f"Write {str(meant).lower()}."
+        fix = Fix(f"Write {str(meant).lower()}", (Change("replace", at, meant),))
+    elif value is None:
+        advice = "Give it a value, or remove the key."
+    else:
+        advice = _FORMS.get(wanted[0], f"Write {names}.")
+    return WRONG_TYPE.found(tree, at, f"{said} is {_kind(value)}, not {names}: {brief(value)}", advice, fix)
+
+
+_FORMS: Final = {"array": "Write a list: [...].", "object": "Write a mapping: a name and a value in each line below."}
+_WORDS: Final = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
+
+
+def _written(tree: Tree, at: str, value: float) -> str:
+    """A number as its author wrote it: 1.20 is read as 1.2."""
+    span = tree.value_span(at)
+    text = tree.text[span.start : span.end] if span else ""
+    if text and len(text) < 40 and _NUMBER.fullmatch(text) is not None and not isinstance(value, bool):
+        return text
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _known_parts(
+    data: dict[str, Any], entries: list[tuple[str, dict[str, Any]]]
+) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Every mapping whose keys AGIS names: its pointer, the mapping, and its place in the schema."""
+    yield "", data, ""
+    parts: list[tuple[str, object, str]] = [
+        ("/vocabulary", data.get("vocabulary"), "/$defs/vocabulary"),
+        ("/data_manifest", data.get("data_manifest"), "/$defs/data_manifest"),
+    ]
+    manifest = data.get("data_manifest")
+    classes = manifest.get("available_data") if isinstance(manifest, dict) else None
+    if isinstance(classes, list):
+        parts += [(f"/data_manifest/available_data/{n}", item, "/$defs/data_class") for n, item in enumerate(classes)]
+    for at, entry in entries:
+        parts.append((at, entry, "/$defs/endpoint"))
+        parts.append((f"{at}/semantic", entry.get("semantic"), "/$defs/semantic"))
+        parts.append((f"{at}/deprecated", entry.get("deprecated"), "/$defs/deprecated"))
+        errors = entry.get("errors")
+        if isinstance(errors, list):
+            parts += [(f"{at}/errors/{n}", item, "/$defs/error") for n, item in enumerate(errors)]
+    for at, part, schema in parts:
+        if isinstance(part, dict):
+            yield at, part, schema
+
+
+def _unknown_fields(tree: Tree, at: str, part: dict[str, Any], known: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    if part.keys() <= known.keys():
+        return
+    for key in part:
+        if key in known or key.startswith("x-"):
+            continue
+        meant = _meant(key, part, known)
+        fix = (
+            Fix(f"Rename it to {meant}", (Change("rename", child(at, key), key=meant),), safe=False) if meant else None
+        )
+        advice = (
+            f"Did you mean `{meant}`?" if meant else _ADVICE_ON_OTHERS.get(key, "A key of your own starts with x-.")
+        )
+        message = f"`{brief(key)[1:-1]}` is not a key of AGIS, and nobody reads it"
+        yield UNKNOWN_FIELD.found(tree, child(at, key), message, advice, fix, on_key=True)
+
+
+_ADVICE_ON_OTHERS: Final = {
+    "handler": "A document does not say who answers: bind a handler in bespeak.toml, or with @app.handler in Python.",
+}
+
+
+def _meant(key: str, part: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    other = _OTHER_NAMES.get(key, "")
+    if other in known and other not in part:
+        return other
+    near = get_close_matches(key[:40].lower(), [name for name in known if name not in part], n=1)
+    return near[0] if near else ""
+
+
+def _missing(tree: Tree, part: Mapping[str, Any], key: str, at: str) -> Diagnostic:
+    place = child(at, key) if key in part else at
+    return MISSING_FIELD.found(tree, place, f"`{key}` is {_absence(part, key)}", _ADVICE.get(key, ""))
+
+
+def _absence(part: Mapping[str, Any], key: str) -> str:
+    return "empty" if key in part else "missing"
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value in ([], {}) or (isinstance(value, str) and not value.strip())
+
+
+def _kind(value: object) -> str:
+    return "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else kind(value)
+
+
+def _at(value: Any, at: str) -> Any:
+    """The value at a pointer that leads somewhere."""
+    for part in at.split("/")[1:]:
+        value = value[int(part)] if isinstance(value, list) else value[unescaped(part)]
+    return value
+
+
+@cache
+def _whole() -> Validator:
+    return _compiled(load_schema("agis"))
+
+
+@cache
+def _head() -> Validator:
+    """The top level but for the fields that are checked one by one, and for endpoints."""
+    schema = load_schema("agis")
+    properties = {name: part for name, part in schema["properties"].items() if name not in _HEADER}
+    return _compiled({"properties": properties, "$defs": schema["$defs"]})
+
+
+@cache
+def _entry() -> Validator:
+    return _compiled({"$ref": "#/$defs/endpoint", "$defs": load_schema("agis")["$defs"]})
+
+
+@cache
+def _address() -> Validator:
+    return _compiled(load_schema("agis")["properties"]["agtp"])
+
+
+def _compiled(schema: Mapping[str, Any]) -> Validator:
+    compiled = compile_schema(schema)
+    assert isinstance(compiled, Validator)
+    return compiled

@@ -1,0 +1,1 @@
+"""The ai document of /.well-known/ai and its notations for parameters and results."""

@@ -1,0 +1,193 @@
+"""A /.well-known/ai document: what a service offers to agents over HTTP, in its compact form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from bespeak.documents.table import Table
+from bespeak.text.diagnostics.brief import brief
+
+MEMBERS: Final = ("aiendpoint", "service", "capabilities", "auth", "token_hints", "rate_limits", "meta")
+"""Nothing else may stand at the top of a document."""
+METHODS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH")
+AUTH_TYPES: Final = ("none", "apikey", "bearer", "oauth2")
+MOST_CAPABILITIES: Final = 100
+"""How many capabilities of one document agents are advised to read (ai-discovery 6.5), unless somebody asks for all."""
+
+_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_MOST_PARAMS: Final = 100
+_LONGEST: Final = {"name": 100, "description": 300, "about": 200, "returns": 300, "param": 500, "header": 64}
+"""Characters of a stranger's texts that are read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AiCapability:
+    """One thing a service can do."""
+
+    at: str
+    """Pointer of its entry."""
+    id: str
+    description: str
+    endpoint: str
+    method: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    returns: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AiDocument:
+    """The document as far as it could be read."""
+
+    aiendpoint: str = ""
+    name: str = ""
+    description: str = ""
+    category: tuple[str, ...] = ()
+    language: tuple[str, ...] = ()
+    capabilities: tuple[AiCapability, ...] = ()
+    auth_type: str | None = None
+    auth_header: str | None = None
+    auth_docs: str | None = None
+    token_hints: Mapping[str, bool] = field(default_factory=dict)
+    requests_per_minute: int | None = None
+    agent_tier_available: bool | None = None
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_ai(root: Table) -> AiDocument:
+    """The document in a root object, by the producers' rules. What is wrong is noted in its findings."""
+    service = root.table("service")
+    if not root.has("service"):
+        root.missing("service", "It holds the name and the description of the service.")
+    auth, limits = root.table("auth"), root.table("rate_limits")
+    capabilities = _read_capabilities(root)
+    document = AiDocument(
+        aiendpoint=root.need_text("aiendpoint", 'The version of the format: "1.0".'),
+        name=service.need_text("name") if service else "",
+        description=service.need_text("description") if service else "",
+        category=service.texts("category") if service else (),
+        language=service.texts("language") if service else (),
+        capabilities=capabilities,
+        auth_type=_auth_type(auth) if auth else None,
+        auth_header=auth.text("header") if auth else None,
+        auth_docs=auth.text("docs") if auth else None,
+        token_hints=_booleans(root.table("token_hints"), ("compact_mode", "field_filtering", "delta_support")),
+        requests_per_minute=limits.count("requests_per_minute") if limits else None,
+        agent_tier_available=limits.boolean("agent_tier_available") if limits else None,
+        meta=_texts(root.table("meta"), ("last_updated", "changelog", "status")),
+    )
+    for table in (service, auth, limits):
+        if table is not None:
+            table.finish()
+    return document
+
+
+def consume_ai(root: Table, *, most: int | None = MOST_CAPABILITIES) -> AiDocument | None:
+    """A stranger's document by the consumers' rules, from a root with tolerant findings.
+
+    A version that is not known, members that nobody knows and capabilities that cannot be used do no harm: the rest is
+    read, texts no further than their bounds. None where a member is missing without which the document says nothing.
+    """
+    document = replace(read_ai(root), capabilities=())
+    entries = root.data.get("capabilities")
+    if not (document.aiendpoint and document.name.strip() and document.description.strip() and entries):
+        return None
+    kept: dict[str, AiCapability] = {}
+    for entry in root.tables("capabilities"):
+        if len(kept) == most:
+            message = f"of {len(entries)} capabilities the first {most} are taken"
+            root.findings.warning("W107", message, "/capabilities", "Ask for all of them (--all).")
+            break
+        capability = _capability(entry)
+        wrong = _unusable(capability, kept)
+        if wrong is None:
+            kept[capability.id] = _bounded(capability)
+        else:
+            root.findings.warning("W106", f"a capability is left out: {wrong}", capability.at)
+    if not kept:
+        return None
+    header = document.auth_header
+    return replace(
+        document,
+        name=document.name[: _LONGEST["name"]],
+        description=document.description[: _LONGEST["description"]],
+        category=tuple(text[: _LONGEST["header"]] for text in document.category[:MOST_CAPABILITIES]),
+        language=tuple(text[: _LONGEST["header"]] for text in document.language[:MOST_CAPABILITIES]),
+        capabilities=tuple(kept.values()),
+        auth_header=header if header is not None and len(header) <= _LONGEST["header"] else None,
+    )
+
+
+def _unusable(capability: AiCapability, others: Mapping[str, AiCapability]) -> str | None:
+    """Why a capability cannot be called, or None if it can."""
+    if _ID.fullmatch(capability.id) is None:
+        return f"its id is {brief(capability.id)}, and not small letters, digits and underscores"
+    if capability.id in others:
+        return f"the id {capability.id} was there before"
+    if not capability.method:
+        return f"{capability.id} has no method that is known"
+    if not capability.endpoint.strip():
+        return f"{capability.id} has no endpoint"
+    if not capability.description.strip():
+        return f"{capability.id} has no description"
+    return None
+
+
+def _bounded(capability: AiCapability) -> AiCapability:
+    params = list(capability.params.items())[:_MOST_PARAMS]
+    return replace(
+        capability,
+        description=capability.description[: _LONGEST["about"]],
+        params={name[: _LONGEST["about"]]: text[: _LONGEST["param"]] for name, text in params},
+        returns=capability.returns[: _LONGEST["returns"]] if capability.returns is not None else None,
+    )
+
+
+def _read_capabilities(root: Table) -> tuple[AiCapability, ...]:
+    if not root.has("capabilities"):
+        root.missing("capabilities", "List at least one thing the service can do.")
+    elif root.value("capabilities") == []:
+        root.findings.error("D104", "`capabilities` is empty", root.pointer("capabilities"), "List at least one.")
+    # A stranger's are read one by one, as far as they are wanted.
+    return () if root.findings.tolerant else tuple(_capability(entry) for entry in root.tables("capabilities"))
+
+
+def _capability(entry: Table) -> AiCapability:
+    method = entry.choice("method", METHODS)
+    if not entry.has("method"):
+        entry.missing("method", f"One of {', '.join(METHODS)}.")
+    capability = AiCapability(
+        at=entry.at,
+        id=entry.need_text("id"),
+        description=entry.need_text("description"),
+        endpoint=entry.need_text("endpoint"),
+        method=method or "",
+        params=entry.text_map("params"),
+        returns=entry.text("returns"),
+    )
+    entry.finish()
+    return capability
+
+
+def _auth_type(auth: Table) -> str | None:
+    if not auth.has("type"):
+        auth.missing("type", f"One of {', '.join(AUTH_TYPES)}.")
+    return auth.choice("type", AUTH_TYPES)
+
+
+def _booleans(table: Table | None, keys: tuple[str, ...]) -> dict[str, bool]:
+    if table is None:
+        return {}
+    found = {key: value for key in keys if (value := table.boolean(key)) is not None}
+    table.finish()
+    return found
+
+
+def _texts(table: Table | None, keys: tuple[str, ...]) -> dict[str, str]:
+    if table is None:
+        return {}
+    found = {key: value for key in keys if (value := table.text(key)) is not None}
+    table.finish()
+    return found

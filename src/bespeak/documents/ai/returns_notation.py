@@ -1,0 +1,149 @@
+"""The structural notation of ai-discovery: the fields of an object in a line, `reservation_id, rooms[] {id, price}`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.schema.shape import Shape, fields_of, shape_of
+
+LONGEST: Final = 300
+"""Characters of `returns` in a /.well-known/ai document."""
+
+UNKNOWN: Final = "object"
+"""What is returned where the contract does not say which fields there are."""
+
+FORMATS: Final = (
+    *("uuid", "date", "date-time", "time", "duration", "email", "uri", "uri-reference", "hostname", "ipv4", "ipv6"),
+    *("regex", "json-pointer", "idn-email", "iri"),
+)
+"""The formats that stand for themselves."""
+
+KINDS: Final = ("string", "integer", "number", "boolean", "array", "object")
+
+_DEPTHS: Final = (3, 2, 1)
+_MORE: Final = "..."
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_$@][A-Za-z0-9_$@.-]*")
+_NAME: Final = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([^\s,{}\[\]:?"]+))\s*(\?)?\s*((?:\[\]\s*)*)')
+_TYPE: Final = re.compile(r"\s*:\s*([^\s,{}]+)")
+_DEEPEST_READ: Final = 8
+_CHOICES: Final = 8
+
+
+def write_returns(schema: Mapping[str, Any], most: int = LONGEST) -> str:
+    """The notation of what an endpoint returns; where it is too long, what lies deep goes first, then whole fields."""
+    shape = shape_of(schema, schema)
+    if shape.kind not in ("object", "array", ""):
+        return shape.kind
+    if shape.kind != "array":
+        return write_fields(shape, schema, most) or UNKNOWN
+    item = shape_of(shape.schema.get("items"), schema)
+    inner = write_fields(item, schema, most - 5)
+    return f"[] {{{inner}}}" if inner else "[]"
+
+
+def write_fields(shape: Shape, root: Mapping[str, Any], most: int, *, typed: bool = False) -> str:
+    """The fields of an object within `most` characters; `typed` also says types, and with `?` what may be left out."""
+    text = ""
+    for depth in _DEPTHS:
+        text, whole = _write(shape, root, most, depth, typed)
+        if whole:
+            break
+    return text
+
+
+def parse_fields(text: str) -> dict[str, Any]:
+    """The object schema that a list of fields describes, as far as it can be read."""
+    schema, _ = _read(text, 0, 0)
+    return schema
+
+
+def _write(shape: Shape, root: Mapping[str, Any], most: int, depth: int, typed: bool) -> tuple[str, bool]:
+    """The fields, and whether all are there."""
+    text, whole = "", True
+    for name, schema, required in fields_of(shape, root):
+        inner, brackets = shape_of(schema, root), ""
+        while inner.kind == "array" and len(brackets) < 4:
+            brackets += "[]"
+            inner = shape_of(inner.schema.get("items"), root)
+        written = name if _PLAIN.fullmatch(name) else msgspec.json.encode(name).decode()
+        head = f"{written}{'?' if typed and not required else ''}{brackets}"
+        if typed and (kind := _kind(inner)):
+            head += f": {kind}"
+        start = f"{text}, {head}" if text else head
+        if len(start) + len(_MORE) + 2 > most:
+            return (f"{text}, {_MORE}" if text else "", False)
+        text = start
+        if depth > 1 and inner.kind == "object":
+            room = most - len(text) - len(_MORE) - 5
+            below, complete = _write(inner, root, room, depth - 1, typed)
+            whole = whole and complete
+            text = f"{text} {{{below}}}" if below else text
+    return text, whole
+
+
+def _kind(shape: Shape) -> str:
+    """The type of a field, where it is no plain text."""
+    values = shape.schema.get("enum")
+    if isinstance(values, list) and 1 < len(values) <= _CHOICES and all(_is_word(value) for value in values):
+        return "|".join(values)
+    if shape.kind == "string":
+        form = shape.schema.get("format")
+        return form if form in FORMATS else ""
+    if shape.kind == "object":
+        return "" if shape.schema.get("properties") else "object"
+    return shape.kind
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and _PLAIN.fullmatch(value) is not None
+
+
+def _read(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    while at < len(text) and (found := _NAME.match(text, at)) is not None:
+        at = found.end()
+        name = _unquoted(found[1]) if found[1] else found[2]
+        schema: dict[str, Any] = {}
+        kind = _TYPE.match(text, at)
+        if kind is not None:
+            at, schema = kind.end(), _typed(kind[1])
+        at = _blank(text, at)
+        if text[at : at + 1] == "{" and depth < _DEEPEST_READ:
+            schema, at = _read(text, at + 1, depth + 1)
+            at = _blank(text, at + 1)
+        for _ in range(found[4].count("[]")):
+            schema = {"type": "array", "items": schema} if schema else {"type": "array"}
+        if name != _MORE:
+            properties[name] = schema
+            required += [] if found[3] else [name]
+        if text[at : at + 1] != ",":
+            break
+        at += 1
+    schema = {"type": "object", "properties": properties}
+    return {**schema, "required": required} if required else schema, at
+
+
+def _typed(word: str) -> dict[str, Any]:
+    if "|" in word:
+        return {"type": "string", "enum": word.split("|")}
+    if word in FORMATS:
+        return {"type": "string", "format": word}
+    return {"type": word} if word in KINDS else {}
+
+
+def _blank(text: str, at: int) -> int:
+    while text[at : at + 1] == " ":
+        at += 1
+    return at
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return str(msgspec.json.decode(text))
+    except (msgspec.DecodeError, ValueError):
+        return text[1:-1]

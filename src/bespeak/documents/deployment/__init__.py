@@ -1,0 +1,1 @@
+"""A folder that is served: bespeak.toml, endpoint files, recipes."""

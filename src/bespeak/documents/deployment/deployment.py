@@ -1,0 +1,206 @@
+"""A folder as one deployment: configuration, endpoint files, recipes, agents (AGTP-API A.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from bespeak.contract.agent import Agent
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
+from bespeak.contract.recipe import Recipe
+from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
+from bespeak.documents.deployment.endpoint_toml import endpoint_of
+from bespeak.documents.deployment.folder import (
+    AGENTS,
+    CONFIGURATIONS,
+    ENDPOINTS,
+    RECIPES,
+    is_folder,
+    is_same,
+    is_there,
+    list_files,
+    list_tree,
+)
+from bespeak.documents.deployment.recipes_toml import read_recipes, recipes_of
+from bespeak.documents.deployment.server_toml import ServerDocument, read_server, server_of
+from bespeak.documents.files.text_file import read_text, toml_table
+from bespeak.documents.identity.agent_json import read_agent
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.source.span import Location
+
+_ASSUMED: Final = ServerIdentity(server_id="localhost", operator=UNSPECIFIED, contact="")
+_OTHER_AGENT_FILES: Final = (".genesis.json", "trust-anchors.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """Everything a folder says about a server."""
+
+    root: Path
+    server: ServerDocument = field(default_factory=ServerDocument)
+    endpoints: tuple[Endpoint, ...] = ()
+    recipes: tuple[Recipe, ...] = ()
+    agents: tuple[Agent, ...] = ()
+    faults: tuple[Diagnostic, ...] = ()
+    """Errors of the configuration itself. What it meant is not known, so such a deployment must not be served."""
+
+    @property
+    def policies(self) -> Policies:
+        """The policies of the configuration."""
+        return self.server.policies
+
+    def service(self) -> Service:
+        """The service these files describe, but for what must be imported and for the endpoints of a document."""
+        server = self.server
+        service = Service(
+            identity=server.identity or _ASSUMED,
+            endpoints=self.endpoints,
+            policies=server.policies,
+            recipes=self.recipes,
+            agents=self.agents,
+            agent_disclosure=server.agents.disclosure,
+            agent_disclosure_notice=server.agents.disclosure_notice,
+            require_known_agents=server.agents.require_known,
+            apis=server.apis,
+            hosted_protocols=server.hosted_protocols,
+            document_version=server.document_version,
+            description=server.description,
+            vocabulary=server.vocabulary,
+            data_manifest=server.data_manifest,
+            rate_limits=server.rate_limits,
+        )
+        return replace(service, catalog=server.catalog) if server.catalog else service
+
+
+def read_deployment(path: Path) -> tuple[Deployment, list[Diagnostic]]:
+    """What a folder or a single TOML file declares, and everything that is wrong with it. Never raises."""
+    if is_folder(path):
+        return _read_folder(path)
+    text = read_text(path)
+    if isinstance(text, Diagnostic):
+        return Deployment(root=path.parent, faults=(text,)), [text]
+    table = toml_table(text, str(path))
+    if isinstance(table, Diagnostic):
+        return Deployment(root=path.parent, faults=(table,)), [table]
+    if table.has("endpoint"):
+        endpoint, findings = endpoint_of(table, str(path))
+        return Deployment(root=path.parent, endpoints=(endpoint,) if endpoint else ()), findings
+    if table.has("recipe"):
+        recipes, findings = recipes_of(table, str(path))
+        return Deployment(root=path.parent, recipes=recipes), findings
+    server, findings = server_of(table, path.parent)
+    return _read_rest(path.parent, path, server, findings)
+
+
+def _read_folder(root: Path) -> tuple[Deployment, list[Diagnostic]]:
+    for name in CONFIGURATIONS:
+        if is_there(root / name):
+            server, findings = read_server(root / name)
+            return _read_rest(root, root / name, server, findings)
+    return _read_rest(root, root, ServerDocument(), [])
+
+
+def _read_rest(
+    root: Path, configuration: Path, server: ServerDocument, findings: list[Diagnostic]
+) -> tuple[Deployment, list[Diagnostic]]:
+    faults = tuple(finding for finding in findings if finding.severity == "error")
+    if server.identity is None and server.app is None:
+        message = f"no server_id is given, so that {_ASSUMED.server_id!r} is assumed"
+        advice = f"Write [server] with server_id, operator and contact into {CONFIGURATIONS[0]}."
+        findings.append(Diagnostic("Y820", "warning", message, Location(str(configuration)), help=advice))
+    folder = server.endpoints or root / ENDPOINTS
+    endpoints = _read_endpoints(root, folder, server, findings)
+    agents = _read_agents(server.agents.directory, root / AGENTS, findings)
+    recipes = _read_recipes(server.recipes, (root / RECIPES, folder / RECIPES), findings)
+    if not endpoints and server.app is None and server.document is None and not has_errors(findings):
+        message = "there is neither an endpoint file nor an app, so that only the built-in methods are served"
+        advice = f"Put endpoint files into {folder}."
+        findings.append(Diagnostic("D113", "warning", message, Location(str(root)), help=advice))
+    deployment = Deployment(
+        root=root, server=server, endpoints=endpoints, recipes=recipes, agents=agents, faults=faults
+    )
+    return deployment, findings
+
+
+def _read_endpoints(
+    root: Path, folder: Path, server: ServerDocument, findings: list[Diagnostic]
+) -> tuple[Endpoint, ...]:
+    found: dict[tuple[str, str], Endpoint] = {}
+    if is_folder(folder):
+        _collect(found, list_tree(folder, ".toml", findings), findings)
+    elif server.endpoints is not None:
+        message = "`endpoints` names a folder that does not exist"
+        findings.append(Diagnostic("D101", "error", message, Location(str(folder))))
+    if not is_same(folder, root):
+        others = [path for path in list_files(root, ".toml", findings) if path.name not in CONFIGURATIONS]
+        _collect(found, others, findings, only_endpoints=True)
+    return tuple(found.values())
+
+
+def _collect(
+    found: dict[tuple[str, str], Endpoint],
+    paths: Iterable[Path],
+    findings: list[Diagnostic],
+    *,
+    only_endpoints: bool = False,
+) -> None:
+    """Add the endpoints of files. Beside a configuration other TOML files may stand, in the folder of endpoints not."""
+    for path in paths:
+        if path.name == RECIPES:
+            continue
+        text = read_text(path)
+        table = text if isinstance(text, Diagnostic) else toml_table(text, str(path))
+        if isinstance(table, Diagnostic):
+            findings.append(table)
+            continue
+        if only_endpoints and not table.has("endpoint"):
+            continue
+        endpoint, wrong = endpoint_of(table, str(path))
+        findings.extend(wrong)
+        if endpoint is None:
+            continue
+        first = found.setdefault(endpoint.key, endpoint)
+        if first is not endpoint:
+            message = f"{brief(str(endpoint))[1:-1]} is already declared in {first.location}"
+            findings.append(Diagnostic("D111", "error", message, endpoint.location, "/endpoint", "Remove one of them."))
+
+
+def _read_recipes(configured: Path | None, usual: tuple[Path, ...], findings: list[Diagnostic]) -> tuple[Recipe, ...]:
+    path = next((path for path in usual if is_there(path)), None)
+    if configured is not None and (is_there(configured) or configured.name != RECIPES or path is None):
+        path = configured
+    if path is None:
+        return ()
+    recipes, wrong = read_recipes(path)
+    findings.extend(wrong)
+    return recipes
+
+
+def _read_agents(configured: Path | None, usual: Path, findings: list[Diagnostic]) -> tuple[Agent, ...]:
+    folder = configured or usual
+    if not is_folder(folder):
+        if configured is not None:
+            message = "`directory` of [agents] names a folder that does not exist"
+            findings.append(Diagnostic("D101", "error", message, Location(str(folder))))
+        return ()
+    agents: dict[str, Agent] = {}
+    files: dict[str, Path] = {}
+    for path in list_files(folder, ".json", findings):
+        if path.name.endswith(_OTHER_AGENT_FILES):
+            message = "this server does not use genesis documents and trust anchors"
+            findings.append(Diagnostic("D114", "info", message, Location(str(path))))
+            continue
+        agent, wrong = read_agent(path)
+        findings.extend(wrong)
+        if agent is None:
+            continue
+        if agent.agent_id in agents:
+            message = f"the agent {agent.agent_id[:12]}… is already described in {files[agent.agent_id]}"
+            findings.append(Diagnostic("D109", "error", message, Location(str(path)), "/agent_id"))
+            continue
+        agents[agent.agent_id], files[agent.agent_id] = agent, path
+    return tuple(agents.values())

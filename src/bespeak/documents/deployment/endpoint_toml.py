@@ -1,0 +1,120 @@
+"""One endpoint per TOML file (AGTP-API A.1). Shape only: `lint` says whether the endpoint keeps the drafts' rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.deployment.endpoint_shape import (
+    read_cost_block,
+    read_deprecation,
+    read_errors,
+    read_input_schema,
+    read_output_schema,
+    read_semantic,
+)
+from bespeak.documents.deployment.handler_shape import read_handler
+from bespeak.documents.files.text_file import toml_table
+from bespeak.documents.findings import Findings
+from bespeak.documents.table import Table
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.change import Change
+from bespeak.text.source.span import Location
+
+_Part = TypeVar("_Part")
+
+
+def parse_endpoint(text: str, file: str) -> tuple[Endpoint | None, list[Diagnostic]]:
+    """The endpoint a text declares. None when any finding is an error."""
+    root = toml_table(text, file)
+    return (None, [root]) if isinstance(root, Diagnostic) else endpoint_of(root, file)
+
+
+def endpoint_of(root: Table, file: str) -> tuple[Endpoint | None, list[Diagnostic]]:
+    """The endpoint in the root table of a document. None when any finding is an error."""
+    endpoint = declared_endpoint(root, file)
+    return None if root.findings.failed else endpoint, root.findings.found
+
+
+def declared_endpoint(root: Table, file: str) -> Endpoint | None:
+    """The endpoint as far as it can be read, errors or not: a linter has more to say about it."""
+    block = root.table("endpoint")
+    if block is None:
+        if not root.has("endpoint"):
+            root.missing("endpoint", "An endpoint file starts with [endpoint].")
+        return None
+    endpoint = _read(block, file)
+    block.finish()
+    root.finish()
+    _refuse_unread_scopes(root.findings)
+    return endpoint
+
+
+def _read(block: Table, file: str) -> Endpoint | None:
+    """Read every part before giving up on any, so that all findings come at once."""
+    semantic = _part(block, "semantic", read_semantic, "Every endpoint has [endpoint.semantic] (AGTP-API 7.1).")
+    handler = _part(block, "handler", read_handler, "Every endpoint has [endpoint.handler] (AGTP-API 12).")
+    method, path = _read_method(block), block.need_text("path")
+    description = block.need_text("description", "One sentence for people who read the manifest (AGTP-API 6.2).")
+    input_schema, output_schema = read_input_schema(block), read_output_schema(block)
+    if not block.has("errors"):
+        block.missing("errors", "Write `errors = []` for an endpoint that has none (AGTP-API 6.2).")
+    errors, scopes, namespace = read_errors(block), block.texts("required_scopes"), block.text("namespace")
+    deprecated, cost = read_deprecation(block.table("deprecated")), read_cost_block(block.table("cost"))
+    confirm, since = block.boolean("confirm"), block.text("since")
+    internal = block.boolean("internal") or False
+    if semantic is None or handler is None:
+        return None
+    return Endpoint(
+        method=method,
+        path=path,
+        description=description,
+        semantic=semantic,
+        input_schema=input_schema,
+        output_schema=output_schema,
+        errors=errors,
+        handler=handler,
+        namespace=namespace,
+        required_scopes=scopes,
+        deprecated=deprecated,
+        cost=cost,
+        confirm=confirm,
+        internal=internal,
+        since=since,
+        location=Location(file),
+    )
+
+
+def _refuse_unread_scopes(findings: Findings) -> None:
+    """Make an error of each unread key that speaks of scopes: its author counts on a check that nobody makes."""
+    advice = "Write required_scopes, directly under [endpoint]; as it stands nobody needs a scope."
+    findings.found[:] = [
+        replace(finding, severity="error", help=advice, fix=None)
+        if finding.rule == "D105" and "scope" in finding.pointer.rpartition("/")[2].lower()
+        else finding
+        for finding in findings.found
+    ]
+
+
+def _part(block: Table, key: str, read: Callable[[Table], _Part], advice: str) -> _Part | None:
+    inner = block.table(key)
+    if inner is not None:
+        return read(inner)
+    if not block.has(key):
+        block.missing(key, advice)
+    return None
+
+
+def _read_method(block: Table) -> str:
+    method = block.need_text("method")
+    capitals = method.upper()
+    if method != capitals:
+        message = f"`method` is {brief(method)}, and methods are written in capitals (AGTP-API 3.2)"
+        shown = brief(capitals)[1:-1]
+        fix = Fix(f"Write {shown}", (Change("replace", block.pointer("method"), capitals),))
+        block.findings.warning("D117", message, block.pointer("method"), f"It is read as {shown}.", fix)
+    return capitals

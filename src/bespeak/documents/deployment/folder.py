@@ -1,0 +1,97 @@
+"""The files of a folder in a stable order, no folder entered twice; what those of a deployment are called."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.span import Location
+
+CONFIGURATIONS: Final = ("bespeak.toml", "agtp-server.toml")
+RECIPES: Final = "agtp-recipes.toml"
+ENDPOINTS: Final = "endpoints"
+AGENTS: Final = "agents"
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder that can be looked at. A path nobody may follow, or too long to be one, is none."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is anything under a path."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to the same folder."""
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):
+        return False
+
+
+def list_files(folder: Path, suffix: str, findings: list[Diagnostic]) -> list[Path]:
+    """The files of one folder by name."""
+    return [Path(entry.path) for entry in _entries(folder, findings) if _is_file(entry, suffix)]
+
+
+def list_tree(folder: Path, suffix: str, findings: list[Diagnostic]) -> list[Path]:
+    """The files of a folder and of those below it, by path. Hidden folders are not entered."""
+    files: list[Path] = []
+    entered: set[tuple[int, int]] = set()
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        try:
+            stat = here.stat()
+        except OSError as error:
+            findings.append(_unreadable(here, error))
+            continue
+        identity = (stat.st_dev, stat.st_ino)
+        if identity in entered:
+            message = "the folder has been read under another name and is not entered again"
+            findings.append(Diagnostic("D112", "warning", message, Location(str(here)), help="Remove the link."))
+            continue
+        entered.add(identity)
+        for entry in _entries(here, findings):
+            if entry.name.startswith("."):
+                continue
+            if _is_file(entry, suffix):
+                files.append(Path(entry.path))
+            elif _is_folder(entry):
+                waiting.append(Path(entry.path))
+    return sorted(files)
+
+
+def _is_file(entry: os.DirEntry[str], suffix: str) -> bool:
+    """Whether the entry is to be read. A link that leads nowhere is, so that it is reported."""
+    return entry.name.endswith(suffix) and not entry.name.startswith(".") and not _is_folder(entry)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
+
+
+def _entries(folder: Path, findings: list[Diagnostic]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        findings.append(_unreadable(folder, error))
+        return []
+
+
+def _unreadable(folder: Path, error: OSError) -> Diagnostic:
+    return Diagnostic("D101", "error", f"the folder cannot be read: {error.strerror}", Location(str(folder)))

@@ -1,0 +1,47 @@
+"""`[handlers]` of a bespeak.toml: who answers for the endpoints of an AGIS document, which itself names nobody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bespeak.contract.handler import HandlerBinding
+from bespeak.documents.deployment.handler_shape import read_handler
+from bespeak.documents.table import Table
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.source.span import Location
+
+_FORM = 'Write [handlers."BOOK /reservation"]: the method, a blank, the path.'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerEntry:
+    """One handler and the endpoint it is for."""
+
+    method: str
+    path: str
+    handler: HandlerBinding
+    pointer: str
+    location: Location
+
+
+def read_handlers(root: Table) -> tuple[HandlerEntry, ...]:
+    """Every entry that can be used. Whether the document has such an endpoint is not known here."""
+    block = root.table("handlers")
+    entries: list[HandlerEntry] = []
+    for key in block.data if block else ():
+        assert block is not None
+        inner = block.table(key)
+        if inner is None:
+            continue
+        method, _, path = key.partition(" ")
+        path = path.strip()
+        if not path.startswith("/"):
+            block.findings.error("D104", f"{brief(key)} names no endpoint", inner.at, _FORM)
+            continue
+        handler = read_handler(inner)
+        if handler is not None:
+            place = block.findings.locate(inner.at)
+            entries.append(
+                HandlerEntry(method=method.upper(), path=path, handler=handler, pointer=inner.at, location=place)
+            )
+    return tuple(entries)

@@ -1,0 +1,67 @@
+"""Files of a deployment as text: bounded, UTF-8, and never an exception."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from bespeak.documents.findings import Findings
+from bespeak.documents.table import Table
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.span import Location
+from bespeak.text.source.toml_tree import MAX_BYTES, parse_toml
+from bespeak.text.source.tree import Fault
+
+
+def read_text(path: Path, most: int = MAX_BYTES) -> str | Diagnostic:
+    """The text of a file of at most so many bytes, or why there is none."""
+    try:
+        # Without waiting: opening a pipe would last until somebody writes to it.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                return _unreadable(path, "is not an ordinary file")
+            if status.st_size > most:
+                return _too_long(path, f"{status.st_size} bytes, more than {most}")
+            return decode_text(os.read(descriptor, status.st_size), path)
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        return _unreadable(path, f"cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def read_stream(stream: BinaryIO, name: Path, most: int = MAX_BYTES) -> str | Diagnostic:
+    """The text of a stream as of a file with a name; never more than a file may have, and never a part of it."""
+    data = stream.read(most + 1)
+    return decode_text(data, name) if len(data) <= most else _too_long(name, f"more than {most} bytes")
+
+
+def decode_text(data: bytes, path: Path) -> str | Diagnostic:
+    """The text that bytes of a file are, or why they are none."""
+    try:
+        return data.removeprefix(codecs.BOM_UTF8).decode()
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start]
+        line, column = before.count(b"\n") + 1, len(before[before.rfind(b"\n") + 1 :].decode()) + 1
+        reason = f"is not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}"
+        return _unreadable(path, reason, line, column, "Save it as UTF-8 text.")
+
+
+def toml_table(text: str, file: str) -> Table | Diagnostic:
+    """The root table of a TOML text, ready to be read, or why there is none."""
+    tree = parse_toml(text, file)
+    if isinstance(tree, Fault):
+        return Diagnostic("D102", "error", f"this is not TOML: {tree.message}", tree.location)
+    return Table(tree.data, "", Findings(tree.locate))
+
+
+def _too_long(path: Path, length: str) -> Diagnostic:
+    return _unreadable(path, f"has {length}", 1, 1, "Split the document.")
+
+
+def _unreadable(path: Path, reason: str, line: int = 0, column: int = 0, advice: str = "") -> Diagnostic:
+    return Diagnostic("D101", "error", f"the file {reason}", Location(str(path), line, column), help=advice)

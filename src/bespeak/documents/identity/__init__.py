@@ -1,0 +1,1 @@
+"""Agents and keys as documents: Agent Documents, Agent Genesis, keys and their history."""

@@ -1,0 +1,185 @@
+"""Agent identity documents (core 7.3): the form of the draft, and the form of the reference implementation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from bespeak.contract.agent import ACTIVE, STATUSES, UNREADABLE, Agent
+from bespeak.contract.genesis import Genesis
+from bespeak.documents.files.text_file import read_text
+from bespeak.documents.identity.genesis_json import genesis_of, read_public_key, read_trust
+from bespeak.documents.identity.private_key import private_keys
+from bespeak.documents.json_text import json_table
+from bespeak.documents.table import Table, is_integer
+from bespeak.protocol.exchange.instant import read_instant
+from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.protocol.exchange.scope import is_scope_token
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+_DOCUMENT_TYPE: Final = "agtp-identity"
+_REQUIRED: Final = (
+    "agtp_version",
+    "document_version",
+    "description",
+    "principal",
+    "principal_id",
+    "issuer",
+    "issued_at",
+    "updated_at",
+    "status",
+    "methods",
+    "capabilities",
+    "scopes_accepted",
+    "trust_score",
+)
+"""Core 7.3: what a document of the draft's form carries beside its type, its id and its name."""
+
+_SCORE: Final = "Write a number from 0 to 1."
+_MOST_KEYS: Final = 20
+_ID: Final = re.compile(r'"agent_id"\s*:\s*"([0-9a-f]{64})"')
+
+
+def read_agent(path: Path) -> tuple[Agent | None, list[Diagnostic]]:
+    """The agent in a file, and everything that is wrong with its document."""
+    text = read_text(path)
+    if isinstance(text, Diagnostic):
+        return _unreadable(path.name.partition(".")[0]), [text]
+    agent, findings = parse_agent(text, str(path))
+    return agent or _unreadable(path.name.partition(".")[0]), findings
+
+
+def parse_agent(text: str, file: str) -> tuple[Agent | None, list[Diagnostic]]:
+    """The agent a document describes. Other keys are the issuer's business.
+
+    When any finding is an error, all that is kept of it is the id, as far as that can be read, under a status by which
+    it is refused: an agent with a broken document must not become one that nobody knows.
+    """
+    root = json_table(text.encode(errors="surrogatepass"), file)
+    if isinstance(root, Diagnostic):
+        return _unreadable(*_ID.findall(text)[:1]), [root]
+    agent = _read(root)
+    for at in islice(private_keys(root.data), _MOST_KEYS):
+        advice = "Remove it, and make a new key: this one is known to whoever has the document."
+        root.findings.error("D196", "an identity document is published, and this is a private key", at, advice)
+    if root.value("document_type") == _DOCUMENT_TYPE:
+        lacking = [key for key in _REQUIRED if not root.has(key)]
+        if lacking:
+            root.findings.warning("D115", f"the identity document lacks {', '.join(lacking)} (core 7.3)")
+    return _unreadable(agent.agent_id) if root.findings.failed else agent, root.findings.found
+
+
+def _unreadable(agent_id: str = "") -> Agent | None:
+    """What remains of a broken document."""
+    return Agent(agent_id=agent_id, name=agent_id[:12], status=UNREADABLE) if is_canonical_id(agent_id) else None
+
+
+def _read(root: Table) -> Agent:
+    agent_id = root.need_text("agent_id")
+    if agent_id and not is_canonical_id(agent_id):
+        message = f"`agent_id` is {brief(agent_id)}, not 64 lower-case hexadecimal digits (core 7.1)"
+        root.findings.error("D104", message, "/agent_id")
+    requires = root.table("requires")
+    tier, path = read_trust(root, default=None)
+    genesis = _read_genesis(root, agent_id)
+    issued_at, updated_at = _read_times(root)
+    return Agent(
+        agent_id=agent_id,
+        name=root.need_text("name"),
+        description=root.text("description") or "",
+        status=_read_status(root),
+        scopes=_read_scopes(root, requires),
+        methods=requires.texts("methods") if requires and requires.has("methods") else root.texts("methods"),
+        wildcards=bool(requires and requires.boolean("wildcards")) or root.boolean("wildcards") or False,
+        trust_tier=tier if tier is not None or genesis is None else genesis.trust_tier,
+        verification_path=path if path is not None or genesis is None else genesis.verification_path,
+        trust_score=_read_score(root),
+        principal=root.text("principal") or "",
+        principal_id=root.text("principal_id"),
+        owner_id=root.text("owner_id"),
+        issuer=root.text("issuer") or "",
+        issued_at=issued_at,
+        updated_at=updated_at,
+        successor=root.text("successor_agent"),
+        delegation_permitted=root.boolean("delegation_permitted"),
+        max_delegation_depth=_read_depth(root),
+        public_key=_read_key(root, genesis),
+        genesis=genesis,
+        document=root.data,
+    )
+
+
+def _read_status(root: Table) -> str:
+    """The lifecycle state in lower case. Revoked and retired are the same state (core 7.4)."""
+    status = (root.text("status") or ACTIVE).lower()
+    status = "retired" if status == "revoked" else status
+    if status not in STATUSES:
+        message = f"`status` is {brief(status)}, which is none of {', '.join(STATUSES)}"
+        root.findings.error("D106", message, "/status")
+    return status
+
+
+def _read_genesis(root: Table, agent_id: str) -> Genesis | None:
+    """The record the document carries. It must hold, and give the id of the document."""
+    record = root.table("genesis")
+    genesis = genesis_of(record) if record is not None else None
+    if genesis is not None and genesis.agent_id != agent_id:
+        message = f"`agent_id` is {brief(agent_id)}, and the Genesis gives {genesis.agent_id} (core 7.1)"
+        root.findings.error("D197", message, "/agent_id", "An id cannot be chosen; write the one of the Genesis.")
+    return genesis
+
+
+def _read_key(root: Table, genesis: Genesis | None) -> Mapping[str, str] | None:
+    """The key the agent signs with: in the document, or else in its Genesis. A rotated one is only in the document."""
+    name = "public_key" if root.has("public_key") else "agent_public_key"
+    return read_public_key(root, name) or (genesis.public_key if genesis is not None else None)
+
+
+def _read_score(root: Table) -> float | None:
+    score = root.number("trust_score")
+    if score is None or 0 <= score <= 1:
+        return score
+    root.findings.warning("D104", f"`trust_score` is {brief(score)}, and counts as unknown", "/trust_score", _SCORE)
+    return None
+
+
+def _read_depth(root: Table) -> int | None:
+    depth = root.value("max_delegation_depth")
+    if depth is None or (is_integer(depth) and depth >= 0):
+        return depth
+    root.wrong("max_delegation_depth", "an integer from 0 on", depth)
+    return None
+
+
+def _read_times(root: Table) -> tuple[str | None, str | None]:
+    """When the document was issued and last changed, as it says."""
+    said = {key: root.text(key) for key in ("issued_at", "updated_at")}
+    read = {key: read_instant(text) for key, text in said.items() if text is not None}
+    for key, time in read.items():
+        if time is None:
+            message = f"`{key}` is {brief(said[key])}, which is no time"
+            root.findings.warning("D104", message, root.pointer(key), "Write it like 2026-11-16T08:00:00Z.")
+    issued, updated = read.get("issued_at"), read.get("updated_at")
+    if issued is not None and updated is not None and updated < issued:
+        root.findings.warning("D104", "`updated_at` is before `issued_at` (core 7.3)", "/updated_at")
+    return said["issued_at"], said["updated_at"]
+
+
+def _read_scopes(root: Table, requires: Table | None) -> tuple[str, ...]:
+    """The granted scopes: `requires.scopes` where there are any, else `scopes_accepted`."""
+    if requires is not None and requires.has("scopes"):
+        holder, key = requires, "scopes"
+    else:
+        holder, key = root, "scopes_accepted"
+    granted: list[str] = []
+    for token in holder.texts(key):
+        if is_scope_token(token):
+            granted.append(token)
+        else:
+            message = f"`{key}` holds {brief(token)}, which is no scope token and grants nothing"
+            holder.findings.warning("D104", message, holder.pointer(key), "Write domain:action in lower case.")
+    return tuple(granted)

@@ -1,0 +1,128 @@
+"""Agent Genesis records (core 7.2): the form of the draft, and the form of the reference implementation."""
+
+from __future__ import annotations
+
+from bespeak.contract.genesis import ARCHETYPES, Genesis, canonical_genesis, genesis_id
+from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED, TIERS, VERIFICATION_PATHS, trust_fault
+from bespeak.documents.json_text import json_table
+from bespeak.documents.table import Table
+from bespeak.protocol.exchange.base64url import decode64
+from bespeak.protocol.exchange.scope import is_scope_token
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+
+def parse_genesis(text: str, file: str) -> tuple[Genesis | None, list[Diagnostic]]:
+    """The record in a text. None when any finding is an error: a record that does not hold is no identity."""
+    root = json_table(text.encode(errors="surrogatepass"), file)
+    if isinstance(root, Diagnostic):
+        return None, [root]
+    return genesis_of(root), root.findings.found
+
+
+def genesis_of(record: Table) -> Genesis | None:
+    """The Genesis in a table, if its fields, its id and its signature hold; what does not is among the findings."""
+    before = len(record.findings.found)
+    tier, path = read_trust(record, default=ORG_ASSERTED)
+    owner, owner_id = record.text("owner"), record.text("owner_id")
+    if owner is None and owner_id is None:
+        record.missing("owner", "Name who owns the agent in `owner` or `owner_id`.")
+    archetype = record.choice("archetype", ARCHETYPES)
+    issuer_key = read_public_key(record, "issuer_public_key")
+    for key in ("archetype", "issuer_public_key"):
+        if record.value(key) is None:
+            record.missing(key)
+    if path == "log-anchored" and not record.value("log_inclusion_proof"):
+        record.missing("log_inclusion_proof", "A record anchored in a log carries the proof.")
+    genesis = Genesis(
+        agent_id=genesis_id(record.data),
+        name=record.text("name") or record.text("org_label") or "",
+        owner=owner or owner_id or "",
+        owner_id=owner_id or "",
+        principal_id=record.text("principal_id") or "",
+        archetype=archetype or "",
+        governance_zone=record.need_text("governance_zone"),
+        scopes=tuple(scope for scope in record.texts("scope") if _is_scope(record, scope)),
+        issued_at=record.need_text("issued_at"),
+        issuer=record.text("issuer") or "",
+        issuer_key=issuer_key or {},
+        public_key=read_public_key(record, "agent_public_key"),
+        trust_tier=tier or ORG_ASSERTED,
+        verification_path=path or SELF_SIGNED,
+        document=record.data,
+    )
+    _check_id(record, genesis.agent_id)
+    if issuer_key is not None:
+        _check_signature(record, issuer_key)
+    failed = any(finding.severity == "error" for finding in record.findings.found[before:])
+    return None if failed else genesis
+
+
+def read_trust(record: Table, *, default: int | None) -> tuple[int | None, str | None]:
+    """Tier and verification path of a record or a document, reported where they do not go together."""
+    tier = record.value("trust_tier")
+    if tier is None:
+        tier = default
+    elif isinstance(tier, bool) or tier not in TIERS:
+        message = f"`trust_tier` is {brief(tier)}, which is none of 1, 2 and 3 (core 7.4)"
+        record.findings.error("D106", message, record.pointer("trust_tier"))
+        tier = None
+    path = record.choice("verification_path", VERIFICATION_PATHS)
+    fault = trust_fault(tier, path) if tier is not None else None
+    if fault is not None:
+        advice = "Say by which proof the identity was verified, or take trust tier 2."
+        record.findings.error("D198", f"{fault} (core 7.4)", record.pointer("trust_tier"), advice)
+    return tier, path
+
+
+def read_public_key(record: Table, key: str) -> dict[str, str] | None:
+    """A public Ed25519 key as the members of a JWK; PEM, a JWK, or its bytes in base64url are read."""
+    value = record.value(key)
+    if value is None:
+        return None
+    from bespeak.documents.identity.key_text import KeyFault, parse_jwk, parse_key, public_jwk  # noqa: PLC0415 - slow to load
+
+    if isinstance(value, str):
+        found = parse_key(value)
+    elif isinstance(value, dict):
+        found = parse_jwk(value)
+    else:
+        record.wrong(key, "a key in PEM, JWK or base64url form", value)
+        return None
+    if isinstance(found, KeyFault):
+        # The fault may repeat what the key is made of.
+        message = f"`{key}` is no Ed25519 key in PEM, JWK or base64url form"
+        record.findings.error("D104", message, record.pointer(key), "Print one with bespeak keys show.")
+        return None
+    return public_jwk(found)
+
+
+def _is_scope(record: Table, scope: str) -> bool:
+    if is_scope_token(scope):
+        return True
+    message = f"`scope` holds {brief(scope)}, which is no scope token and grants nothing"
+    record.findings.warning("D104", message, record.pointer("scope"), "Write domain:action in lower case.")
+    return False
+
+
+def _check_id(record: Table, agent_id: str) -> None:
+    said = record.text("agent_id")
+    if said is not None and said != agent_id:
+        message = f"the record says `agent_id` {brief(said)}, and its content gives {agent_id} (core 7.1)"
+        record.findings.error("D197", message, record.pointer("agent_id"))
+
+
+def _check_signature(record: Table, issuer_key: dict[str, str]) -> None:
+    said = record.value("signature")
+    if not isinstance(said, str):
+        record.need_text("signature")
+        return
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - slow to load
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415 - slow to load
+
+    try:
+        key = Ed25519PublicKey.from_public_bytes(decode64(issuer_key["x"]) or b"")
+        key.verify(decode64(said) or b"", canonical_genesis(record.data))
+    except (InvalidSignature, ValueError):
+        message = "`signature` is not by the issuer's key over this record: one of them was changed"
+        record.findings.error("D197", message, record.pointer("signature"))

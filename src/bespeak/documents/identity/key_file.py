@@ -1,0 +1,17 @@
+"""An Ed25519 key in a file of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from joserfc.jwk import OKPKey
+
+from bespeak.documents.files.text_file import read_text
+from bespeak.documents.identity.key_text import KeyFault, parse_key
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+
+def read_key(path: Path) -> OKPKey | KeyFault:
+    """The key in a file, or why there is none in it."""
+    text = read_text(path)
+    return KeyFault(text.message) if isinstance(text, Diagnostic) else parse_key(text)

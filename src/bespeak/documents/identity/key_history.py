@@ -1,0 +1,58 @@
+"""The public halves of a key and of those it has replaced, in a JWK set beside it, so that old signatures verify."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from joserfc.jwk import OKPKey
+
+from bespeak.documents.files.text_file import read_text
+from bespeak.documents.identity.key_text import KeyFault, key_id, parse_jwk, public_jwk
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+_SUFFIX: Final = ".keys.json"
+_MOST: Final = 1000
+
+
+def history_path(key_file: Path) -> Path:
+    """Where the set for a key file is: `server.pem.keys.json` beside `server.pem`."""
+    return key_file.with_name(key_file.name + _SUFFIX)
+
+
+def read_history(key_file: Path) -> list[OKPKey] | KeyFault:
+    """The keys in the set beside a key file, the newest first; none if that key was never replaced."""
+    path = history_path(key_file)
+    if not path.exists():
+        return []
+    text = read_text(path)
+    if isinstance(text, Diagnostic):
+        return KeyFault(f"{path}: {text.message}")
+    keys = parse_history(text)
+    return KeyFault(f"{path}: {keys.message}") if isinstance(keys, KeyFault) else keys
+
+
+def parse_history(text: str) -> list[OKPKey] | KeyFault:
+    """The Ed25519 keys of a JWK set, each once. One that cannot be read is a fault: nothing of it may get lost."""
+    try:
+        document = msgspec.json.decode(text)
+    except (ValueError, RecursionError) as error:
+        return KeyFault(f"not JSON: {error}")
+    members = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(members, list) or len(members) > _MOST:
+        return KeyFault(f"not a JWK set, an object with a list `keys` of up to {_MOST}")
+    found: dict[str, OKPKey] = {}
+    for number, entry in enumerate(members):
+        key = parse_jwk(entry) if isinstance(entry, dict) else KeyFault("not an object")
+        if isinstance(key, KeyFault):
+            return KeyFault(f"key {number + 1} of the set: {key.message}")
+        found.setdefault(key_id(key), key)
+    return list(found.values())
+
+
+def history_text(keys: Iterable[OKPKey]) -> str:
+    """The set with the public halves of keys, each once, in the order given."""
+    members = {key_id(key): public_jwk(key) for key in keys}
+    return msgspec.json.format(msgspec.json.encode({"keys": list(members.values())}), indent=2).decode() + "\n"

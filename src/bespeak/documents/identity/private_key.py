@@ -1,0 +1,35 @@
+"""Private keys in documents that are meant for others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from bespeak.text.source.pointer import child
+
+_PEM: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+_MEMBERS: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+"""What only the private form of a JWK has (RFC 7518 6), and the one member of a secret one."""
+
+_NAME: Final = re.compile(r"(?:^|_)(?:private|secret)_(?:key|jwk)s?$")
+
+
+def private_keys(document: Mapping[str, Any]) -> Iterator[str]:
+    """Pointers to private key material anywhere in a document: by its form, or by the name it goes under."""
+    waiting: list[tuple[str, Any]] = [("", document)]
+    while waiting:
+        at, value = waiting.pop()
+        if isinstance(value, Mapping):
+            if isinstance(value.get("kty"), str) and not _MEMBERS.isdisjoint(value):
+                yield at
+                continue
+            for name, item in value.items():
+                if item and isinstance(item, str | Mapping) and _NAME.search(name.lower().replace("-", "_")):
+                    yield child(at, name)
+                else:
+                    waiting.append((child(at, name), item))
+        elif isinstance(value, list):
+            waiting.extend((child(at, index), item) for index, item in enumerate(value))
+        elif isinstance(value, str) and _PEM.search(value):
+            yield at

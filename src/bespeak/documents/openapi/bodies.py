@@ -1,0 +1,140 @@
+"""The request body of an operation, in the one media type that is sent."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from bespeak.documents.openapi.description import Body
+from bespeak.documents.openapi.media_types import JSON, MULTIPART, bodyless_schema, is_binary, preferred, spoken
+from bespeak.documents.openapi.notices import Notices
+from bespeak.documents.openapi.parameters import ParameterReader, without_place
+from bespeak.documents.openapi.references import References
+from bespeak.documents.openapi.schema_assembly import SchemaReader
+from bespeak.documents.openapi.schema_conversion import Direction
+from bespeak.documents.openapi.spot import Spot
+from bespeak.protocol.exchange.media_type import FORM, essence
+from bespeak.text.diagnostics.brief import brief
+
+_BODYLESS: Final = frozenset({"GET", "HEAD", "TRACE"})
+
+
+class BodyReader:
+    """Reads the request bodies of one description, and whatever else has content of some media type."""
+
+    def __init__(self, references: References, schemas: SchemaReader, notices: Notices) -> None:
+        self._references = references
+        self._schemas = schemas
+        self._notices = notices
+        self._known: dict[tuple[str, str], Body | None] = {}
+
+    def read(self, operation: Spot, method: str) -> Body | None:
+        """The body of an operation of 3.x, if it has one."""
+        given = operation.below("requestBody")
+        if given.value is None:
+            return None
+        spot = self._references.follow(given)
+        if spot is None:
+            return Body(media_type=JSON, required=False, schema={})
+        if method in _BODYLESS:
+            if self._says_something(spot):
+                self._notices.warning("D168", f"a body of {method} says nothing to a server, and is left out", given)
+            return None
+        if spot.key not in self._known:
+            self._known[spot.key] = self._read(spot)
+        return self._known[spot.key]
+
+    def _says_something(self, spot: Spot) -> bool:
+        """Whether a body has any fields: some tools describe an empty form for every operation."""
+        schemas = [media_type.below("schema") for _, media_type in spot.below("content").entries()]
+        return any(schema.value and schema.value.get("properties") != {} for schema in schemas if _is_table(schema))
+
+    def _read(self, spot: Spot) -> Body | None:
+        content = spot.below("content")
+        found = self.content(content, "input")
+        if found is None:
+            self._notices.error("D168", "the body has no `content`; JSON of any form is sent", spot)
+            return Body(media_type=JSON, required=False, schema={})
+        media_type, schema, others = found
+        return Body(
+            media_type=media_type,
+            required=bool(spot.flag("required")),
+            schema=schema,
+            description=spot.text("description"),
+            other_types=others,
+        )
+
+    def content(self, content: Spot, direction: Direction) -> tuple[str, dict[str, Any], tuple[str, ...]] | None:
+        """The media type that is spoken, its schema, and the types that were offered beside it."""
+        offered = preferred(name for name, _ in content.entries())
+        if not offered:
+            return None
+        if len(offered) > 1 and direction == "input":
+            shown = ", ".join(offered[1:5])
+            self._notices.info("D168", f"{offered[0]} is sent; {shown} could be as well", content)
+        chosen = self._references.follow(content.below(offered[0]))
+        schema = chosen.below("schema") if chosen is not None else None
+        if schema is None or schema.value in (None, {}, True):
+            if essence(offered[0]) == JSON:
+                self._notices.info("D168", "the body has no schema: JSON of any form is taken", content)
+            return spoken(offered[0]), bodyless_schema(offered[0]), tuple(offered[1:])
+        made = dict(self._schemas.read(schema, direction))
+        if is_binary(offered[0]) and "type" not in made and "$ref" not in made:
+            made = bodyless_schema(offered[0])
+        return spoken(offered[0]), made, tuple(offered[1:])
+
+    def read_swagger(
+        self, item: Spot, operation: Spot, parameters: ParameterReader, consumes: list[str]
+    ) -> Body | None:
+        """The body of an operation of 2.0: one parameter that is the whole of it, or one for each field of a form."""
+        spots: dict[tuple[str, str], Spot] = {}
+        for level in (item, operation):
+            for spot in parameters.spots(level):
+                if spot.text("in") in {"body", "formData"}:
+                    spots["" if spot.text("in") == "body" else spot.text("name"), spot.text("in")] = spot
+        whole = spots.pop(("", "body"), None)
+        if whole is not None:
+            if spots:
+                self._notices.error("D164", "there is a body, so the fields of a form are left out", operation)
+            return self._whole(whole, consumes)
+        return self._form(list(spots.values()), operation, consumes) if spots else None
+
+    def _whole(self, spot: Spot, consumes: list[str]) -> Body:
+        offered = preferred(consumes) or [JSON]
+        schema = spot.below("schema")
+        made = dict(self._schemas.read(schema, "input")) if schema.value is not None else bodyless_schema(offered[0])
+        return Body(
+            media_type=spoken(offered[0]),
+            required=bool(spot.flag("required")),
+            schema=made,
+            description=spot.text("description"),
+            other_types=tuple(offered[1:]),
+        )
+
+    def _form(self, spots: list[Spot], operation: Spot, consumes: list[str]) -> Body:
+        has_file = any(spot.value.get("type") == "file" for spot in spots)
+        offered = [kind for kind in preferred(consumes) if essence(kind) in {FORM, MULTIPART}]
+        media_type = MULTIPART if has_file or (offered and essence(offered[0]) == MULTIPART) else FORM
+        properties: dict[str, Any] = {}
+        required: list[str] = []
+        for spot in spots:
+            name = spot.text("name")
+            if not name:
+                self._notices.error("D164", "a field of a form has no name, and is left out", spot)
+                continue
+            schema = dict(self._schemas.read(without_place(spot), "input"))
+            if spot.text("description"):
+                schema.setdefault("description", spot.text("description"))
+            properties[name] = schema
+            if spot.flag("required"):
+                required.append(name)
+        if not properties:
+            self._notices.warning("D168", f"the form of {brief(operation.at)} has no fields", operation)
+        made: dict[str, Any] = {"type": "object", "properties": properties}
+        if required:
+            made["required"] = required
+        others = tuple(kind for kind in offered if essence(kind) != media_type)
+        return Body(media_type=media_type, required=bool(required), schema=made, other_types=others)
+
+
+def _is_table(spot: Spot) -> bool:
+    return isinstance(spot.value, dict)

@@ -1,0 +1,130 @@
+"""The body of a request as fields of an input: its properties, or the whole of it where it is no plain object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bespeak.documents.openapi.description import Body
+from bespeak.documents.openapi.guess import UNSURE, Guess, Risk
+from bespeak.documents.openapi.media_types import JSON, MULTIPART, is_json, spoken
+from bespeak.documents.openapi.schema_fit import SchemaFitter
+from bespeak.protocol.exchange.media_type import FORM, essence
+
+_COMPOSING: Final = ("allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "$ref", "propertyNames")
+"""Keywords by which an object is more than a list of properties."""
+
+
+@dataclass(slots=True)
+class BodyShape:
+    """What a body takes and how it is sent."""
+
+    form: str = "none"
+    properties: dict[str, Any] = field(default_factory=dict)
+    needed: tuple[str, ...] = ()
+    required: bool = False
+    whole: dict[str, Any] | None = None
+    """The schema of a body that is one field."""
+    files: tuple[str, ...] = ()
+    definitions: dict[str, Any] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+    lost: tuple[str, ...] = ()
+    guesses: list[Guess] = field(default_factory=list)
+
+
+def shape_body(body: Body | None, fitter: SchemaFitter) -> BodyShape | str:
+    """The shape of a body; why the operation cannot be called if it needs one that nobody here can send."""
+    if body is None:
+        return BodyShape()
+    form = _form(body.media_type)
+    if form is None:
+        reason = f"its body is {body.media_type[:80]}, and only JSON, forms and multipart can be sent"
+        if body.required:
+            return reason
+        return BodyShape(guesses=[_guess("no body is sent", reason, 0.5, "an upstream that takes JSON")])
+    clean, lost = fitter.clean(body.schema)
+    clean = _resolved(clean)
+    shape = BodyShape(form=form, required=body.required, lost=lost)
+    if form == "json" and essence(spoken(body.media_type)) != JSON:
+        shape.headers["Content-Type"] = body.media_type
+    if body.other_types:
+        others = ", ".join(body.other_types[:3])
+        shape.guesses.append(_guess(f"sent as {body.media_type}", "one of several is sent", 0.8, others))
+    if not _is_flat(clean):
+        return _whole(shape, clean, body)
+    shape.definitions = clean.get("$defs", {})
+    shape.properties = {name: part for name, part in clean["properties"].items() if not _is_read_only(part)}
+    needed = clean.get("required")
+    shape.needed = tuple(name for name in needed if name in shape.properties) if isinstance(needed, list) else ()
+    if form == "multipart":
+        shape.files = tuple(name for name, part in shape.properties.items() if _is_file(part))
+        shape.properties.update({name: _file(shape.properties[name]) for name in shape.files})
+    return shape
+
+
+def _form(media_type: str) -> str | None:
+    kind = essence(media_type)
+    if is_json(spoken(media_type)):
+        return "json"
+    return {FORM: "form", MULTIPART: "multipart"}.get(kind)
+
+
+def _whole(shape: BodyShape, clean: dict[str, Any], body: Body) -> BodyShape | str:
+    if shape.form != "json":
+        if clean.get("type") in (None, "object") and not clean.get("properties"):
+            return f"its {body.media_type[:80]} body names no fields" if body.required else BodyShape()
+        return f"its {body.media_type[:80]} body is no plain list of fields" if body.required else BodyShape()
+    shape.whole = clean
+    shape.guesses.append(_guess("the body is one field", "it is no plain object", 0.8, "a flat object of its own"))
+    return shape
+
+
+def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema that is nothing but a reference to one of its own definitions, as that definition."""
+    definitions = schema.get("$defs")
+    target = schema.get("$ref")
+    if not isinstance(target, str) or not isinstance(definitions, dict) or schema.keys() - {"$ref", "$defs"}:
+        return schema
+    found = definitions.get(target.removeprefix("#/$defs/"))
+    return {**found, "$defs": definitions} if isinstance(found, dict) and "$defs" not in found else schema
+
+
+def _is_flat(schema: Mapping[str, Any]) -> bool:
+    """Whether an object is its properties and nothing else; one that says it takes more is kept whole."""
+    properties = schema.get("properties")
+    return (
+        schema.get("type", "object") == "object"
+        and isinstance(properties, dict)
+        and bool(properties)
+        and not any(keyword in schema for keyword in _COMPOSING)
+        and schema.get("additionalProperties", False) is False
+        and "minProperties" not in schema
+    )
+
+
+def _is_read_only(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("readOnly") is True
+
+
+def _is_file(part: Any) -> bool:
+    if not isinstance(part, Mapping):
+        return False
+    if part.get("type") == "array":
+        return _is_file(part.get("items"))
+    media = part.get("contentMediaType")
+    binary = isinstance(media, str) and "json" not in media and not media.startswith("text/")
+    return part.get("format") == "binary" or binary or part.get("contentEncoding") == "base64"
+
+
+def _file(part: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a file here: base64, because JSON carries no bytes."""
+    if part.get("type") == "array":
+        return {**part, "items": _file(part["items"])}
+    text = {"description": part["description"]} if "description" in part else {}
+    return {"type": "string", "contentEncoding": "base64", **text}
+
+
+def _guess(text: str, why: str, confidence: float, otherwise: str) -> Guess:
+    risk: Risk = "medium" if confidence < UNSURE else "low"
+    return Guess(at="/input_schema", text=text, why=why, confidence=confidence, otherwise=otherwise, risk=risk)

@@ -1,0 +1,143 @@
+"""Credentials of an upstream: which of its security schemes this server uses, and the variables that hold the secrets.
+
+A caller's identity is never forwarded (AGTP-API 12.3): the upstream knows this server and nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from bespeak.documents.openapi.description import Description, Operation, SecurityScheme
+from bespeak.documents.openapi.guess import Guess
+from bespeak.documents.openapi.naming import words
+from bespeak.protocol.exchange.headers import is_header_name
+
+_LONGEST_PREFIX: Final = 24
+_SUFFIXES: Final = {"bearer": "TOKEN", "basic": "BASIC", "apiKey": "API_KEY"}
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable that holds a secret."""
+
+    name: str
+    what: str
+    """What to put into it."""
+
+
+@dataclass(slots=True)
+class Credentials:
+    """What is sent to the upstream beside the input."""
+
+    headers: dict[str, str] = field(default_factory=dict)
+    query: dict[str, str] = field(default_factory=dict)
+    cookies: dict[str, str] = field(default_factory=dict)
+    variables: tuple[Variable, ...] = ()
+    guesses: list[Guess] = field(default_factory=list)
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the upstream gets a credential."""
+        return bool(self.headers or self.query or self.cookies)
+
+    @property
+    def parameters(self) -> frozenset[tuple[str, str]]:
+        """Place and name of each: what is described as a parameter as well is no input."""
+        return frozenset(
+            (place, name)
+            for place, names in (("header", self.headers), ("query", self.query), ("cookie", self.cookies))
+            for name in names
+        )
+
+
+class CredentialChoice:
+    """Chooses credentials for the operations of one description; a scheme has one variable wherever it is used."""
+
+    def __init__(self, description: Description) -> None:
+        self._schemes = description.schemes
+        title = "_".join(words(description.title)).upper()[:_LONGEST_PREFIX].strip("_")
+        # A description chooses its title: one called GitHub must not get the GITHUB_TOKEN that is there already.
+        self._prefix = f"UPSTREAM_{title}".rstrip("_")
+        kinds = [_kind(scheme) for scheme in self._schemes.values()]
+        self._alone = {kind for kind in kinds if kinds.count(kind) == 1}
+
+    def choose(self, operation: Operation) -> Credentials:
+        """The first alternative that can be met; none where the upstream lets anybody in."""
+        alternatives = operation.security
+        if not alternatives or any(not alternative for alternative in alternatives):
+            return self._anonymous(alternatives)
+        for alternative in alternatives:
+            if all(self._is_possible(name) for name in alternative):
+                return self._meet(tuple(alternative), len(alternatives))
+        named = ", ".join(sorted({name for alternative in alternatives for name in alternative}))
+        kinds = {_kind(self._schemes[name]) for one in alternatives for name in one if name in self._schemes}
+        why = f"nothing here can send {', '.join(sorted(filter(None, kinds))) or named}"
+        guess = Guess(
+            at="/handler/url",
+            text="no credential is sent",
+            why=why,
+            confidence=0.2,
+            otherwise=f"a credential for {named}, without which the upstream refuses every call",
+            risk="high",
+        )
+        return Credentials(guesses=[guess])
+
+    def _anonymous(self, alternatives: tuple[Mapping[str, tuple[str, ...]], ...]) -> Credentials:
+        if len(alternatives) < 2:
+            return Credentials()
+        named = ", ".join(sorted({name for alternative in alternatives for name in alternative}))
+        why = "the upstream asks for none, and agents then reach no more than anybody"
+        guess = Guess(at="/handler/url", text="no credential is sent", why=why, confidence=0.7, otherwise=named)
+        return Credentials(guesses=[guess])
+
+    def _is_possible(self, name: str) -> bool:
+        scheme = self._schemes.get(name)
+        if scheme is None:
+            return False
+        kind = _kind(scheme)
+        if kind == "apiKey":
+            fits = is_header_name(scheme.parameter) if scheme.place != "query" else bool(scheme.parameter)
+            return scheme.place in ("header", "query", "cookie") and fits
+        return kind in _SUFFIXES
+
+    def _meet(self, names: tuple[str, ...], alternatives: int) -> Credentials:
+        found = Credentials()
+        variables: list[Variable] = []
+        for name in names:
+            scheme = self._schemes[name]
+            variable = self._variable(scheme)
+            variables.append(variable)
+            value = f"${{{variable.name}}}"
+            if _kind(scheme) == "apiKey":
+                {"header": found.headers, "query": found.query, "cookie": found.cookies}[scheme.place][
+                    scheme.parameter
+                ] = value
+            else:
+                found.headers["Authorization"] = f"{'Basic' if _kind(scheme) == 'basic' else 'Bearer'} {value}"
+        found.variables = tuple(variables)
+        if alternatives > 1:
+            at, text = "/handler/url", f"the credential is {' and '.join(names)}"
+            found.guesses.append(Guess(at=at, text=text, why=f"the first of {alternatives} ways", confidence=0.8))
+        return found
+
+    def _variable(self, scheme: SecurityScheme) -> Variable:
+        kind = _kind(scheme)
+        own = "" if kind in self._alone else "_".join(words(scheme.name)).upper()[:_LONGEST_PREFIX]
+        name = "_".join(filter(None, (self._prefix, own, _SUFFIXES[kind])))
+        what = {
+            "bearer": f"the access token ({scheme.kind}) of this server, without the word Bearer",
+            "basic": "base64 of user:password",
+            "apiKey": f"the key for the {scheme.place} {scheme.parameter}",
+        }[kind]
+        return Variable(name, what)
+
+
+def _kind(scheme: SecurityScheme) -> str:
+    """How a scheme is met: `bearer`, `basic`, `apiKey`, or its own name if it cannot be."""
+    if scheme.kind in ("oauth2", "openIdConnect"):
+        return "bearer"
+    if scheme.kind == "http":
+        return scheme.scheme.lower()
+    return scheme.kind

@@ -1,0 +1,123 @@
+"""The text of a description, JSON or YAML, as a document that knows where its parts stand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from bespeak.documents.files.text_file import decode_text
+from bespeak.documents.json_text import json_table
+from bespeak.documents.openapi.spot import Document
+from bespeak.documents.openapi.yaml_events import YamlReader
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.json_places import find_repeated
+from bespeak.text.source.json_tree import JsonTree
+from bespeak.text.source.places import is_index
+from bespeak.text.source.pointer import unescaped
+from bespeak.text.source.refused import Refused
+from bespeak.text.source.span import Location
+from bespeak.text.source.text_position import location_of
+from bespeak.text.source.yaml_fault import fault_of
+
+MAX_BYTES: Final = 40 << 20
+"""A longer description is refused. The largest public ones have some 12 MB."""
+
+_PLACED: Final = 2 << 20
+"""In a longer JSON text no lines are looked for: that would cost more than the reading itself. Pointers tell enough."""
+
+_MOST_REPEATED: Final = 20
+
+
+def parse_document(text: bytes | str, name: str, path: Path | None = None) -> tuple[Document | None, list[Diagnostic]]:
+    """The document of a text, or why there is none. Which notation it is in, its first character tells."""
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    if len(data) > MAX_BYTES:
+        message = f"the description has {len(data):,} bytes, more than {MAX_BYTES:,}"
+        return None, [Diagnostic("D101", "error", message, Location(name), help="Split it, or import a part of it.")]
+    decoded = decode_text(data, Path(name))
+    if isinstance(decoded, Diagnostic):
+        place = decoded.location
+        located = Location(name, place.line, place.column) if place is not None else Location(name)
+        return None, [replace(decoded, location=located)]
+    if decoded.lstrip()[:1] in {"{", "["}:
+        return _json(decoded, name, path)
+    return _yaml(decoded, name, path)
+
+
+def _json(text: str, name: str, path: Path | None) -> tuple[Document | None, list[Diagnostic]]:
+    table = json_table(text.encode(), name)
+    if isinstance(table, Diagnostic):
+        return None, [table]
+    if len(text) > _PLACED:
+        locate: Callable[[str], Location] = lambda _: Location(name)  # noqa: E731
+    else:
+        locate = JsonTree(table.data, text, name).locate
+    return Document(name, table.data, locate, path), _repeated_in_json(text, name)
+
+
+def _repeated_in_json(text: str, name: str) -> list[Diagnostic]:
+    found: dict[str, None] = {}
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        if len(pairs) > 1 and len({key for key, _ in pairs}) < len(pairs) and len(found) < _MOST_REPEATED:
+            seen: set[str] = set()
+            found.update({key: None for key, _ in pairs if key in seen or seen.add(key)})  # type: ignore[func-returns-value]
+
+    try:
+        # The reader that is fast keeps the last of two keys and says nothing; this one makes nothing of what it reads.
+        json.loads(text, object_pairs_hook=look, parse_int=len, parse_float=len)
+    except (ValueError, RecursionError):
+        return []
+    place = Location(name)
+    if found and len(text) <= _PLACED:
+        spans = find_repeated(text)
+        place = location_of(text, name, spans[0].start, spans[0].end) if spans is not None else place
+    return [_repeated(key, place) for key in found]
+
+
+def _repeated(key: str, place: Location) -> Diagnostic:
+    message = f"the key {brief(key)} stands twice in one object; the last one counts"
+    return Diagnostic("D109", "warning", message, place, help="Remove one of the two, or rename it.")
+
+
+def _yaml(text: str, name: str, path: Path | None) -> tuple[Document | None, list[Diagnostic]]:
+    reader = YamlReader()
+    try:
+        reader.read(text)
+    except Refused as reason:
+        place = location_of(text, name, reason.start, reason.end)
+        return None, [
+            Diagnostic("D102", "error", f"this is not YAML for JSON: {reason.message}", place, help=reason.help)
+        ]
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        if not isinstance(error, yaml.YAMLError):
+            return None, [Diagnostic("D102", "error", f"this is not YAML: {brief(str(error))}", Location(name))]
+        fault = fault_of(error, text, name)
+        return None, [
+            Diagnostic("D102", "error", f"this is not YAML: {fault.message}", fault.location, help=fault.help)
+        ]
+    if not isinstance(reader.data, dict):
+        message = f"the document is {brief(reader.data)}, not an object"
+        return None, [Diagnostic("D104", "error", message, Location(name))]
+    repeated = [_repeated(key, Location(name, line, column)) for key, line, column in reader.repeated[:_MOST_REPEATED]]
+    data, places = reader.data, reader.places
+
+    def locate(at: str) -> Location:
+        """The nearest list or mapping above a place."""
+        here: Any = data
+        place = places.get(id(data), (1, 1))
+        for part in at.split("/")[1:]:
+            if isinstance(here, dict):
+                here = here.get(unescaped(part))
+            else:
+                here = here[int(part)] if isinstance(here, list) and is_index(part, here) else None
+            place = places.get(id(here), place)
+        return Location(name, *place)
+
+    return Document(name, data, locate, path), repeated

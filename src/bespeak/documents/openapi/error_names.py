@@ -1,0 +1,149 @@
+"""The errors of an endpoint: names for the statuses an upstream fails with, and the five every upstream has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from bespeak.contract.endpoint import DeclaredError
+from bespeak.contract.handler import UPSTREAM_ERRORS
+from bespeak.documents.openapi.description import Answer, Operation
+from bespeak.documents.openapi.guess import Guess
+from bespeak.documents.openapi.naming import words
+from bespeak.documents.openapi.plain_text import first_sentence
+
+_NAMES: Final = {
+    "400": "invalid_input",
+    "401": "not_authenticated",
+    "402": "payment_required",
+    "403": "not_permitted",
+    "404": "not_found",
+    "406": "format_not_offered",
+    "408": "took_too_long",
+    "409": "conflict",
+    "410": "gone",
+    "412": "precondition_failed",
+    "413": "too_large",
+    "415": "format_not_supported",
+    "422": "invalid_values",
+    "423": "locked",
+    "424": "dependency_failed",
+    "428": "precondition_required",
+    "429": "rate_limited",
+    "451": "legally_withheld",
+    "501": "not_supported",
+    "503": "temporarily_unavailable",
+}
+_TEXTS: Final = {
+    "invalid_input": "The upstream does not accept the input.",
+    "not_found": "What is asked for does not exist.",
+    "conflict": "It contradicts the present state.",
+    "invalid_values": "A value of the input is not acceptable.",
+    "rate_limited": "Too many calls; try again later.",
+    "upstream_timeout": "The upstream did not answer in time.",
+    "upstream_connection_error": "The upstream could not be reached.",
+    "upstream_malformed_response": "The answer of the upstream could not be read.",
+    "upstream_authentication_failed": "The upstream did not accept this server.",
+    "upstream_error": "The upstream failed.",
+}
+_OWN_TO_SERVER: Final = ("401", "403")
+"""Statuses that speak of this server's credential, not of the caller's input, where one is sent."""
+_RANGE: Final = {"4": ("400", "404", "409", "422", "429"), "5": ("503",)}
+_GENERIC: Final = frozenset(
+    {
+        *("error", "errors", "failure", "failed", "fault", "unknown", "exception", "problem", "other", "default"),
+        *("unexpected", "invalid", "bad", "wrong", "badrequest", "response", "ok", "errorresponse", "apierror"),
+    }
+)
+_SILENT: Final = frozenset({"a", "an", "the", "is", "was", "are", "be", "of", "or", "and", "to", "for", "this", "that"})
+_LONGEST: Final = 40
+_MOST_WORDS: Final = 4
+
+
+@dataclass(slots=True)
+class ErrorShape:
+    """Declared errors and the map that leads to them."""
+
+    errors: tuple[DeclaredError, ...] = ()
+    error_map: dict[str, str] = field(default_factory=dict)
+    guesses: list[Guess] = field(default_factory=list)
+
+
+def shape_errors(operation: Operation, *, has_credential: bool) -> ErrorShape:
+    """The errors of an operation. Where this server sends a credential, 401 and 403 are about that."""
+    documented = {answer.status.upper(): answer for answer in operation.answers if answer.status[:1] in ("4", "5")}
+    shape = ErrorShape()
+    described: dict[str, str] = {}
+    for status, answer in sorted(documented.items()):
+        if len(status) == 3 and status.isdigit() and _is_named(status, has_credential=has_credential):
+            name = _name(answer)
+            shape.error_map[status] = name
+            described.setdefault(name, _description(answer, name))
+    guessed = _assumed(operation, documented)
+    for status in guessed:
+        if status not in documented:
+            shape.error_map[status] = _NAMES[status]
+            described.setdefault(_NAMES[status], _TEXTS.get(_NAMES[status], ""))
+    added = sorted(set(guessed) - documented.keys())
+    if added:
+        names = ", ".join(f"{status} {_NAMES[status]}" for status in added)
+        why = "the description gives a range" if any("X" in status for status in documented) else "none is documented"
+        shape.guesses.append(_guess(names, why, 0.6, "what the upstream really answers"))
+    if not has_credential and any(status in shape.error_map for status in _OWN_TO_SERVER):
+        why = "no credential is sent, so 401 and 403 are the upstream's own answer to the caller"
+        shape.guesses.append(_guess("401 and 403 are named", why, 0.7, "upstream_authentication_failed"))
+    shape.error_map = dict(sorted(shape.error_map.items()))
+    described.update({name: _TEXTS[name] for name in UPSTREAM_ERRORS})
+    shape.errors = tuple(DeclaredError(name, text) for name, text in described.items())
+    return shape
+
+
+def _is_named(status: str, *, has_credential: bool) -> bool:
+    if status in _OWN_TO_SERVER:
+        return not has_credential
+    # What says only that the upstream failed is upstream_error without a word.
+    return not status.startswith("5") or status in ("501", "503")
+
+
+def _assumed(operation: Operation, documented: dict[str, Answer]) -> tuple[str, ...]:
+    """Statuses that are mapped although nobody documented them: for a range, and where nothing is documented."""
+    ranged = tuple(status for first in "45" if f"{first}XX" in documented for status in _RANGE[first])
+    if ranged:
+        return ranged
+    usable = [status for status in documented if status.isdigit() and _is_named(status, has_credential=True)]
+    if usable:
+        return ()
+    found = ["400", "429"]
+    if "{" in operation.path:
+        found.append("404")
+    if operation.method in ("POST", "PUT", "PATCH"):
+        found.append("409")
+    return tuple(sorted(found))
+
+
+def _name(answer: Answer) -> str:
+    """A name from the description where it says something short, or else from the status."""
+    sentence = first_sentence(answer.description, 120)
+    parts = [word for word in words(sentence) if word not in _SILENT] if sentence.isascii() else []
+    name = "_".join(parts)
+    usable = 2 <= len(parts) <= _MOST_WORDS and len(name) <= _LONGEST and name[0].isalpha()
+    if usable and "".join(parts) not in _GENERIC and not any(part.isdigit() for part in parts):
+        return name if name not in UPSTREAM_ERRORS and not _is_general(parts) else _by_status(answer.status)
+    return _by_status(answer.status)
+
+
+def _is_general(parts: list[str]) -> bool:
+    """Whether a name fits any failure: `bad_request`, `unexpected_error`."""
+    return all(part in _GENERIC or part in ("request", "server", "internal", "http", "client", "api") for part in parts)
+
+
+def _by_status(status: str) -> str:
+    return _NAMES.get(status, f"refused_with_{status}")
+
+
+def _description(answer: Answer, name: str) -> str:
+    return first_sentence(answer.description, 200) or _TEXTS.get(name, "")
+
+
+def _guess(text: str, why: str, confidence: float, otherwise: str) -> Guess:
+    return Guess(at="/handler/error_map", text=text, why=why, confidence=confidence, otherwise=otherwise)

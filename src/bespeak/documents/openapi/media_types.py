@@ -1,0 +1,57 @@
+"""Which of several media types is spoken, and what stands in for a schema that is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from bespeak.protocol.exchange.media_type import FORM, essence
+
+JSON: Final = "application/json"
+MULTIPART: Final = "multipart/form-data"
+
+_ANY: Final = frozenset({"*/*", "application/*", "*"})
+
+
+def is_json(media_type: str) -> bool:
+    """Whether a body of this type is JSON."""
+    kind = essence(media_type)
+    return kind in {JSON, "text/json"} or kind.endswith("+json")
+
+
+def spoken(media_type: str) -> str:
+    """The type that is sent: where anything may be, JSON is."""
+    return JSON if essence(media_type) in _ANY else media_type.strip()
+
+
+def preferred(offered: Iterable[str]) -> list[str]:
+    """Media types, the best first: JSON, forms, then as they come."""
+    return sorted(offered, key=_rank)
+
+
+def bodyless_schema(media_type: str) -> dict[str, Any]:
+    """What is known about a body of which only the type is described: bytes travel as base64 in a contract."""
+    kind = essence(media_type)
+    if is_json(kind) or kind in _ANY:
+        return {}
+    if kind in {FORM, MULTIPART}:
+        return {"type": "object"}
+    if kind.startswith("text/") or kind.endswith(("xml", "yaml", "javascript")):
+        return {"type": "string"}
+    return {"type": "string", "contentEncoding": "base64"}
+
+
+def is_binary(media_type: str) -> bool:
+    """Whether a body of this type is neither text nor anything with parts."""
+    return "contentEncoding" in bodyless_schema(media_type)
+
+
+def _rank(media_type: str) -> int:
+    kind = essence(media_type)
+    if kind == JSON:
+        return 0
+    if is_json(kind):
+        return 1
+    if kind in _ANY:
+        return 2
+    return {FORM: 3, MULTIPART: 4}.get(kind, 5)

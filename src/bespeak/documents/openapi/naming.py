@@ -1,0 +1,100 @@
+"""Names of one world in the spelling of another: words, snake_case, hyphens."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Container
+from functools import lru_cache
+from typing import Final
+
+from bespeak.text.language.lexicon import lexicon
+
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
+_LONGEST: Final = 60
+_HISSING: Final = ("s", "x", "z", "ch", "sh")
+_SPELLED: Final = str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "ø": "o", "ł": "l"}
+)
+"""Letters that are written with two others where there are only those of English."""
+_NO_PLURALS: Final = frozenset(
+    {
+        "news",
+        "series",
+        "species",
+        "dns",
+        "sms",
+        "gps",
+        "https",
+        "aws",
+        "ios",
+        "kubernetes",
+        "canvas",
+        "alias",
+        "atlas",
+        "redis",
+        "debris",
+    }
+)
+
+
+@lru_cache(maxsize=8192)
+def words(text: str) -> tuple[str, ...]:
+    """The words of a name in small letters: `createPet`, `create_pet` and `create-pet` are the same."""
+    text = text[:400]
+    if not text.isascii():
+        text = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", text).translate(_SPELLED))
+        text = "".join(letter for letter in text if not unicodedata.combining(letter))
+    parts = _NO_WORD.split(_HUMP.sub(" ", text))
+    return tuple(part.lower() for part in parts if part)
+
+
+def snake_case(text: str, otherwise: str = "field") -> str:
+    """A name that starts with a letter and has nothing but small letters, digits and single underscores."""
+    name = "_".join(words(text))[:_LONGEST].strip("_")
+    if not name:
+        return otherwise
+    return name if name[0].isalpha() else f"{otherwise}_{name}"
+
+
+def hyphenated(text: str) -> str:
+    """A path segment of the words in a name; empty if it has none."""
+    return "-".join(words(text))[:_LONGEST].strip("-")
+
+
+def plural(word: str) -> str:
+    """The usual plural of the last word in a segment; a plural stays as it is."""
+    if word.endswith(("ss", "us", "sis", "xis")) or not word.endswith("s"):
+        if word.endswith("y") and word[-2:-1] not in "aeiou":
+            return word[:-1] + "ies"
+        return word + ("es" if word.endswith(_HISSING) else "s")
+    return word
+
+
+def singular(word: str) -> str:
+    """The usual singular of a word that may be a plural."""
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes", "zes", "uses")) and not lexicon().counts(word[:-1]).noun:
+        return word[:-2]  # branches; but caches and houses are of `cache` and `house`
+    return word[:-1] if is_plural(word) else word
+
+
+def is_plural(word: str) -> bool:
+    """Whether a word looks like a plural."""
+    return (
+        word.endswith("s")
+        and not word.endswith(("ss", "us", "sis", "xis"))
+        and len(word) > 3
+        and word not in _NO_PLURALS
+    )
+
+
+def unused(name: str, taken: Container[str]) -> str:
+    """The name, or the name with the first number that nobody has."""
+    number, found = 2, name
+    while found in taken:
+        found = f"{name}_{number}"
+        number += 1
+    return found

@@ -1,0 +1,61 @@
+"""Findings about one description, told so that a thousand operations with one fault are one thing to read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from bespeak.documents.openapi.spot import Spot
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.source.span import Location
+
+_SHOWN: Final = 10
+"""Findings of one rule and severity that are shown in full; the others are counted."""
+
+
+class Notices:
+    """What was found, in the order it was found. The same thing at the same place is told once."""
+
+    __slots__ = ("_count", "_file", "_found", "_seen")
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._found: list[Diagnostic] = []
+        self._count: Counter[tuple[str, Severity]] = Counter()
+        self._seen: set[tuple[str, str, str, str]] = set()
+
+    def error(self, rule: str, message: str, at: Spot, advice: str = "") -> None:
+        """Report what keeps a part of the description from being used."""
+        self._add("error", rule, message, at, advice)
+
+    def warning(self, rule: str, message: str, at: Spot, advice: str = "") -> None:
+        """Report what the owner of the facade should look at."""
+        self._add("warning", rule, message, at, advice)
+
+    def info(self, rule: str, message: str, at: Spot, advice: str = "") -> None:
+        """Report what was decided, for those who want to know."""
+        self._add("info", rule, message, at, advice)
+
+    def pass_on(self, finding: Diagnostic) -> None:
+        """Take over a finding of whoever read the text."""
+        self._found.append(finding)
+
+    def all(self) -> list[Diagnostic]:
+        """Every finding that is shown, then how many there are beside them."""
+        return [*self._found, *self._rest()]
+
+    def _add(self, severity: Severity, rule: str, message: str, at: Spot, advice: str) -> None:
+        known = (rule, at.document.name, at.at, message)
+        if known in self._seen:
+            return
+        self._seen.add(known)
+        self._count[rule, severity] += 1
+        if self._count[rule, severity] <= _SHOWN:
+            self._found.append(Diagnostic(rule, severity, message, at.document.locate(at.at), at.at, advice))
+
+    def _rest(self) -> Iterator[Diagnostic]:
+        for (rule, severity), count in self._count.items():
+            if count > _SHOWN:
+                message = f"{count - _SHOWN:,} more findings of {rule} are not shown"
+                yield Diagnostic(rule, severity, message, Location(self._file), help="Look at those that are shown.")

@@ -1,0 +1,69 @@
+"""Objects that are described in parts (`allOf`), as one object: closed parts would refuse each other's properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from bespeak.contract.schema.closing import is_closed
+
+_WORDS: Final = frozenset({"title", "description", "deprecated", "default"})
+_PLAIN: Final = _WORDS | {"type", "properties", "required", "additionalProperties"}
+"""What a part may say and still be put together with others."""
+
+_MOST: Final = 1_000
+"""Properties of one object. More are kept where they were described, and not once more in all that is made of them."""
+
+
+def merge_objects(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """One object with the properties of all parts, which is closed if one of them is; None if they are more than that.
+
+    The first part may be what stands around the `allOf`: words of an earlier part count before those of a later one.
+    """
+    if not all(_is_plain(part) for part in parts) or sum(len(part.get("properties", ())) for part in parts) > _MOST:
+        return None
+    further = [part["additionalProperties"] for part in parts if isinstance(part.get("additionalProperties"), dict)]
+    if any(one != further[0] for one in further[1:]):
+        return None
+    merged: dict[str, Any] = {}
+    for part in parts:
+        merged.update({name: part[name] for name in part if name in _WORDS and name not in merged})
+    merged["type"] = "object"
+    properties: dict[str, Any] = {}
+    required: dict[str, None] = {}
+    for part in parts:
+        for name, schema in part.get("properties", {}).items():
+            properties[name] = _both(properties[name], schema) if name in properties else schema
+        required.update(dict.fromkeys(part.get("required", ())))
+    if properties:
+        merged["properties"] = properties
+    if required:
+        merged["required"] = list(required)
+    if any(part.get("additionalProperties") is False for part in parts):
+        merged["additionalProperties"] = False
+    elif further:
+        merged["additionalProperties"] = further[0]
+    return merged
+
+
+def opened(part: Mapping[str, Any]) -> dict[str, Any]:
+    """A part without what closes it."""
+    closing = ("additionalProperties", "unevaluatedProperties") if is_closed(part) else ()
+    return {name: value for name, value in part.items() if name not in closing}
+
+
+def _is_plain(part: Mapping[str, Any]) -> bool:
+    return part.keys() <= _PLAIN and part.get("type", "object") == "object"
+
+
+def _both(one: Any, other: Any) -> Any:
+    """A property that two parts describe. A part that only adds words is no second description."""
+    if one == other or not other.keys() - _WORDS:
+        return {**other, **one}
+    if not one.keys() - _WORDS:
+        return {**one, **other}
+    bare_one = {name: value for name, value in one.items() if name not in _WORDS}
+    bare_other = {name: value for name, value in other.items() if name not in _WORDS}
+    if bare_one == bare_other:
+        return {**one, **other}
+    return {"allOf": [one, other]}

@@ -1,0 +1,161 @@
+"""The output of an endpoint: what the upstream answers when all went well, as one object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bespeak.documents.openapi.adopted_definitions import Definitions
+from bespeak.documents.openapi.description import Answer, Operation
+from bespeak.documents.openapi.guess import Guess
+from bespeak.documents.openapi.media_types import bodyless_schema, is_json, spoken
+from bespeak.documents.openapi.schema_fit import SchemaFitter, bound
+
+_OPEN: Final[Mapping[str, Any]] = {"type": "object"}
+_LISTED: Final = "items"
+_ONE: Final = "result"
+_TEXT: Final = "text"
+_OBJECT: Final = frozenset({"properties", "required", "additionalProperties", "patternProperties", "minProperties"})
+
+
+@dataclass(slots=True)
+class OutputShape:
+    """An output schema, and how the handler makes an object of what comes back."""
+
+    schema: dict[str, Any] = field(default_factory=lambda: dict(_OPEN))
+    answer: str = "json"
+    output_field: str | None = None
+    guesses: list[Guess] = field(default_factory=list)
+
+
+Known = dict[tuple[int, ...], tuple[list[Answer], "OutputShape"]]
+"""Outputs by the schemas they were made of; with the answers, so that no other schema has their ids."""
+
+
+def shape_output(operation: Operation, fitter: SchemaFitter, known: Known) -> OutputShape | str:
+    """The output of an operation, or why there is none to give. Operations often answer with the same schemas."""
+    good = _good(operation.answers)
+    if operation.method == "HEAD" or (good and all(answer.media_type is None for answer in good)):
+        return OutputShape(answer="none")
+    with_json = [answer for answer in good if _is_json(answer.media_type)]
+    if with_json:
+        key = tuple(id(answer.schema) for answer in with_json)
+        if key not in known:
+            known[key] = (with_json, _json(with_json, fitter))
+        return known[key][1]
+    if any(_is_text(answer.media_type) for answer in good):
+        schema = {"type": "object", "properties": {_TEXT: {"type": "string"}}, "required": [_TEXT]}
+        return OutputShape(schema, "text", _TEXT)
+    if not good:
+        shape = OutputShape(output_field=_ONE)
+        shape.guesses.append(_guess("any object", "no success is documented", 0.5, "what the upstream answers"))
+        return shape
+    media = next(answer.media_type for answer in good if answer.media_type) or ""
+    if operation.method == "GET":
+        return f"its answer is {media[:80]}, and only JSON and text can be passed on"
+    shape = OutputShape(answer="none")
+    shape.guesses.append(_guess("nothing", f"an answer of {media[:80]} cannot be passed on", 0.5, "JSON or text"))
+    return shape
+
+
+def _good(answers: tuple[Answer, ...]) -> list[Answer]:
+    """The answers of success, 200 before 201; where none is documented, the default one."""
+    good = sorted((answer for answer in answers if answer.status.startswith("2")), key=lambda one: one.status.upper())
+    return good or [answer for answer in answers if answer.status == "default" and not _is_problem(answer)]
+
+
+def _is_problem(answer: Answer) -> bool:
+    said = answer.description.lower()
+    return "error" in said or "problem" in (answer.media_type or "") or "fail" in said
+
+
+def _is_json(media_type: str | None) -> bool:
+    return media_type is not None and is_json(spoken(media_type))
+
+
+def _is_text(media_type: str | None) -> bool:
+    return media_type is not None and bodyless_schema(media_type) == {"type": "string"}
+
+
+def _json(answers: list[Answer], fitter: SchemaFitter) -> OutputShape:
+    shape = OutputShape()
+    lost: dict[str, None] = {}
+    definitions = Definitions()
+    schemas: list[dict[str, Any]] = []
+    for answer in answers:
+        clean, given_up = fitter.clean(answer.schema or {})
+        lost.update(dict.fromkeys(given_up))
+        adopted = definitions.adopt(clean)
+        if adopted not in schemas:
+            schemas.append(adopted)
+    said = [schema for schema in schemas if schema]
+    if not said:
+        shape.output_field = _ONE
+        shape.guesses.append(_guess("any object", "no schema is given", 0.6, "what the upstream answers"))
+        return shape
+    whole = _one(said, definitions.found, shape)
+    if definitions.found:
+        whole["$defs"] = definitions.found
+    fitted, cut = bound(whole)
+    lost.update(dict.fromkeys(cut))
+    shape.schema = fitted if fitted.get("type") == "object" else {**fitted, "type": "object"}
+    shape.guesses += [_guess(f"without {loss}", "an endpoint file cannot carry it", 0.7, "your own") for loss in lost]
+    return shape
+
+
+def _one(schemas: list[dict[str, Any]], definitions: Mapping[str, Any], shape: OutputShape) -> dict[str, Any]:
+    """One object for all successes; what is no object becomes a field of one."""
+    kinds = {_kind(schema, definitions) for schema in schemas}
+    several = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    if kinds == {"object"}:
+        return _opened(schemas[0]) if len(schemas) == 1 else {"type": "object", "anyOf": [*map(_opened, schemas)]}
+    if "object" in kinds or "any" in kinds:
+        # Which it is shows only when it comes: an object passes as it is, anything else becomes the field.
+        shape.output_field = _ONE
+        shape.guesses.append(_guess(f"any object, or {_ONE}", "the answer may be an object or not", 0.6, ""))
+        return {"type": "object", "properties": {_ONE: several}} if "any" not in kinds else dict(_OPEN)
+    shape.output_field = _LISTED if kinds == {"array"} else _ONE
+    return {"type": "object", "properties": {shape.output_field: several}, "required": [shape.output_field]}
+
+
+def _kind(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    """`object`, `array`, `scalar`, or `any` where it cannot be told."""
+    for _ in range(8):
+        target = schema.get("$ref")
+        found = definitions.get(target.removeprefix("#/$defs/")) if isinstance(target, str) else None
+        if not isinstance(found, Mapping):
+            break
+        schema = found
+    kind = schema.get("type")
+    if isinstance(kind, str):
+        return kind if kind in ("object", "array") else "scalar"
+    if not _OBJECT.isdisjoint(schema):
+        return "object"
+    if "items" in schema:
+        return "array"
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        parts = schema.get(keyword)
+        if isinstance(parts, list) and parts:
+            kinds = {_kind(part, definitions) for part in parts if isinstance(part, Mapping)}
+            known = kinds - {"any"} if keyword == "allOf" else kinds
+            return known.pop() if len(known) == 1 else "any"
+    return "scalar" if "enum" in schema or "const" in schema or isinstance(kind, list) else "any"
+
+
+def _opened(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """An object that may have further fields, as outputs are meant to (AGTP-API 13.3)."""
+    opened = {key: value for key, value in schema.items() if key != "additionalProperties" or value is not False}
+    opened.pop("unevaluatedProperties", None)
+    properties, required = opened.get("properties"), opened.get("required")
+    if isinstance(properties, Mapping) and isinstance(required, list):
+        # What is only ever written does not come back.
+        hidden = {
+            name for name, part in properties.items() if isinstance(part, Mapping) and part.get("writeOnly") is True
+        }
+        opened["required"] = [name for name in required if name not in hidden]
+    return {"type": "object", **opened} if "type" not in opened else opened
+
+
+def _guess(text: str, why: str, confidence: float, otherwise: str) -> Guess:
+    return Guess(at="/output_schema", text=text, why=why, confidence=confidence, otherwise=otherwise)

@@ -1,0 +1,184 @@
+"""The parameters of an operation: where each goes, how it is written there, and what it may be."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from bespeak.documents.openapi.description import Parameter, Place
+from bespeak.documents.openapi.media_types import is_json, preferred
+from bespeak.documents.openapi.notices import Notices
+from bespeak.documents.openapi.references import References
+from bespeak.documents.openapi.schema_assembly import SchemaReader
+from bespeak.documents.openapi.spot import Spot
+from bespeak.text.diagnostics.brief import brief
+
+MAX_PARAMETERS: Final = 200
+
+_STYLES: Final[dict[Place, tuple[str, ...]]] = {
+    "path": ("simple", "label", "matrix"),
+    "query": ("form", "spaceDelimited", "pipeDelimited", "deepObject"),
+    "header": ("simple",),
+    "cookie": ("form",),
+}
+"""The styles of each place, the default first."""
+
+_COLLECTIONS: Final = {
+    "csv": ("", False),
+    "multi": ("form", True),
+    "ssv": ("spaceDelimited", False),
+    "pipes": ("pipeDelimited", False),
+}
+_IGNORED_HEADERS: Final = frozenset({"accept", "content-type", "authorization"})
+"""Headers that OpenAPI describes elsewhere: as media types and as security."""
+_TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
+
+
+class ParameterReader:
+    """Reads the parameters of one description. What several operations refer to is read once."""
+
+    def __init__(self, references: References, schemas: SchemaReader, notices: Notices, *, swagger: bool) -> None:
+        self._references = references
+        self._schemas = schemas
+        self._notices = notices
+        self._swagger = swagger
+        self._known: dict[tuple[str, str], Parameter | None] = {}
+        self._levels: dict[tuple[str, str], list[Spot]] = {}
+
+    def read(self, item: Spot, operation: Spot, path: str) -> tuple[Parameter, ...]:
+        """The parameters of an operation: those of its path, unless it has its own, and those its path must have."""
+        found: dict[tuple[str, str], Parameter] = {}
+        for level in (item, operation):
+            here: set[tuple[str, str]] = set()
+            for spot in self.spots(level):
+                made = self._parameter(spot)
+                if made is None:
+                    continue
+                key = (made.name.lower() if made.place == "header" else made.name, made.place)
+                if key in here:
+                    message = f"the {made.place} parameter {brief(made.name)} is described twice; the first one counts"
+                    self._notices.warning("D109", message, spot, "Remove one of the two.")
+                    continue
+                here.add(key)
+                found[key] = made
+        return self._with_path(found, operation, path)
+
+    def spots(self, level: Spot) -> list[Spot]:
+        """The parameters of a path or an operation as they are written, references followed."""
+        listed = level.below("parameters")
+        if listed.value is None:
+            return []
+        known = self._levels.get(listed.key)
+        if known is None:
+            known = self._levels[listed.key] = self._followed(listed)
+        return known
+
+    def _followed(self, listed: Spot) -> list[Spot]:
+        if not isinstance(listed.value, list):
+            self._notices.error("D104", f"`parameters` is {brief(listed.value)}, not a list", listed)
+        spots = list(listed.items())
+        if len(spots) > MAX_PARAMETERS:
+            message = f"there are {len(spots):,} parameters; those after the first {MAX_PARAMETERS} are left out"
+            self._notices.error("D164", message, listed)
+        followed = (self._references.follow(spot) for spot in spots[:MAX_PARAMETERS])
+        return [spot for spot in followed if spot is not None]
+
+    def _parameter(self, spot: Spot) -> Parameter | None:
+        if spot.key not in self._known:
+            self._known[spot.key] = self._read(spot)
+        return self._known[spot.key]
+
+    def _read(self, spot: Spot) -> Parameter | None:
+        if not isinstance(spot.value, dict):
+            self._notices.error("D104", f"a parameter is {brief(spot.value)}, not an object", spot)
+            return None
+        place = spot.text("in")
+        if self._swagger and place in {"body", "formData"}:
+            return None  # part of the body
+        name = spot.text("name")
+        if place not in _STYLES or not name:
+            what = "has no name" if not name else f"is in {brief(spot.value.get('in'))}"
+            message = f"a parameter {what}, and is left out"
+            self._notices.error("D164", message, spot, "It is in path, query, header or cookie, and has a name.")
+            return None
+        if place == "header" and name.lower() in _IGNORED_HEADERS:
+            message = f"the header {brief(name)} is no parameter: the facade sets it itself"
+            self._notices.info("D164", message, spot)
+            return None
+        style, explode = self._style(spot, place)
+        schema, as_json = self._schema(spot)
+        return Parameter(
+            name=name,
+            place=place,
+            required=place == "path" or bool(spot.flag("required")),
+            schema=schema,
+            description=spot.text("description"),
+            style=style,
+            explode=explode,
+            is_json=as_json,
+            deprecated=bool(spot.flag("deprecated")),
+        )
+
+    def _style(self, spot: Spot, place: Place) -> tuple[str, bool]:
+        default = _STYLES[place][0]
+        if self._swagger:
+            collection = spot.text("collectionFormat") or "csv"
+            if spot.value.get("type") != "array":
+                return default, default == "form"
+            if collection not in _COLLECTIONS:
+                message = f"values joined as {brief(collection)} are sent with commas"
+                self._notices.warning("D164", message, spot.below("collectionFormat"))
+                collection = "csv"
+            wanted, repeated = _COLLECTIONS[collection]
+            return (wanted if wanted in _STYLES[place] else default), repeated
+        style = spot.text("style") or default
+        if style not in _STYLES[place]:
+            message = f"the style {brief(style)} is none of a {place} parameter; {default} is taken"
+            self._notices.warning("D164", message, spot.below("style"))
+            style = default
+        explode = spot.flag("explode")
+        return style, explode if explode is not None else style in {"form", "deepObject"}
+
+    def _schema(self, spot: Spot) -> tuple[dict[str, Any], bool]:
+        """What a parameter may be, and whether it is written as JSON."""
+        if self._swagger:
+            return dict(self._schemas.read(without_place(spot), "input")), False
+        content = spot.below("content")
+        if isinstance(content.value, dict) and content.value:
+            media_type = preferred(name for name, _ in content.entries())[0]
+            schema = content.below(media_type, "schema")
+            as_json = is_json(media_type)
+            if not as_json:
+                message = f"a value of type {brief(media_type)} is sent as it is given"
+                self._notices.warning("D164", message, content)
+            return (dict(self._schemas.read(schema, "input")) if schema.value is not None else {}), as_json
+        schema = spot.below("schema")
+        if schema.value is None:
+            self._notices.info("D164", f"the parameter {brief(spot.text('name'))} has no schema: a text is taken", spot)
+            return {"type": "string"}, False
+        return dict(self._schemas.read(schema, "input")), False
+
+    def _with_path(self, found: dict[tuple[str, str], Parameter], operation: Spot, path: str) -> tuple[Parameter, ...]:
+        wanted = list(dict.fromkeys(_TEMPLATE.findall(path)))
+        for name, place in [key for key in found if key[1] == "path" and key[0] not in wanted]:
+            message = f"{{{name[:80]}}} is described and does not stand in the path {brief(path)}; it is left out"
+            self._notices.warning("D164", message, operation)
+            del found[name, place]
+        for name in wanted:
+            if (name, "path") not in found:
+                message = f"{{{name[:80]}}} stands in the path and is not described: a text is taken"
+                self._notices.warning("D164", message, operation, "Describe it under `parameters`.")
+                found[name, "path"] = Parameter(
+                    name=name, place="path", required=True, schema={"type": "string"}, style="simple", explode=False
+                )
+        return tuple(found.values())
+
+
+_OF_PARAMETERS: Final = frozenset(
+    {"name", "in", "required", "collectionFormat", "allowEmptyValue", "description", "deprecated"}
+)
+
+
+def without_place(spot: Spot) -> Spot:
+    """A parameter of 2.0 as the schema it also is."""
+    return Spot({key: value for key, value in spot.value.items() if key not in _OF_PARAMETERS}, spot.document, spot.at)

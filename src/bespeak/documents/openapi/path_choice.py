@@ -1,0 +1,277 @@
+"""The path of an operation as AGTP writes it: things and parameters, no verbs, no versions; the upstream keeps its own.
+
+`/v1/users/search` becomes `/users`, `/files/{name}.json` becomes `/files/{name}`, `/order/{orderId}` becomes
+`/orders/{order_id}`. What was written differently is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import unquote
+
+from bespeak.contract.grammar.path_syntax import leaking_segment
+from bespeak.documents.openapi.description import Operation
+from bespeak.documents.openapi.naming import hyphenated, is_plural, plural, snake_case, unused, words
+from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.segment import judge_segment
+
+_PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
+_VERSION: Final = re.compile(r"v[0-9]+(?:[a-z]+[0-9]*)?(?:[.-][0-9]+)*|[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_PREFIXES: Final = frozenset({"api", "rest", "public", "services"})
+"""Segments before a version, or at the beginning, that name nothing."""
+_EXTENSION: Final = re.compile(r"(?<=.)\.(?:json|xml|csv|html?|php|aspx?|do)$", re.IGNORECASE)
+_KEYED: Final = re.compile(r"([A-Za-z][\w.-]*)\(")
+"""The collection before a key as OData writes it: users('{id}')."""
+COMMANDS: Final = frozenset(
+    {
+        *("search", "query", "checkout", "count", "login", "signin", "logon", "logout", "signout", "logoff"),
+        *("signup", "upload"),
+    }
+)
+"""Segments that say what is done wherever they stand at the end, although they are nouns too."""
+_METHODS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
+_SHOWN: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class PathChoice:
+    """A path, what its parameters are called upstream, and why it is not the described one."""
+
+    path: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """The name of each parameter here by its name upstream."""
+    reasons: tuple[str, ...] = ()
+    version: str = ""
+    """A version that was left out of the path."""
+
+    def url_path(self, described: str) -> str:
+        """The described path with the parameters under their names here."""
+        return _PARAMETER.sub(lambda found: f"{{{self.parameters[found[1]]}}}", described)
+
+
+def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str = "", word: str = "") -> PathChoice:
+    """The path for a verb. `topic` is what the operation is about, for paths that name nothing themselves; `word` is
+
+    what the verb was chosen for: a segment that says it once more is left out.
+    """
+    reasons: list[str] = []
+    names = _parameter_names(described.partition("#")[0], reasons)
+    described = bare_path(described)
+    pieces = [piece for segment in described.split("/") if segment for piece in _pieces(segment, names, reasons)]
+    reasons += [f"{piece[:_SHOWN]!r} has no letters" for piece in pieces if not _is_named(piece)]
+    pieces, version = _without_version([piece for piece in pieces if _is_named(piece)], reasons)
+    segments: list[str] = []
+    for at, piece in enumerate(pieces):
+        if piece.startswith("{"):
+            if piece not in segments:  # one value fills both places of a path that names it twice
+                segments.append(piece)
+            continue
+        last, following = segments[-1] if segments else "", pieces[at + 1] if at + 1 < len(pieces) else ""
+        said = (word and "".join(words(piece)) == word) or _says(hyphenated(piece), verb)
+        # What begins a path is what its parameters belong to, unless a thing follows: /search/issues.
+        if said and (_acts(piece, last) if last else following[:1] not in ("", "{")):
+            reasons.append(f"{piece[:_SHOWN]!r} is what {verb} says")
+            continue
+        name = _segment(piece, verb, verbs, reasons, alone=at == 0 and len(pieces) == 1, topic=topic)
+        if name:
+            segments.append(name)
+    segments, later = _without_version(segments, reasons)  # a verb may have stood before it
+    version = version or later
+    if not segments or segments[0].startswith("{"):
+        thing = _thing(topic, segments, verb, verbs)
+        reasons.append(f"a path begins with what it is about: {thing}")
+        segments.insert(0, thing)
+    if segments[0].isdecimal():
+        segments.insert(0, _thing(topic, segments, verb, verbs))
+        reasons.append("a path does not begin with a number")
+    if described.endswith("/") and len(described) > 1:
+        reasons.append("no slash at the end")
+    return PathChoice("/" + "/".join(segments), names, tuple(dict.fromkeys(reasons)), version)
+
+
+def bare_path(described: str) -> str:
+    """A path without the query and the fragment that some descriptions tell operations apart by."""
+    return described.partition("#")[0].partition("?")[0]
+
+
+def other_paths(choice: PathChoice, described: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
+    """Other paths for the same operation, for when its own is taken: with what was left out, then with numbers."""
+    segments = choice.path[1:].split("/")
+    first, last = segments[0], segments[-1]
+    if choice.version:
+        yield "/" + "/".join([f"{first}-{hyphenated(choice.version)}", *segments[1:]])
+    lost = [
+        name for part in bare_path(described).split("/") for name in _literals(part) if name and name not in segments
+    ]
+    for name in reversed(lost):
+        noun = next(_nouns(name, verb, verbs), "")
+        if noun and noun not in segments:
+            yield f"{choice.path}/{noun}"
+    if last.startswith("{"):
+        by = next(_nouns(f"by-{last[1:-1].replace('_', '-')}", verb, verbs), "")
+        if by:
+            yield "/" + "/".join([*segments[:-1], by, last])
+    number = 2
+    while True:
+        yield "/" + "/".join([f"{first}-{number}", *segments[1:]])
+        number += 1
+
+
+def topic_of(operation: Operation, verbs: frozenset[str] = frozenset()) -> str:
+    """What an operation is about: its first tag, its first literal segment, or what its operationId names."""
+    literals = [name for part in bare_path(operation.path).split("/") for name in _literals(part)]
+    things = [name for name in map(hyphenated, literals) if name and name not in _PREFIXES]
+    # A path that is nothing but a command names no thing.
+    if len(things) == 1 and leaking_segment(f"/{things[0]}", verbs) is not None:
+        things.insert(0, _object_of(operation))
+    found = (hyphenated(name) for name in (*operation.tags[:1], *things, _object_of(operation)))
+    return next((name for name in found if name and not _VERSION.fullmatch(name) and not name.isdecimal()), "")
+
+
+def _object_of(operation: Operation) -> str:
+    """The thing in an operationId: the table of `CreateTable`, the root of `read_root__get`."""
+    _, *rest = words(operation.operation_id) or ("",)
+    if "using" in rest:
+        rest = rest[: rest.index("using")]
+    while rest and rest[-1] in _METHODS:
+        rest.pop()
+    return "-".join(rest[:3])
+
+
+def _parameter_names(described: str, reasons: list[str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for found in _PARAMETER.findall(described):
+        if found not in names:
+            names[found] = unused(snake_case(found, "id"), names.values())
+            if names[found] != found:
+                reasons.append(f"{{{found[:_SHOWN]}}} is called {{{names[found]}}}")
+    return names
+
+
+def _pieces(segment: str, names: Mapping[str, str], reasons: list[str]) -> Iterator[str]:
+    """A segment as whole parameters and literals: `{base}...{head}` is two, and `{name}.json` keeps only the name."""
+    if "{" not in segment:
+        yield from (part for part in segment.split(":") if part) if ":" in segment else (unquote(segment),)
+        return
+    end = 0
+    for found in _PARAMETER.finditer(segment):
+        yield from _literal_piece(segment[end : found.start()], segment, reasons)
+        yield f"{{{names[found[1]]}}}"
+        end = found.end()
+    yield from _literal_piece(segment[end:], segment, reasons)
+
+
+def _literal_piece(text: str, segment: str, reasons: list[str]) -> Iterator[str]:
+    if text:
+        reasons.append(f"{segment[:_SHOWN]!r} is more than a parameter")
+    keyed = _KEYED.match(text)
+    if keyed is not None and segment.startswith(text):
+        yield keyed[1]
+    elif text.startswith(":") and hyphenated(text):
+        yield text[1:]
+
+
+def _without_version(pieces: list[str], reasons: list[str]) -> tuple[list[str], str]:
+    version = ""
+    while len(pieces) > 1 and (_is_version(pieces[0]) or pieces[0].lower() in _PREFIXES):
+        if pieces[0].lower() in _PREFIXES and not _is_version(pieces[1]):
+            break
+        dropped, *pieces = pieces
+        reasons.append(f"{dropped[:_SHOWN]!r} names no thing")
+        version = dropped if _is_version(dropped) else version
+    if len(pieces) == 1 and _is_version(pieces[0]):
+        reasons.append(f"{pieces[0][:_SHOWN]!r} names no thing")
+        return [], pieces[0]
+    return pieces, version
+
+
+def _is_named(piece: str) -> bool:
+    return piece.startswith("{") or bool(hyphenated(_EXTENSION.sub("", piece)))
+
+
+def _is_version(piece: str) -> bool:
+    names = (piece.lower(), hyphenated(_EXTENSION.sub("", piece)))
+    return any(_VERSION.fullmatch(name) for name in names)
+
+
+def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *, alone: bool, topic: str) -> str:
+    """A literal segment that names a thing; empty if it only repeats what the verb says."""
+    name = hyphenated(_EXTENSION.sub("", piece))
+    if name != piece:
+        reasons.append(f"{piece[:_SHOWN]!r} is written {name!r}")
+    if _is_fine(name, verb, verbs):
+        return name
+    compound = "-" in name and next(_nouns(name, verb, verbs), name)
+    if compound and compound != name and not compound.startswith(name):
+        reasons.append(f"{name!r} is a method name; the thing is {compound!r}")
+        return compound
+    if alone and topic and topic != name and _is_fine(topic, verb, verbs):
+        reasons.append(f"{name!r} is a verb; it is about {topic}")
+        return topic
+    noun = next(_nouns(name, verb, verbs), "")
+    reasons.append(f"{name!r} is a method name; the thing is {noun!r}" if noun else f"{name!r} is a method name")
+    return noun
+
+
+def _says(name: str, verb: str) -> bool:
+    """Whether a segment says no more than the verb: that verb, or another one for reading."""
+    parts = words(name)
+    word = "".join(parts)
+    if word == verb.lower():
+        return True
+    ours, theirs = operation_classes(verb.lower()), operation_classes(word)
+    same = ours is not None and theirs is not None and ours.main == theirs.main
+    return len(parts) == 1 and same and ours is not None and ours.main in ("READ", "DELETE") and not _is_thing(word)
+
+
+def _is_thing(word: str) -> bool:
+    """Whether a word for reading is rather a thing that is read: /status, /view; nothing is called a delete."""
+    classes = operation_classes(word)
+    return _is_noun(word) and (classes is None or classes.main != "DELETE")
+
+
+def _acts(piece: str, before: str) -> bool:
+    """Whether a segment says what is done to the one before it: that of /orders/{id}/cancel, not of /store/order."""
+    word = "".join(words(piece))
+    return before.startswith("{") or is_plural(before) or word in COMMANDS or not _is_noun(word)
+
+
+def _is_noun(word: str) -> bool:
+    counts = lexicon().counts(word)
+    return (counts.noun > 0 and counts.noun >= counts.verb) or is_plural(word)
+
+
+def _is_fine(name: str, verb: str, verbs: frozenset[str]) -> bool:
+    return leaking_segment(f"/{name}", verbs) is None and judge_segment(name, verb) is None
+
+
+def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
+    """Segments that name a thing instead of a doing, the nearest first."""
+    name = hyphenated(name)
+    if not name:
+        return
+    verdict = judge_segment(name, verb)
+    instead = (verdict.instead if verdict is not None else None) or ""
+    several = plural(name) if _is_noun(words(name)[-1]) else ""
+    for choice in (name, several, instead, f"{name}-request", f"{name}-record", plural(name)):
+        if choice and _is_fine(choice, verb, verbs):
+            yield choice
+
+
+def _thing(topic: str, segments: list[str], verb: str, verbs: frozenset[str]) -> str:
+    """What to begin a path with that begins with a parameter or is empty."""
+    parameter = next((part[1:-1] for part in segments if part.startswith("{")), "")
+    bare = [word for word in parameter.split("_") if word and word not in ("id", "uuid", "name", "key", "slug")]
+    for choice in (topic, plural("-".join(bare)) if bare else "", "items"):
+        found = next(_nouns(choice, verb, verbs), "") if choice else ""
+        if found and not found.isdecimal() and _VERSION.fullmatch(found) is None:
+            return found
+    return "items"
+
+
+def _literals(segment: str) -> list[str]:
+    return [unquote(part) for part in re.split(r"\{[^{}]*\}|[.:]", segment) if part]

@@ -1,0 +1,163 @@
+"""References of a description followed to what they name: in the document, or in a file beside it, never on the web."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import unquote
+
+from bespeak.documents.files.text_file import read_text
+from bespeak.documents.openapi.document_text import MAX_BYTES, parse_document
+from bespeak.documents.openapi.notices import Notices
+from bespeak.documents.openapi.spot import Document, Spot
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.places import is_index
+from bespeak.text.source.pointer import child, unescaped
+
+MAX_FILES: Final = 500
+"""Files that one description may consist of."""
+
+_REMOTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:|//")
+_LONGEST: Final = 64
+"""References that lead from one to the next."""
+
+
+class References:
+    """The files of one description, and what its references name."""
+
+    def __init__(self, root: Document, notices: Notices) -> None:
+        self._root = root
+        self._notices = notices
+        self._folder = root.path.resolve().parent if root.path is not None else None
+        self._files: dict[Path, Document | None] = {}
+        self._left = MAX_BYTES
+        self._targets: dict[tuple[str, str], Spot | str] = {}
+        """What references name, or why they name nothing."""
+        self._anchors: dict[str, dict[str, Spot]] = {}
+        if root.path is not None:
+            self._files[root.path.resolve()] = root
+
+    def follow(self, spot: Spot, *, alone: bool = False) -> Spot | None:
+        """What a place is when its references are followed; None, and reported, where they lead nowhere.
+
+        With `alone` a reference that says something beside its target is an end.
+        """
+        seen: set[tuple[str, str]] = set()
+        while is_reference(spot.value) and not (alone and len(spot.value) > 1):
+            if spot.key in seen or len(seen) == _LONGEST:
+                message = f"the reference {brief(spot.value['$ref'])} comes back to where it started"
+                self._notices.error("D161", message, spot, "Let one of them say what it is.")
+                return None
+            seen.add(spot.key)
+            target = self.target(spot)
+            if target is None:
+                return None
+            spot = target
+        return spot
+
+    def target(self, spot: Spot) -> Spot | None:
+        """What one reference names; None, and reported, where there is nothing."""
+        reference: str = spot.value["$ref"]
+        known = (spot.document.name, reference)
+        if known not in self._targets:
+            self._targets[known] = self._find(reference, spot.document)
+        found = self._targets[known]
+        if isinstance(found, str):
+            # Not remembered: two schemas may each have their own definitions under one name.
+            found = self._nearby(reference, spot) or found
+        if isinstance(found, str):
+            self._notices.error("D161", f"the reference {brief(reference)} {found}", spot, _ADVICE)
+            return None
+        return found
+
+    def _find(self, reference: str, beside: Document) -> Spot | str:
+        file, _, fragment = reference.partition("#")
+        document: Document | str = beside
+        if file and file != beside.name:
+            document = self._document(file, beside)
+        if isinstance(document, str):
+            return document
+        fragment = unquote(fragment)
+        if fragment and not fragment.startswith("/"):
+            found = self._anchors_of(document).get(fragment)
+            return found if found is not None else "names an anchor that is not there"
+        return _walk(document, fragment) or "names nothing that is there"
+
+    def _document(self, file: str, beside: Document) -> Document | str:
+        if _REMOTE.match(file):
+            return "leads to another server, and nothing is fetched because a description says so"
+        if beside.path is None or self._folder is None:
+            return "leads to another file, and the description was not read from a folder"
+        try:
+            path = (beside.path.parent / unquote(file)).resolve()
+        except (OSError, ValueError, RuntimeError):
+            return "is no name of a file"
+        if not path.is_relative_to(self._folder):
+            return "leads out of the folder of the description"
+        if path not in self._files:
+            if len(self._files) >= MAX_FILES:
+                return f"leads to one file too many: a description may have {MAX_FILES}"
+            self._files[path] = self._load(path)
+        document = self._files[path]
+        return document if document is not None else "leads to a file that cannot be read"
+
+    def _load(self, path: Path) -> Document | None:
+        text = read_text(path, self._left)
+        if isinstance(text, Diagnostic):
+            self._notices.pass_on(text)
+            return None
+        self._left -= len(text.encode(errors="replace"))
+        document, found = parse_document(text, str(path), path)
+        for finding in found:
+            self._notices.pass_on(finding)
+        return document
+
+    def _nearby(self, reference: str, spot: Spot) -> Spot | None:
+        """Tools that make schemas alone leave `#/$defs/Name` in them when they are put into a description."""
+        if not reference.startswith(("#/$defs/", "#/definitions/")):
+            return None
+        fragment = unquote(reference[1:])
+        parts = spot.at.split("/")
+        for end in range(len(parts) - 1, 0, -1):
+            found = _walk(spot.document, "/".join(parts[:end]) + fragment)
+            if found is not None:
+                return found
+        return None
+
+    def _anchors_of(self, document: Document) -> dict[str, Spot]:
+        anchors = self._anchors.get(document.name)
+        if anchors is None:
+            anchors = self._anchors[document.name] = {}
+            waiting: list[tuple[str, Any]] = [("", document.data)]
+            while waiting:
+                at, value = waiting.pop()
+                if isinstance(value, dict):
+                    if isinstance(value.get("$anchor"), str):
+                        anchors.setdefault(value["$anchor"], Spot(value, document, at))
+                    waiting += [(child(at, key), item) for key, item in value.items() if isinstance(item, dict | list)]
+                elif isinstance(value, list):
+                    waiting += [(child(at, n), item) for n, item in enumerate(value) if isinstance(item, dict | list)]
+        return anchors
+
+
+_ADVICE: Final = "Put what it names into the description, and refer to it there."
+
+
+def is_reference(value: Any) -> bool:
+    """Whether a value is an object that stands for another one."""
+    return isinstance(value, dict) and isinstance(value.get("$ref"), str)
+
+
+def _walk(document: Document, at: str) -> Spot | None:
+    here: Any = document.data
+    for part in at.split("/")[1:]:
+        key = unescaped(part)
+        if isinstance(here, dict) and key in here:
+            here = here[key]
+        elif isinstance(here, list) and is_index(part, here):
+            here = here[int(part)]
+        else:
+            return None
+    return Spot(here, document, at)

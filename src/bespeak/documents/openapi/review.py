@@ -1,0 +1,133 @@
+"""REVIEW.md: everything an importer guessed, the gravest first, with a box to tick when somebody has looked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from bespeak.documents.openapi.credentials import Variable
+from bespeak.documents.openapi.facade import Facade
+from bespeak.documents.openapi.guess import RISKS, Guess, LeftOut
+from bespeak.text.diagnostics.printable import printable
+
+MADE_OF: Final = "Made by `bespeak import openapi`"
+"""How a file of ours begins, so that a later run knows which are its own."""
+_TITLES: Final = {
+    "high": "High: what cannot be undone, and what does not work as it stands",
+    "medium": "Medium: what an agent may rely on",
+    "low": "Low: what reads better when a person has written it",
+}
+_IMPACTS: Final = ("irreversible", "reversible", "informational")
+
+Entries = Sequence[tuple[str, Facade]]
+"""The file of each endpoint and what is in it."""
+
+
+def review_text(
+    title: str,
+    entries: Entries,
+    left_out: Sequence[LeftOut],
+    general: Sequence[Guess],
+    notes: Sequence[LeftOut] = (),
+) -> str:
+    """The document. `general` are guesses about the service as a whole, `notes` what was said while it was read."""
+    return "\n".join(_lines(title, entries, left_out, general, notes)) + "\n"
+
+
+def used_variables(entries: Entries) -> dict[str, Variable]:
+    """The variables that hold secrets, by their names."""
+    return {variable.name: variable for _, facade in entries for variable in facade.variables}
+
+
+def _lines(
+    title: str, entries: Entries, left_out: Sequence[LeftOut], general: Sequence[Guess], notes: Sequence[LeftOut]
+) -> Iterator[str]:
+    found = [("bespeak.toml", "", guess) for guess in general]
+    found += [(file, str(facade.endpoint), guess) for file, facade in entries for guess in facade.guesses]
+    impacts = {str(facade.endpoint): _IMPACTS.index(facade.endpoint.semantic.impact) for _, facade in entries}
+    found.sort(key=lambda one: (RISKS.index(one[2].risk), impacts.get(one[1], 1), one[2].confidence))
+    counts = {risk: sum(1 for _, _, guess in found if guess.risk == risk) for risk in RISKS}
+    yield f"# What to review: {_plain(title) or 'the import'}"
+    yield ""
+    yield f"{MADE_OF}."
+    yield ""
+    yield (
+        "These endpoints were made from an OpenAPI description. It does not say what an agent needs to know, above "
+        "all whether something can be undone: what is written instead was guessed, and is not to be relied on before "
+        "a person has confirmed it (AGTP-API 14.1). Each guess stands as a comment `# review (confidence): ...` in "
+        "its file; remove the comment when you have looked. `bespeak lint` counts those that are left (R901)."
+    )
+    yield ""
+    yield f"- endpoints: {len(entries)}"
+    yield f"- guesses: {', '.join(f'{counts[risk]} of {risk} risk' for risk in RISKS)}"
+    yield f"- operations left out: {len(left_out)}"
+    yield f"- notes on the description: {len(notes)}"
+    yield from _variables(used_variables(entries))
+    yield from _renamed(entries)
+    yield from _listed("Left out: operations without an endpoint", left_out)
+    yield from _listed("What the description does not say, or says so that it cannot be taken over", notes)
+    for risk in RISKS:
+        if counts[risk]:
+            yield ""
+            yield f"## {_TITLES[risk]}"
+            yield ""
+            yield from (_item(*one) for one in found if one[2].risk == risk)
+
+
+def _item(file: str, endpoint: str, guess: Guess) -> str:
+    where = f"{_plain(endpoint)}, " if endpoint else ""
+    place = guess.at.removeprefix("/").replace("/", ".")
+    other = f" Or: {_plain(guess.otherwise)}." if guess.otherwise else ""
+    return (
+        f"- [ ] ({guess.confidence:.1f}) `{where}{place}`: {_plain(guess.text)}. "
+        f"{_capital(_plain(guess.why))}.{other} ({file})"
+    )
+
+
+def _variables(variables: Mapping[str, Variable]) -> Iterator[str]:
+    if not variables:
+        return
+    yield ""
+    yield "## Credentials to set before the server starts"
+    yield ""
+    yield "The upstream knows this server by them; no identity of a caller is forwarded. `.env.example` lists them too."
+    yield ""
+    yield from (f"- `{variable.name}`: {_plain(variable.what)}" for variable in variables.values())
+
+
+def _renamed(entries: Entries) -> Iterator[str]:
+    rows = [
+        (str(facade.endpoint), f"{facade.operation.method} {facade.operation.path}", facade.rewritten)
+        for _, facade in entries
+        if facade.rewritten or facade.endpoint.path != facade.operation.path
+    ]
+    if not rows:
+        return
+    yield ""
+    yield "## Paths that are not the upstream's"
+    yield ""
+    yield "| here | upstream | why |"
+    yield "|---|---|---|"
+    for here, upstream, why in rows:
+        yield f"| `{_cell(here)}` | `{_cell(upstream)}` | {_cell('; '.join(why) or 'another operation had it')} |"
+
+
+def _listed(title: str, entries: Sequence[LeftOut]) -> Iterator[str]:
+    if entries:
+        yield ""
+        yield f"## {title}"
+        yield ""
+        yield from (f"- {_plain(entry.what)}: {_plain(entry.why)}" for entry in entries)
+
+
+def _plain(text: str) -> str:
+    """A text on one line that is no markup and steers no terminal."""
+    return printable(" ".join(text.split()))[:300].replace("`", "'").replace("<", "&lt;")
+
+
+def _cell(text: str) -> str:
+    return _plain(text).replace("|", "\\|")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,383 @@
+"""Schemas of OpenAPI 2.0, 3.0 and 3.1 as JSON Schema 2020-12, one definition at a time, that refer to each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from bespeak.contract.schema.closing import is_closed
+from bespeak.documents.openapi.definition import DEFINITIONS, Definition, shallow
+from bespeak.documents.openapi.notices import Notices
+from bespeak.documents.openapi.nullability import typed, with_null
+from bespeak.documents.openapi.object_merge import merge_objects, opened
+from bespeak.documents.openapi.references import References, is_reference
+from bespeak.documents.openapi.schema_keywords import is_null_free, pattern_fault, plain_keywords
+from bespeak.documents.openapi.spot import Spot
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.source.pointer import unescaped
+
+Direction = Literal["input", "output"]
+"""What is read only is no part of an input, and what is write only none of an output."""
+
+MAX_LEVELS: Final = 32
+"""Steps of a pointer from the start of a definition to its innermost part; lint takes 40 for the whole of an input."""
+
+MAX_PARTS: Final = 1_000
+"""Schemas inside one definition. Lint takes 2,000 in the whole input of an endpoint."""
+MAX_LENGTH: Final = 64_000
+"""Bytes of JSON in one definition."""
+
+_MOST_NESTED: Final = 60
+"""Schemas that are converted one inside the other, through `allOf` of other definitions as well."""
+
+_MOST_IN_PLACE: Final = 150
+"""Definitions that judge one value."""
+
+_WORDS: Final = frozenset({"title", "description", "deprecated", "default"})
+_LISTS: Final = ("allOf", "anyOf", "oneOf")
+_NESTING: Final = frozenset(
+    {*_LISTS, "properties", "patternProperties", "items", "prefixItems", "additionalProperties", "not", "if", "then"}
+)
+_OF_ARRAYS: Final = frozenset({"items", "prefixItems", "contains", "unevaluatedItems"})
+_OF_OBJECTS: Final = frozenset(
+    {"properties", "required", "additionalProperties", "unevaluatedProperties", "propertyNames", "patternProperties"}
+    | {"dependentSchemas"}
+)
+_OF_CHOICES: Final = frozenset({"anyOf", "oneOf", "not", "if", "then", "else"})
+_NO_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_INVISIBLE: Final[Mapping[Direction, str]] = {"input": "readOnly", "output": "writeOnly"}
+_MOST_INLINE: Final = 12
+"""Values of an enum that is written where it is used, and not once under a name."""
+
+
+@dataclass(slots=True)
+class _Position:
+    """Where a conversion is."""
+
+    spot: Spot
+    levels: int
+    chain: tuple[str, ...] = ()
+    """Definitions that led here and judge the same value."""
+    reached: list[str] = field(default_factory=list)
+    """Collects the definitions that judge the same value as the one being converted."""
+
+    def down(self, spot: Spot, steps: int) -> _Position:
+        """A part of the value: nothing that led here judges it."""
+        return _Position(spot, self.levels + steps)
+
+    def beside(self, spot: Spot, steps: int) -> _Position:
+        """Another schema for the same value."""
+        return _Position(spot, self.levels + steps, self.chain, self.reached)
+
+
+class Converter:
+    """Converts the schemas of one description for one direction."""
+
+    def __init__(self, references: References, notices: Notices, direction: Direction, *, modern: bool) -> None:
+        self._references = references
+        self._notices = notices
+        self._hidden = _INVISIBLE[direction]
+        self._modern = modern
+        """Whether what stands beside a `$ref` counts: from 3.1 on."""
+        self._names: dict[tuple[str, str], str] = {}
+        self._spots: dict[str, Spot] = {}
+        self._made: dict[str, Definition] = {}
+        self._active: set[str] = set()
+        self._nested = 0
+
+    def convert(self, spot: Spot) -> dict[str, Any]:
+        """The schema at a place; what it refers to stands in definitions of their own."""
+        return self._fitting(self._schema(_Position(spot, 0)), spot)
+
+    def definition(self, name: str) -> Definition:
+        """What a name stands for."""
+        return self._define(name, ())
+
+    def _fitting(self, schema: dict[str, Any], spot: Spot) -> dict[str, Any]:
+        """A schema without its innermost levels, as many as it has to lose to be of use to anybody."""
+        whole = Definition("", schema)
+        if whole.parts <= MAX_PARTS and whole.length <= MAX_LENGTH:
+            return schema
+        for levels in range(24, 0, -2):
+            made = Definition("", shallow(schema, levels))
+            if made.parts <= MAX_PARTS and made.length <= MAX_LENGTH:
+                message = (
+                    f"the schema has {whole.parts:,} parts and {whole.length:,} bytes; the innermost are left open"
+                )
+                self._notices.info("D162", message, spot)
+                return made.body
+        message = f"the schema has {whole.parts:,} parts and {whole.length:,} bytes, and is left open"
+        self._notices.warning("D162", message, spot)
+        return {"type": schema["type"]} if "type" in schema else {}
+
+    def _define(self, name: str, chain: tuple[str, ...]) -> Definition:
+        made = self._made.get(name)
+        if made is None:
+            position = _Position(self._spots[name], 2, (*chain, name))
+            self._active.add(name)
+            body = self._fitting(self._schema(position), position.spot)
+            self._active.discard(name)
+            made = self._made[name] = Definition(name, body, tuple(position.reached))
+        return made
+
+    def _schema(self, here: _Position) -> dict[str, Any]:
+        value = here.spot.value
+        if value is True:
+            return {}
+        if value is False:
+            return {"not": {}}
+        if not isinstance(value, dict):
+            self._notices.warning("D163", f"a schema is {brief(value)}, so anything is taken", here.spot)
+            return {}
+        if here.levels > MAX_LEVELS or self._nested >= _MOST_NESTED:
+            self._notices.warning("D162", "a schema is nested too deeply; what is below is left open", here.spot)
+            return {}
+        self._nested += 1
+        try:
+            made = self._reference(here) if is_reference(value) else self._keywords(here)
+        finally:
+            self._nested -= 1
+        return made
+
+    def _reference(self, here: _Position) -> dict[str, Any]:
+        target = self._references.target(here.spot)
+        target = target and self._references.follow(target, alone=self._modern)
+        beside = {name: item for name, item in here.spot.value.items() if name != "$ref"} if self._modern else {}
+        if target is None:
+            return self._keywords(here) if beside else {}
+        if _is_leaf(target.value):
+            made = self._schema(here.beside(target, 0))
+        else:
+            name = self._name(target)
+            if self._leads_back(name, here.chain):
+                message = f"{brief(here.spot.value['$ref'])} leads back here without going down into the data"
+                self._notices.warning("D161", message, here.spot, "Let one of them go down into a property or an item.")
+                made = {}
+            else:
+                here.reached.append(name)
+                made = {"$ref": f"{DEFINITIONS}{name}"}
+        if beside:
+            added = self._keywords(here)
+            if added.keys() <= _WORDS or made.keys() <= {"$ref"}:
+                made = {**made, **added}
+            else:
+                made = {**added, "allOf": [made, *added.get("allOf", ())]}
+        # Nothing beside a reference counts in 3.0; whoever writes `nullable` there means it all the same.
+        return with_null(made, nullable=bool(here.spot.flag("nullable") or here.spot.flag("x-nullable")))
+
+    def _leads_back(self, name: str, chain: tuple[str, ...]) -> bool:
+        """Whether a definition judges, by itself or by others, a value that led to it."""
+        if not chain:
+            return False
+        if name not in self._made and name not in self._active:
+            self._define(name, chain)
+        waiting, seen = [name], {name}
+        while waiting:
+            here = waiting.pop()
+            if here in chain:
+                return True
+            known = self._made.get(here)
+            for other in known.in_place if known is not None else ():
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+            if len(seen) > _MOST_IN_PLACE:
+                return True  # as bad: nobody could follow it, and a validator would have to
+        return False
+
+    def _name(self, target: Spot) -> str:
+        name = self._names.get(target.key)
+        if name is None:
+            last = unescaped(target.at.rpartition("/")[2]) or target.document.name.rpartition("/")[2].partition(".")[0]
+            wanted = _NO_NAME.sub("_", last).strip("_.-")[:64] or "Schema"
+            if wanted.isdecimal():
+                wanted = f"Schema_{wanted}"
+            name, number = wanted, 1
+            while name in self._spots:
+                number += 1
+                name = f"{wanted}_{number}"
+            self._names[target.key] = name
+            self._spots[name] = target
+        return name
+
+    def _keywords(self, here: _Position) -> dict[str, Any]:
+        spot = here.spot
+        schema: dict[str, Any] = spot.value
+
+        def complain(keyword: str, reason: str) -> None:
+            self._notices.warning("D163", f"`{keyword}` {reason}, and is left out", spot.below(keyword))
+
+        made = plain_keywords(schema, complain=complain)
+        if not _OF_ARRAYS.isdisjoint(schema):
+            self._arrays(here, made)
+        hidden = self._objects(here, made) if not _OF_OBJECTS.isdisjoint(schema) else set()
+        if not _OF_CHOICES.isdisjoint(schema):
+            self._alternatives(here, made)
+        if "allOf" in schema:
+            made = self._all_of(here, made, hidden)
+        made = typed(made)
+        if "default" in schema and schema["default"] is not None and is_null_free(schema["default"]):
+            made["default"] = schema["default"]
+        nullable = spot.flag("nullable") or spot.flag("x-nullable")
+        return with_null(made, nullable=bool(nullable))
+
+    def _arrays(self, here: _Position, made: dict[str, Any]) -> None:
+        spot = here.spot
+        for keyword in ("items", "contains", "unevaluatedItems"):
+            below = spot.below(keyword)
+            if isinstance(below.value, dict | bool):
+                made[keyword] = self._schema(here.down(below, 1))
+        first = "prefixItems" if "prefixItems" in spot.value else "items"
+        parts = [self._schema(here.down(part, 2)) for part in spot.below(first).items()]
+        if parts:
+            made["prefixItems"] = parts
+
+    def _objects(self, here: _Position, made: dict[str, Any]) -> set[str]:
+        """The properties; and the names of those that do not belong to this direction."""
+        spot, hidden = here.spot, set()
+        given = spot.value.get("properties")
+        if isinstance(given, dict):
+            properties: dict[str, Any] = {}
+            for name in given:
+                below = spot.below("properties", name)
+                if self._is_hidden(below):
+                    hidden.add(name)
+                else:
+                    properties[name] = self._schema(here.down(below, 2))
+            made["properties"] = properties
+        elif given is not None:
+            self._notices.warning("D163", f"`properties` is {brief(given)}, and is left out", spot.below("properties"))
+        if hidden and "required" in made:
+            made["required"] = [name for name in made["required"] if name not in hidden]
+        if "required" in made and not made["required"]:
+            del made["required"]
+        for keyword in ("additionalProperties", "unevaluatedProperties", "propertyNames"):
+            below = spot.below(keyword)
+            if isinstance(below.value, bool):
+                made[keyword] = below.value
+            elif isinstance(below.value, dict):
+                made[keyword] = self._schema(here.down(below, 1)) or True
+        for keyword in ("patternProperties", "dependentSchemas"):
+            self._named(here, keyword, made)
+        return hidden
+
+    def _named(self, here: _Position, keyword: str, made: dict[str, Any]) -> None:
+        below = here.spot.below(keyword)
+        if not isinstance(below.value, dict):
+            return
+        kept: dict[str, Any] = {}
+        for name in below.value:
+            reason = pattern_fault(name) if keyword == "patternProperties" else None
+            if reason is not None:
+                self._notices.warning("D163", f"the pattern {brief(name)} {reason}, and is left out", below.below(name))
+                continue
+            inner = below.below(name)
+            position = here.down(inner, 2) if keyword == "patternProperties" else here.beside(inner, 2)
+            kept[name] = self._schema(position)
+        if kept:
+            made[keyword] = kept
+
+    def _is_hidden(self, spot: Spot) -> bool:
+        """Whether a property, or what it refers to, is not of this direction."""
+        for _ in range(3):
+            value = spot.value
+            if not isinstance(value, dict):
+                return False
+            if spot.flag(self._hidden):
+                return True
+            if is_reference(value):
+                target = self._references.target(spot)
+                if target is None:
+                    return False
+                spot = target
+            elif isinstance(value.get("allOf"), list) and len(value["allOf"]) == 1:
+                spot = spot.below("allOf", 0)
+            else:
+                return False
+        return False
+
+    def _alternatives(self, here: _Position, made: dict[str, Any]) -> None:
+        spot = here.spot
+        for keyword in ("anyOf", "oneOf"):
+            parts = [self._schema(here.beside(part, 2)) for part in spot.below(keyword).items()]
+            if not parts:
+                continue
+            # A discriminator tells the parts apart where their schemas do not: then more than one may match.
+            loose = keyword == "oneOf" and "discriminator" in spot.value and "anyOf" not in spot.value
+            if len(parts) == 1 and not made.keys() & parts[0].keys():
+                made.update(parts[0])
+            else:
+                made["anyOf" if loose else keyword] = _distinct(parts) if keyword == "anyOf" or loose else parts
+        for keyword in ("not", "if", "then", "else"):
+            below = spot.below(keyword)
+            if isinstance(below.value, dict | bool):
+                made[keyword] = self._schema(here.beside(below, 1))
+
+    def _all_of(self, here: _Position, made: dict[str, Any], hidden: set[str]) -> dict[str, Any]:
+        """What must hold together: one object where that can be said, else parts that do not shut each other out."""
+        spots = list(here.spot.below("allOf").items())
+        parts = [part for part in (self._schema(here.beside(spot, 2)) for spot in spots) if part]
+        if not parts:
+            return made
+        hidden |= {name for spot in spots for name in self._hidden_names(spot)}
+        if len(parts) == 1 and made.keys() <= _WORDS and not hidden:
+            return {**parts[0], **made}
+        whole = [made, *(self._body(part) for part in parts)]
+        merged = merge_objects([_without(part, hidden) for part in whole])
+        if merged is not None:
+            return merged
+        if len(parts) == 1 and (made.keys() <= _WORDS or parts[0].keys() <= {"$ref"}):
+            return {**parts[0], **made}
+        if any(is_closed(part) for part in whole):
+            parts = [opened(body) if is_closed(body) else part for part, body in zip(parts, whole[1:], strict=True)]
+            return {**opened(made), "allOf": parts, "unevaluatedProperties": False}
+        return {**made, "allOf": parts}
+
+    def _hidden_names(self, spot: Spot) -> Iterator[str]:
+        target = self._references.follow(spot)
+        given = target.below("properties") if target is not None else None
+        if given is not None and isinstance(given.value, dict) and len(given.value) <= MAX_PARTS:
+            for name in given.value:
+                if self._is_hidden(given.below(name)):
+                    yield name
+
+    def _body(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A part with its reference put in, if that is known by now."""
+        name = str(part.get("$ref", "")).removeprefix(DEFINITIONS)
+        if not name or name in self._active or not part.keys() <= _WORDS | {"$ref"}:
+            return part
+        return {**self._define(name, ()).body, **{word: part[word] for word in part if word != "$ref"}}
+
+
+def _is_leaf(schema: Any) -> bool:
+    """Whether a schema is so small that a name for it costs more than it saves."""
+    if not isinstance(schema, dict):
+        return True
+    if is_reference(schema) or not _NESTING.isdisjoint(schema):
+        return False
+    values = schema.get("enum")
+    return len(str(schema.get("description", ""))) < 200 and (
+        not isinstance(values, list) or len(values) <= _MOST_INLINE
+    )
+
+
+def _without(part: Mapping[str, Any], hidden: set[str]) -> Mapping[str, Any]:
+    """A part that neither has nor asks for properties which belong to the other direction."""
+    if not hidden or ("required" not in part and "properties" not in part):
+        return part
+    kept = dict(part)
+    if "required" in kept:
+        kept["required"] = [name for name in kept["required"] if name not in hidden]
+    if "properties" in kept:
+        kept["properties"] = {name: value for name, value in kept["properties"].items() if name not in hidden}
+    return kept
+
+
+def _distinct(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    kept: list[dict[str, Any]] = []
+    for part in parts:
+        if part not in kept:
+            kept.append(part)
+    return kept

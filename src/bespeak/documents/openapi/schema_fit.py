@@ -1,0 +1,281 @@
+"""A schema of a description as an endpoint file can carry it: sayable in TOML, of a bounded size, no trap.
+
+What has to be given up is given up by accepting more, never by refusing what the upstream takes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, SchemaFault, compile_schema
+from bespeak.contract.schema.pattern import needs_backtracking, slowness
+from bespeak.contract.schema.traps import traps
+from bespeak.documents.openapi.plain_text import plain_text
+from bespeak.text.source.shorthand import KEYWORDS
+
+_DROPPED: Final = frozenset(
+    {
+        *("$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$recursiveAnchor"),
+        *("$comment", "$vocabulary", "example", "examples", "xml", "externalDocs", "discriminator", "nullable"),
+    }
+)
+"""Keywords that are of no use here, or that move what references mean."""
+_TEXTS: Final = frozenset({"title", "description"})
+_DEEPEST: Final = 36
+"""Lint speaks up beyond 40 steps."""
+_MOST_PARTS: Final = 1_500
+"""Parts of a schema that an agent is shown at once."""
+_MOST_VALUES: Final = 900
+_LARGEST: Final = 2**63 - 1
+_CUTS: Final = (24, 12, 8, 5, 3, 1)
+"""Depths at which a schema is cut that stays unusable, the gentlest first."""
+_NOTHING: Final = object()
+
+
+class SchemaFitter:
+    """Fits schemas, and remembers parts it has seen: a description repeats the same parts often."""
+
+    def __init__(self) -> None:
+        self._clean: dict[int, tuple[object, Any]] = {}
+        self._losses: dict[int, tuple[str, ...]] = {}
+
+    def clean(self, schema: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """The schema in words that TOML has, and what was given up. The result shares its parts: it is not changed."""
+        lost: dict[str, None] = {}
+        clean: dict[str, Any] = self._part(schema, lost, 0)
+        return clean, tuple(lost)
+
+    def _part(self, value: Any, lost: dict[str, None], depth: int) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        known = self._clean.get(id(value))
+        if known is not None:
+            lost.update(dict.fromkeys(self._losses[id(value)]))
+            return known[1]
+        if depth > _DEEPEST:
+            lost["what lies too deep"] = None
+            return {}
+        own: dict[str, None] = {}
+        clean = self._object(value, own, depth)
+        # The part itself is kept too, so that no other gets its id.
+        self._clean[id(value)] = (value, clean)
+        self._losses[id(value)] = tuple(own)
+        lost.update(own)
+        return clean
+
+    def _object(self, node: Mapping[str, Any], lost: dict[str, None], depth: int) -> dict[str, Any]:
+        clean: dict[str, Any] = {}
+        for key, value in node.items():
+            if key in _DROPPED or key not in KEYWORDS:
+                continue
+            kept = self._value(key, value, lost, depth)
+            if kept is not _NOTHING:
+                clean[key] = kept
+        return _without_null(clean)
+
+    def _value(self, key: str, value: Any, lost: dict[str, None], depth: int) -> Any:
+        if key in _TEXTS:
+            return _text(value, lost)
+        if key in DATA_KEYWORDS:
+            return _data(key, value, lost)
+        if key == "pattern":
+            return _pattern(value, lost)
+        if key in NAMING_KEYWORDS and isinstance(value, Mapping):
+            return self._named(key, value, lost, depth)
+        if key == "dependentRequired":  # names on both sides, no schemas
+            return value if isinstance(value, Mapping) and _has_no_null(value) else _NOTHING
+        if isinstance(value, list):
+            return [self._part(item, lost, depth + 2) for item in value if isinstance(item, Mapping | str | bool)]
+        if isinstance(value, Mapping):
+            return self._part(value, lost, depth + 1)
+        if value is None or (isinstance(value, float) and not math.isfinite(value)):
+            return _NOTHING
+        return value if not _is_large(value) else float(value)
+
+    def _named(self, key: str, value: Mapping[str, Any], lost: dict[str, None], depth: int) -> dict[str, Any]:
+        named: dict[str, Any] = {}
+        for name, part in value.items():
+            if not _is_sayable(name):
+                lost["a name that is no text"] = None
+            elif key == "patternProperties" and _pattern(name, lost) is _NOTHING:
+                continue
+            elif isinstance(part, Mapping | bool):
+                named[name] = self._part(part, lost, depth + 2)
+        return named
+
+
+def bound(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A clean schema, cut as far as it takes to be of a size that agents are shown, to compile and to be no trap."""
+    lost: dict[str, None] = {}
+    depth = _depth_within(schema, _MOST_PARTS)
+    if depth is not None:
+        lost[f"what lies deeper than {depth} levels"] = None
+        schema = _cut(schema, depth)
+    return _usable(schema, lost), tuple(lost)
+
+
+def _text(value: Any, lost: dict[str, None]) -> Any:
+    if not isinstance(value, str):
+        return _NOTHING
+    plain = plain_text(value, 300)
+    if plain.fault:
+        lost[plain.fault] = None
+    return plain.text or _NOTHING
+
+
+def _data(key: str, value: Any, lost: dict[str, None]) -> Any:
+    if key == "enum":
+        if not isinstance(value, list) or not value:
+            return _NOTHING
+        if len(value) > _MOST_VALUES:
+            lost[f"a list of {len(value)} values"] = None
+            return _NOTHING
+        return value
+    if key == "const":
+        return value
+    # An annotation that TOML cannot say, null above all, says little: it is left out.
+    return value if _has_no_null(value) else _NOTHING
+
+
+def _pattern(value: Any, lost: dict[str, None]) -> Any:
+    if not isinstance(value, str):
+        return _NOTHING
+    usable = _is_sayable(value) and slowness(value) is None and not needs_backtracking(value)
+    if not usable or isinstance(compile_schema({"pattern": value}), SchemaFault):
+        lost[f"the pattern {value[:60]!r}, which not every engine can check"] = None
+        return _NOTHING
+    return value
+
+
+def _without_null(node: dict[str, Any]) -> dict[str, Any]:
+    """TOML has no null: `enum: [a, null]` is said with a type beside it."""
+    if "const" in node and not _has_no_null(node["const"]):
+        rest = {key: value for key, value in node.items() if key != "const"}
+        node = {**rest, "type": "null"} if node["const"] is None else rest
+    values = node.get("enum")
+    if not isinstance(values, list) or _has_no_null(values):
+        return node
+    rest = {key: value for key, value in node.items() if key not in ("enum", "type")}
+    kept = [value for value in values if _has_no_null(value)]
+    if len(kept) < len(values) - 1:  # a null somewhere inside a value
+        return rest
+    return {**rest, "anyOf": [{"enum": kept}, {"type": "null"}]} if kept else {**rest, "type": "null"}
+
+
+def _has_no_null(value: Any) -> bool:
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if part is None or _is_large(part) or (isinstance(part, float) and not math.isfinite(part)):
+            return False
+        if isinstance(part, str) and not _is_sayable(part):
+            return False
+        if isinstance(part, Mapping):
+            waiting += [*part, *part.values()]
+        elif isinstance(part, list):
+            waiting += part
+    return True
+
+
+def _is_large(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) > _LARGEST
+
+
+def _is_sayable(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _usable(schema: dict[str, Any], lost: dict[str, None]) -> dict[str, Any]:
+    """The schema, cut as far as it takes to be one that compiles and is no trap."""
+    fault = _fault(schema)
+    for depth in _CUTS:
+        if fault is None:
+            return schema
+        lost[f"what lies deeper than {depth} levels ({fault})"] = None
+        schema = _cut(schema, depth)
+        fault = _fault(schema)
+    if fault is None:
+        return schema
+    lost[f"the schema ({fault})"] = None
+    kind = schema.get("type")
+    return {"type": kind} if kind in ("object", "array", "string", "integer", "number", "boolean") else {}
+
+
+def _fault(schema: dict[str, Any]) -> str | None:
+    compiled = compile_schema(schema)
+    if isinstance(compiled, SchemaFault):
+        return compiled.message[:120]
+    trap = next(traps(schema), None)
+    return None if trap is None else trap.message[:120]
+
+
+def _depth_within(schema: dict[str, Any], most: int) -> int | None:
+    """How many levels of a schema have at most so many parts; None if all of it has."""
+    level: list[dict[str, Any]] = [schema]
+    count = depth = 0
+    while level:
+        count += len(level)
+        if count > most:
+            return max(1, depth - 1)
+        level = [part for node in level for part in _inner(node)]
+        depth += 1
+    return None
+
+
+def _inner(node: Mapping[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for key, value in node.items():
+        if key in DATA_KEYWORDS:
+            continue
+        if isinstance(value, dict):
+            found += [part for part in value.values() if isinstance(part, dict)] if key in NAMING_KEYWORDS else [value]
+        elif isinstance(value, list):
+            found += [part for part in value if isinstance(part, dict)]
+    return found
+
+
+def _cut(schema: dict[str, Any], depth: int) -> dict[str, Any]:
+    """A copy whose parts below a depth accept anything of their type; definitions nobody refers to any more go."""
+    cut = _cut_part(schema, depth)
+    definitions = cut.get("$defs")
+    if not isinstance(definitions, dict):
+        return cut
+    used: set[str] = set()
+    waiting = _references({key: value for key, value in cut.items() if key != "$defs"})
+    while waiting:
+        name = waiting.pop()
+        if name in definitions and name not in used:
+            used.add(name)
+            waiting += _references(definitions[name])
+    rest = {key: value for key, value in cut.items() if key != "$defs"}
+    return {**rest, "$defs": {name: definitions[name] for name in definitions if name in used}} if used else rest
+
+
+def _cut_part(node: dict[str, Any], depth: int) -> dict[str, Any]:
+    if depth <= 0:
+        return {key: node[key] for key in ("type", "description", "$ref", "enum", "format") if key in node}
+    return {key: _cut_value(key, value, lambda part: _cut_part(part, depth - 1)) for key, value in node.items()}
+
+
+def _cut_value(key: str, value: Any, cut: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    if key in DATA_KEYWORDS:
+        return value
+    if isinstance(value, dict):
+        if key in NAMING_KEYWORDS:
+            return {name: cut(part) if isinstance(part, dict) else part for name, part in value.items()}
+        return cut(value)
+    return [cut(part) if isinstance(part, dict) else part for part in value] if isinstance(value, list) else value
+
+
+def _references(schema: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    waiting: list[Mapping[str, Any]] = [schema]
+    while waiting:
+        node = waiting.pop()
+        target = node.get("$ref")
+        if isinstance(target, str) and target.startswith("#/$defs/"):
+            found.append(target.removeprefix("#/$defs/").partition("/")[0].replace("~1", "/").replace("~0", "~"))
+        waiting += _inner(dict(node))
+    return found

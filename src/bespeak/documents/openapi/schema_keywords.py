@@ -1,0 +1,257 @@
+"""Keywords that hold no schemas, each brought to what JSON Schema 2020-12 says, or left out with a reason."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import jsonschema_rs
+
+from bespeak.contract.schema.pattern import needs_backtracking, slowness
+from bespeak.text.diagnostics.brief import brief
+
+TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
+MOST_VALUES: Final = 1_000
+"""Values of an enum: lint calls more of them oversized, and nobody chooses from them."""
+
+_MEANT: Final = {
+    "int": "integer",
+    "long": "integer",
+    "int32": "integer",
+    "int64": "integer",
+    "float": "number",
+    "double": "number",
+    "decimal": "number",
+    "bool": "boolean",
+    "str": "string",
+    "text": "string",
+    "list": "array",
+    "map": "object",
+    "dict": "object",
+    "hash": "object",
+}
+"""Types of programming languages that descriptions have in their place."""
+
+_FORMATS: Final = {"guid": "uuid", "url": "uri", "datetime": "date-time", "ip": "ipv4"}
+_WIDTHS: Final = frozenset({"int32", "int64", "float", "double", "password", "byte", "binary", "base64"})
+"""Formats that say how a value is kept or shown, or that are said by `contentEncoding`."""
+
+_LINEAR: Final = jsonschema_rs.RegexOptions()
+_INT64: Final = 1 << 63
+_LONGEST_PATTERN: Final = 2_000
+
+Complaint = Callable[[str, str], None]
+"""Takes a keyword and why it is left out."""
+
+
+def plain_keywords(schema: Mapping[str, Any], *, complain: Complaint) -> dict[str, Any]:
+    """All keywords of a schema that can be judged without looking at another one."""
+    made: dict[str, Any] = {}
+    _types(schema, made, complain)
+    for keyword, read in _READERS.items():
+        if keyword in schema and schema[keyword] is not None:
+            value = read(schema[keyword])
+            if value is not None:
+                made[keyword] = value
+            elif keyword not in _QUIET:
+                complain(keyword, f"is {brief(schema[keyword])}")
+    _encoding(schema, made)
+    _bounds(schema, made)
+    _values(schema, made, complain)
+    if "pattern" in schema:
+        reason = pattern_fault(schema["pattern"])
+        if reason is None:
+            made["pattern"] = schema["pattern"]
+        else:
+            complain("pattern", f"{brief(schema['pattern'])} {reason}")
+    return made
+
+
+def pattern_fault(pattern: object) -> str | None:
+    """Why a pattern cannot be used; None if it can."""
+    if not isinstance(pattern, str):
+        return "is no text"
+    if len(pattern) > _LONGEST_PATTERN:
+        return "is too long"
+    return _pattern_fault(pattern)
+
+
+@lru_cache(4096)
+def _pattern_fault(pattern: str) -> str | None:
+    if needs_backtracking(pattern):
+        return "looks around or back"
+    if slowness(pattern) is not None:
+        return "has a repetition inside a repetition"
+    try:
+        jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=_LINEAR, offline=True)
+    except ValueError:
+        return "is no regular expression that is understood here"
+    return None
+
+
+def is_null_free(value: Any) -> bool:
+    """Whether a value can be written in an endpoint file, which has no null."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if part is None:
+            return False
+        if isinstance(part, dict):
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return True
+
+
+def _types(schema: Mapping[str, Any], made: dict[str, Any], complain: Complaint) -> None:
+    given = schema.get("type")
+    if given is None:
+        return
+    names = given if isinstance(given, list) else [given]
+    kept: list[str] = []
+    for name in names:
+        word = "null" if name is None else name.lower() if isinstance(name, str) else ""
+        meant = _MEANT.get(word, word)
+        if meant == "file":
+            meant = "string"
+            made["contentEncoding"] = "base64"
+        if meant in TYPES:
+            if meant not in kept:
+                kept.append(meant)
+        elif meant != "any":
+            complain("type", f"is {brief(name)}")
+            return
+    if kept:
+        made["type"] = kept[0] if len(kept) == 1 else kept
+
+
+def _encoding(schema: Mapping[str, Any], made: dict[str, Any]) -> None:
+    given = schema.get("format")
+    if not isinstance(given, str) or not given:
+        return
+    if given in ("byte", "binary", "base64"):
+        if made.get("type", "string") == "string" or "string" in made["type"]:
+            made["contentEncoding"] = "base64"
+    elif given not in _WIDTHS:
+        made["format"] = _FORMATS.get(given.lower(), given)
+
+
+def _bounds(schema: Mapping[str, Any], made: dict[str, Any]) -> None:
+    """`exclusiveMinimum: true` of draft 4 makes the minimum itself the exclusive one."""
+    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if schema.get(exclusive) is True and bound in made:
+            made[exclusive] = made.pop(bound)
+
+
+def _values(schema: Mapping[str, Any], made: dict[str, Any], complain: Complaint) -> None:
+    if "const" in schema:
+        if schema["const"] is None:
+            made["type"] = "null"
+        elif is_null_free(schema["const"]):
+            made["const"] = schema["const"]
+        else:
+            complain("const", "holds a null inside, which an endpoint file cannot say")
+    values = schema.get("enum")
+    if values is None:
+        return
+    if not isinstance(values, list) or not values:
+        complain("enum", f"is {brief(values)}")
+    elif len(values) > MOST_VALUES:
+        complain("enum", f"has {len(values):,} values, more than {MOST_VALUES:,}")
+    elif not all(value is None or is_null_free(value) for value in values):
+        complain("enum", "holds a null inside, which an endpoint file cannot say")
+    else:
+        made["enum"] = _distinct(values)
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    """JSON Schema takes 1 and 1.0 for one value, and Python True and 1 as well, which JSON does not."""
+    kept: list[Any] = []
+    seen: set[tuple[bool, Any]] = set()
+    for value in values:
+        if isinstance(value, dict | list):
+            if value not in kept:
+                kept.append(value)
+        elif (isinstance(value, bool), value) not in seen:
+            seen.add((isinstance(value, bool), value))
+            kept.append(value)
+    return kept
+
+
+def number(value: Any) -> int | float | None:
+    """A number JSON and TOML can both say."""
+    if isinstance(value, str):
+        try:
+            value = float(value) if any(sign in value for sign in ".eE") else int(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        if abs(value) >= _INT64:
+            value = float(value)
+    except OverflowError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _count(value: Any) -> int | None:
+    found = number(value)
+    if found is None or found < 0 or found != int(found) or found >= _INT64:
+        return None
+    return int(found)
+
+
+def _positive(value: Any) -> int | float | None:
+    found = number(value)
+    return found if found is not None and found > 0 else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _boolean(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _names(value: Any) -> list[str] | None:
+    if not isinstance(value, list):
+        return None
+    return list(dict.fromkeys(name for name in value if isinstance(name, str)))
+
+
+def _dependent(value: Any) -> dict[str, list[str]] | None:
+    if not isinstance(value, dict):
+        return None
+    return {name: names for name, given in value.items() if (names := _names(given)) is not None}
+
+
+_QUIET: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum", "title", "description", "deprecated", "uniqueItems"})
+"""A draft-4 boolean, or a word about the schema: leaving out what is no such word costs nothing."""
+
+_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "title": _text,
+    "description": _text,
+    "deprecated": _boolean,
+    "minimum": number,
+    "maximum": number,
+    "exclusiveMinimum": number,
+    "exclusiveMaximum": number,
+    "multipleOf": _positive,
+    "minLength": _count,
+    "maxLength": _count,
+    "minItems": _count,
+    "maxItems": _count,
+    "minContains": _count,
+    "maxContains": _count,
+    "uniqueItems": _boolean,
+    "minProperties": _count,
+    "maxProperties": _count,
+    "required": _names,
+    "dependentRequired": _dependent,
+    "contentEncoding": _text,
+    "contentMediaType": _text,
+}

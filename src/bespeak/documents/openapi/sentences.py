@@ -1,0 +1,261 @@
+"""What an endpoint is for and what is true afterwards, in sentences that keep the rules for both (AGIS 6.1, 6.3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Final
+
+from bespeak.documents.openapi.description import Operation
+from bespeak.documents.openapi.guess import UNSURE, Guess, Risk
+from bespeak.documents.openapi.naming import is_plural, plural, singular, words
+from bespeak.documents.openapi.plain_text import first_sentence, plain_text
+from bespeak.documents.openapi.verb_choice import is_list
+from bespeak.text.language.consistency import judge
+from bespeak.text.language.head_verb import head_verbs
+from bespeak.text.language.injection import addressed, link, role_marker
+from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.mechanism import mechanism
+from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.sentence import is_english
+from bespeak.text.language.sentence import words as sentence_words
+from bespeak.text.language.sentence_count import is_several
+from bespeak.text.language.verb_form import lemmas
+
+_VOWELS: Final = "aeiou"
+_DOUBLING: Final = frozenset(
+    {
+        *("stop", "plan", "ship", "scan", "swap", "map", "spot", "permit", "submit", "commit", "emit", "remit", "log"),
+        *("transfer", "cancel", "flag", "retag", "embed", "infer", "snapshot", "bootstrap"),
+    }
+)
+_IRREGULAR: Final = {
+    **{word: word for word in ("run", "set", "split", "bid", "read", "reset", "broadcast", "forecast")},
+    "shutdown": "shut down",
+    "lookup": "looked up",
+    "checkin": "checked in",
+    "checkout": "checked out",
+    "rollback": "rolled back",
+    "rollout": "rolled out",
+    "failover": "failed over",
+    "failback": "failed back",
+    "cutover": "cut over",
+    "handoff": "handed off",
+    "chargeback": "charged back",
+    "auditlog": "logged",
+    "learn": "learned",
+    "relay": "relayed",
+}
+_SOUNDS_LIKE_YOU: Final = ("uni", "use", "usa", "usu", "uti", "eu", "ubi", "one", "once")
+"""Beginnings that are spoken with a consonant: a user, an upload."""
+_NO_NUMBER: Final = frozenset(
+    {"data", "metadata", "information", "info", "news", "feedback", "content", "traffic", "health", "status", "access"}
+)
+_MYSELF: Final = frozenset({"me", "self", "current", "mine"})
+"""Segments that stand for the one who calls."""
+_AS: Final = ("by", "with", "for", "from", "in", "of")
+"""Words a segment begins with that says how, not what: /pets/by-status."""
+_LONGEST: Final = 300
+_MAKING: Final = frozenset({"CREATE", "REGISTER", "SUBMIT", "DEFINE", "ESTABLISH", "GENERATE"})
+_OPENING: Final = re.compile(
+    r"\A(?:at any time,? )?(?:you can|use this to|"
+    r"(?:use )?this (?:endpoint|operation|method|call|resource)(?: to| can be used to)?|"
+    r"(?:allows|lets|enables) (?:you|users|clients|the caller)(?: to)?) (?=[a-z])",
+    re.IGNORECASE,
+)
+"""What stands before the verb and says nothing."""
+_FEW: Final = 10
+"""Words of a phrase that a verb is put before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """The prose of an endpoint."""
+
+    intent: str
+    outcome: str
+    description: str
+    guesses: tuple[Guess, ...]
+
+
+def write_sentences(operation: Operation, verb: str, path: str, *, impact: str) -> Sentences:
+    """Intent, outcome and description of an operation under a verb and a path."""
+    thing = _thing(path)
+    if not thing.single and is_list(operation):
+        *before, last = thing.listed.split()
+        thing = replace(thing, listed=" ".join((*before, plural(last))))
+    intent, source, sure = next(
+        (found for found in _intents(operation, verb, thing) if _is_fit(verb, found[0])),
+        (f"{verb.capitalize()} {_with_article(thing.name)} for the caller", "the verb and the path", 0.4),
+    )
+    outcome = _outcome(verb, thing)
+    said = plain_text(operation.description or operation.summary, 600)
+    description = said.text or plain_text(operation.summary, 600).text or f"{intent}."
+    risk: Risk = "low" if impact == "informational" else "medium"
+    intent_risk: Risk = "medium" if sure < UNSURE and impact != "informational" else "low"
+    guesses = [
+        Guess(at="/semantic/intent", text="the intent", why=f"from {source}", confidence=sure, risk=intent_risk),
+        Guess(at="/semantic/outcome", text="the outcome", why=f"from {verb} and the path", confidence=0.5, risk=risk),
+    ]
+    if said.fault:
+        why = f"the upstream's text holds {said.fault}"
+        guesses.append(Guess(at="/description", text="left out", why=why, confidence=0.3, risk="high"))
+    return Sentences(intent, outcome, description, tuple(guesses))
+
+
+@dataclass(frozen=True, slots=True)
+class _Thing:
+    name: str
+    """In the singular, `pet`."""
+    listed: str
+    """As the path has it, `pets`."""
+    single: bool
+    """Whether a parameter says which one."""
+
+
+def _thing(path: str) -> _Thing:
+    segments = [segment for segment in path.split("/") if segment]
+    literals = [segment for segment in segments if not segment.startswith("{")]
+    named = [one for one in literals if one not in _MYSELF and one.partition("-")[0] not in _AS]
+    listed = (named[-1] if named else "item").replace("-", " ")
+    *before, last = listed.split()
+    name = " ".join((*before, singular(last)))
+    ending = segments[-1] if segments else ""
+    return _Thing(name, listed, ending.startswith("{") or ending in _MYSELF)
+
+
+def _intents(operation: Operation, verb: str, thing: _Thing) -> Iterator[tuple[str, str, float]]:
+    """Sentences for what is wanted, the best first, with where each comes from."""
+    for text, source, sure in ((operation.summary, "the summary", 0.9), (operation.description, "description", 0.8)):
+        said = _OPENING.sub("", _in_words(first_sentence(text)))
+        if not said or not is_english(sentence_words(said)):
+            continue
+        heads = head_verbs(said)
+        if source == "description" and heads and _is_told(said, heads[0].start):
+            continue
+        phrase = len(said.split()) <= _FEW and " you " not in said
+        if phrase and (not heads or heads[0].kind == "nominal"):
+            yield _led(verb, said), source, sure - 0.1
+        yield _imperative(said), source, sure
+    yield _plainly(verb, thing), "the verb and the path", 0.5
+
+
+def _is_told(sentence: str, start: int) -> bool:
+    """Whether a sentence tells what somebody does, or what doing it means, instead of what is wanted."""
+    first, *others = sentence.split()
+    if first.lower().endswith("ing") and len(others) >= _FEW:
+        return True
+    return start > 0 and not first.lower().endswith("ly")
+
+
+def _in_words(said: str) -> str:
+    """A sentence that is no name of a function and no title: `getUserById` and `Read Own Items` are written out."""
+    parts = said.split()
+    if len(parts) == 1 and len(words(said)) > 1 and said.isidentifier():
+        return " ".join(words(said)).capitalize()
+    if len(parts) > 1 and all(part.istitle() or part.isupper() or part.isdigit() for part in parts):
+        return " ".join((parts[0], *(part.lower() if part.istitle() else part for part in parts[1:])))
+    return said
+
+
+def _plainly(verb: str, thing: _Thing) -> str:
+    if thing.name == verb.lower():
+        return f"{verb.capitalize()} what the caller asks for"
+    if thing.single:
+        which = f"the {thing.name} that is named"
+    else:
+        which = _with_article(thing.name) if verb in _MAKING else thing.listed
+    return f"{verb.capitalize()} {which}"
+
+
+def _led(verb: str, phrase: str) -> str:
+    """A phrase without a verb behind one. That of `Updated user` is there already, in its past."""
+    first, _, rest = phrase.partition(" ")
+    if rest and any(lemma.verb == verb.lower() and lemma.form != "base" for lemma in lemmas(first.lower())):
+        return f"{verb.capitalize()} {rest}"
+    named = first[1:] != first[1:].lower()
+    return f"{verb.capitalize()} {phrase if named else phrase[0].lower() + phrase[1:]}"
+
+
+def _imperative(sentence: str) -> str:
+    """A sentence that begins with its verb, as a command: `Returns a pet` is `Return a pet`."""
+    heads = head_verbs(sentence)
+    if heads and heads[0].start == 0 and heads[0].kind in ("head", "light") and " " not in heads[0].verb:
+        shown, verb = sentence[: heads[0].end], heads[0].verb
+        if len(verb) > len(shown):  # `Logs out` is of `logout`, but only its first word is bent
+            verb = next((one.verb for one in lemmas(shown.lower()) if len(one.verb) <= len(shown)), shown)
+        return f"{verb.capitalize()}{sentence[heads[0].end :]}"
+    first = sentence.partition(" ")[0]
+    if heads and first.endswith("ly") and heads[0].start == len(first) + 1 and heads[0].kind == "head":
+        return f"{first.capitalize()} {heads[0].verb}{sentence[heads[0].end :]}"
+    return sentence[0].upper() + sentence[1:]
+
+
+def _is_fit(verb: str, intent: str) -> bool:
+    """Whether lint has nothing to say about an intent."""
+    return (
+        len(intent.split()) > 1
+        and len(intent) <= _LONGEST
+        and judge(verb, intent).verdict == "consistent"
+        and not is_several(intent)
+        and mechanism(intent) is None
+        and addressed(intent) is None
+        and link(intent) is None
+        and role_marker(intent, strict=True) is None
+    )
+
+
+def _outcome(verb: str, thing: _Thing) -> str:
+    classes = operation_classes(verb.lower())
+    main = classes.main if classes else "CONTROL"
+    several = not thing.single and is_plural(thing.listed.split()[-1])
+    if verb == "COUNT":
+        return f"How many {thing.listed} there are is in the answer"
+    if main == "ANALYZE":
+        return f"What was found out about the {thing.name} is in the answer"
+    if main == "READ":
+        return f"The {thing.listed} that fit are in the answer" if several else f"The {thing.name} is in the answer"
+    if verb in _MAKING:
+        name = _with_article(thing.name)
+        return f"{name[0].upper()}{name[1:]} exists as the input describes it"
+    if verb in ("REMOVE", "PURGE"):
+        return f"The {thing.listed} no longer exist" if several else f"The {thing.name} no longer exists"
+    if main == "UPDATE" and verb in ("UPDATE", "MODIFY", "REPLACE", "SET", "CHANGE", "EDIT"):
+        return (
+            f"The {thing.listed} have the values of the input"
+            if several
+            else f"The {thing.name} has the values of the input"
+        )
+    if thing.name in ("logout", "signout", "logoff"):
+        return "The session has ended"
+    if verb == "AUTHENTICATE":
+        return "It is established who is calling"
+    return f"The {thing.name} has been {'made' if thing.name == verb.lower() else participle(verb.lower())}"
+
+
+@lru_cache(maxsize=512)
+def participle(verb: str) -> str:
+    """The past participle of a verb: booked, paid, submitted."""
+    if verb in _IRREGULAR:
+        return _IRREGULAR[verb]
+    forms = [(form, kind) for form, readings in lexicon().irregular.items() for base, kind in readings if base == verb]
+    for wanted in ("participle", "past"):
+        found = [form for form, kind in forms if kind == wanted]
+        if found:
+            return found[0]
+    if verb.endswith("e"):
+        return f"{verb}d"
+    if verb.endswith("y") and verb[-2:-1] not in _VOWELS:
+        return f"{verb[:-1]}ied"
+    return f"{verb}{verb[-1]}ed" if verb in _DOUBLING else f"{verb}ed"
+
+
+def _with_article(thing: str) -> str:
+    if thing.rsplit(maxsplit=1)[-1] in _NO_NUMBER:
+        return f"the {thing}"
+    if is_plural(thing):
+        return thing
+    vowel = thing[:1] in _VOWELS and not thing.startswith(_SOUNDS_LIKE_YOU)
+    return f"{'an' if vowel or thing.startswith(('hour', 'honest', 'heir')) else 'a'} {thing}"

@@ -1,0 +1,113 @@
+"""The address an operation is called at: the nearest server that is described, made absolute."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import urljoin, urlsplit
+
+from bespeak.documents.openapi.notices import Notices
+from bespeak.documents.openapi.spot import Spot
+from bespeak.text.diagnostics.brief import brief
+
+_VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
+
+
+class ServerReader:
+    """Reads the servers of one description."""
+
+    def __init__(self, root: Spot, base_url: str | None, notices: Notices) -> None:
+        self._root = root
+        self._base_url = base_url
+        self._notices = notices
+        self._known: dict[tuple[str, str], str | None] = {}
+
+    def read(self, item: Spot, operation: Spot) -> str:
+        """The base of an operation, without a slash at its end; empty, and reported, if there is none."""
+        for level in (operation, item, self._root):
+            listed = level.below("servers")
+            if listed.value is None:
+                continue
+            if listed.key not in self._known:
+                self._known[listed.key] = self._first(listed)
+            base = self._known[listed.key]
+            if base is not None:
+                return base
+        return self._absolute("/", self._root)
+
+    def read_swagger(self, operation: Spot) -> str:
+        """The base of an operation of 2.0: schemes, host and basePath."""
+        schemes = operation.value.get("schemes") or self._root.value.get("schemes")
+        offered = [one.lower() for one in schemes if isinstance(one, str)] if isinstance(schemes, list) else []
+        base = urlsplit(self._base_url or "")
+        host = self._root.text("host") or base.netloc
+        path = self._root.text("basePath")
+        scheme = next((one for one in ("https", "http") if one in offered), base.scheme or "https")
+        if not host or not _is_host(host):
+            self._notices.warning("D167", "no server is described, so nobody knows where to call", self._root, _ADVICE)
+            return ""
+        return f"{scheme}://{host}/{path.strip('/')}".rstrip("/")
+
+    def _first(self, listed: Spot) -> str | None:
+        """The first server that is one; None if there is none."""
+        usable = [spot for spot in listed.items() if isinstance(spot.value, dict) and spot.text("url")]
+        if not usable:
+            if listed.value != []:
+                self._notices.warning("D167", "`servers` names no server", listed)
+            return None
+        if len(usable) > 1:
+            others = ", ".join(_shown(spot.text("url")) for spot in usable[1:4])
+            taken = brief(_shown(usable[0].text("url")))
+            message = f"{len(usable)} servers are described; {taken} is taken, not {others[:200]}"
+            self._notices.info("D167", message, listed, "Write another address into the endpoint files if you need it.")
+        return self._absolute(self._filled(usable[0]), usable[0])
+
+    def _filled(self, server: Spot) -> str:
+        """The address with its variables at their defaults."""
+
+        def value(found: re.Match[str]) -> str:
+            variable = server.below("variables", found[1])
+            values = variable.below("enum").value
+            default = variable.text("default") or (str(values[0]) if isinstance(values, list) and values else "")
+            if not default and "default" not in (variable.value or {}):
+                message = f"{{{found[1][:80]}}} in the address of the server has no default"
+                self._notices.warning("D167", message, server, "Write the address into the endpoint files.")
+                return found[0]
+            return default
+
+        return _VARIABLE.sub(value, server.text("url"))
+
+    def _absolute(self, url: str, at: Spot) -> str:
+        try:
+            whole = urljoin(self._base_url, url) if self._base_url else url
+            parts = urlsplit(whole)
+            host = parts.netloc
+        except ValueError:
+            whole, host, parts = url, "", None
+        _, at_sign, named = host.rpartition("@")
+        if at_sign:
+            message = "the address of the server has a user or a password in it, which are left out"
+            self._notices.warning("D167", message, at, "Send credentials as a header whose value is a variable.")
+        host = named
+        if parts is None or parts.scheme not in {"http", "https"} or not _is_host(host):
+            message = f"the server {brief(_shown(url))} is no address that can be called"
+            self._notices.warning("D167", message, at, _ADVICE)
+            return ""
+        return f"{parts.scheme}://{host}{parts.path}".rstrip("/")
+
+
+_ADVICE: Final = "Name the address of the upstream when you import."
+
+
+_HOST: Final = re.compile(r"(?:[\w{}.~-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
+
+
+def _shown(url: str) -> str:
+    """An address without what may be a secret in it."""
+    return re.sub(r"//[^/@]*@", "//", url)
+
+
+def _is_host(host: str) -> bool:
+    """Whether a text is a name or an address, with or without a port; it may still hold variables."""
+    found = _HOST.fullmatch(host)
+    return found is not None and int(found[1] or 0) < 65_536

@@ -1,0 +1,256 @@
+"""The verb of an operation, from the catalog and nowhere else (AGTP-API 14.1): by its words, then by its method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.documents.openapi.description import Operation
+from bespeak.documents.openapi.naming import is_plural, words
+from bespeak.documents.openapi.path_choice import COMMANDS, bare_path
+from bespeak.text.language.action_intent import action_intent
+from bespeak.text.language.head_verb import head_verbs
+from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.operation_class import CHANGING, operation_classes
+from bespeak.text.language.segment import is_plain_verb
+from bespeak.text.language.suggestion import fitting_verbs, third_person
+from bespeak.text.language.verb_form import lemmas
+
+READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that change nothing, if an upstream keeps to HTTP (RFC 9110 9.2.1)."""
+
+_SAID: Final = {
+    **dict.fromkeys(("get", "show", "view", "read", "return", "returns", "give", "display"), ("FETCH", "RETRIEVE")),
+    **dict.fromkeys(("post", "add", "new", "make", "insert", "save", "store", "put"), ("CREATE", "SUBMIT")),
+    **dict.fromkeys(("upload",), ("SUBMIT", "CREATE")),
+    **dict.fromkeys(("delete", "destroy", "del", "drop", "erase", "clear", "discard"), ("REMOVE", "PURGE")),
+    **dict.fromkeys(("patch", "edit"), ("MODIFY", "UPDATE")),
+    **dict.fromkeys(("login", "signin", "logon"), ("AUTHENTICATE", "AUTHORIZE")),
+    **dict.fromkeys(("logout", "signout", "logoff"), ("DISCONNECT", "TERMINATE")),
+    **dict.fromkeys(("signup",), ("REGISTER", "ENROLL")),
+    **dict.fromkeys(("count",), ("COUNT",)),
+    **dict.fromkeys(("lookup",), ("LOOKUP", "FIND")),
+    **dict.fromkeys(("does", "is", "has", "exists", "test", "can"), ("CHECK", "VERIFY")),
+    **dict.fromkeys(("move",), ("TRANSFER", "CHANGE")),
+    **dict.fromkeys(("copy", "clone"), ("DUPLICATE", "CREATE")),
+    **dict.fromkeys(("mark", "lock", "unlock", "pin", "unpin", "toggle", "change"), ("SET", "UPDATE")),
+    **dict.fromkeys(("upsert",), ("SET", "REPLACE")),
+    **dict.fromkeys(("leave",), ("WITHDRAW", "REMOVE")),
+    **dict.fromkeys(("star", "like", "tag", "label", "vote"), ("SET", "CREATE")),
+    **dict.fromkeys(("unstar", "unlike", "untag", "unfollow"), ("UNLINK", "REMOVE")),
+    **dict.fromkeys(("trigger", "do", "perform", "call"), ("EXECUTE", "RUN")),
+    **dict.fromkeys(("preview",), ("RENDER", "FETCH")),
+    **dict.fromkeys(("rerun",), ("RETRY", "RUN")),
+}
+"""Words that APIs use and the catalog does not have, or means otherwise, and what is meant by them."""
+
+_BY_METHOD: Final = {
+    "GET": ("FETCH", "RETRIEVE", "QUERY"),
+    "HEAD": ("CHECK", "VERIFY"),
+    "OPTIONS": ("DESCRIBE", "INSPECT"),
+    "POST": ("CREATE", "SUBMIT", "EXECUTE"),
+    "PUT": ("REPLACE", "SET", "UPDATE"),
+    "PATCH": ("MODIFY", "UPDATE", "CHANGE"),
+    "DELETE": ("REMOVE", "CANCEL", "PURGE"),
+}
+_ALONE: Final = {"DELETE": 0.8, "PATCH": 0.8, "POST": 0.4}
+"""How much a method says by itself: a POST may be anything."""
+_LISTS: Final = ("LIST", "DISCOVER", "QUERY")
+_HTTP_WORDS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
+_GENERIC: Final = frozenset({*_HTTP_WORDS, "create", "execute", "process", "handle", "run"})
+"""Verbs behind which a segment such as /cancel says more."""
+_LIST_WORDS: Final = frozenset({"list", "all", "lists", "index", "every"})
+_SEVERAL: Final = frozenset({"batch", "bulk", "mass"})
+"""Words before the verb that say how many: batchGet."""
+_LEADING: Final = frozenset({"mark", "add", "get", "delete", "set"})
+"""Words of _SAID that are the command where they begin one of several words."""
+_REFUSED: Final = frozenset({"CONNECT", "TRACE"})
+"""Verbs of the catalog that AGIS 4.3 keeps for HTTP."""
+_FLOOR: Final = frozenset({"PROPOSE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "PLAN"})
+"""Verbs that mean something between agents, and are not taken for a word that only comes near them."""
+_LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})
+"""Verbs whose object says what is done: placeOrder."""
+_ENDINGS: Final = frozenset({"list", "create", "retrieve", "update", "destroy", "delete", "get", "search", "query"})
+"""Verbs that frameworks write behind the thing: orders_list."""
+_MORE: Final = {
+    "READ": ("FETCH", "RETRIEVE", "QUERY", "FIND", "LOOKUP", "READ", "OBTAIN", "ACCESS", "INSPECT", "EXAMINE"),
+    "ANALYZE": ("CHECK", "EVALUATE", "ASSESS", "ANALYZE", "REVIEW", "EXAMINE"),
+    "CREATE": ("CREATE", "SUBMIT", "REGISTER", "ESTABLISH", "PRODUCE", "ISSUE", "DEFINE", "GENERATE"),
+    "UPDATE": ("UPDATE", "MODIFY", "REPLACE", "SET", "CHANGE", "EDIT", "REVISE", "ADJUST", "AMEND", "ALTER"),
+    "DELETE": ("REMOVE", "PURGE", "CANCEL", "TERMINATE", "WITHDRAW"),
+    "SEND": ("SEND", "NOTIFY", "PUBLISH", "MESSAGE", "REPORT"),
+    "CONTROL": ("EXECUTE", "RUN", "START", "INITIATE", "PROCESS"),
+}
+"""What to take instead where a method and a path are taken, by what is done."""
+_USUAL: Final = frozenset(verb for verbs in _MORE.values() for verb in verbs)
+
+
+@dataclass(frozen=True, slots=True)
+class VerbChoice:
+    """A verb of the catalog for an operation."""
+
+    verb: str
+    confidence: float
+    why: str
+    others: tuple[str, ...] = ()
+    """Verbs that would do as well, the best first."""
+    word: str = ""
+    """The word of the description it comes from; empty where the method alone decided."""
+
+
+def choose_verb(operation: Operation, catalog: Catalog) -> VerbChoice:
+    """The verb of an operation, how sure it is, and what else would do."""
+    names = catalog.names - _REFUSED
+    for word, source, trust in _said(operation):
+        found, sure = _verbs_for(word, names)
+        if not found or not _is_possible(word, operation):
+            continue
+        if word in ("get", "show", "return", "read", "view") and is_list(operation):
+            found = tuple(verb for verb in (*_LISTS, *found) if verb in names)
+        agrees = _agrees(word, operation)
+        confidence = round(min(0.95, trust * sure * (1.0 if agrees else 0.7)), 2)
+        doubt = "" if agrees else f", which {operation.method} does not suggest"
+        return VerbChoice(found[0], confidence, f"{source} says '{word}'{doubt}", found[1:], word)
+    usual = (*_LISTS, *_BY_METHOD["GET"]) if operation.method == "GET" and is_list(operation) else None
+    found = tuple(verb for verb in usual or _BY_METHOD.get(operation.method, ("EXECUTE",)) if verb in names)
+    return VerbChoice(found[0], _ALONE.get(operation.method, 0.7), f"by {operation.method} alone", found[1:])
+
+
+def further_verbs(choice: VerbChoice, catalog: Catalog) -> Iterator[str]:
+    """Other verbs for the same thing, for when a path is taken."""
+    seen = {choice.verb}
+    classes = operation_classes(choice.verb.lower())
+    for verb in (*choice.others, *(_MORE[classes.main] if classes else ())):
+        if verb not in seen and verb in catalog.names:
+            seen.add(verb)
+            yield verb
+
+
+def changes(word: str) -> bool:
+    """Whether a verb leaves something different behind."""
+    classes = operation_classes(word.lower())
+    return classes is not None and classes.main in CHANGING
+
+
+def _said(operation: Operation) -> Iterator[tuple[str, str, float]]:
+    """The words that may be the verb, with where they stand and how far they are to be trusted."""
+    parts = _without_number(words(operation.operation_id))
+    tail = _verb_at_end(operation.method, bare_path(operation.path))
+    first = parts[0] if parts else ""
+    if tail and (not first or first in _GENERIC or first == tail or not _base(first)):
+        yield tail, "the end of the path", 0.9
+    if first in _LIGHT and len(parts) > 1 and _base(parts[1]) == parts[1] and not is_plural(parts[1]):
+        yield parts[1], "operationId", 0.85
+    elif first and first != operation.method.lower() and _is_verb_here(first, parts):
+        yield _base(first), "operationId", 0.95
+    summary = _summary_verb(operation)
+    if summary:
+        yield summary, "the summary", 0.9
+    # pets_list, PetController_create and repos/list-for-org have the verb behind what it is about.
+    for word in parts[1:]:
+        if word not in _HTTP_WORDS and _base(word) == word and is_plain_verb(word, lexicon()):
+            yield word, "operationId", 0.85
+    if len(parts) > 1 and parts[-1] in _ENDINGS:
+        yield parts[-1], "operationId", 0.85
+    if first in _HTTP_WORDS and first == operation.method.lower():
+        yield first, "operationId", 0.95
+
+
+def _without_number(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a name from its verb on: those of `batchGetItem` and `re-run` begin with `get` and `rerun`."""
+    if len(parts) > 1 and parts[0] in _SEVERAL:
+        return parts[1:]
+    return (f"re{parts[1]}", *parts[2:]) if len(parts) > 1 and parts[0] == "re" else parts
+
+
+def _summary_verb(operation: Operation) -> str:
+    for text in (operation.summary, operation.description):
+        heads = head_verbs(text[:400]) if text else ()
+        usable = [head for head in heads if head.kind in ("head", "meant", "nominal")]
+        if usable:
+            return usable[0].verb
+    return ""
+
+
+def _verb_at_end(method: str, path: str) -> str:
+    """The last segment if it is a command: /orders/{id}/cancel, /jobs/{id}:run."""
+    before, _, segment = path.rstrip("/").rpartition("/")
+    command = ":" in segment or (method == "POST" and before.endswith("}"))
+    if "{" in segment or ":" in segment:
+        segment = segment.rpartition(":")[2] if not segment.endswith("}") else ""
+    parts = _without_number(words(segment))
+    if not parts or is_plural(parts[0]):
+        return ""
+    word = parts[0] if len(parts) == 1 else "".join(parts)
+    if command and len(parts) > 1 and not is_plural(parts[-1]) and operation_classes(word) is None:
+        # mark_uncollectible, reset-password: the first word is the command.
+        return parts[0] if is_plain_verb(parts[0], lexicon()) or parts[0] in _LEADING else ""
+    if word in COMMANDS and (method in ("GET", "POST") or word in _SAID):
+        return word
+    # Behind a colon stands a command, behind what a POST is sent to mostly too, also where the word can be a noun.
+    sure = command or is_plain_verb(word, lexicon())
+    return word if sure and (operation_classes(word) is not None or word in _SAID) else ""
+
+
+def _is_verb_here(word: str, parts: tuple[str, ...]) -> bool:
+    """Whether the first word of an operationId is its verb: that of `orderHistory` is not, that of `orderPizza` is."""
+    if word in _SAID or is_plain_verb(word, lexicon()):
+        return bool(_base(word))
+    if len(parts) > 1 and parts[-1] in _ENDINGS:
+        return False
+    return bool(_base(word)) and not is_plural(word) and len(parts) > 1 and action_intent(word).kind == "action"
+
+
+@lru_cache(maxsize=4096)
+def _base(word: str) -> str:
+    """The base form of a word that says what is done, or nothing."""
+    if word in _SAID or operation_classes(word) is not None:
+        return word
+    found = [lemma.verb for lemma in lemmas(word) if lemma.form in ("third", "gerund", "base")]
+    return next((verb for verb in found if operation_classes(verb) is not None), "")
+
+
+@lru_cache(maxsize=4096)
+def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float]:
+    """Verbs of the catalog for a word, the best first, and how well they say it."""
+    if word in _SAID:
+        found = tuple(verb for verb in _SAID[word] if verb in names)
+        return found, 0.95
+    capital = word.upper()
+    near = fitting_verbs(f"{third_person(word)} the thing", names - _FLOOR)
+    if capital in names:
+        return (capital, *(verb for verb in near if verb != capital and verb in _USUAL)), 1.0
+    return near[:1] + tuple(verb for verb in near[1:] if verb in _USUAL), 0.75
+
+
+def _is_possible(word: str, operation: Operation) -> bool:
+    """Whether a word can be what is done: a GET changes something only if its words say so twice."""
+    if operation.method in READING and word == "invoke":
+        return False  # `Invoke function delta` is how OData says that something is read
+    if operation.method not in READING or not changes(word) or word in _SAID:
+        return True
+    summary = _summary_verb(operation)
+    return changes(summary) if summary else is_plain_verb(word, lexicon())
+
+
+def _agrees(word: str, operation: Operation) -> bool:
+    if operation.method in READING:
+        return not changes(word) or word == "count"
+    if operation.method == "DELETE":
+        classes = operation_classes(word)
+        return classes is not None and (classes.of("DELETE") >= 0.4 or word in ("delete", "remove"))
+    return operation.method == "POST" or changes(word)
+
+
+def is_list(operation: Operation) -> bool:
+    """Whether the answer is a collection: by its schema, by the words, by a plural at the end of the path."""
+    for answer in operation.answers:
+        if answer.status.startswith("2") and answer.schema is not None and answer.schema.get("type") == "array":
+            return True
+    said = {*words(operation.operation_id), *words(operation.summary[:200])}
+    segment = operation.path.rstrip("/").rpartition("/")[2]
+    last = words(segment)
+    return bool(said & _LIST_WORDS) or ("{" not in segment and bool(last) and is_plural(last[-1]))

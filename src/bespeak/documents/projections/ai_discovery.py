@@ -1,0 +1,288 @@
+"""The /.well-known/ai document of a service: what agents on the web read before they call anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.capability_id import capability_ids, group_of
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.http_route import http_route
+from bespeak.contract.policy import Policies
+from bespeak.contract.rate import SECONDS, RateLimits
+from bespeak.contract.schema.shape import Field, fields_of, shape_of
+from bespeak.contract.service import Service
+from bespeak.documents.ai.document import MOST_CAPABILITIES
+from bespeak.documents.ai.param_notation import cut, write_param
+from bespeak.documents.ai.parts import MOST_BYTES, Entry, Part, divide, fits, size_of
+from bespeak.documents.ai.returns_notation import write_returns
+from bespeak.documents.deployment.http_toml import HttpSettings
+
+PATH: Final = "/.well-known/ai"
+
+_LONGEST_NAME: Final = 100
+_LONGEST_ABOUT: Final = 199
+"""Of a service; 300 are allowed and fewer than 200 advised."""
+_LONGEST_CAPABILITY: Final = 200
+_LARGEST: Final = 6_000
+"""Bytes of one capability. The parameters of a larger one are told as far as they fit, those it needs first."""
+_TEXTS: Final = (80, 0)
+"""Characters for the description of a parameter; none where the capability would be too large."""
+_LANGUAGE: Final = re.compile(r"[a-z]{2}(?:-[A-Z]{2})?")
+_URI: Final = re.compile(r"https?://[!-~]+")
+_WITHIN: Final = "capabilities[] {id, description, endpoint, method, params, returns}"
+_IMPACTS: Final = {"informational": 0, "reversible": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class AiDocuments:
+    """The document, and those it leads to where one is not enough."""
+
+    main: bytes
+    parts: Mapping[str, bytes] = field(default_factory=dict)
+    """By the name that stands behind `/.well-known/ai/`."""
+
+
+def project_ai(
+    service: Service,
+    endpoints: Iterable[Endpoint],
+    settings: HttpSettings,
+    modes: Sequence[str],
+    *,
+    updated: str,
+    policies: Policies | None = None,
+) -> AiDocuments | None:
+    """The documents of what is served on HTTP; None if nothing is listed, as a document has a capability at least.
+
+    `modes` are the ways by which callers prove who they are, as in `[auth]`.
+
+    Everything stands in one document while it has at most 64,000 bytes and 100 capabilities. Beyond that every
+    endpoint stands in one of the parts, by namespace or first path segment, and the document leads to them; beside
+    that it has the capabilities that most agents can use at once, in this order: not deprecated, no scope, no cost,
+    changes nothing, can be undone, as declared.
+    """
+    listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
+    if not listed:
+        return None
+    ids = capability_ids(listed)
+    listed.sort(key=lambda endpoint: endpoint.deprecated is not None)
+    entries = [
+        Entry(group_of(endpoint), _capability(endpoint, ids, settings.prefix), endpoint.method) for endpoint in listed
+    ]
+    frame = _Frame(
+        _service(service, listed, settings),
+        {
+            "auth": _auth(service, listed, settings, modes, policies or service.policies),
+            "token_hints": _token_hints(listed),
+            "rate_limits": _rate_limits(service.rate_limits, settings),
+            "meta": _meta(settings, updated),
+        },
+    )
+    if fits(entries, frame.room):
+        return AiDocuments(frame.encode(entry.encoded for entry in entries))
+    parts = divide(entries, frame.room)
+    leads = _Leads(settings.prefix, set(ids.values()))
+    main = leads.to(parts)
+    best = sorted(zip(listed, entries, strict=True), key=lambda pair: _rank(pair[0]))
+    chosen = _within(frame.room - size_of(main), MOST_CAPABILITIES - len(main), [entry for _, entry in best])
+    documents: dict[str, bytes] = {}
+    for part in parts:
+        for inner in part.parts:
+            documents[inner.name] = frame.encode(entry.encoded for entry in inner.entries)
+        within = leads.to(part.parts) if part.parts else part.entries
+        documents[part.name] = frame.encode(entry.encoded for entry in within)
+    return AiDocuments(frame.encode(entry.encoded for entry in (*chosen, *main)), documents)
+
+
+class _Frame:
+    """What stands around the capabilities, in every document of the service."""
+
+    def __init__(self, service: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]]) -> None:
+        """`blocks` follow the capabilities; an empty one is left out."""
+        self._head = {"aiendpoint": "1.0", "service": service}
+        self._tail = {key: block for key, block in blocks.items() if block}
+        self.room = MOST_BYTES - len(self.encode(()))
+
+    def encode(self, capabilities: Iterable[bytes]) -> bytes:
+        """The document with these capabilities."""
+        listed = [msgspec.Raw(encoded) for encoded in capabilities]
+        return msgspec.json.encode({**self._head, "capabilities": listed, **self._tail})
+
+
+class _Leads:
+    """Capabilities that lead to further documents."""
+
+    def __init__(self, prefix: str, taken: set[str]) -> None:
+        self._prefix = prefix
+        self._taken = taken
+
+    def to(self, parts: Iterable[Part]) -> list[Entry]:
+        """One for each part."""
+        return [Entry("", self._lead(part)) for part in parts]
+
+    def _lead(self, part: Part) -> bytes:
+        base = f"capabilities_{part.name.replace('-', '_')}"[:56]
+        found, number = base, 2
+        while found in self._taken:
+            found, number = f"{base}_{number}", number + 1
+        self._taken.add(found)
+        held = [entry for each in (part, *part.parts) for entry in each.entries]
+        groups = ", ".join(part.groups[:8]) + (", ..." if len(part.groups) > 8 else "")
+        verbs = ", ".join(dict.fromkeys(entry.verb for entry in held))
+        about = cut(f"Read this document for the {len(held)} capabilities on {groups}: {verbs}", _LONGEST_CAPABILITY)
+        return msgspec.json.encode(
+            {
+                "id": found,
+                "description": about,
+                "endpoint": f"{self._prefix}{PATH}/{part.name}",
+                "method": "GET",
+                "returns": _WITHIN,
+            }
+        )
+
+
+def _within(room: int, most: int, entries: Iterable[Entry]) -> list[Entry]:
+    """The first entries, as many as fit."""
+    chosen: list[Entry] = []
+    for entry in entries:
+        room -= len(entry.encoded) + 1
+        if room < 0 or len(chosen) >= most:
+            break
+        chosen.append(entry)
+    return chosen
+
+
+def _rank(endpoint: Endpoint) -> tuple[bool, bool, bool, int]:
+    return (
+        endpoint.deprecated is not None,
+        bool(endpoint.required_scopes),
+        endpoint.cost is not None,
+        _IMPACTS.get(endpoint.semantic.impact, 2),
+    )
+
+
+def _capability(endpoint: Endpoint, ids: Mapping[tuple[str, str], str], prefix: str) -> bytes:
+    route = http_route(endpoint)
+    told: dict[str, Any] = {
+        "id": ids[endpoint.key],
+        "description": _about(endpoint, ids),
+        "endpoint": prefix + route.path,
+        "method": route.preferred,
+    }
+    returns = write_returns(endpoint.output_schema)
+    fields = _parameters(endpoint)
+    encoded = b""
+    for longest in _TEXTS:
+        params = _params(fields, endpoint.input_schema, longest)
+        encoded = msgspec.json.encode({**told, **({"params": params} if params else {}), "returns": returns})
+        if len(encoded) <= _LARGEST:
+            return encoded
+    # The first ones that fit: what is required comes first.
+    fields.sort(key=lambda each: not each.required)
+    kept: dict[str, str] = {}
+    left = _LARGEST - len(msgspec.json.encode({**told, "params": kept, "returns": returns}))
+    for name, line in _params(fields, endpoint.input_schema, 0).items():
+        left -= len(msgspec.json.encode({name: line}))
+        if left < 0:
+            break
+        kept[name] = line
+    return msgspec.json.encode({**told, "params": kept, "returns": returns})
+
+
+def _about(endpoint: Endpoint, ids: Mapping[tuple[str, str], str]) -> str:
+    said = " ".join((endpoint.semantic.intent or endpoint.description or str(endpoint)).split())
+    if endpoint.deprecated is not None:
+        method, path = endpoint.deprecated.successor_method, endpoint.deprecated.successor_path
+        successor = ids.get((method or endpoint.method, path or endpoint.path))
+        use = f", use {successor}" if successor and (method or path) else ""
+        said = f"Deprecated{use}: {said}"
+    return cut(said, _LONGEST_CAPABILITY) or endpoint.method
+
+
+def _parameters(endpoint: Endpoint) -> list[Field]:
+    """The fields of the input; what stands in the path is always needed."""
+    schema = endpoint.input_schema
+    found = {each.name: each for each in fields_of(shape_of(schema, schema), schema)}
+    for segment in endpoint.path.split("/"):
+        if segment.startswith("{"):
+            name = segment[1:-1]
+            known = found.get(name)
+            found[name] = known._replace(required=True) if known else Field(name, {"type": "string"}, True)
+    return list(found.values())
+
+
+def _params(fields: Iterable[Field], root: Mapping[str, Any], longest: int) -> dict[str, str]:
+    return {each.name: write_param(each.schema, required=each.required, root=root, longest=longest) for each in fields}
+
+
+def _service(service: Service, listed: Sequence[Endpoint], settings: HttpSettings) -> dict[str, Any]:
+    identity = service.identity
+    name = cut(identity.name, _LONGEST_NAME) or cut(identity.server_id, _LONGEST_NAME)
+    block: dict[str, Any] = {"name": name, "description": cut(service.description, _LONGEST_ABOUT)}
+    if not block["description"]:
+        # What the endpoints are about says more than nothing.
+        things = ", ".join(dict.fromkeys(group_of(endpoint) for endpoint in listed))
+        block["description"] = cut(f"Operations on {things}", _LONGEST_ABOUT)
+    languages = [tag for tag in settings.language if _LANGUAGE.fullmatch(tag)]
+    block |= {"category": list(settings.category), "language": languages}
+    return {key: value for key, value in block.items() if value}
+
+
+def _auth(
+    service: Service, listed: Sequence[Endpoint], settings: HttpSettings, modes: Sequence[str], policies: Policies
+) -> dict[str, str]:
+    """How a caller shows who it is; nothing for certificates alone, for which the format has no word.
+
+    One object speaks for all endpoints, so that the one that asks for most decides.
+    """
+    if "token" in modes:
+        block = {"type": "bearer"}
+    elif "signed" in modes:
+        block = {"type": "apikey", "header": "Agent-Signature"}
+    elif "open" not in modes:
+        return {}
+    elif _is_free(service, listed, policies):
+        block = {"type": "none"}
+    else:
+        block = {"type": "apikey", "header": "Agent-ID"}
+    return {**block, "docs": settings.auth_docs} if settings.auth_docs and _is_uri(settings.auth_docs) else block
+
+
+def _is_free(service: Service, listed: Iterable[Endpoint], policies: Policies) -> bool:
+    """Whether everything listed is read, by anybody and for nothing."""
+    asked = policies.scope_required_for_invocation or service.require_known_agents
+    return not asked and all(
+        http_route(endpoint).preferred == "GET" and not endpoint.required_scopes and endpoint.cost is None
+        for endpoint in listed
+    )
+
+
+def _rate_limits(rates: RateLimits, settings: HttpSettings) -> dict[str, Any]:
+    """The limits in force, as far as they hold for every endpoint: the tightest one in calls a minute."""
+    found = [rate.count * 60 // SECONDS[rate.unit] for rate in (rates.agent, rates.address) if rate is not None]
+    block = {
+        "requests_per_minute": max(1, min(found)) if found else None,
+        "agent_tier_available": settings.agent_tier,
+    }
+    return {key: value for key, value in block.items() if value is not None}
+
+
+def _token_hints(listed: Iterable[Endpoint]) -> dict[str, bool]:
+    """Every endpoint takes the first two; what has changed since is promised if all that reads can tell it."""
+    hints = {"compact_mode": True, "field_filtering": True}
+    reading = [endpoint for endpoint in listed if endpoint.semantic.impact == "informational"]
+    told = bool(reading) and all(endpoint.since for endpoint in reading)
+    return {**hints, "delta_support": True} if told else hints
+
+
+def _meta(settings: HttpSettings, updated: str) -> dict[str, str]:
+    places = {"changelog": settings.changelog, "status": settings.status_page}
+    return {"last_updated": updated[:10], **{key: text for key, text in places.items() if text and _is_uri(text)}}
+
+
+def _is_uri(text: str) -> bool:
+    return _URI.fullmatch(text) is not None

@@ -1,0 +1,225 @@
+"""A service as the files of a deployment: configuration, endpoint files, and a module with the functions to write."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from itertools import chain, count
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import ExternalService, HandlerBinding, RegisteredFunction
+from bespeak.contract.schema.compile import DIALECT
+from bespeak.contract.service import DEFAULT_CATALOG, Service
+from bespeak.documents.toml_text import toml_text
+from bespeak.text.diagnostics.printable import printable
+
+HANDLERS: Final = "handlers"
+"""The module that has the functions."""
+
+_NO_NAME: Final = re.compile(r"[^a-z0-9]+")
+
+_LONGEST_NAME: Final = 80
+
+_UPSTREAM_KEYS: Final = (
+    *("headers", "query_credentials", "cookie_credentials", "query", "lists", "header_fields", "cookie_fields"),
+    *("input_transform", "body", "body_field", "files", "answer", "output_field", "output_transform", "error_map"),
+)
+_UPSTREAM_DEFAULTS: Final = {"answer": "json"}
+
+_HEAD: Final = '''"""What answers the endpoints of {service}. Every function here is still to be written.
+
+A function gets the whole input as a dict that keeps the input schema, and returns a dict that keeps the output schema.
+It says no with `raise bespeak.Refusal("name of an error")`. Its parameters may also be named and typed: then it gets
+the fields of the input as they are called.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bespeak.protocol.exchange.refusal import Refused
+
+
+def _to_be_written(endpoint: str, function: str) -> Refused:
+    message = f"{{endpoint}} is declared but not written yet. Its operator has to write {{function}}() in handlers.py."
+    return Refused(501, "not-implemented", message)
+'''
+_FUNCTION: Final = '''
+
+def {name}({parameter}: dict[str, Any]) -> dict[str, Any] | Refused:
+    """{title}
+
+{body}
+    """
+    return _to_be_written({endpoint!r}, {name!r})
+'''
+
+
+def deployment_files(service: Service) -> dict[str, str]:
+    """The text of every file by its path. Endpoints keep everything but their handlers."""
+    endpoints = [endpoint for endpoint in service.endpoints if not endpoint.builtin]
+    names = function_names(endpoints)
+    files = {"bespeak.toml": toml_text(configuration_data(service))}
+    for endpoint, name in zip(endpoints, names, strict=True):
+        files[f"endpoints/{name.replace('_', '-')}.toml"] = toml_text({"endpoint": endpoint_data(endpoint, name)})
+    title = _quoted(service.identity.name or service.identity.server_id)
+    functions = (_function(endpoint, name) for endpoint, name in zip(endpoints, names, strict=True))
+    files[f"{HANDLERS}.py"] = _HEAD.format(service=title) + "".join(functions)
+    return files
+
+
+def function_names(endpoints: list[Endpoint]) -> list[str]:
+    """A name for the function of each endpoint: its tool name, and more of the path where that is taken (AGIS C.2)."""
+    names: dict[str, None] = {}
+    for endpoint in endpoints:
+        segments = [_words(part) for part in endpoint.path.split("/") if _words(part)]
+        words = [_words(endpoint.method) or "call", *segments]
+        longer = ("_".join(words[:end]) for end in range(min(2, len(words)), len(words) + 1))
+        choices = [_identifier(choice) for choice in (endpoint.semantic.mcp_tool_name or "", *longer)]
+        name = next((choice for choice in choices if choice and choice not in names), "")
+        number = 2
+        while not name or name in names:
+            name = f"{choices[-1] or 'call'}_{number}"
+            number += 1
+        names[name] = None
+    return list(names)
+
+
+def whole_input_name(fields: Collection[str]) -> str:
+    """A name for the parameter that takes the whole input: that of no field, and not nearly that of one."""
+    longer = ("whole" + "_input" * times for times in count(1))
+    return next(
+        name for name in chain(("values", "given"), longer) if name not in fields and near_field(name, fields) is None
+    )
+
+
+def near_field(name: str, fields: Collection[str]) -> str | None:
+    """The field that a parameter of this name seems to misspell. A name twice as long as a field never does."""
+    near = get_close_matches(name, fields, n=1, cutoff=0.8)
+    return near[0] if near else None
+
+
+def endpoint_data(endpoint: Endpoint, function: str) -> dict[str, Any]:
+    """The `[endpoint]` table of a file."""
+    semantic = endpoint.semantic.to_json()
+    if not semantic["capability"]:
+        del semantic["capability"]
+    described = any(error.description for error in endpoint.errors)
+    data: dict[str, Any] = {
+        "method": endpoint.method,
+        "path": endpoint.path,
+        "description": endpoint.description,
+        "namespace": endpoint.namespace,
+        "required_scopes": list(endpoint.required_scopes) or None,
+        "errors": {error.name: error.description for error in endpoint.errors}
+        if described
+        else list(endpoint.error_names),
+        "semantic": semantic,
+        "handler": handler_data(endpoint.handler, function),
+        "deprecated": endpoint.deprecated.to_json() if endpoint.deprecated else None,
+        "cost": endpoint.cost.to_json() if endpoint.cost else None,
+        "confirm": endpoint.confirm,
+        "internal": endpoint.internal or None,
+        "since": endpoint.since,
+        "input_schema": _schema(endpoint.input_schema),
+        "output_schema": _schema(endpoint.output_schema),
+    }
+    return {key: value for key, value in data.items() if value is not None}
+
+
+def handler_data(handler: HandlerBinding, function: str) -> dict[str, Any]:
+    """The `[endpoint.handler]` table: an upstream as it is, for anything else the function that is to be written."""
+    if not isinstance(handler, ExternalService):
+        return {"type": RegisteredFunction.type, "function": f"{HANDLERS}.{function}"}
+    data: dict[str, Any] = {"type": handler.type, "url": handler.url, "method": handler.method}
+    for name in _UPSTREAM_KEYS:
+        value = getattr(handler, name)
+        if value and value != _UPSTREAM_DEFAULTS.get(name):
+            data[name] = (
+                list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
+            )
+    timeout = handler.timeout_seconds
+    return {**data, "timeout_seconds": int(timeout) if timeout == int(timeout) else timeout}
+
+
+def configuration_data(service: Service) -> dict[str, Any]:
+    """The tables of a bespeak.toml."""
+    identity = service.identity
+    server = {
+        "server_id": identity.server_id,
+        "operator": identity.operator,
+        "contact": identity.contact,
+        "name": identity.name or None,
+        "description": service.description or None,
+        "document_version": service.document_version,
+        "catalog": service.catalog if service.catalog != DEFAULT_CATALOG else None,
+    }
+    configuration: dict[str, Any] = {"server": {key: value for key, value in server.items() if value is not None}}
+    if service.apis:
+        configuration["apis"] = [dict(entry) for entry in service.apis]
+    if service.policies.methods.custom:
+        configuration["policies"] = {"methods": {"custom": list(service.policies.methods.custom)}}
+    vocabulary = service.vocabulary
+    if vocabulary is not None:
+        block = {
+            "domain": vocabulary.domain,
+            "namespace": vocabulary.namespace,
+            "version": vocabulary.version,
+            # Without a manifest there is nothing to negotiate about, and a configuration that says so is refused.
+            "negotiable": (vocabulary.negotiable and service.data_manifest is not None) or None,
+        }
+        configuration["vocabulary"] = {key: value for key, value in block.items() if value is not None}
+    if service.data_manifest is not None:
+        configuration["data_manifest"] = service.data_manifest.to_json()
+    return {name: block for name, block in configuration.items() if block}
+
+
+def _schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in schema.items() if key != "$schema" or value != DIALECT}
+
+
+def _function(endpoint: Endpoint, name: str) -> str:
+    properties = endpoint.input_schema.get("properties")
+    taken = properties if isinstance(properties, Mapping) else {}
+    required = endpoint.input_schema.get("required")
+    optional = [field for field in taken if not isinstance(required, list) or field not in required]
+    lines = [
+        endpoint.semantic.intent,
+        "",
+        f"Input: {_listed([field for field in taken if field not in optional]) or 'nothing required'}"
+        + (f"; optional: {_listed(optional)}" if optional else ""),
+        f"Errors: {_listed(list(endpoint.error_names)) or 'none declared'}",
+    ]
+    return _FUNCTION.format(
+        name=name,
+        parameter=whole_input_name(taken),
+        title=_quoted(str(endpoint)),
+        body="\n".join(f"    {_quoted(line)}".rstrip() for line in lines),
+        endpoint=str(endpoint),
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names)
+
+
+def _words(text: str) -> str:
+    return _NO_NAME.sub("_", text.lower()).strip("_")
+
+
+def _identifier(text: str) -> str:
+    """A name for a function and a file, or none: file names may be short, and blind to capitals."""
+    text = text.lower()[:_LONGEST_NAME]
+    if not text.isidentifier() or not text.isascii() or text.startswith("_"):
+        return ""
+    # In a module with a function `dict`, the annotation `dict[str, Any]` means nothing.
+    return f"{text}_" if keyword.iskeyword(text) or hasattr(builtins, text) else text
+
+
+def _quoted(text: str) -> str:
+    """A text inside a docstring: one line that ends nothing and means nothing."""
+    return printable(" ".join(text.split())).replace("\\", "\\\\").replace('"', '\\"')

@@ -1,0 +1,135 @@
+"""What a caller may send beside the input: headers of AGTP and the hints that make answers smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.schema.members import members_of
+from bespeak.documents.projections.openapi.circumstances import Circumstances
+from bespeak.protocol.exchange.budget import UNITS
+
+_SCOPE: Final = r"(?:[a-z0-9_-]+|\*)(?::(?:[a-z0-9_-]+|\*))+"
+
+_CENTS: Final = 2
+_MONEY: Final = {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,2})?$"}
+_WHOLE: Final = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999}
+
+_SIMPLE: Final = frozenset(
+    {"$defs", "$schema", "type", "properties", "required", "additionalProperties", "description"}
+)
+"""Beside these keywords the members of an object are its properties."""
+
+_AGENT: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+
+PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "AgentId": {
+        "name": "Agent-ID",
+        "in": "header",
+        "description": "Which agent calls. This server takes it without proof.",
+        "schema": _AGENT,
+    },
+    "RequiredAgentId": {
+        "name": "Agent-ID",
+        "in": "header",
+        "required": True,
+        "description": "Which agent calls: without one nobody has authority. This server takes it without proof.",
+        "schema": _AGENT,
+    },
+    "AuthorityScope": {
+        "name": "Authority-Scope",
+        "in": "header",
+        "description": "The scopes the agent acts with, separated by commas.",
+        "schema": {"type": "string", "pattern": f"^(?:|{_SCOPE}(?: ?, ?{_SCOPE}){{0,15}})$"},
+    },
+    "BudgetLimit": {
+        "name": "Budget-Limit",
+        "in": "header",
+        "description": "What the call may cost at most, such as `tokens=5000,USD=0.50`; beyond it, it is not made.",
+        "style": "simple",
+        "explode": True,
+        "schema": {
+            "type": "object",
+            "properties": {
+                **{unit: _MONEY if places == _CENTS else _WHOLE for unit, places in UNITS.items() if places <= _CENTS},
+                "compute-seconds": {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,9})?$"},
+            },
+            "additionalProperties": False,
+            "minProperties": 1,
+        },
+    },
+    "ConfirmationId": {
+        "name": "Confirmation-ID",
+        "in": "header",
+        "description": "The id that a refusal for want of a confirmation gave, once somebody has confirmed the call.",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,128}$"},
+    },
+    "IdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "description": "The same key gets the same answer again, and nothing is done twice.",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    },
+    "RequiredIdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": True,
+        "description": "Needed: what is done cannot be undone. The same key gets the same answer again.",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    },
+    "TaskId": {
+        "name": "Task-ID",
+        "in": "header",
+        "description": "The caller's own name for what it is at; answers repeat it.",
+        "schema": {"type": "string"},
+    },
+    "Compact": {
+        "name": "compact",
+        "in": "query",
+        "description": "`true` for an answer without the optional fields that are empty.",
+        "schema": {"type": "boolean"},
+    },
+    "Fields": {
+        "name": "fields",
+        "in": "query",
+        "description": "The fields of the answer that are wanted, separated by commas: `id,room.name`. The others are "
+        "left out, even those that the schema of the answer requires.",
+        "schema": {"type": "string"},
+    },
+    "Since": {
+        "name": "since",
+        "in": "query",
+        "description": "Only what has changed since this time.",
+        "schema": {"type": "string", "format": "date-time"},
+    },
+}
+"""`components.parameters`, as far as operations refer to them."""
+
+
+def parameters_of(endpoint: Endpoint, circumstances: Circumstances) -> list[str]:
+    """The names of the parameters that an endpoint takes beside its input."""
+    names = ["TaskId"]
+    if circumstances.is_open:
+        names += ["RequiredAgentId" if circumstances.needs_authority(endpoint) else "AgentId", "AuthorityScope"]
+    if circumstances.needs_key(endpoint):
+        names.append("RequiredIdempotencyKey")
+    elif circumstances.takes_key(endpoint):
+        names.append("IdempotencyKey")
+    if endpoint.cost is not None:
+        names.append("BudgetLimit")
+    if circumstances.keeps_state and circumstances.confirms(endpoint):
+        names.append("ConfirmationId")
+    # An answer to `fields` is a part of what its schema describes, which OpenAPI has no word for: an operation that
+    # took it could promise nothing of any answer. So it is told beside the parameters, with the other hints.
+    return names + [hint.capitalize() for hint in token_hints(endpoint) if hint != "fields"]
+
+
+def token_hints(endpoint: Endpoint) -> list[str]:
+    """The names of the hints an endpoint follows; a name that its input has is the input's."""
+    hints = ["compact", "fields", *(["since"] if endpoint.since is not None else [])]
+    schema = endpoint.input_schema
+    if schema.keys() <= _SIMPLE:
+        return [hint for hint in hints if hint not in schema.get("properties", ())]
+    own = members_of(schema)
+    return [hint for hint in hints if not own.declares(hint)]

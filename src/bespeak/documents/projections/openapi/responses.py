@@ -1,0 +1,181 @@
+"""What a call may be answered: the output, the declared errors, and the refusals every endpoint shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.projections.openapi.circumstances import Circumstances
+from bespeak.documents.projections.openapi.schemas import reference
+from bespeak.protocol.exchange.headers import MEDIA_JSON, MEDIA_PROBLEM
+from bespeak.protocol.exchange.token_hints import LIST
+from bespeak.protocol.status import REASONS, UNPROCESSABLE
+
+PROBLEM: Final = "Problem"
+
+PROBLEM_SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "description": "Why a call was not carried out (RFC 9457). `code` is what to rely on.",
+    "required": ["type", "title", "status", "detail", "code", "agtp_status"],
+    "properties": {
+        "type": {"type": "string", "format": "uri-reference"},
+        "title": {"type": "string"},
+        "status": {"type": "integer", "minimum": 400, "maximum": 599},
+        "detail": {"type": "string", "description": "What is wrong, and what to do."},
+        "code": {"type": "string", "description": "The name of the refusal, stable."},
+        "agtp_status": {"type": "integer", "description": "The number the refusal has on AGTP."},
+        "task_id": {"type": "string"},
+        "violations": {
+            "type": "array",
+            "description": "Each place where the input breaks its schema.",
+            "items": {"type": "object"},
+        },
+    },
+}
+
+HEADERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "AGTP-Status": {
+        "description": "The status on AGTP, where it has more of them.",
+        "required": True,
+        "schema": {"type": "integer"},
+    },
+    "AGTP-Catalog-Warning": {
+        "description": "The method is deprecated in the catalog: its successor, and when it goes.",
+        "schema": {"type": "string"},
+    },
+    "AGTP-Endpoint-Warning": {
+        "description": "The endpoint is deprecated: its successor, and when it goes.",
+        "schema": {"type": "string"},
+    },
+    "Cost-Estimate": {"description": "What the call costs at most.", "schema": {"type": "string"}},
+    "Idempotency-Replayed": {
+        "description": "`true` on the answer of an earlier call with the same key.",
+        "schema": {"type": "string", "const": "true"},
+    },
+    "Response-ID": {"description": "The server's name for this answer.", "schema": {"type": "string"}},
+    "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}},
+    "WWW-Authenticate": {"description": "How to prove who calls.", "schema": {"type": "string"}},
+}
+"""`components.headers`."""
+
+_REFUSALS: Final[Mapping[int, tuple[str, str, tuple[str, ...]]]] = {
+    400: ("BadRequest", "The request cannot be read, or its path or a header breaks its grammar.", ()),
+    401: ("Unauthorized", "Nothing says who calls, or what says it is not believed.", ("WWW-Authenticate",)),
+    402: ("TooDear", "The call costs more than Budget-Limit allows.", ()),
+    403: ("Forbidden", "The caller's authority does not suffice, or the call waits for a confirmation.", ()),
+    404: ("NotFound", "Nothing is there.", ()),
+    408: ("Expired", "The session or the confirmation is over.", ()),
+    409: ("Conflict", "The key or the confirmation is in use, or was used for something else.", ("Retry-After",)),
+    410: ("AgentGone", "The agent was revoked.", ()),
+    413: ("TooLarge", "The body is larger than this server takes.", ()),
+    429: ("TooMany", "The caller calls more often than it may.", ("Retry-After",)),
+    500: ("ServerError", "The service failed; nothing of how is shown.", ()),
+    501: ("NotAvailable", "The call has to be confirmed, and this server keeps no confirmations.", ()),
+    503: ("Unavailable", "The service cannot answer for now.", ("Retry-After",)),
+}
+
+_INPUT_ERROR: Final = "input-validation-failed"
+_KEY_ERROR: Final = "idempotency-key-reused"
+
+
+def shared_responses() -> dict[str, Any]:
+    """`components.responses`: the refusals that say the same wherever they come from."""
+    return {
+        name: {
+            "description": description,
+            "headers": _headers(("AGTP-Status", *headers)),
+            "content": {MEDIA_PROBLEM: {"schema": reference(PROBLEM)}},
+        }
+        for name, description, headers in _REFUSALS.values()
+    }
+
+
+def responses_of(
+    endpoint: Endpoint, circumstances: Circumstances, output: Mapping[str, Any], *, has_body: bool
+) -> dict[str, Any]:
+    """The responses of one operation, by status."""
+    advisories = _advisories(endpoint, circumstances)
+    found: dict[int, Any] = {
+        200: {
+            "description": endpoint.semantic.outcome or "The output.",
+            "headers": _headers(("AGTP-Status", "Response-ID", *advisories)),
+            "content": {MEDIA_JSON: {"schema": output}},
+        },
+        422: _unprocessable(endpoint, circumstances),
+    }
+    # Items are left out of a list, and the answer stays one.
+    if endpoint.since is not None and LIST not in endpoint.since:
+        found[304] = {"description": "Nothing has changed since then.", "headers": _headers(("AGTP-Status",))}
+    for number in refusals_of(endpoint, circumstances, has_body=has_body):
+        found[number] = {"$ref": f"#/components/responses/{_REFUSALS[number][0]}"}
+    return {str(number): found[number] for number in sorted(found)}
+
+
+def refusals_of(endpoint: Endpoint, circumstances: Circumstances, *, has_body: bool) -> Iterator[int]:
+    """The refusals beyond 422 that an endpoint can give to who sends what the document names."""
+    keyed, confirmed = circumstances.takes_key(endpoint), circumstances.confirms(endpoint)
+    conditions = {
+        400: True,
+        401: True,
+        402: endpoint.cost is not None,
+        403: circumstances.needs_authority(endpoint)
+        or confirmed
+        or circumstances.knows_agents
+        or not circumstances.is_open,
+        404: "{" in endpoint.path or confirmed,
+        408: confirmed and circumstances.keeps_state,
+        409: circumstances.keeps_state and (keyed or confirmed),
+        410: circumstances.knows_agents,
+        413: has_body,
+        429: bool(circumstances.rate_limits) or (confirmed and circumstances.keeps_state),
+        500: True,
+        501: confirmed and not circumstances.keeps_state,
+        503: circumstances.keeps_state or circumstances.knows_agents or "token" in circumstances.modes,
+    }
+    return (number for number, given in conditions.items() if given)
+
+
+def _unprocessable(endpoint: Endpoint, circumstances: Circumstances) -> dict[str, Any]:
+    """422: the input breaks its schema, or one of the declared errors occurred."""
+    codes = [_INPUT_ERROR, *endpoint.error_names]
+    if circumstances.takes_key(endpoint):
+        codes.append(_KEY_ERROR)
+    content: dict[str, Any] = {
+        "schema": {"allOf": [reference(PROBLEM), {"properties": {"code": {"enum": list(dict.fromkeys(codes))}}}]}
+    }
+    if endpoint.errors:
+        content["examples"] = {
+            error.name: {
+                "summary": error.description or error.name,
+                "value": {
+                    "type": "about:blank",
+                    "title": REASONS[UNPROCESSABLE],
+                    "status": 422,
+                    "detail": error.description or error.name,
+                    "code": error.name,
+                    "agtp_status": 422,
+                },
+            }
+            for error in endpoint.errors
+        }
+    told = "; ".join(f"`{error.name}`: {error.description or 'declared'}" for error in endpoint.errors)
+    return {
+        "description": "The input breaks its schema" + (f", or a declared error occurred. {told}" if told else "."),
+        "headers": _headers(("AGTP-Status", *_advisories(endpoint, circumstances))),
+        "content": {MEDIA_PROBLEM: content},
+    }
+
+
+def _advisories(endpoint: Endpoint, circumstances: Circumstances) -> tuple[str, ...]:
+    conditions = {
+        "AGTP-Endpoint-Warning": endpoint.deprecated is not None,
+        "AGTP-Catalog-Warning": endpoint.method in circumstances.catalog_warnings,
+        "Cost-Estimate": endpoint.cost is not None,
+        "Idempotency-Replayed": circumstances.takes_key(endpoint),
+    }
+    return tuple(name for name, given in conditions.items() if given)
+
+
+def _headers(names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}

@@ -1,0 +1,122 @@
+"""The schemas of a contract as components: each under a name of its own, those that many use only once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from bespeak.contract.schema.transplant import Parts, references, transplant
+from bespeak.documents.projections.openapi.names import component_name, unique_in
+from bespeak.text.source.pointer import child
+
+PLACE: Final = "#/components/schemas/"
+
+_DEFINITIONS: Final = "$defs"
+_SORTED: Final = msgspec.json.Encoder(order="sorted")
+
+_NAMED: Final = b'nchor":'
+"""In the text of a schema that has places with names."""
+
+_Identity = bytes
+"""Two definitions of one identity mean the same, with all that they refer to."""
+
+
+class SchemaComponents:
+    """Collects `components.schemas`. In OpenAPI `#` is the whole document, so that every reference is written anew."""
+
+    def __init__(self, reserved: Mapping[str, Any]) -> None:
+        """`reserved`: schemas that are no part of the contract, whose names nothing else may have."""
+        self.schemas: dict[str, Any] = dict(reserved)
+        self._defined: dict[tuple[str, _Identity], str] = {}
+        self._leads: dict[bytes, frozenset[str | None]] = {}
+        """Where a definition leads, by its text: many schemas bring the same ones."""
+
+    def reserve(self, name: str) -> str:
+        """Keep a name for the schema of an endpoint, before definitions take theirs."""
+        free = unique_in(self.schemas, name)
+        self.schemas[free] = {}
+        return free
+
+    def add(self, name: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Put a schema under a name that was reserved; what stands there then is returned."""
+        definitions = schema.get(_DEFINITIONS)
+        definitions = definitions if isinstance(definitions, Mapping) else {}
+        new: dict[str, str] = {}
+        places: dict[str, str] = {}
+        text = _SORTED.encode(schema) if definitions else b""
+        for key, identity in self._identities(text, definitions):
+            known = self._defined.get((key, identity))
+            if known is None:
+                known = new[key] = self._defined[key, identity] = self._name(name, key)
+            places[key] = known
+
+        def refer(parts: Parts) -> str:
+            if len(parts) > 1 and parts[0] == _DEFINITIONS and parts[1] in places:
+                return _reference(places[parts[1]], parts[2:])
+            return _reference(name, parts)
+
+        if definitions and _NAMED not in text:
+            # What stands there already is not copied again; only a name could lead into it from outside.
+            schema = {**schema, _DEFINITIONS: {key: definitions[key] for key in new}}
+        moved = transplant(schema, refer)
+        definitions = moved.pop(_DEFINITIONS, {})
+        for key, known in new.items():
+            self.schemas[known] = definitions[key]
+        self.schemas[name] = moved
+        return moved
+
+    def _identities(self, text: bytes, definitions: Mapping[str, Any]) -> Iterable[tuple[str, _Identity]]:
+        """Each definition of a schema, of which `text` is the whole, with what it means: with all that it leads to."""
+        texts = {key: _SORTED.encode(inner) for key, inner in definitions.items()}
+        digests = {key: hashlib.sha256(text).digest() for key, text in texts.items()}
+        leads = {key: self._lead(texts[key], definitions[key]).intersection((*definitions, None)) for key in texts}
+        for key in definitions:
+            reached = _reached(key, leads)
+            if None in reached or _NAMED in text:
+                # It may lead to anywhere in the schema, so that only in the same schema it means the same.
+                yield key, hashlib.sha256(text).digest()
+            else:
+                yield key, b"".join(name.encode() + digests[name] for name in sorted(filter(None, reached)))
+
+    def _lead(self, text: bytes, definition: Any) -> frozenset[str | None]:
+        """The definitions that one refers to; None for any other place in the schema."""
+        known = self._leads.get(text)
+        if known is None:
+            known = self._leads[text] = frozenset(
+                parts[1] if len(parts) > 1 and parts[0] == _DEFINITIONS else None
+                for parts in references({_DEFINITIONS: {"": definition}})
+            )
+        return known
+
+    def _name(self, owner: str, key: str) -> str:
+        plain = component_name(key)
+        name = plain if plain not in self.schemas else unique_in(self.schemas, f"{owner}.{plain}")
+        self.schemas[name] = {}
+        return name
+
+
+def reference(name: str) -> dict[str, str]:
+    """A reference to a component."""
+    return {"$ref": PLACE + name}
+
+
+def _reference(name: str, parts: Parts) -> str:
+    at = PLACE + name
+    for part in parts:
+        at = child(at, quote(part, safe="/~!$&'()*+,;=:@-._"))
+    return at
+
+
+def _reached(key: str, leads: Mapping[str, frozenset[str | None]]) -> set[str | None]:
+    reached: set[str | None] = {key}
+    waiting = [key]
+    while waiting:
+        for target in leads[waiting.pop()] - reached:
+            reached.add(target)
+            if target is not None:
+                waiting.append(target)
+    return reached

@@ -1,0 +1,1 @@
+"""AGTP over TCP and TLS."""

@@ -1,0 +1,70 @@
+"""A document at a fixed path: bytes made once, with what lets a client keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Final
+
+from bespeak.faces.http.asgi import Headers, Reply
+from bespeak.protocol.exchange.entity_tag import entity_tag, is_held
+
+DAY: Final = 86400
+"""Seconds for which ai-discovery recommends a document to be kept."""
+
+
+class Page:
+    """What is answered at one path. The content is made when somebody first asks for it."""
+
+    def __init__(self, content: Callable[[], bytes], content_type: str, *, vary: str | None = None) -> None:
+        self._content = content
+        self._content_type = content_type
+        self._vary = vary
+
+    @cached_property
+    def body(self) -> bytes:
+        """The document."""
+        return self._content()
+
+    @cached_property
+    def etag(self) -> str:
+        """The tag of exactly these bytes."""
+        return entity_tag(self.body)
+
+    @cached_property
+    def _kept_by(self) -> Headers:
+        kept = [
+            (b"etag", self.etag.encode()),
+            (b"cache-control", b"public, max-age=%d" % DAY),
+            # Documents are for everybody, so that pages of other sites may read them too.
+            (b"access-control-allow-origin", b"*"),
+        ]
+        if self._vary is not None:
+            kept.append((b"vary", self._vary.encode()))
+        return kept
+
+    @cached_property
+    def headers(self) -> Headers:
+        """The headers of the whole document."""
+        described = [
+            (b"content-type", self._content_type.encode()),
+            (b"content-length", b"%d" % len(self.body)),
+            (b"x-content-type-options", b"nosniff"),
+        ]
+        return described + self._kept_by
+
+    @cached_property
+    def _whole(self) -> Reply:
+        return Reply(200, self.headers, self.body)
+
+    @cached_property
+    def _unchanged(self) -> Reply:
+        return Reply(304, self._kept_by, b"")
+
+    def make(self) -> None:
+        """Make it now, before anybody waits for it."""
+        self._whole  # noqa: B018 - looking at it makes it
+
+    def answer(self, headers: Mapping[str, str]) -> Reply:
+        """The document; 304 for who holds it already."""
+        return self._unchanged if is_held(self.etag, headers) else self._whole

@@ -1,0 +1,201 @@
+"""Between the requests of HTTP and those of the exchange: which verb is meant, on which path, with which headers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote, unquote
+
+from bespeak.contract.http_route import split_verb
+from bespeak.faces.http.asgi import Headers, Reply, Scope
+from bespeak.faces.http.problem import problem
+from bespeak.protocol import status
+from bespeak.protocol.exchange import headers as names
+from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_JSON, MEDIA_PROBLEM, METHOD_GRAMMAR, HeaderBlock
+from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
+
+AGIS_METHOD: Final = "x-agis-method"
+AGIS_GRAMMAR: Final = "x-agis-grammar"
+AGIS_NAMESPACE: Final = "x-agis-namespace"
+
+READ_HEADERS: Final = (
+    names.AGENT_ID,
+    names.AGENT_SIGNATURE,
+    names.AUTHORITY_SCOPE,
+    names.AUTHORIZATION,
+    names.BUDGET_LIMIT,
+    names.CONFIRMATION_ID,
+    names.DELEGATION_CHAIN,
+    names.IDEMPOTENCY_KEY,
+    names.METHOD_GRAMMAR,
+    names.REQUEST_ID,
+    names.SESSION_ID,
+    names.TASK_ID,
+    AGIS_METHOD,
+    AGIS_GRAMMAR,
+    AGIS_NAMESPACE,
+)
+"""What a caller may say about itself and its call beyond what HTTP has headers for."""
+
+EXPOSED_HEADERS: Final = (
+    "AGTP-Status",
+    "AGTP-API-Version",
+    "AGTP-Catalog-Warning",
+    "AGTP-Endpoint-Warning",
+    "Attribution-Record",
+    "Audit-ID",
+    "Cost-Estimate",
+    "Confirmation-ID",
+    "ETag",
+    "Idempotency-Replayed",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Request-ID",
+    "Response-ID",
+    "Retry-After",
+    "Server-ID",
+    "Task-ID",
+)
+"""What a page of another site may read of an answer beyond what browsers show by themselves."""
+
+_SINGLE: Final = frozenset({*READ_HEADERS, "content-type", "content-length", "host", "origin"})
+"""Headers that may stand once: two readers of two would believe two things. Others are lists (RFC 9110 5.3)."""
+
+_PLAIN: Final = "/:@!$&'()*+,;=~-._"
+SCHEMES: Final = {"open": "Agent-ID", "token": "Bearer", "mtls": "Client-Certificate", "signed": "Agent-Signature"}
+"""What a 401 asks for, by the mode of `[auth]`; only the second is a scheme that others know."""
+_NAMES_REMEMBERED: Final = 512
+_names: dict[bytes, str] = {}
+"""Names as they come, by the bytes: most callers send the same few."""
+_encoded: dict[str, bytes] = {}
+"""Names of our own answers, which are few."""
+
+
+def local_path(scope: Scope) -> str:
+    """The path below where the face is mounted, percent-encoding untouched."""
+    path: str = scope["path"]
+    raw = scope.get("raw_path")
+    encoded = raw.decode("latin-1").partition("?")[0] if raw else quote(path, safe=_PLAIN)
+    root: str = (scope.get("root_path") or "").rstrip("/")
+    if root and (path == root or path.startswith(f"{root}/")):
+        encoded = _below(root, encoded) or quote(path[len(root) :], safe=_PLAIN) or "/"
+    return encoded
+
+
+def _below(root: str, encoded: str) -> str | None:
+    """What is left of an encoded path without its root, which was found in the decoded one; None if it cannot be told.
+
+    The slashes of a root may come encoded: to count segments would take off others in their place.
+    """
+    end = encoded.find("/", 1)
+    while end >= 0:
+        if unquote(encoded[:end]) == root:
+            return encoded[end:]
+        end = encoded.find("/", end + 1)
+    return None
+
+
+def without_prefix(path: str, prefix: str) -> str:
+    """A path without the one under which the world knows the service; a proxy may have taken it off already."""
+    if prefix and path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("/", ""):
+        return path[len(prefix) :] or "/"
+    return path
+
+
+def read_headers(pairs: Headers, most: int) -> dict[str, str] | Malformed:
+    """The headers by name, read as AGTP reads them: UTF-8, and what AGTP takes once at most once.
+
+    AGIS's name for the grammar is AGTP's with a prefix.
+    """
+    if len(pairs) > most:
+        return Malformed(431, "head-too-large", f"The request has more than {most} headers.")
+    headers: dict[str, str] = {}
+    for name, value in pairs:
+        key = _names.get(name) or _read_name(name)
+        try:
+            text = value.decode()
+        except UnicodeDecodeError:
+            text = value.decode("latin-1")
+        if key in headers:
+            if key in _SINGLE:
+                return Malformed(status.BAD_REQUEST, "invalid-header", f"The header {key} stands twice.")
+            text = f"{headers[key]}, {text}"
+        headers[key] = text
+    if AGIS_GRAMMAR in headers and headers.setdefault(METHOD_GRAMMAR, headers[AGIS_GRAMMAR]) != headers[AGIS_GRAMMAR]:
+        message = f"{AGIS_GRAMMAR} and {METHOD_GRAMMAR} name different grammars; send one of them."
+        return Malformed(status.BAD_REQUEST, "invalid-header", message)
+    return headers
+
+
+def _read_name(name: bytes) -> str:
+    key = name.decode("latin-1").lower()
+    if len(_names) < _NAMES_REMEMBERED and len(name) < 64:
+        _names[name] = key
+    return key
+
+
+def meant(path: str, headers: Mapping[str, str]) -> tuple[str, str] | None:
+    """The path and the method in AGTP's terms: by X-AGIS-Method, else by the verb behind the path; None for neither."""
+    named = headers.get(AGIS_METHOD)
+    if named is None:
+        return split_verb(path)
+    named = named.strip()
+    # AGIS 4: methods are compared without regard to capitals. In other scripts several letters have the same one.
+    return path, named.upper() if named.isascii() else named
+
+
+def to_request(
+    found: tuple[str, str], query: str, headers: Mapping[str, str], body: bytes, connection: Connection
+) -> Request:
+    """A request for a path and a method as the handler sees it. On the web a `+` in a query is a space."""
+    path, method = found
+    return Request(method, path, query.replace("+", "%20") if "+" in query else query, headers, body, connection)
+
+
+def encode_block(block: HeaderBlock) -> Headers:
+    """A block of headers as HTTP sends it."""
+    return [_encode(name, value) for name, value in block.pairs]
+
+
+def to_http(response: Response, block: Headers, challenge: bytes) -> Reply:
+    """An answer of AGTP as one of HTTP; `block` is its own, encoded, `challenge` what a 401 asks for."""
+    number, body = response.status, response.body
+    headers = block + [_encode(name, value) for name, value in response.headers]
+    if number in status.REASONS:
+        headers.append((b"agtp-status", b"%d" % number))
+    if status.is_success(number):
+        number = status.to_http(number)
+    elif number != status.NOT_MODIFIED:
+        number, body = problem(number, body)
+        headers = [pair for pair in headers if pair[0] != b"content-type"]
+        headers.append((b"content-type", MEDIA_PROBLEM.encode()))
+        if number == status.UNAUTHORIZED:
+            headers.append((b"www-authenticate", challenge))
+        elif number == status.METHOD_NOT_ALLOWED:
+            # RFC 9110 15.5.6 wants the header; that other verbs are at other paths is told in the body.
+            headers.append((b"allow", b"OPTIONS"))
+    if number not in (status.NO_CONTENT, status.NOT_MODIFIED):
+        headers.append((b"content-length", b"%d" % len(body)))
+    return Reply(number, headers, body)
+
+
+def to_good(response: Response, block: Headers) -> Reply:
+    """An answer that is 200 as most are; `block` has everything that is known of it before."""
+    body = response.body
+    headers = block.copy()
+    for name, value in response.headers:
+        headers.append(_encode(name, value))
+    headers.append((b"content-length", b"%d" % len(body)))
+    return Reply(status.OK, headers, body)
+
+
+def _encode(name: str, value: str) -> tuple[bytes, bytes]:
+    if value == MEDIA_AGTP:
+        value = MEDIA_JSON
+    if not value.isprintable():
+        # A line break would begin another header.
+        value = "".join(char if char.isprintable() else " " for char in value)
+    encoded = _encoded.get(name)
+    if encoded is None:
+        encoded = _encoded[name] = name.lower().encode("latin-1")
+    return encoded, value.encode()

@@ -1,0 +1,1 @@
+"""AGTP without sockets: bytes, messages, status codes. Every room may import it; it imports none."""

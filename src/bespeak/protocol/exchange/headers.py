@@ -1,0 +1,58 @@
+"""Header names the drafts define, and header blocks that are encoded once and sent often."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.protocol.wire import abnf
+
+ACCEPT: Final = "accept"
+AGENT_ID: Final = "agent-id"
+AGENT_SIGNATURE: Final = "agent-signature"
+AUTHORITY_SCOPE: Final = "authority-scope"
+AUTHORIZATION: Final = "authorization"
+BUDGET_LIMIT: Final = "budget-limit"
+CONFIRMATION_ID: Final = "confirmation-id"
+DELEGATION_CHAIN: Final = "delegation-chain"
+IDEMPOTENCY_KEY: Final = "idempotency-key"
+IF_NONE_MATCH: Final = "if-none-match"
+METHOD_GRAMMAR: Final = "method-grammar"
+REQUEST_ID: Final = "request-id"
+SESSION_ID: Final = "session-id"
+TASK_ID: Final = "task-id"
+"""Request header names, lower case, as they stand in `Request.headers`."""
+
+MEDIA_AGIS: Final = "application/agis"
+MEDIA_AGTP: Final = "application/vnd.agtp+json"
+MEDIA_JSON: Final = "application/json"
+MEDIA_MANIFEST: Final = "application/vnd.agtp.manifest+json"
+MEDIA_ENDPOINT: Final = "application/vnd.agtp.endpoint+json"
+MEDIA_IDENTITY: Final = "application/vnd.agtp.identity+json"
+MEDIA_PROBLEM: Final = "application/problem+json"
+
+
+def is_header_name(name: str) -> bool:
+    """Whether the text is a header name: a token of RFC 9110."""
+    return abnf.FIELD_NAME.fullmatch(name) is not None
+
+
+def is_header_value(value: str) -> bool:
+    """Whether a value can stand on one header line: no line breaks or other control characters but tabs."""
+    return abnf.FIELD_VALUE.fullmatch(value) is not None
+
+
+class HeaderBlock:
+    """Headers that are the same on many responses: kept as pairs for any face, encoded once for the wire."""
+
+    __slots__ = ("encoded", "pairs")
+
+    def __init__(self, *pairs: tuple[str, str]) -> None:
+        self.pairs = pairs
+        self.encoded = b"".join(f"{name}: {value}\r\n".encode() for name, value in pairs)
+
+    def plus(self, *pairs: tuple[str, str]) -> HeaderBlock:
+        """This block with more headers behind it."""
+        return HeaderBlock(*self.pairs, *pairs)
+
+
+NO_HEADERS: Final = HeaderBlock()

@@ -1,0 +1,169 @@
+"""Token hints: `compact`, `fields` and `since` in the query of a call, by which a caller asks for less of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange.instant import read_moment
+from bespeak.protocol.exchange.refusal import Refused
+
+COMPACT: Final = "compact"
+FIELDS: Final = "fields"
+SINCE: Final = "since"
+HINTS: Final = frozenset({COMPACT, FIELDS, SINCE})
+
+MOST_CHARACTERS: Final = 2_000
+MOST_FIELDS: Final = 100
+MOST_LEVELS: Final = 10
+
+LIST: Final = "[]"
+"""In a place: every item of a list."""
+
+UNCHANGED: Final = object()
+"""In place of an answer: nothing in it has changed."""
+
+Wanted = dict[str, Any]
+"""The members to give, by name; under each, None for all of it or what is wanted inside."""
+
+Place = tuple[str, ...]
+"""Where something stands in an output: the names of members, and LIST."""
+
+_SHOWN: Final = 80
+_DATE: Final = len("2026-12-01")
+_DAY: Final = timedelta(days=1)
+_NO_TIME: Final = timedelta()
+
+
+class TokenHints(msgspec.Struct, frozen=True):
+    """What a caller asks for."""
+
+    compact: bool = False
+    fields: Wanted | None = None
+    since: datetime | None = None
+
+
+def read_hints(given: Mapping[str, str]) -> TokenHints | Refused:
+    """The hints in decoded parameters of a query, or why they are none."""
+    compact, listed, moment = given.get(COMPACT), given.get(FIELDS), given.get(SINCE)
+    if compact is not None and compact not in ("true", "false"):
+        return _wrong(COMPACT, f"{compact[:_SHOWN]!r} is neither true nor false.")
+    fields = None if listed is None else read_fields(listed)
+    if isinstance(fields, str):
+        return _wrong(FIELDS, fields)
+    since = None if moment is None else read_since(moment)
+    if moment is not None and since is None:
+        advice = "write a date or a moment of ISO 8601, like 2026-12-01T10:00:00Z; without an offset it is UTC."
+        return _wrong(SINCE, f"{moment[:_SHOWN]!r} is no moment: {advice}")
+    return TokenHints(compact == "true", fields, since)
+
+
+def read_fields(text: str) -> Wanted | str:
+    """The members that a list of names asks for, nested by dots, or what is wrong with the list."""
+    if len(text) > MOST_CHARACTERS:
+        return f"{len(text)} characters are more than the {MOST_CHARACTERS} that a list of fields may have."
+    names = text.split(",")
+    if len(names) > MOST_FIELDS:
+        return f"{len(names)} fields are more than {MOST_FIELDS}."
+    wanted: Wanted = {}
+    for name in names:
+        parts = [part.strip() for part in name.split(".")]
+        if not all(parts):
+            return f"{name[:_SHOWN]!r} names no field; write names with commas between them, like id,owner.name."
+        if len(parts) > MOST_LEVELS:
+            return f"{name[:_SHOWN]!r} goes down more than {MOST_LEVELS} levels."
+        _want(wanted, parts)
+    return wanted
+
+
+def _want(wanted: Wanted, parts: list[str]) -> None:
+    """Add one field. Who asks for all of a member and for a part of it gets all of it."""
+    *around, last = parts
+    for part in around:
+        inner = wanted.setdefault(part, {})
+        if inner is None:
+            return
+        wanted = inner
+    wanted[last] = None
+
+
+def read_since(text: str) -> datetime | None:
+    """The moment a caller has in mind."""
+    # In a query of the web a plus is a space, and few callers know: before an offset it can be nothing else.
+    return read_moment(text.replace(" ", "+") if "T" in text else text)
+
+
+def read_place(text: str) -> Place | None:
+    """A place as contracts write it, `rooms[].updated_at`; None for what is none, or ends in no member."""
+    place: list[str] = []
+    if len(text) > MOST_CHARACTERS:
+        return None
+    for index, part in enumerate(text.split(".")):
+        name = part
+        lists = 0
+        while name.endswith(LIST):
+            name = name.removesuffix(LIST)
+            lists += 1
+        if name:
+            place.append(name)
+        elif index or not lists:
+            return None
+        place += [LIST] * lists
+    return None if place[-1] == LIST else tuple(place)
+
+
+def select(value: Any, wanted: Wanted) -> Any:
+    """A value with nothing but the members that are wanted, in each item of a list. What is not there is left out."""
+    if type(value) is list:
+        return [select(item, wanted) for item in value if item is None or type(item) in _CONTAINERS]
+    if type(value) is not dict:
+        return value
+    chosen = {}
+    for name, inside in wanted.items():
+        if name in value:
+            item = value[name]
+            if inside is None or item is None:
+                chosen[name] = item
+            elif type(item) in _CONTAINERS:
+                chosen[name] = select(item, inside)
+    return chosen
+
+
+_CONTAINERS: Final = (dict, list)
+
+
+def keep_changed(value: Any, place: Place, since: datetime) -> Any:
+    """A value without the items that have not changed after a moment; UNCHANGED for an object that has not.
+
+    What does not say when it changed may have changed, and stays.
+    """
+    if LIST not in place:
+        return UNCHANGED if _is_unchanged(value, place, since) else value
+    step, rest = place[0], place[1:]
+    if step == LIST:
+        if type(value) is not list:
+            return value
+        if LIST in rest:
+            return [keep_changed(item, rest, since) for item in value]
+        return [item for item in value if not _is_unchanged(item, rest, since)]
+    if type(value) is not dict or step not in value:
+        return value
+    return {**value, step: keep_changed(value[step], rest, since)}
+
+
+def _is_unchanged(value: Any, place: Place, since: datetime) -> bool:
+    for name in place:
+        if type(value) is not dict or name not in value:
+            return False
+        value = value[name]
+    moment = read_moment(value) if type(value) is str else None
+    # A date is a whole day: the change may have come at its end.
+    return moment is not None and since - moment >= (_DAY if len(value) <= _DATE else _NO_TIME)
+
+
+def _wrong(name: str, why: str) -> Refused:
+    return Refused(status.BAD_REQUEST, "invalid-token-hint", f"{name}: {why}", {"parameter": name})

@@ -1,0 +1,197 @@
+"""Start line and headers of one message, from bytes to values. A malformed head is a WireFault, never an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from bespeak.protocol.wire import abnf
+from bespeak.protocol.wire.limits import Limits
+from bespeak.protocol.wire.memory import Memory
+from bespeak.protocol.wire.messages import RequestMessage, ResponseMessage, WireFault
+
+INVALID_REQUEST_LINE: Final = "invalid-request-line"
+INVALID_STATUS_LINE: Final = "invalid-status-line"
+INVALID_HEADER: Final = "invalid-header"
+INVALID_CONTENT_LENGTH: Final = "invalid-content-length"
+
+ONCE: Final = frozenset(
+    {"agent-id", "authority-scope", "authorization", "content-length", "idempotency-key", "session-id"}
+)
+"""Headers that frame a message or say who calls: two of them are two readings, so they are refused."""
+
+
+class RequestHead(msgspec.Struct, frozen=True, gc=False):
+    """A request up to its body."""
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    length: int
+
+    def message(self, body: bytes) -> RequestMessage:
+        """The request, now that its body is here."""
+        return RequestMessage(self.method, self.path, self.query, self.headers, body)
+
+
+class ResponseHead(msgspec.Struct, frozen=True, gc=False):
+    """A response up to its body."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    length: int
+
+    def message(self, body: bytes) -> ResponseMessage:
+        """The response, now that its body is here."""
+        return ResponseMessage(self.status, self.reason, self.headers, body)
+
+
+def parse_request_head(head: bytes, limits: Limits) -> RequestHead | WireFault:
+    """Read a request's head: every line with its line end, without the blank line that closes it."""
+    fault = check_beginning(head, limits, INVALID_REQUEST_LINE)
+    if fault is not None:
+        return fault
+    lines = _lines(head)
+    target = _request_lines[lines[0]]
+    if isinstance(target, WireFault):
+        return target
+    fields = _fields(lines, limits)
+    return fields if isinstance(fields, WireFault) else RequestHead(*target, *fields)
+
+
+def parse_response_head(head: bytes, limits: Limits) -> ResponseHead | WireFault:
+    """Read a response's head, given in the same form as to `parse_request_head`."""
+    fault = check_beginning(head, limits, INVALID_STATUS_LINE)
+    if fault is not None:
+        return fault
+    lines = _lines(head)
+    first = _text(lines[0], INVALID_STATUS_LINE)
+    if isinstance(first, WireFault):
+        return first
+    match = abnf.STATUS_LINE.fullmatch(first)
+    if match is None:
+        wanted = "AGTP/1.0, a number of three digits and its text"
+        return WireFault(400, INVALID_STATUS_LINE, f"A status line is {wanted}; this one is {_shown(first)}.")
+    fields = _fields(lines, limits)
+    return fields if isinstance(fields, WireFault) else ResponseHead(int(match[1]), match[2] or "", *fields)
+
+
+def check_beginning(data: bytes | bytearray, limits: Limits, code: str) -> WireFault | None:
+    """Refuse a message by its first bytes alone: a foreign protocol, or a start line without end.
+
+    The answer is the same for the whole head and for any beginning of it that is long enough to be wrong.
+    """
+    if not data.startswith(abnf.PREFIX) and not abnf.PREFIX.startswith(data):
+        seen = next(n for n, (have, want) in enumerate(zip(data, abnf.PREFIX, strict=False), start=1) if have != want)
+        begins = _shown(data[:seen].decode("latin-1"))
+        return WireFault(400, code, f"A message begins with 'AGTP/1.0 '; this one begins with {begins}.")
+    if len(data) >= limits.line and data.find(b"\n", 0, limits.line) < 0:
+        name = "status-line-too-long" if code == INVALID_STATUS_LINE else "request-line-too-long"
+        return WireFault(400, name, f"The start line is longer than {limits.line} bytes.")
+    return None
+
+
+def _lines(head: bytes) -> list[bytes]:
+    """The lines without their ends, the start line first. They end with CRLF, or with LF alone."""
+    lines = head.split(b"\r\n")
+    if len(lines) != head.count(b"\n") + 1:
+        lines = head.replace(b"\r\n", b"\n").split(b"\n")
+    return lines[:-1] or lines
+
+
+def _text(line: bytes, code: str) -> str | WireFault:
+    """A line as text without control characters."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        return WireFault(400, code, f"Byte {error.start} of {_shown(line.decode('latin-1'))} is not UTF-8.")
+    # isprintable is a fast yes: it leaves tabs and rare characters to the pattern.
+    if text.isprintable() or (control := abnf.CONTROL.search(text)) is None:
+        return text
+    return WireFault(400, code, f"Control character {control[0]!a} in {_shown(text)}.")
+
+
+def _read_request_line(line: bytes) -> tuple[str, str, str] | WireFault:
+    """Method, path and query."""
+    text = _text(line, INVALID_REQUEST_LINE)
+    if isinstance(text, WireFault):
+        return text
+    if "#" in text:
+        # AGTP-API 5.6: a `#` anywhere in the request line is malformed.
+        advice = f"A request line has no fragment; remove the '#' from {_shown(text)}."
+        return WireFault(400, INVALID_REQUEST_LINE, advice)
+    match = abnf.REQUEST_LINE.fullmatch(text)
+    if match is None:
+        wanted = "AGTP/1.0 METHOD /path, with single spaces"
+        return WireFault(400, INVALID_REQUEST_LINE, f"A request line is {wanted}; this one is {_shown(text)}.")
+    path, _, query = (match[2] or "/").partition("?")
+    return match[1], path, query
+
+
+def _read_field(line: bytes) -> tuple[str, str] | WireFault:
+    """Name in lower case and value. The name is a token: not empty, no space before the colon, not folded."""
+    text = _text(line, INVALID_HEADER)
+    if isinstance(text, WireFault):
+        return text
+    name, colon, value = text.partition(":")
+    if not colon or abnf.FIELD_NAME.fullmatch(name) is None:
+        wanted = "'Name: value' on one line"
+        return WireFault(400, INVALID_HEADER, f"A header line is {wanted}; this one is {_shown(text)}.")
+    return name.lower(), value.strip(" \t")
+
+
+# As many request lines as a large service has endpoints.
+_request_lines: Final = Memory(_read_request_line, most=16_384, longest=256)
+_field_lines: Final = Memory(_read_field, most=4096, longest=1024)
+
+
+def _fields(lines: list[bytes], limits: Limits) -> tuple[Mapping[str, str], int] | WireFault:
+    """The headers behind the start line, names in lower case, and how many bytes of body they announce.
+
+    A repeated list-valued header is joined by commas (RFC 9110 5.3).
+    """
+    if len(lines) - 1 > limits.headers:
+        return WireFault(400, "head-too-large", f"{len(lines) - 1} header lines; at most {limits.headers} are read.")
+    headers: dict[str, str] = {}
+    remaining = iter(lines)
+    next(remaining)
+    for line in remaining:
+        field = _field_lines[line]
+        if isinstance(field, WireFault):
+            return field
+        name, value = field
+        if name in headers:
+            if name in ONCE:
+                code = INVALID_CONTENT_LENGTH if name == "content-length" else INVALID_HEADER
+                return WireFault(400, code, f"{name} stands twice; send it once.")
+            value = f"{headers[name]}, {value}"
+        headers[name] = value
+    length = _length(headers, limits)
+    return length if isinstance(length, WireFault) else (MappingProxyType(headers), length)
+
+
+def _length(headers: Mapping[str, str], limits: Limits) -> int | WireFault:
+    """How many bytes of body follow. Absent means none, as the reference client has it (core 1)."""
+    if "transfer-encoding" in headers:
+        # Core 1: chunking does not exist; Content-Length is the only end-of-message signal.
+        return WireFault(400, INVALID_HEADER, "AGTP has no Transfer-Encoding; send Content-Length.")
+    value = headers.get("content-length")
+    if value is None:
+        return 0
+    if not (value.isascii() and value.isdigit() and len(value) <= abnf.MOST_DIGITS):
+        wanted = "a plain number of at most 15 digits"
+        return WireFault(400, INVALID_CONTENT_LENGTH, f"Content-Length is {wanted}; this one is {_shown(value)}.")
+    length = int(value)
+    if length > limits.body:
+        return WireFault(413, "content-too-large", f"A body of {length} bytes; at most {limits.body} are read.")
+    return length
+
+
+def _shown(text: str) -> str:
+    """Foreign text for a message: escaped and short."""
+    return ascii(text if len(text) <= 60 else text[:57] + "...")

@@ -1,0 +1,176 @@
+"""From bytes to messages, however the bytes are cut. The buffer never exceeds the limits by more than one feed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Final, Generic, Protocol, TypeVar
+
+from bespeak.protocol.wire.head import (
+    INVALID_REQUEST_LINE,
+    INVALID_STATUS_LINE,
+    RequestHead,
+    ResponseHead,
+    check_beginning,
+    parse_request_head,
+    parse_response_head,
+)
+from bespeak.protocol.wire.limits import DEFAULT_LIMITS, RESPONSE_LIMITS, Limits
+from bespeak.protocol.wire.memory import Memory
+from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause, RequestMessage, ResponseMessage, WireFault
+
+MessageT_co = TypeVar("MessageT_co", covariant=True)
+
+REMEMBERED_HEADS: Final = 512
+REMEMBERED_SIZE: Final = 2048
+"""Whole heads that are remembered: of a client that sends nothing new, the head is found in one look-up."""
+
+
+class Head(Protocol[MessageT_co]):
+    """A message up to its body."""
+
+    @property
+    def length(self) -> int:
+        """Bytes of body that follow."""
+        ...
+
+    def message(self, body: bytes) -> MessageT_co:
+        """The whole message."""
+        ...
+
+
+class Reader(Generic[MessageT_co]):
+    """Feed it with `receive_data`, then take events until NEED_DATA. After a WireFault it reads nothing more."""
+
+    __slots__ = ("_body", "_buffer", "_code", "_ended", "_fault", "_head", "_heads", "_limits", "_scanned", "_start")
+
+    def __init__(self, heads: Mapping[bytes, Head[MessageT_co] | WireFault], limits: Limits, code: str) -> None:
+        self._heads = heads
+        self._limits = limits
+        self._code = code
+        self._buffer: bytes | bytearray = b""
+        self._start = 0  # where the current message begins in the buffer
+        self._scanned = 0  # up to here no end of a head was found
+        self._head: Head[MessageT_co] | None = None
+        self._body = 0  # where the body of the current message begins
+        self._fault: WireFault | None = None
+        self._ended = False
+
+    @property
+    def buffered(self) -> int:
+        """Bytes received and not yet given out as a message."""
+        return len(self._buffer) - self._start
+
+    def receive_data(self, data: bytes) -> None:
+        """Add bytes as they came from the peer."""
+        buffer = self._buffer
+        if self._fault is not None:
+            return
+        if not buffer:
+            self._buffer = data
+            return
+        if self._start or type(buffer) is bytes:
+            buffer = self._buffer = bytearray(buffer[self._start :])
+            self._scanned = max(0, self._scanned - self._start)
+            self._body -= self._start
+            self._start = 0
+        buffer += data
+
+    def receive_eof(self) -> None:
+        """The peer will send no more."""
+        self._ended = True
+
+    def next_event(self) -> MessageT_co | WireFault | Pause:
+        """The next whole message, the fault that ended the reading, or why there is neither."""
+        head = self._head
+        if head is None:
+            if not self._buffer and not self._ended and self._fault is None:
+                return NEED_DATA
+            found = self._next_head()
+            if isinstance(found, (Pause, WireFault)):
+                return found
+            head = found
+        end = self._body + head.length
+        buffer = self._buffer
+        if len(buffer) < end:
+            self._head = head
+            return self._starved()
+        body = bytes(buffer[self._body : end])
+        if end == len(buffer):
+            self._buffer = b""
+            end = 0
+        self._start = self._scanned = end
+        self._head = None
+        return head.message(body)
+
+    def _next_head(self) -> Head[MessageT_co] | WireFault | Pause:
+        """Find the end of the head and read it. A head ends with an empty line: CRLF, or LF alone."""
+        if self._fault is not None:
+            return self._fault
+        buffer, start = self._buffer, self._start
+        bound = start + self._limits.head
+        crlf = buffer.find(b"\n\r\n", self._scanned, bound)
+        end = buffer.find(b"\n\n", self._scanned, bound if crlf < 0 else crlf + 1)
+        if end >= 0:
+            self._body = end + 2
+        elif crlf >= 0:
+            end = crlf
+            self._body = end + 3
+        else:
+            return self._without_head(start)
+        head = self._heads[bytes(buffer[start : end + 1])]
+        return self._fail(head) if isinstance(head, WireFault) else head
+
+    def _without_head(self, start: int) -> WireFault | Pause:
+        """The head is not finished: refuse it now if no more bytes can make it good."""
+        buffer, limits = self._buffer, self._limits
+        self._scanned = max(start, len(buffer) - 2)
+        if len(buffer) == start:
+            return CLOSED if self._ended else NEED_DATA
+        fault = check_beginning(buffer[start : start + limits.line], limits, self._code)
+        if fault is not None:
+            return self._fail(fault)
+        if len(buffer) - start >= limits.head:
+            return self._fail(WireFault(400, "head-too-large", f"The headers are longer than {limits.head} bytes."))
+        return self._starved()
+
+    def _starved(self) -> WireFault | Pause:
+        if self._ended:
+            return self._fail(WireFault(400, "incomplete-message", "The connection ended in the middle of a message."))
+        return NEED_DATA
+
+    def _fail(self, fault: WireFault) -> WireFault:
+        self._fault = fault
+        self._head = None
+        self._buffer = b""
+        self._start = 0
+        return fault
+
+
+class RequestReader(Reader[RequestMessage]):
+    """The server's reader."""
+
+    __slots__ = ()
+
+    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
+        super().__init__(_request_heads(limits), limits, INVALID_REQUEST_LINE)
+
+
+class ResponseReader(Reader[ResponseMessage]):
+    """The client's reader."""
+
+    __slots__ = ()
+
+    def __init__(self, limits: Limits = RESPONSE_LIMITS) -> None:
+        super().__init__(_response_heads(limits), limits, INVALID_STATUS_LINE)
+
+
+@functools.lru_cache(maxsize=8)
+def _request_heads(limits: Limits) -> Memory[RequestHead | WireFault]:
+    """Shared by all readers with these limits."""
+    return Memory(functools.partial(parse_request_head, limits=limits), most=REMEMBERED_HEADS, longest=REMEMBERED_SIZE)
+
+
+@functools.lru_cache(maxsize=8)
+def _response_heads(limits: Limits) -> Memory[ResponseHead | WireFault]:
+    return Memory(functools.partial(parse_response_head, limits=limits), most=REMEMBERED_HEADS, longest=REMEMBERED_SIZE)

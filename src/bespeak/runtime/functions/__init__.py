@@ -1,0 +1,1 @@
+"""Python functions as handlers: signatures to schemas, JSON to arguments."""

@@ -1,0 +1,217 @@
+"""JSON Schemas from type hints: the input from a handler's parameters, the output from what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+from msgspec import inspect as kinds
+
+from bespeak.contract.schema.compile import DIALECT, SchemaFault, compile_schema
+from bespeak.errors import ContractError
+from bespeak.runtime.functions.foreign_types import NO_SCHEMA, Side, describes_itself
+from bespeak.runtime.functions.signature import MISSING, Parameter, Signature
+from bespeak.runtime.functions.type_tree import PLAIN_TYPES, Object, is_plain, read_types, reason, walk
+
+_REF: Final = "#/$defs/"
+_Schema = dict[str, Any]
+
+
+def input_schema(signature: Signature, descriptions: Mapping[str, str]) -> _Schema:
+    """The schema of a handler's parameters: closed, at the top and in every object inside (AGTP-API 13.3)."""
+    for parameter in signature.parameters:
+        if parameter.annotation is MISSING:
+            raise ContractError(f"the parameter {parameter.name!r} has no annotation, so its schema is unknown")
+    if signature.takes_rest:
+        raise ContractError("**rest takes anything, and an input takes only what is declared: name the parameters")
+    properties, definitions = _properties(signature)
+    for name, text in descriptions.items():
+        if name in properties:
+            properties[name].setdefault("description", text)
+    root = {
+        "type": "object",
+        "properties": properties,
+        "required": [parameter.name for parameter in signature.parameters if parameter.default is MISSING],
+        "additionalProperties": False,
+    }
+    return _document(root, definitions)
+
+
+def _properties(signature: Signature) -> tuple[dict[str, _Schema], dict[str, _Schema]]:
+    """The schema of each parameter, and what these refer to."""
+    _ = signature.has_foreign_types  # names the parameter whose type nobody can describe
+    signature.check_defaults()
+    schemas, definitions = _schemas_of(signature.annotations, "validation")
+    for node in (*schemas, *definitions.values()):
+        _close(node)
+    properties: dict[str, _Schema] = {}
+    for parameter, schema in zip(signature.parameters, schemas, strict=True):
+        properties[parameter.name] = schema
+        if parameter.default is not MISSING and parameter.default is not msgspec.UNSET:
+            schema["default"] = _json_default(parameter)
+    return properties, definitions
+
+
+def output_schema(returns: Any) -> _Schema:
+    """The schema of a return annotation: an object, open for fields to come, or an array."""
+    # A class is often returned by many functions, and always hashable.
+    return _class_output(returns) if isinstance(returns, type) else _output(returns)
+
+
+def _output(returns: Any) -> _Schema:
+    if returns is MISSING:
+        raise ContractError("the return annotation is missing, so the output schema is unknown; None is one too")
+    if returns is None or returns is type(None):
+        return {"$schema": DIALECT, "type": "object", "properties": {}, "additionalProperties": True}
+    (schema,), definitions = _schemas_of([returns], "serialization")
+    root, definitions = _written_out(schema, definitions)
+    variants = [_resolve(option, definitions) for option in root.get("anyOf", [root])]
+    if not all(variant.get("type") in ("object", "array") for variant in variants):
+        raise ContractError(
+            f"{_name(returns)} is not what an endpoint returns: return an object (a dataclass, a Struct, "
+            "a TypedDict, a model, a dict) or a list of them, and declare an error for the case that there is none"
+        )
+    if root.get("type") == "object":
+        root.setdefault("additionalProperties", True)
+    return _document(root, definitions)
+
+
+_class_output: Final = lru_cache(maxsize=1024)(_output)
+
+
+def _schemas_of(annotations: Sequence[Any], side: Side) -> tuple[list[_Schema], dict[str, _Schema]]:
+    """The schemas of annotations that stand together, with their definitions."""
+    composed = [annotation for annotation in annotations if not is_plain(annotation)]
+    made, definitions = _composed_schemas(composed, side) if composed else ((), {})
+    rest = iter(made)
+    return [_plain_schema(kind) if is_plain(kind) else next(rest) for kind in annotations], definitions
+
+
+def _plain_schema(annotation: Any) -> _Schema:
+    if type(annotation) is type:
+        return dict(_PLAIN_SCHEMAS[annotation])
+    ((schema,), _) = _components((annotation,))
+    return schema
+
+
+def _composed_schemas(annotations: Sequence[Any], side: Side) -> tuple[Sequence[_Schema], dict[str, _Schema]]:
+    definitions: dict[str, _Schema] = {}
+
+    def describe(foreign: type) -> _Schema:
+        if not describes_itself(foreign):
+            raise ContractError(f"the annotation {_name(foreign)} {NO_SCHEMA}")
+        schema = foreign.model_json_schema(ref_template=_REF + "{model}", mode=side)
+        for title, definition in schema.pop("$defs", {}).items():
+            _define(definitions, title, definition)
+        return schema
+
+    types = read_types(annotations)
+    objects = [kind for kind in walk(types) if isinstance(kind, Object)]
+    # With the objects beside the annotations their references come back in order: that is how they are named.
+    schemas, components = _components((*annotations, *(known.cls for known in objects)), describe)
+    own, references = schemas[: len(annotations)], schemas[len(annotations) :]
+    for kind, schema in zip(types, own, strict=True):
+        _date(kind, schema)
+    for known, reference in zip(objects, references, strict=True):
+        _date_fields(known, components[reference["$ref"].removeprefix(_REF)])
+    for title, component in components.items():
+        _define(definitions, title, component)
+    return own, definitions
+
+
+def _components(
+    annotations: Iterable[Any], describe: Callable[[type], _Schema] | None = None
+) -> tuple[tuple[_Schema, ...], dict[str, _Schema]]:
+    try:
+        return msgspec.json.schema_components(annotations, schema_hook=describe, ref_template=_REF + "{name}")
+    except (TypeError, NotImplementedError) as error:
+        raise ContractError(f"an annotation has no JSON Schema: {reason(error)}") from None
+
+
+def _define(definitions: dict[str, _Schema], title: str, schema: _Schema) -> None:
+    if definitions.setdefault(title, schema) != schema:
+        raise ContractError(f"two different types are called {title}: rename one of them")
+
+
+def _json_default(parameter: Parameter) -> Any:
+    try:
+        return msgspec.to_builtins(parameter.default, str_keys=True)
+    except TypeError as error:
+        raise ContractError(f"the default of {parameter.name!r} cannot be written as JSON: {reason(error)}") from None
+
+
+def _written_out(root: _Schema, definitions: dict[str, _Schema]) -> tuple[_Schema, dict[str, _Schema]]:
+    reference = root.get("$ref", "")
+    if not reference:
+        return root, definitions
+    name = reference.removeprefix(_REF)
+    root = dict(definitions[name])
+    if f'"{reference}"'.encode() not in msgspec.json.encode(definitions):
+        del definitions[name]
+    return root, definitions
+
+
+def _document(root: _Schema, definitions: Mapping[str, _Schema]) -> _Schema:
+    schema = {"$schema": DIALECT, **root}
+    if definitions:
+        schema["$defs"] = dict(definitions)
+    fault = compile_schema(schema)
+    if isinstance(fault, SchemaFault):
+        raise ContractError(f"the schema of the annotations is not valid: {fault.message} (at {fault.pointer})")
+    return schema
+
+
+def _resolve(schema: _Schema, definitions: Mapping[str, _Schema]) -> _Schema:
+    return definitions.get(schema.get("$ref", "").removeprefix(_REF), schema)
+
+
+def _close(node: Any) -> None:
+    """Refuse undeclared fields in every object that says which fields it has, unless its type says otherwise."""
+    if isinstance(node, list):
+        for item in node:
+            _close(item)
+    elif isinstance(node, dict):
+        if "properties" in node:
+            node.setdefault("additionalProperties", False)
+        for keyword, value in node.items():
+            if keyword in ("properties", "patternProperties"):
+                for schema in value.values():
+                    _close(schema)
+            elif keyword not in ("default", "enum", "const", "examples"):
+                _close(value)
+
+
+def _date_fields(known: Object, schema: _Schema) -> None:
+    for field in known.fields:
+        if field.encode_name in schema.get("properties", {}):
+            _date(field.type, schema["properties"][field.encode_name])
+
+
+def _date(kind: kinds.Type, schema: _Schema) -> None:
+    """Say `date-time` for a datetime. msgspec leaves it open, but JSON Schema asks for the offset, and so do agents."""
+    match kind:
+        case kinds.Metadata(type=inner):
+            _date(inner, schema)
+        case kinds.DateTimeType(tz=None) if schema.get("type") == "string":
+            schema.setdefault("format", "date-time")
+        case kinds.CollectionType(item_type=item) if "items" in schema:
+            _date(item, schema["items"])
+        case kinds.TupleType(item_types=items):
+            for part, option in zip(items, schema.get("prefixItems", ()), strict=False):
+                _date(part, option)
+        case kinds.DictType(value_type=value) if isinstance(schema.get("additionalProperties"), dict):
+            _date(value, schema["additionalProperties"])
+        case kinds.UnionType(types=types):
+            # msgspec admits one text-like, one array-like and one object-like member, so the types find their options.
+            for part in types:
+                for option in schema.get("anyOf", ()):
+                    _date(part, option)
+
+
+def _name(kind: Any) -> str:
+    return getattr(kind, "__name__", None) or str(kind)
+
+
+_PLAIN_SCHEMAS: Final[dict[type, _Schema]] = dict(zip(PLAIN_TYPES, _components(PLAIN_TYPES)[0], strict=True))

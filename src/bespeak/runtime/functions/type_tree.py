@@ -1,0 +1,69 @@
+"""What annotations are made of, in the terms of msgspec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Union, get_origin
+from uuid import UUID
+
+import msgspec
+from msgspec import inspect as kinds
+
+from bespeak.contract.schema.violation import shorten
+from bespeak.errors import ContractError
+
+Object = kinds.StructType | kinds.DataclassType | kinds.TypedDictType | kinds.NamedTupleType
+
+PLAIN_TYPES: Final = frozenset({bool, int, float, str, UUID, date, time, timedelta, Decimal, NoneType})
+_CONTAINERS: Final = frozenset({Annotated, Union, UnionType, list, set, frozenset, tuple, dict})
+
+
+def is_plain(annotation: Any) -> bool:
+    """Whether there is nothing to look for in an annotation: no object, no datetime, no type of somebody else's."""
+    if type(annotation) is type:
+        return annotation in PLAIN_TYPES
+    return get_origin(annotation) in _CONTAINERS and all(is_plain(part) for part in annotation.__args__)
+
+
+def read_types(annotations: Sequence[Any]) -> tuple[kinds.Type, ...]:
+    """What those annotations are that are not plain. Raises ContractError if JSON data cannot become one of them."""
+    try:
+        msgspec.msgpack.Decoder(tuple[tuple(annotations)])  # type: ignore[misc]
+        return kinds.multi_type_info(kind for kind in annotations if not is_plain(kind))
+    except TypeError as error:
+        raise ContractError(f"an annotation cannot be read from JSON: {reason(error)}") from None
+
+
+def reason(error: Exception) -> str:
+    """What msgspec says against a type: its last line, the others are advice to whoever calls it."""
+    return shorten(str(error).splitlines()[-1])
+
+
+def walk(found: Iterable[kinds.Type], seen: set[Any] | None = None) -> Iterator[kinds.Type]:
+    """Every type that types are made of; one with fields comes once."""
+    seen = set() if seen is None else seen
+    for kind in found:
+        if isinstance(kind, Object):
+            if kind.cls in seen:
+                continue
+            seen.add(kind.cls)
+        yield kind
+        yield from walk(_parts(kind), seen)
+
+
+def _parts(kind: kinds.Type) -> Iterable[kinds.Type]:
+    match kind:
+        case kinds.Metadata(type=inner):
+            return (inner,)
+        case kinds.CollectionType(item_type=item):
+            return (item,)
+        case kinds.TupleType(item_types=items):
+            return items
+        case kinds.DictType(key_type=key, value_type=value):
+            return (key, value)
+        case kinds.UnionType(types=types):
+            return types
+    return (field.type for field in kind.fields) if isinstance(kind, Object) else ()

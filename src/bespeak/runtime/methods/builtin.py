@@ -1,0 +1,100 @@
+"""Every built-in endpoint of a server, as ordinary endpoints that an operator may override (AGTP-API 5.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.schema.compile import DIALECT
+from bespeak.contract.semantic import Semantic
+from bespeak.runtime.methods.agents import AGENT_METHODS, agents
+from bespeak.runtime.methods.confirm import confirm
+from bespeak.runtime.methods.delegate import delegate
+from bespeak.runtime.methods.describe import describe
+from bespeak.runtime.methods.discover import discover, discover_methods
+from bespeak.runtime.methods.escalate import escalate
+from bespeak.runtime.methods.floor import FLOOR, FloorMethod
+from bespeak.runtime.methods.inspect import INSPECT, inspect
+from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle
+from bespeak.runtime.methods.propose import propose
+from bespeak.runtime.methods.publication import Publication
+from bespeak.runtime.methods.query import query
+from bespeak.runtime.methods.suspend import suspend
+from bespeak.runtime.methods.unavailable import unavailable
+
+_CONTEXT: Final[Mapping[str, Any]] = {"type": "object"}
+"""Core 4: every floor method takes an optional `context` object."""
+
+_INVENTORY = FloorMethod(
+    name="DISCOVER",
+    description="Lists all registered endpoints on this server.",
+    intent="Discover which endpoints this server has.",
+    outcome="An array of every endpoint's method, path and description is returned.",
+    parameters={},
+)
+
+_OBJECT_OUTPUT: Final[Mapping[str, Any]] = {"$schema": DIALECT, "type": "object", "additionalProperties": True}
+_ARRAY_OUTPUT: Final[Mapping[str, Any]] = {
+    "$schema": DIALECT,
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in ("method", "path", "description")},
+        "required": ["method", "path", "description"],
+    },
+}
+
+
+def builtin_endpoints(publication: Publication) -> list[Endpoint]:
+    """The floor, the lifecycle of agents and INSPECT at `/`, DISCOVER /methods, and /agents."""
+    handlers: dict[str, Callable[..., Any]] = {
+        "QUERY": query(publication),
+        "DISCOVER": discover(publication),
+        "DESCRIBE": describe(publication),
+        "PROPOSE": propose(publication),
+        "DELEGATE": delegate(publication),
+        "ESCALATE": escalate(publication),
+        "CONFIRM": confirm(publication),
+        "SUSPEND": suspend(publication),
+    }
+    floor = [_endpoint(method, "/", handlers.get(method.name) or unavailable(method.name)) for method in FLOOR]
+    return [
+        *floor,
+        *(_endpoint(change.method, "/", lifecycle(publication, change)) for change in CHANGES),
+        _endpoint(INSPECT, "/", inspect(publication)),
+        _endpoint(_INVENTORY, "/methods", discover_methods(publication), _ARRAY_OUTPUT),
+        *(_endpoint(method, path, agents(publication)) for path, method in AGENT_METHODS),
+    ]
+
+
+def _endpoint(
+    method: FloorMethod, path: str, handler: Callable[..., Any], output: Mapping[str, Any] = _OBJECT_OUTPUT
+) -> Endpoint:
+    return Endpoint(
+        method=method.name,
+        path=path,
+        description=method.description,
+        namespace="floor",
+        semantic=Semantic(
+            intent=method.intent,
+            actor="agent",
+            outcome=method.outcome,
+            capability="",  # inherited from the catalog, like that of any endpoint
+            confidence=1.0,
+            impact=method.impact,
+            is_idempotent=method.idempotent,
+        ),
+        input_schema={
+            "$schema": DIALECT,
+            "type": "object",
+            "properties": {"context": _CONTEXT, **method.parameters},
+            **({"patternProperties": {"": {}}} if method.takes_anything else {}),
+            "required": list(method.required),
+            "additionalProperties": False,
+        },
+        output_schema=output,
+        handler=RegisteredFunction(function=f"bespeak.runtime.methods.{method.name.lower()}", target=handler),
+        builtin=True,
+    )

@@ -1,0 +1,36 @@
+"""What an agent may be looking for on this server: its endpoints and, where they are disclosed, its agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from bespeak.contract.agent import Agent
+from bespeak.contract.endpoint import Endpoint
+from bespeak.runtime.methods.relevance import Index
+
+
+class Candidates:
+    """The endpoints an operator wrote and the agents the server hosts, ranked by what is sought."""
+
+    def __init__(self, endpoints: Iterable[Endpoint], agents: Iterable[Agent]) -> None:
+        written = [endpoint for endpoint in endpoints if endpoint.is_listed]
+        # Core 7.4: experiments are found by nobody, and neither is who may not act.
+        hosted = [agent for agent in agents if agent.is_discoverable]
+        self._entries: list[dict[str, Any]] = [
+            {"kind": "endpoint", "method": one.method, "path": one.path, "description": one.description}
+            for one in written
+        ]
+        self._entries += [
+            {"kind": "agent", **agent.reference(), **({"principal": agent.principal} if agent.principal else {})}
+            for agent in hosted
+        ]
+        texts = [f"{one} {one.description} {one.semantic.intent} {one.semantic.outcome}" for one in written]
+        self._index = Index([*texts, *(f"{agent.name} {agent.description}" for agent in hosted)])
+        self._endpoints = len(written)
+
+    def find(self, need: str, limit: int, *, agents: bool) -> list[dict[str, Any]]:
+        """The best matches, each with its relevance; agents among them only if the caller may know of them."""
+        ranked = ((score, index) for score, index in self._index.rank(need) if agents or index < self._endpoints)
+        return [{**self._entries[index], "relevance": score} for score, index in islice(ranked, limit)]

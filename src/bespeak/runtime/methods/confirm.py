@@ -1,0 +1,103 @@
+"""CONFIRM: the decision of a case, taken once and by somebody other than who asked (core 4.10)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.confirmations import is_case_id
+from bespeak.runtime.methods.needs import invalid, refuse_without_needs, too_large
+from bespeak.runtime.methods.publication import Publication
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, ESCALATION, EXECUTED, Case, DecideCase
+
+SCOPES: Final[Mapping[str, str]] = {ESCALATION: "escalation:confirm", CONFIRMATION: "confirmation:decide"}
+"""The scope with which an agent decides cases of a kind that it was not asked itself."""
+
+MOST_ATTESTATION: Final = 64 * 1024
+"""Bytes of an attestation."""
+_LONGEST_REASON: Final = 4096
+
+_NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "There is no case of this target_id here.")
+
+
+def confirm(publication: Publication) -> Callable[[Context], Effects | Refused]:
+    """CONFIRM / of a server."""
+
+    def answer(context: Context) -> Effects | Refused:
+        refused = refuse_without_needs(publication.registry, context)
+        if refused is not None:
+            return refused
+        given, principal = context.input, context.principal
+        reason = given.get("reason")
+        if reason is not None and (len(reason) > _LONGEST_REASON or "\0" in reason):
+            return invalid("reason", f"is a text of up to {_LONGEST_REASON} characters without NUL.")
+        attestation = msgspec.json.encode(given["attestation"]) if "attestation" in given else None
+        if attestation is not None and len(attestation) > MOST_ATTESTATION:
+            return too_large("attestation", MOST_ATTESTATION)
+        if not is_case_id(given["target_id"]):
+            return _NOT_FOUND
+        command = DecideCase(
+            case_id=given["target_id"],
+            status=given["status"],
+            decided_by=context.agent_id or "",
+            attestation_id=f"att-{secrets.token_hex(16)}",
+            kinds=tuple(kind for kind, scope in SCOPES.items() if principal.scopes.covers(scope)),
+            delegators=principal.delegators,
+            reason=reason,
+            attestation=None if attestation is None else attestation.decode(),
+        )
+        return Effects((command,), _respond)
+
+    return answer
+
+
+def _respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
+    if isinstance(outcome, Conflict):
+        return _refuse(outcome)
+    case: Case = outcome[0]
+    return Envelope(
+        {
+            "target_id": case.case_id,
+            "status": ACCEPTED if case.state == EXECUTED else case.state,
+            "confirmed_at": write_instant(case.decided_at or 0.0),
+            "attestation_id": case.attestation_id,
+        }
+    )
+
+
+def _refuse(conflict: Conflict) -> Refused:
+    details = conflict.details
+    match conflict.reason:
+        case "own-case":
+            return Refused(
+                status.FORBIDDEN, "own-case", "Who asked for a decision does not take it, nor does anybody for it."
+            )
+        case "not-permitted":
+            scope = SCOPES[details["kind"]]
+            return Refused(
+                status.FORBIDDEN,
+                "decision-not-permitted",
+                f"This decision is its recipient's, or that of an agent with the scope {scope}.",
+                {"required_scopes": [scope]},
+            )
+        case "already-decided":
+            first = {**details, "decided_at": write_instant(details["decided_at"])}
+            return Refused(
+                status.CONFLICT,
+                "already-decided",
+                f"This was {details['status']} at {first['decided_at']}, and a decision is final.",
+                {"decision": first},
+            )
+        case "expired":
+            return Refused(status.TIMEOUT, "case-expired", "The time for this decision is over.")
+        case _:
+            return _NOT_FOUND

@@ -1,0 +1,247 @@
+"""DELEGATE: a part of the caller's authority in another agent's hands, as a signed token (core 4.8, 7.6).
+
+The draft wants `delegation_token` as the delegator's proof. It is a token the delegator has signed with its registered
+key, or the word `issue`: then this server, which knows who calls, signs one for it. The answer has what the delegate
+sends as Delegation-Chain.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from bespeak.contract.agent import ACTIVE, Agent
+from bespeak.protocol import status
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.headers import DELEGATION_CHAIN
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.scope import is_scope_token
+from bespeak.runtime.agents import may_delegate
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.methods.needs import invalid, not_available, read_time, refuse_without_needs, too_large
+from bespeak.runtime.methods.publication import Publication
+from bespeak.runtime.registry import Registry
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.delegations import RecordDelegation
+
+if TYPE_CHECKING:
+    from bespeak.state.identity.delegation import Chain
+
+ISSUE: Final = "issue"
+"""In place of a token: the server is to sign one."""
+
+LIFETIME: Final = 3600.0
+"""Seconds a delegation is good for when no deadline is given."""
+LONGEST_LIFETIME: Final = 86400.0
+MOST_TASK: Final = 64 * 1024
+"""Bytes of a task."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is to be delegated, read out of the input."""
+
+    delegator: str
+    delegate: str
+    scopes: tuple[str, ...]
+    expires: float
+    depth: int
+    token: str
+    task: str
+    parent: Chain | None
+    """The chain by which the delegator holds its own authority; None where it is its own."""
+
+
+def delegate(
+    publication: Publication, clock: Callable[[], float] = time.time
+) -> Callable[[Context], Effects | Refused]:
+    """DELEGATE / of a server."""
+
+    def answer(context: Context) -> Effects | Refused:
+        registry = publication.registry
+        delegator = registry.agents.get(context.agent_id)
+        refused = refuse_without_needs(registry, context) or _not_permitted(delegator)
+        if refused is not None:
+            return refused
+        assert delegator is not None
+        wish = _read(registry, context, clock())
+        if isinstance(wish, Refused):
+            return wish
+        refused = _unavailable(publication, wish) or _beyond(context, delegator, wish)
+        if refused is not None:
+            return refused
+        chain = _issue(publication, context, wish, clock()) if wish.token == ISSUE else _accept(registry, wish)
+        return chain if isinstance(chain, Refused) else _record(chain, wish, context.input)
+
+    return answer
+
+
+def _not_permitted(delegator: Agent | None) -> Refused | None:
+    """Why the caller cannot delegate anything."""
+    if delegator is None:
+        message = "Only an agent that is registered with this server can delegate: nothing else says what it may do."
+    elif not may_delegate(delegator):
+        message = "The document of this agent does not permit it to delegate."
+    else:
+        return None
+    return Refused(status.FORBIDDEN, "delegation-not-permitted", message)
+
+
+def _read(registry: Registry, context: Context, now: float) -> Wish | Refused:
+    given = context.input
+    target = given["target_agent_id"]
+    agent = registry.agents.get(target)
+    if agent is None or agent.status != ACTIVE:
+        message = f"No active agent {target[:64]!r} is registered with this server."
+        return Refused(status.NOT_FOUND, "agent-not-found", message)
+    scopes = _scopes(given["authority_scope"])
+    if isinstance(scopes, Refused):
+        return scopes
+    expires = _expiry(given.get("deadline"), now)
+    if isinstance(expires, Refused):
+        return expires
+    task = _task(given["task"])
+    if isinstance(task, Refused):
+        return task
+    header = context.request.headers.get(DELEGATION_CHAIN)
+    parent = registry.principals.chain(context.agent_id, header) if header is not None else None
+    if isinstance(parent, Refused):
+        return parent
+    return Wish(
+        delegator=context.agent_id or "",
+        delegate=target,
+        scopes=scopes,
+        expires=expires,
+        depth=given.get("depth", 0),
+        token=given["delegation_token"],
+        task=task,
+        parent=parent,
+    )
+
+
+def _task(given: str | Mapping[str, Any]) -> str | Refused:
+    """What is to be done, as it is kept."""
+    task = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+    if "\0" in task:
+        return invalid("task", "holds a NUL, which cannot be kept.")
+    return task if len(task.encode()) <= MOST_TASK else too_large("task", MOST_TASK)
+
+
+def _scopes(given: str | Sequence[Any]) -> tuple[str, ...] | Refused:
+    parts = given.split(",") if isinstance(given, str) else given
+    tokens = [part.strip(" \t") if isinstance(part, str) else "" for part in parts]
+    bad = next((token for token in tokens if not is_scope_token(token)), None)
+    if tokens and bad is None:
+        return tuple(dict.fromkeys(tokens))
+    what = f"holds {bad[:80]!r}, which is no scope" if bad is not None else "is empty"
+    message = f"`authority_scope` {what}; write tokens like booking:room, in lower case."
+    return Refused(status.UNPROCESSABLE, "invalid-authority-scope", message)
+
+
+def _expiry(deadline: str | None, now: float) -> float | Refused:
+    """When the delegation ends: at the deadline, but no later than this server promises."""
+    if deadline is None:
+        return now + LIFETIME
+    seconds = read_time("deadline", deadline)
+    if isinstance(seconds, Refused):
+        return seconds
+    if seconds <= now + 1:
+        return invalid("deadline", "is over already.")
+    return min(seconds, now + LONGEST_LIFETIME)
+
+
+def _unavailable(publication: Publication, wish: Wish) -> Refused | None:
+    if publication.signing_key is not None or wish.token != ISSUE:
+        return None
+    missing = "the server's signing key (`signing_key` of the server; `bespeak keys new` makes one)"
+    return not_available("DELEGATE", missing)
+
+
+def _beyond(context: Context, delegator: Agent, wish: Wish) -> Refused | None:
+    """Why the wish is more than the delegator has to give."""
+    from bespeak.state.identity.delegation_grant import refuse_wider  # noqa: PLC0415 - loads cryptography, for delegators
+
+    wider = refuse_wider(wish.delegator, wish.delegate, wish.scopes, context.principal.scopes)
+    if wider is not None:
+        return wider
+    most = delegator.max_delegation_depth
+    if most is not None and wish.depth >= most:
+        return Refused(
+            status.FORBIDDEN,
+            "delegation-depth-exceeded",
+            f"The document of this agent permits {most} hops, its own among them: `depth` is at most {most - 1}.",
+            {"max_delegation_depth": most},
+        )
+    return None
+
+
+def _issue(publication: Publication, context: Context, wish: Wish, now: float) -> Chain | Refused:
+    """The caller's chain with one more hop, signed by this server for the caller."""
+    from bespeak.state.identity.delegation_grant import grant_authority  # noqa: PLC0415 - loads cryptography, for delegators
+
+    server_id = publication.registry.service.identity.server_id
+    return grant_authority(
+        delegator=wish.delegator,
+        delegate=wish.delegate,
+        scopes=wish.scopes,
+        held=context.principal.scopes,
+        server_id=server_id,
+        key=publication.private_key,
+        now=now,
+        lifetime=wish.expires - now,
+        depth=wish.depth,
+        issuer=server_id,
+        parent=wish.parent,
+    )
+
+
+def _accept(registry: Registry, wish: Wish) -> Chain | Refused:
+    """The caller's chain with the hop that the caller has signed itself."""
+    before = "" if wish.parent is None else f"{wish.parent.header}, "
+    chain = registry.principals.chain(wish.delegate, before + wish.token)
+    if isinstance(chain, Refused):
+        return chain
+    hop = chain.hops[-1]
+    if hop.delegator == wish.delegator and set(hop.scopes) == set(wish.scopes):
+        return chain
+    message = "`delegation_token` is by another agent, or for other scopes than `authority_scope`."
+    return Refused(status.UNPROCESSABLE, "delegation-token-mismatch", message)
+
+
+def _record(chain: Chain, wish: Wish, given: Mapping[str, Any]) -> Effects:
+    hop = chain.hops[-1]
+    command = RecordDelegation(
+        delegation_id=hop.token_id,
+        delegator=hop.delegator,
+        delegate=hop.delegate,
+        scope=", ".join(hop.scopes),
+        parent=wish.parent.hops[-1].token_id if wish.parent is not None else None,
+        task=wish.task,
+        expires=float(hop.expires),
+    )
+    result: dict[str, Any] = {
+        "delegation_id": hop.token_id,
+        "delegator": hop.delegator,
+        "delegate": hop.delegate,
+        "authority_scope": list(hop.scopes),
+        "depth": hop.depth,
+        "expires_at": write_instant(chain.expires),
+        "delegation_token": chain.tokens[-1],
+        "delegation_chain": chain.header,
+    }
+    if "callback" in given:
+        # The delegator hands the token over itself, so that this server never hears of a result.
+        result["callback"] = None
+
+    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
+        if isinstance(results, Conflict):
+            message = "This `delegation_token` was used before; sign a new one, with an id of its own."
+            return Refused(status.CONFLICT, "delegation-token-used", message)
+        return Envelope(result)
+
+    return Effects((command,), tell)

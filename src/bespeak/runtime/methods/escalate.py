@@ -1,0 +1,90 @@
+"""ESCALATE: a decision that an agent must not take alone becomes a case that nobody loses (core 4.9)."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.confirmations import too_many_cases
+from bespeak.runtime.methods.needs import invalid, read_time, refuse_without_needs, too_large
+from bespeak.runtime.methods.publication import Publication
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.cases import ESCALATION, Case, OpenCase
+from bespeak.state.store.commands.outbox import PutOutbox
+
+MOST_CONTENT: Final = 256 * 1024
+"""Bytes of an escalation."""
+
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_exactly = msgspec.json.Decoder(float_hook=Decimal).decode
+_sorted = msgspec.json.Encoder(order="sorted", decimal_format="number").encode
+
+
+def escalate(publication: Publication) -> Callable[[Context], Effects | Refused]:
+    """ESCALATE / of a server. The same escalation, sent again while it is open, is the same case."""
+
+    def answer(context: Context) -> Effects | Refused:
+        registry = publication.registry
+        refused = refuse_without_needs(registry, context)
+        if refused is not None:
+            return refused
+        given = context.input
+        deadline = read_time("deadline", given["deadline"]) if "deadline" in given else None
+        if isinstance(deadline, Refused):
+            return deadline
+        recipient = given.get("recipient", registry.cases.default_recipient)
+        if not recipient.isprintable():
+            return invalid("recipient", "holds characters that cannot be printed; name an agent, a person or a group.")
+        content = msgspec.json.encode(_as_it_came(context))
+        if len(content) > MOST_CONTENT:
+            return too_large("context", MOST_CONTENT)
+        agent_id = context.agent_id or ""
+        case_id = f"esc-{secrets.token_hex(16)}"
+        announcement = {"escalation_id": case_id, "agent_id": agent_id, "content": msgspec.Raw(content)}
+        command = OpenCase(
+            case_id=case_id,
+            kind=ESCALATION,
+            agent_id=agent_id,
+            recipient=recipient,
+            digest=hashlib.sha256(_sorted([agent_id, _exactly(content)])).hexdigest(),
+            subject=content.decode(),
+            deadline=deadline,
+            announcement=PutOutbox(ESCALATION, recipient, msgspec.json.encode(announcement).decode()),
+            most_open=registry.cases.most_open,
+        )
+        return Effects((command,), _respond)
+
+    return answer
+
+
+def _as_it_came(context: Context) -> dict[str, Any]:
+    """The input with its members in the very text of the body (core 4.9): to read a number can mean to round it."""
+    came = _members(context.request.body) if context.request.body else {}
+    if "parameters" in came:  # the envelope, for ESCALATE has no such parameter
+        came = _members(came["parameters"])
+    return {name: came.get(name, value) for name, value in context.input.items()}
+
+
+def _respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
+    if isinstance(outcome, Conflict):
+        return too_many_cases(outcome)
+    case: Case = outcome[0].case
+    result: dict[str, Any] = {
+        "escalation_id": case.case_id,
+        "routed_to": case.recipient,
+        "status": case.state,
+        "task_paused": True,
+    }
+    if case.deadline is not None:
+        result["estimated_review_by"] = write_instant(case.deadline)
+    return Envelope(result, status.ACCEPTED)

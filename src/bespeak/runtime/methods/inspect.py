@@ -1,0 +1,113 @@
+"""INSPECT: read records of the audit trail and the life of an agent, by whom they concern.
+
+An agent may inspect what is about itself; the scope `audit:read` opens the rest, and anonymous callers see nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Envelope
+from bespeak.runtime.methods.floor import ID_SCHEMA, FloorMethod
+from bespeak.runtime.methods.needs import invalid, refuse_without_needs
+from bespeak.runtime.methods.publication import Publication
+from bespeak.state.audit.reading import KeptRecord, payload_of
+from bespeak.state.store.commands.agents import ReadLifecycle
+from bespeak.state.store.commands.audit import ReadAudit, ReadChainHead
+from bespeak.state.store.store import Store
+
+READ: Final = "audit:read"
+"""The scope that lets a caller inspect what is about other agents."""
+
+TARGETS: Final = ("audit", "chain_head", "lifecycle")
+
+INSPECT: Final = FloorMethod(
+    name="INSPECT",
+    description="Shows a record of the audit trail, the head of an agent's chain, or the changes of its state.",
+    intent="Inspect what this server has recorded about an agent.",
+    outcome="The record or the events are returned; nothing has been changed.",
+    parameters={"target": {"type": "string", "enum": list(TARGETS)}, "audit_id": ID_SCHEMA, "agent_id": ID_SCHEMA},
+    required=("target",),
+)
+
+
+def inspect(publication: Publication) -> Callable[[Context], Coroutine[Any, Any, Envelope | Refused]]:
+    """INSPECT / of a server."""
+
+    async def answer(context: Context) -> Envelope | Refused:
+        registry = publication.registry
+        refused = refuse_without_needs(registry, context)
+        if refused is not None:
+            return refused
+        assert registry.store is not None
+        if context.input["target"] == "audit":
+            return await _record(registry.store, context)
+        agent_id: str = context.input.get("agent_id") or context.agent_id or ""
+        if not _may(context, agent_id):
+            return _FORBIDDEN
+        if context.input["target"] == "chain_head":
+            return _found(await registry.store.read(ReadChainHead(agent_id)), "No record of this agent is kept here.")
+        return await _lifecycle(registry.store, agent_id)
+
+    return answer
+
+
+async def _record(store: Store, context: Context) -> Envelope | Refused:
+    audit_id = context.input.get("audit_id")
+    if audit_id is None:
+        return invalid("audit_id", "is missing: it names the record to inspect.")
+    row = await store.read(ReadAudit(audit_id))
+    if row is not None and not _may(context, KeptRecord(*row).agent_id):
+        return _FORBIDDEN
+    return _found(row, "No record with this Audit-ID is kept here.")
+
+
+async def _lifecycle(store: Store, agent_id: str) -> Envelope | Refused:
+    events = await store.read(ReadLifecycle(agent_id))
+    if not events:
+        return Refused(status.NOT_FOUND, "agent-not-found", "No change of this agent's state is kept here.")
+    listed = [
+        {
+            "event": event.event,
+            "previous_status": event.previous_status,
+            "status": event.status,
+            "actor": event.actor,
+            "reason": event.reason,
+            "at": write_instant(event.at),
+        }
+        for event in events
+    ]
+    return Envelope({"agent_id": agent_id, "status": events[-1].status, "events": listed})
+
+
+def _may(context: Context, agent_id: str) -> bool:
+    """Whether the caller may know. Records of anonymous calls belong to nobody, so they need the scope."""
+    return context.agent_id == agent_id or context.principal.scopes.covers(READ)
+
+
+def _found(row: Any, otherwise: str) -> Envelope | Refused:
+    if row is None:
+        return Refused(status.NOT_FOUND, "record-not-found", otherwise)
+    record = KeptRecord(*row)
+    return Envelope(
+        {
+            "audit_id": record.audit_id,
+            "stream": record.stream,
+            "sequence": record.sequence,
+            "record": payload_of(record.jws),
+            "attribution_record": record.jws,
+        }
+    )
+
+
+_FORBIDDEN: Final = Refused(
+    status.FORBIDDEN,
+    "inspection-forbidden",
+    f"This is about another agent; to inspect it, have the scope {READ} granted and send it in Authority-Scope.",
+    {"required_scopes": [READ]},
+)

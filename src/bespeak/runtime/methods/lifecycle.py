@@ -1,0 +1,188 @@
+"""ACTIVATE, DEACTIVATE, REINSTATE, REVOKE, DEPRECATE: the life of an agent, changed only by whom it concerns.
+
+Core 12 names the methods and leaves open who may use them. Here an agent may suspend and deprecate itself, and all else
+is for callers with the scope `agents:manage`. Nobody without an id changes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.principal import Principal
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.methods.floor import ID_SCHEMA, FloorMethod
+from bespeak.runtime.methods.needs import refuse_without_needs
+from bespeak.runtime.methods.publication import Publication
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.agents import RETIRED, SetAgentStatus, Transition
+
+MANAGE: Final = "agents:manage"
+"""The scope that lets a caller change the state of other agents."""
+
+_PLAIN: Final = "^[^\\x00-\\x1f\\x7f-\\x9f]*$"
+"""No control characters: no database keeps all of them, and operators read these texts on terminals."""
+_PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "agent_id": ID_SCHEMA,
+    "reason": {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": _PLAIN},
+    "actor": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": _PLAIN},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One method that changes the state of an agent."""
+
+    method: FloorMethod
+    status: str
+    allowed_from: frozenset[str]
+    by_itself: bool = False
+    """Whether an agent may do it to itself without a scope."""
+
+
+def _method(name: str, description: str, intent: str, outcome: str, impact: str, *required: str) -> FloorMethod:
+    return FloorMethod(
+        name=name,
+        description=description,
+        intent=intent,
+        outcome=outcome,
+        impact=impact,
+        parameters=_PARAMETERS,
+        required=("agent_id", *required),
+    )
+
+
+CHANGES: Final[tuple[Change, ...]] = (
+    Change(
+        method=_method(
+            "ACTIVATE",
+            "Lets an agent that is registered and pending act.",
+            "Activate a registered agent.",
+            "The agent is active.",
+            "reversible",
+        ),
+        status="active",
+        allowed_from=frozenset({"pending"}),
+    ),
+    Change(
+        method=_method(
+            "DEACTIVATE",
+            "Suspends an agent: its requests are refused until it is reinstated.",
+            "Deactivate an agent for the time being.",
+            "The agent is suspended.",
+            "reversible",
+        ),
+        status="suspended",
+        allowed_from=frozenset({"active", "pending", "unreadable"}),
+        by_itself=True,
+    ),
+    Change(
+        method=_method(
+            "REINSTATE",
+            "Lifts the suspension of an agent.",
+            "Reinstate a suspended agent.",
+            "The agent is active again.",
+            "reversible",
+        ),
+        status="active",
+        allowed_from=frozenset({"suspended"}),
+    ),
+    Change(
+        method=_method(
+            "REVOKE",
+            "Retires an agent for ever; its id is never used again.",
+            "Revoke the identity of an agent.",
+            "The agent is retired.",
+            "irreversible",
+            "reason",
+        ),
+        status=RETIRED,
+        allowed_from=frozenset({"active", "pending", "suspended", "deprecated", "unreadable"}),
+    ),
+    Change(
+        method=_method(
+            "DEPRECATE",
+            "Marks an agent as replaced; its requests are refused from then on.",
+            "Deprecate an agent that another one replaces.",
+            "The agent is deprecated.",
+            "irreversible",
+        ),
+        status="deprecated",
+        allowed_from=frozenset({"active", "suspended"}),
+        by_itself=True,
+    ),
+)
+
+
+def lifecycle(publication: Publication, change: Change) -> Callable[[Context], Effects | Refused]:
+    """The handler of one of these methods at `/`."""
+    event = change.method.name
+
+    def answer(context: Context) -> Effects | Refused:
+        registry = publication.registry
+        given = context.input
+        agent_id = given["agent_id"]
+        refused = refuse_without_needs(registry, context) or _not_for(context.principal, agent_id, change)
+        if refused is not None:
+            return refused
+        known = registry.agents.get(agent_id)
+        actor = f"{given['actor']}, by {context.agent_id}" if "actor" in given else str(context.agent_id)
+        command = SetAgentStatus(
+            agent_id=agent_id,
+            event=event,
+            allowed_from=change.allowed_from,
+            status=change.status,
+            actor=actor,
+            reason=given.get("reason", ""),
+            name=known.name if known is not None else None,
+            assumed=known.status if known is not None else None,
+        )
+
+        def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
+            if isinstance(results, Conflict):
+                return _impossible(event, agent_id, results)
+            done: Transition = results[0]
+            return Envelope(
+                {
+                    "agent_id": agent_id,
+                    "event_type": event,
+                    "previous_status": done.previous,
+                    "status": done.status,
+                    "noop": done.noop,
+                }
+            )
+
+        return Effects((command,), tell)
+
+    return answer
+
+
+def _not_for(caller: Principal, agent_id: str, change: Change) -> Refused | None:
+    """Why a caller may not do this to an agent; None if it may."""
+    event = change.method.name
+    if (change.by_itself and caller.agent_id == agent_id) or caller.scopes.covers(MANAGE):
+        return None
+    itself = "Only itself or a caller" if change.by_itself else "Only a caller"
+    return Refused(
+        status.SCOPE_VIOLATION,
+        "scope-violation",
+        f"{itself} with the scope {MANAGE} may {event} an agent.",
+        {"missing_scopes": [MANAGE], "required_scopes": [MANAGE], "declared_scopes": list(caller.scopes)},
+    )
+
+
+def _impossible(event: str, agent_id: str, conflict: Conflict) -> Refused:
+    if conflict.reason == "agent-unknown":
+        return Refused(status.NOT_FOUND, "agent-not-found", f"No agent {agent_id} is registered with this server.")
+    state = conflict.details["status"]
+    advice = " That is for ever." if state == RETIRED else ""
+    return Refused(
+        status.CONFLICT,
+        "lifecycle-conflict",
+        f"{event} is not possible: the agent is {state}.{advice}",
+        {"agent_status": state},
+    )

@@ -1,0 +1,49 @@
+"""What methods that keep state need of a server and of a caller."""
+
+from __future__ import annotations
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.instant import read_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.registry import Registry
+
+
+def refuse_without_needs(registry: Registry, context: Context) -> Refused | None:
+    """501 on a server that keeps no state, 262 for a caller that does not say who it is."""
+    if registry.store is None:
+        return not_available(context.method, "a store to keep state in")
+    if context.agent_id is None:
+        return registry.principals.credentials_missing(f"{context.method} is for agents that say who they are")
+    return None
+
+
+def not_available(method: str, missing: str, advice: str = "") -> Refused:
+    """501 that names what a method would need."""
+    message = f"{method} is known here but not available, for want of {missing}.{advice}"
+    return Refused(status.NOT_IMPLEMENTED, "not-implemented", message, {"method": method, "missing": missing})
+
+
+def read_time(member: str, text: str) -> float | Refused:
+    """The seconds since 1970 that a member of the input means."""
+    seconds = read_instant(text)
+    if seconds is None:
+        return invalid(member, f"is {text[:80]!r}, which is no time; write it like 2026-11-16T08:00:00Z.")
+    return seconds
+
+
+def invalid(member: str, fault: str) -> Refused:
+    """422 for a member of the input that the schema lets pass and that cannot be used."""
+    return Refused(
+        status.UNPROCESSABLE, f"invalid-{member.replace('_', '-')}", f"`{member}` {fault}", {"field": f"/{member}"}
+    )
+
+
+def too_large(member: str, most: int) -> Refused:
+    """413 for more content than is kept."""
+    return Refused(
+        status.CONTENT_TOO_LARGE,
+        f"{member.replace('_', '-')}-too-large",
+        f"`{member}` is kept up to {most // 1024} KiB, and this one is larger.",
+        {"field": f"/{member}", "max_bytes": most},
+    )

@@ -1,0 +1,62 @@
+"""QUERY: answers a need for information out of the resources an operator has registered (core 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from bespeak.contract.service import Resource
+from bespeak.protocol import status
+from bespeak.protocol.exchange.context import Context
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Envelope
+from bespeak.runtime.methods.publication import Publication
+from bespeak.runtime.methods.relevance import Index, as_text
+from bespeak.runtime.threads import run_in_thread
+
+_MAX_ITEMS: Final = 10_000
+"""How much of one resource is searched; more content than this wants an endpoint of its own."""
+
+_MAX_RESULTS: Final = 20
+
+
+def query(publication: Publication) -> Callable[[Context], Coroutine[Any, Any, Envelope | Refused]]:
+    """QUERY / of a server. Resources are read in a thread: what they read from is not known here."""
+
+    async def answer(context: Context) -> Envelope | Refused:
+        resources = publication.registry.service.resources
+        if not resources:
+            return Refused(
+                status.NOT_IMPLEMENTED,
+                "not-implemented",
+                "QUERY / has nothing to search: this server has registered no resource. "
+                "Its informational endpoints are listed by DISCOVER /methods.",
+                {"missing": "resources"},
+            )
+        wanted = context.input.get("scope")
+        names = [wanted] if isinstance(wanted, str) else wanted
+        chosen = [resource for resource in resources if names is None or resource.name in names]
+        if not chosen:
+            return Refused(
+                status.NOT_FOUND,
+                "resource-not-found",
+                f"No resource is named {names!r}; there are {', '.join(resource.name for resource in resources)}.",
+                {"resources": [resource.name for resource in resources]},
+            )
+        need = as_text(context.input["intent"])
+        threshold = context.input.get("confidence_threshold", 0.0)
+        results = await run_in_thread(_search, chosen, need, threshold)
+        return Envelope({"results": results, "result_count": len(results)})
+
+    return answer
+
+
+def _search(resources: list[Resource], need: str, threshold: float) -> list[dict[str, Any]]:
+    items: list[tuple[str, str | Mapping[str, Any]]] = []
+    for resource in resources:
+        items += [(resource.name, item) for item in islice(resource.items(), _MAX_ITEMS)]
+    ranked = [
+        (score, index) for score, index in Index(as_text(item) for _, item in items).rank(need) if score >= threshold
+    ][:_MAX_RESULTS]
+    return [{"content": items[index][1], "source": items[index][0], "confidence": score} for score, index in ranked]

@@ -1,0 +1,84 @@
+"""Signed checkpoints: how far each stream had come, so that no end of one can be cut off unnoticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from bespeak.protocol.exchange.base64url import encode64
+from bespeak.protocol.exchange.instant import write_milliseconds
+from bespeak.state.audit.compact import jws_id, parse_compact
+from bespeak.state.audit.sealer import StreamHead
+from bespeak.state.audit.signing_key import SigningKey, encoded_header
+
+CHECKPOINT: Final = "checkpoint+jwt"
+"""The type in the header, so that no record is taken for a checkpoint."""
+VERSION: Final = "1"
+MOST_STREAMS: Final = 1000
+"""In one checkpoint; more become several."""
+
+
+class BoundStream(msgspec.Struct, frozen=True):
+    """A stream at the time of a checkpoint."""
+
+    stream: str
+    count: int
+    digest: str
+
+
+class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a checkpoint says: about streams that have grown since the checkpoints before it."""
+
+    checkpoint_version: str
+    server_id: str
+    issued_at: str
+    previous_checkpoint_id: str
+    position: int
+    """Records up to this position were looked at."""
+    streams: tuple[BoundStream, ...]
+
+
+class SignedCheckpoint(msgspec.Struct, frozen=True):
+    """A checkpoint as it is kept."""
+
+    checkpoint_id: str
+    jws: str
+
+
+_decode = msgspec.json.Decoder(Checkpoint).decode
+
+
+def make_checkpoint(
+    key: SigningKey,
+    heads: Iterable[StreamHead],
+    *,
+    server_id: str,
+    issued_at: float,
+    previous: str,
+    position: int,
+) -> SignedCheckpoint:
+    """A checkpoint over heads of streams; `issued_at` is in seconds since 1970."""
+    checkpoint = Checkpoint(
+        VERSION,
+        server_id,
+        write_milliseconds(issued_at),
+        previous,
+        position,
+        tuple(BoundStream(head.stream, head.count, head.digest.hex()) for head in heads),
+    )
+    content = encoded_header(key.header(CHECKPOINT)) + encode64(msgspec.json.encode(checkpoint))
+    jws = key.sign(content).decode()
+    return SignedCheckpoint(jws_id(jws), jws)
+
+
+def read_checkpoint(jws: str) -> Checkpoint | None:
+    """What a checkpoint says, its signature not looked at; None for a text that is none."""
+    compact = parse_compact(jws)
+    if compact is None or compact.header.typ != CHECKPOINT:
+        return None
+    try:
+        return _decode(compact.payload)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,44 @@
+"""The key that records and checkpoints are signed with, ready for use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bespeak.documents.identity.key_text import key_id
+from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.base64url import encode64
+from bespeak.state.identity.jws import ALGORITHM, PrivateKey
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OKPKey
+
+
+class SigningKey:
+    """A private key and its name."""
+
+    __slots__ = ("_key", "kid")
+
+    def __init__(self, key: OKPKey) -> None:
+        private = key.private_key
+        if not isinstance(private, PrivateKey):
+            raise ConfigError("records are signed with a private Ed25519 key, and this is only its public half")
+        self._key = private
+        self.kid = key_id(key)
+
+    def __repr__(self) -> str:
+        return f"SigningKey({self.kid})"
+
+    def header(self, kind: str) -> dict[str, Any]:
+        """The header of what this key signs."""
+        return {"alg": ALGORITHM, "typ": kind, "kid": self.kid}
+
+    def sign(self, content: bytes) -> bytes:
+        """`content`, the encoded header and payload of a JWS, with its signature behind it."""
+        return content + b"." + encode64(self._key.sign(content))
+
+
+def encoded_header(header: dict[str, Any]) -> bytes:
+    """A header as the first part of a JWS, with the dot behind it."""
+    return encode64(msgspec.json.encode(header)) + b"."

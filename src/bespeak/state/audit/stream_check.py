@@ -1,0 +1,142 @@
+"""Whether the records of one stream are all there, in order, and as its checkpoints saw them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from bespeak.state.audit.fault import Fault
+from bespeak.state.audit.reading import KeptRecord
+from bespeak.state.audit.record import DIGEST_SIZE, Place, roll
+
+_MOST_GAPS: Final = 10_000
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """What a checkpoint says of a stream."""
+
+    count: int
+    digest: str
+    checkpoint_id: str
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """Records that have not been met where they belong."""
+
+    first: int
+    last: int
+    behind: str
+    """The record that stands where they should have come before."""
+
+
+class StreamCheck:
+    """Follows one stream from its first record."""
+
+    def __init__(self, stream: str) -> None:
+        self._stream = stream
+        self._digest = bytes(DIGEST_SIZE)
+        self._last = ""
+        self._gaps: list[Gap] = []
+        self._claims: list[Claim] = []
+        self.count = 0
+        self.bound = 0
+        """How many records the checkpoints speak for."""
+        self.signing = ""
+        """What the first record says about signatures."""
+
+    def claim(self, claim: Claim) -> None:
+        """Expect what a checkpoint says. All of them come before the records, in the order they were written."""
+        self._claims.append(claim)
+        self.bound = max(self.bound, claim.count)
+
+    def begin(self) -> None:
+        """No more claims follow."""
+        self._claims.sort(key=lambda claim: claim.count, reverse=True)
+
+    def take(self, record: KeptRecord, place: Place | None) -> Iterator[Fault]:
+        """The faults of the next record; `place` is None where nothing in the record can be believed."""
+        sequence = record.sequence
+        if sequence <= self.count:
+            yield self._out_of_place(record)
+            return
+        told = place.stream_digest if place is not None else self._digest.hex()
+        if sequence > self.count + 1:
+            self._gaps.append(Gap(self.count + 1, sequence - 1, record.audit_id))
+            if len(self._gaps) > _MOST_GAPS:
+                yield self._missing(self._gaps.pop(0))
+            yield from self._judge(sequence - 1, told, record.audit_id)
+        elif told != self._digest.hex():
+            yield self._another(record)
+        self.count, self._last = sequence, record.audit_id
+        self._digest = roll(_bytes(told), _bytes(record.audit_id))
+        yield from self._judge(sequence, self._digest.hex(), record.audit_id)
+
+    def end(self) -> Iterator[Fault]:
+        """The faults that are known when no record follows."""
+        for gap in self._gaps:
+            yield self._missing(gap)
+        if self._claims:
+            claim = self._claims[0]
+            lost = claim.count - self.count
+            yield Fault(
+                "truncated",
+                f"the stream ends with record {self.count}, and checkpoint {claim.checkpoint_id} had seen "
+                f"{claim.count}: {_records(lost)} cut off",
+                stream=self._stream,
+                sequence=self.count + 1,
+                checkpoint_id=claim.checkpoint_id,
+            )
+
+    def _judge(self, count: int, digest: str, audit_id: str) -> Iterator[Fault]:
+        while self._claims and self._claims[-1].count <= count:
+            claim = self._claims.pop()
+            if claim.count == count and claim.digest != digest:
+                yield Fault(
+                    "changed",
+                    f"it is not the record that checkpoint {claim.checkpoint_id} was signed over, or one before it "
+                    "is not",
+                    audit_id,
+                    self._stream,
+                    count,
+                    claim.checkpoint_id,
+                )
+
+    def _another(self, record: KeptRecord) -> Fault:
+        if record.sequence == 1:
+            message = "it is the first of its stream and says that others came before it"
+            return Fault("forged", message, record.audit_id, self._stream, 1)
+        message = f"it is not the record that {record.audit_id} was sealed behind: changed or put in its place"
+        return Fault("changed", message, self._last, self._stream, record.sequence - 1)
+
+    def _out_of_place(self, record: KeptRecord) -> Fault:
+        sequence = record.sequence
+        for index, gap in enumerate(self._gaps):
+            if gap.first <= sequence <= gap.last:
+                self._gaps[index : index + 1] = [
+                    part
+                    for part in (Gap(gap.first, sequence - 1, gap.behind), Gap(sequence + 1, gap.last, gap.behind))
+                    if part.first <= part.last
+                ]
+                message = f"it stands behind record {self.count} of its stream, and belongs before {gap.behind}"
+                return Fault("reordered", message, record.audit_id, self._stream, sequence)
+        message = f"its stream has a record with the number {sequence} already: repeated or added"
+        return Fault("added", message, record.audit_id, self._stream, sequence)
+
+    def _missing(self, gap: Gap) -> Fault:
+        which = f"record {gap.first}" if gap.first == gap.last else f"records {gap.first} to {gap.last}"
+        message = f"{which} of the stream, before {gap.behind}: {_records(gap.last - gap.first + 1)} removed"
+        return Fault("removed", message, stream=self._stream, sequence=gap.first)
+
+
+def _records(count: int) -> str:
+    return "one record was" if count == 1 else f"{count} records were"
+
+
+def _bytes(text: str) -> bytes:
+    """What hexadecimal digits stand for; nothing for other text, which a fault of its own names."""
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""

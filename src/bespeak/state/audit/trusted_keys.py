@@ -1,0 +1,35 @@
+"""The public keys that records may be signed with: the server's own, and those it had before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from bespeak.documents.identity.key_history import parse_history
+from bespeak.documents.identity.key_text import KeyFault, key_id, parse_key
+from bespeak.state.identity.jws import PublicKey
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OKPKey
+
+TrustedKeys: TypeAlias = Mapping[str, PublicKey]
+"""Public keys by their ids."""
+
+
+def trusted(keys: Iterable[OKPKey]) -> dict[str, PublicKey]:
+    """Keys by their ids. The id is made of the key itself, so a file cannot give one key the name of another."""
+    found: dict[str, PublicKey] = {}
+    for key in keys:
+        public = key.public_key
+        assert isinstance(public, PublicKey)
+        found[key_id(key)] = public
+    return found
+
+
+def parse_keys(text: str) -> dict[str, PublicKey] | KeyFault:
+    """The Ed25519 keys in a text: a JWK set, one JWK, PEM, or the bytes of a public key in base64url."""
+    if '"keys"' in text:
+        keys = parse_history(text)
+        return keys if isinstance(keys, KeyFault) else trusted(keys) if keys else KeyFault("the key set is empty")
+    key = parse_key(text)
+    return key if isinstance(key, KeyFault) else trusted([key])

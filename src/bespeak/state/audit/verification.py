@@ -1,0 +1,194 @@
+"""Reads a trail from its beginning and names everything in it that is not as it was written.
+
+What is kept in memory grows with the number of checkpoints and streams, not with that of records.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from bespeak.state.audit.checkpoint_check import CheckpointCheck
+from bespeak.state.audit.compact import Compact, jws_id, parse_compact
+from bespeak.state.audit.fault import Fault, Kind
+from bespeak.state.audit.reading import KeptRecord, place_in
+from bespeak.state.audit.record import FIRST, Place
+from bespeak.state.audit.sealer import RECORD
+from bespeak.state.audit.stream_check import StreamCheck
+from bespeak.state.audit.trail import Trail
+from bespeak.state.audit.trusted_keys import TrustedKeys
+from bespeak.state.audit.verdict import judge
+
+_MOST_HEADS: Final = 100_000
+"""Chains whose last record is at hand; of others it is looked up."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a verification has looked at."""
+
+    records: int = 0
+    agents: int = 0
+    streams: int = 0
+    checkpoints: int = 0
+    signed: int = 0
+    """Records with a signature that was found good."""
+    unsigned: int = 0
+    unchecked: int = 0
+    """Records with a signature, and no key to check it with."""
+    behind: int = 0
+    """Records that no checkpoint speaks for yet: the end of each stream."""
+    last_checkpoint: str = ""
+    faults: int = 0
+
+
+class Verification:
+    """One reading of a trail."""
+
+    def __init__(self, trail: Trail, keys: TrustedKeys, *, most_heads: int = _MOST_HEADS) -> None:
+        self._trail = trail
+        self._keys = keys
+        self._most_heads = most_heads
+        self._checkpoints = CheckpointCheck(keys)
+        self._streams: dict[str, StreamCheck] = {}
+        self._heads: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._named: dict[str, KeptRecord] = {}
+        """Checkpoints that records name and that have not been met."""
+        self.tally = Tally()
+
+    async def faults(self) -> AsyncIterator[Fault]:
+        """Every fault. When it has come to its end, `tally` is complete."""
+        async for fault in self._all():
+            self.tally.faults += 1
+            yield fault
+
+    async def _all(self) -> AsyncIterator[Fault]:
+        async for checkpoint in self._trail.checkpoints():
+            for fault in self._checkpoints.take(checkpoint):
+                yield fault
+        for fault in self._checkpoints.end():
+            yield fault
+        for stream, claims in self._checkpoints.claims.items():
+            check = self._streams[stream] = StreamCheck(stream)
+            for claim in claims:
+                check.claim(claim)
+            check.begin()
+        async for record in self._trail.records():
+            async for fault in self._take(record):
+                yield fault
+        for check in self._streams.values():
+            for fault in check.end():
+                yield fault
+        for checkpoint_id, record in self._named.items():
+            # It may have been written while records were read; then it is there now.
+            if await self._trail.find_checkpoint(checkpoint_id) is None:
+                yield _missing_checkpoint(checkpoint_id, record)
+        tally = self.tally
+        tally.agents = await self._trail.agents()
+        tally.streams = sum(1 for check in self._streams.values() if check.count)
+        tally.checkpoints = self._checkpoints.count
+        tally.last_checkpoint = self._checkpoints.last
+        tally.behind = sum(max(check.count - check.bound, 0) for check in self._streams.values())
+
+    async def _take(self, record: KeptRecord) -> AsyncIterator[Fault]:
+        self.tally.records += 1
+        check = self._streams.get(record.stream)
+        if check is None:
+            check = self._streams[record.stream] = StreamCheck(record.stream)
+        place = None
+        read = _read(record)
+        if isinstance(read, Fault):
+            yield read
+        else:
+            compact, place = read
+            for fault in self._judge_signature(record, compact, place, check):
+                yield fault
+        before = check.count
+        for fault in check.take(record, place):
+            yield fault
+        if check.count == before:  # it does not stand where it belongs, which has been said
+            return
+        if place is not None:
+            if place.checkpoint_id and place.checkpoint_id not in self._checkpoints.ids:
+                self._named.setdefault(place.checkpoint_id, record)
+            link = await self._judge_link(record, place)
+            if link is not None:
+                yield link
+        self._advance(record)
+
+    def _judge_signature(
+        self, record: KeptRecord, compact: Compact, place: Place, check: StreamCheck
+    ) -> Iterator[Fault]:
+        tally = self.tally
+        verdict = judge(compact, self._keys)
+        signed_before = tally.signed or tally.unchecked
+        tally.signed += verdict == "good"
+        tally.unchecked += verdict == "unchecked"
+        tally.unsigned += verdict == "unsigned"
+        if place.sequence == 1 and not check.signing:
+            check.signing = place.signing
+        if verdict == "bad":
+            yield _fault("forged", "its signature is not by the key it names", record)
+        elif verdict == "unknown-key":
+            yield _fault("forged", f"it is signed by {compact.header.kid[:100]!r}, which is no trusted key", record)
+        elif verdict == "unsigned" and place.sequence == 1 and signed_before:
+            yield _fault("unsigned", "it begins a stream without signature, in a trail that is signed", record)
+        elif verdict == "unsigned" and check.signing == "each":
+            yield _fault("unsigned", "it has no signature, in a stream that signs each record", record)
+
+    async def _judge_link(self, record: KeptRecord, place: Place) -> Fault | None:
+        """Whether the record before it in the chain of its agent is there."""
+        last = self._heads.get((record.stream, record.agent_id))
+        previous = place.previous_audit_id
+        if previous == last:
+            return None
+        if previous == FIRST:
+            if last is None:
+                return None
+            return _fault("forged", "it says to be the first of its agent, and is not", record)
+        found = await self._trail.find(previous)
+        if found is None:
+            message = f"{previous}, the record before {record.audit_id} in the chain of its agent, is not there"
+            return Fault("removed", message, previous, record.stream)
+        if found.agent_id != record.agent_id:
+            return _fault("forged", f"it follows {previous}, a record of another agent", record)
+        if found.position > record.position:
+            return _fault("reordered", f"it stands before {previous}, which it follows", record)
+        return None
+
+    def _advance(self, record: KeptRecord) -> None:
+        key = (record.stream, record.agent_id)
+        self._heads[key] = record.audit_id
+        self._heads.move_to_end(key)
+        if len(self._heads) > self._most_heads:
+            self._heads.popitem(last=False)
+
+
+def _read(record: KeptRecord) -> tuple[Compact, Place] | Fault:
+    """The record taken apart, with the place it says to have; or why it cannot be believed."""
+    if jws_id(record.jws) != record.audit_id:
+        return _fault("changed", "its content is not what its Audit-ID was made of", record)
+    compact = parse_compact(record.jws)
+    place = place_in(compact) if compact is not None else None
+    if compact is None or compact.header.typ != RECORD or place is None:
+        return _fault("changed", "it is no attribution record", record)
+    told = (place.stream, place.sequence, place.agent_id)
+    if told != (record.stream, record.sequence, record.agent_id):
+        message = (
+            f"it is kept as record {record.sequence} of stream {record.stream} by agent "
+            f"{record.agent_id or '(anonymous)'}, and says that it is record {place.sequence} of {place.stream} "
+            f"by {place.agent_id or '(anonymous)'}"
+        )
+        return _fault("changed", message, record)
+    return compact, place
+
+
+def _fault(kind: Kind, message: str, record: KeptRecord) -> Fault:
+    return Fault(kind, message, record.audit_id, record.stream, record.sequence)
+
+
+def _missing_checkpoint(checkpoint_id: str, record: KeptRecord) -> Fault:
+    message = f"checkpoint {checkpoint_id}, which record {record.audit_id} was sealed behind, is not there"
+    return Fault("checkpoint", message, record.audit_id, record.stream, record.sequence, checkpoint_id)

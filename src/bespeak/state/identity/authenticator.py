@@ -1,0 +1,183 @@
+"""Who makes a request: every credential it presents has to hold, and all have to agree."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from bespeak.documents.deployment.auth_toml import AuthSettings, TokenSettings
+from bespeak.errors import ConfigError
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import AGENT_ID, AGENT_SIGNATURE, AUTHORIZATION
+from bespeak.protocol.exchange.messages import Request
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.state.identity.authentication import Authenticated, Outdated
+
+if TYPE_CHECKING:
+    from bespeak.state.identity.bearer import BearerVerifier
+    from bespeak.state.identity.certificate import CertificateReader
+    from bespeak.state.identity.jwks import KeySource
+    from bespeak.state.identity.jws import PublicKey
+    from bespeak.state.identity.signed_request import SignedRequest
+
+KeyOf = Callable[[str], "PublicKey | None"]
+"""The Ed25519 key of a registered agent."""
+
+_SCHEME: Final = "bearer "
+
+
+class Authenticator:
+    """Knows the modes in force. Modes that are not load nothing and cost nothing."""
+
+    def __init__(
+        self,
+        settings: AuthSettings,
+        server_id: str,
+        key_of: KeyOf | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.modes = settings.modes
+        self.is_open = settings.is_open
+        """Whether headers are believed: then there is nothing to authenticate."""
+        self._clock = clock
+        self._server_id = server_id
+        self._max_age = settings.signed.max_age
+        self._key_of = key_of if "signed" in settings.modes else None
+        self._source = _key_source(settings.token, clock) if "token" in settings.modes else None
+        self._bearer = _bearer_verifier(settings.token, self._source, server_id, clock) if self._source else None
+        self._certificates = _certificate_reader(clock) if "mtls" in settings.modes else None
+        if "signed" in settings.modes and key_of is None:
+            raise ConfigError("Signed requests need a register of agents with their keys, and there is none.")
+
+    def authenticate(self, request: Request) -> Authenticated | Refused | Outdated | None:
+        """The agent behind a request; None when nothing was presented, and nothing claimed."""
+        if self.is_open:
+            return None
+        headers = request.headers
+        claimed = headers.get(AGENT_ID)
+        certified = self._certified(request.connection.certificate)
+        if isinstance(certified, Refused):
+            return certified
+        token = self._token(headers.get(AUTHORIZATION))
+        if isinstance(token, Refused) or isinstance(token, Outdated):  # noqa: SIM101 - a union costs more than the check
+            return token
+        if token is not None and token.tls_identity is not None and token.tls_identity != _identity(certified):
+            message = "The token is bound to a client certificate (`cnf`) that this connection does not present."
+            return Refused(status.UNAUTHORIZED, "token-binding-wrong", message)
+        signed = self._signed(request)
+        if isinstance(signed, Refused):
+            return signed
+        # Most requests present one credential, and what is known of it is known already.
+        alone = token if certified is None else certified if token is None else None
+        if signed is None and alone is not None and claimed in (None, alone.agent_id):
+            return alone
+        if certified is None and token is None and signed is None:
+            return None if claimed is None else self._unproven(claimed)
+        return _combined(claimed, certified, token, signed)
+
+    async def refresh(self) -> None:
+        """Bring the keys up to date; at the start of a server it spares the first request the wait."""
+        if self._source is not None:
+            await self._source.refresh()
+
+    async def close(self) -> None:
+        """Give up what is under way."""
+        if self._source is not None:
+            await self._source.close()
+
+    def _token(self, credential: str | None) -> Authenticated | Refused | Outdated | None:
+        if credential is None:
+            return None
+        if self._bearer is None:
+            return self._not_accepted("a token (Authorization)")
+        if credential[: len(_SCHEME)].lower() != _SCHEME:
+            message = "Authorization is not of the form 'Bearer TOKEN', which is the only one this server knows."
+            return Refused(status.UNAUTHORIZED, "token-malformed", message)
+        return self._bearer.verify(credential[len(_SCHEME) :].strip(" "))
+
+    def _certified(self, certificate: bytes | None) -> Authenticated | Refused | None:
+        if certificate is None or self._certificates is None:
+            return None
+        return self._certificates.identify(certificate)
+
+    def _signed(self, request: Request) -> SignedRequest | Refused | None:
+        if AGENT_SIGNATURE not in request.headers:
+            return None
+        if self._key_of is None:
+            return self._not_accepted("a signature (Agent-Signature)")
+        from bespeak.state.identity.signed_request import verify_signed  # noqa: PLC0415 - loads cryptography, if it is needed
+
+        return verify_signed(
+            request, server_id=self._server_id, key_of=self._key_of, now=self._clock(), max_age=self._max_age
+        )
+
+    def _not_accepted(self, what: str) -> Refused:
+        message = f"The request presents {what}, which this server does not verify; it accepts {self._accepted}."
+        return Refused(status.UNAUTHORIZED, "credential-not-accepted", message, {"modes": list(self.modes)})
+
+    def _unproven(self, claimed: str) -> Refused:
+        message = (
+            f"Agent-ID says {claimed[:64]!r} and nothing proves it; send a credential. Accepted: {self._accepted}."
+        )
+        return Refused(status.UNAUTHORIZED, "agent-unauthenticated", message, {"modes": list(self.modes)})
+
+    @property
+    def _accepted(self) -> str:
+        return ", ".join(self.modes)
+
+
+def _identity(certified: Authenticated | None) -> str | None:
+    return None if certified is None else certified.tls_identity
+
+
+def _combined(
+    claimed: str | None,
+    certified: Authenticated | None,
+    token: Authenticated | None,
+    signed: SignedRequest | None,
+) -> Authenticated | Refused:
+    """One agent out of all proofs, or which of them disagree."""
+    proofs = {"mtls": certified, "token": token, "signed": signed}
+    agents = {mode: proof.agent_id for mode, proof in proofs.items() if proof is not None}
+    sources = {**agents, "Agent-ID": claimed} if claimed is not None else agents
+    if len(set(sources.values())) != 1:
+        # Only the caller's own claim is repeated: whom a stolen credential belongs to is not for everybody to know.
+        message = f"{' and '.join(sources)} name different agents; present credentials of the agent that calls."
+        return Refused(status.UNAUTHORIZED, "agent-id-mismatch", message, {"disagreeing": list(sources)})
+    ends = [proof.expires_at for proof in (certified, token) if proof is not None and proof.expires_at is not None]
+    return Authenticated(
+        agent_id=next(iter(agents.values())),
+        modes=tuple(agents),
+        scopes=token.scopes if token else None,
+        principal_id=token.principal_id if token else None,
+        tls_identity=certified.tls_identity if certified else None,
+        expires_at=min(ends, default=None),
+        nonce=signed.nonce if signed else None,
+        nonce_expires_at=signed.expires if signed else None,
+    )
+
+
+def _key_source(settings: TokenSettings, clock: Callable[[], float]) -> KeySource:
+    from bespeak.state.identity.jwks import FileKeys, UrlKeys  # noqa: PLC0415 - loads joserfc, for servers that take tokens
+
+    if settings.jwks_url is not None:
+        return UrlKeys(settings.jwks_url, clock=clock)
+    if settings.keys is None:
+        raise ConfigError("Tokens cannot be verified without keys: give keys or jwks_url in [auth.token].")
+    return FileKeys(settings.keys, clock=clock)
+
+
+def _bearer_verifier(
+    settings: TokenSettings, source: KeySource, server_id: str, clock: Callable[[], float]
+) -> BearerVerifier:
+    from bespeak.state.identity.bearer import BearerVerifier  # noqa: PLC0415 - loads joserfc, for servers that take tokens
+
+    return BearerVerifier(settings, source, audience=server_id, clock=clock)
+
+
+def _certificate_reader(clock: Callable[[], float]) -> CertificateReader:
+    from bespeak.state.identity.certificate import CertificateReader  # noqa: PLC0415 - loads cryptography, for mtls
+
+    return CertificateReader(clock=clock)

@@ -1,0 +1,172 @@
+"""Bearer tokens: a JWT that says which agent calls, with which scopes, signed by an issuer the operator trusts."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+from cryptography.exceptions import UnsupportedAlgorithm
+from joserfc.errors import JoseError
+from joserfc.jws import CompactSignature, JWSRegistry, extract_compact, validate_compact
+
+from bespeak.documents.deployment.auth_toml import TokenSettings
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.state.identity.authentication import Authenticated, Outdated
+from bespeak.state.identity.jwks import FETCH_GAP, KeySource
+from bespeak.state.identity.jws import ALGORITHMS
+from bespeak.state.identity.token_claims import read_claims
+
+_LONGEST: Final = 8192
+_REMEMBERED: Final = 4096
+_FORM: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
+_TYPES: Final = frozenset({"jwt", "at+jwt", "application/jwt", "application/at+jwt"})
+_BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError, UnsupportedAlgorithm)
+"""What the library raises for tokens that are none."""
+
+
+class _Registry(JWSRegistry):
+    """The library's bounds, widened to what issuers send. Which algorithms are allowed was decided before."""
+
+    max_header_length = 4096
+
+    def get_alg(self, name: str) -> Any:
+        return self.algorithms[name]
+
+
+_REGISTRY: Final = _Registry(strict_check_header=False)
+
+
+class BearerVerifier:
+    """Verifies tokens, and remembers those that were good until they end or the keys change."""
+
+    def __init__(
+        self, settings: TokenSettings, source: KeySource, *, audience: str, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._settings = settings
+        self._source = source
+        self._audience = settings.audience or audience
+        self._clock = clock
+        allowed = frozenset(settings.algorithms)
+        # Two names of one algorithm: either admits both.
+        self._algorithms = allowed | ALGORITHMS if allowed & ALGORITHMS else allowed
+        self._keys = source.keys
+        self._good: dict[bytes, tuple[Authenticated, float]] = {}
+        """By digest: tokens of any length take the same room, and none can be read from memory. With each, when it
+        ends, the leeway included."""
+
+    def verify(self, token: str) -> Authenticated | Refused | Outdated:
+        """The agent the token is for, or why it is not believed. As long as a token is good, the same object."""
+        now = self._clock()
+        source = self._source
+        if now >= source.due:
+            source.look()
+        if source.keys is not self._keys:
+            self._keys = source.keys
+            self._good.clear()
+        if len(token) > _LONGEST or not token.isascii():
+            return _refused("token-malformed", f"A token is a JWT of at most {_LONGEST} characters.")
+        digest = sha256(token.encode()).digest()
+        known = self._good.get(digest)
+        if known is not None and now < known[1]:
+            return known[0]
+        found = self._examine(token, now)
+        if isinstance(found, Authenticated):
+            self._remember(digest, found)
+        elif known is not None:
+            del self._good[digest]
+        return found
+
+    def _remember(self, digest: bytes, agent: Authenticated) -> None:
+        if len(self._good) >= _REMEMBERED:
+            del self._good[next(iter(self._good))]
+        self._good[digest] = agent, (agent.expires_at or 0) + self._settings.leeway
+
+    def _examine(self, token: str, now: float) -> Authenticated | Refused | Outdated:
+        envelope = _open(token)
+        if isinstance(envelope, Refused):
+            return envelope
+        header = envelope.protected
+        algorithm = header.get("alg")
+        if not isinstance(algorithm, str) or algorithm not in self._algorithms:
+            return self._algorithm_refused(algorithm)
+        verdict = self._verify_signature(envelope, header.get("kid"), algorithm)
+        if verdict is not None:
+            return verdict
+        try:
+            claims = msgspec.json.decode(envelope.payload or b"")
+        except (ValueError, RecursionError):
+            claims = None
+        if not isinstance(claims, dict):
+            return _refused("token-malformed", "The payload of the token is no JSON object; get a JWT from its issuer.")
+        return read_claims(claims, self._settings, audience=self._audience, now=now)
+
+    def _verify_signature(
+        self, envelope: CompactSignature, kid: str | None, algorithm: str
+    ) -> Refused | Outdated | None:
+        keys = self._keys
+        if not keys:
+            message = "The keys of the token's issuer cannot be had at the moment; try again later."
+            return self._or_outdated(
+                Refused(
+                    status.UNAVAILABLE,
+                    "token-keys-unavailable",
+                    message,
+                    headers=(("Retry-After", f"{FETCH_GAP:g}"),),
+                )
+            )
+        fitting = keys.find(kid, algorithm)
+        if not fitting and keys.names(kid):
+            return self._algorithm_refused(algorithm)
+        if not fitting:
+            message = "The token is signed with a key this server does not have; get a token from an issuer it trusts."
+            return self._or_outdated(_refused("token-key-unknown", message))
+        try:
+            if any(validate_compact(envelope, key, registry=_REGISTRY) for key in fitting):
+                return None
+        except _BAD:
+            return _refused("token-malformed", "The header or the signature of the token cannot be read.")
+        message = "The signature of the token is not by a key of its issuer, or the token was changed; get a new one."
+        invalid = _refused("token-signature-invalid", message)
+        # A key found by its name is the right one; among keys without names the right one may be new.
+        return invalid if keys.names(kid) else self._or_outdated(invalid)
+
+    def _or_outdated(self, refused: Refused) -> Refused | Outdated:
+        return Outdated(refused) if self._source.may_be_outdated() else refused
+
+    def _algorithm_refused(self, algorithm: object) -> Refused:
+        named = repr(algorithm[:20]) if isinstance(algorithm, str) else "nothing that is known"
+        allowed = ", ".join(sorted(self._algorithms))
+        message = f"The token is signed with {named}; this server accepts {allowed}, with a key made for it."
+        return _refused("token-algorithm-refused", message, allowed=sorted(self._algorithms))
+
+
+def _open(token: str) -> CompactSignature | Refused:
+    """The parts of a token, nothing believed yet."""
+    malformed = _refused("token-malformed", "The token is no signed JWT, 'header.payload.signature' in base64url.")
+    if _FORM.fullmatch(token) is None:
+        return malformed
+    try:
+        envelope = extract_compact(token.encode(), registry=_REGISTRY)
+    except _BAD:
+        return malformed
+    header: object = envelope.protected
+    if not isinstance(header, dict) or not isinstance(header.get("kid", ""), str):
+        return malformed
+    if "crit" in header or "b64" in header:
+        return _refused("token-malformed", "The token has extensions (`crit`) that this server does not know.")
+    kind = header.get("typ", "JWT")
+    if not isinstance(kind, str) or kind.lower() not in _TYPES:
+        # RFC 8725 3.11: what was signed for another purpose must not pass for a credential.
+        return _refused(
+            "token-malformed", "`typ` of the token is not JWT or at+jwt: it was not made to be presented here."
+        )
+    return envelope
+
+
+def _refused(code: str, message: str, **details: Any) -> Refused:
+    return Refused(status.UNAUTHORIZED, code, message, details)

@@ -1,0 +1,90 @@
+"""Client certificates: which agent the holder of one is."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from hashlib import sha256
+from typing import Final
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.x509.oid import NameOID
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.state.identity.authentication import Authenticated
+
+_REMEMBERED: Final = 1024
+_LONGEST: Final = 32 * 1024
+_URI: Final = re.compile(r"agtp://([0-9a-f]{64})(?:@[A-Za-z0-9.:\[\]_-]{1,255})?/?")
+
+
+class CertificateReader:
+    """Reads certificates that TLS has verified already; recent ones are remembered."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._recent = lru_cache(_REMEMBERED)(_identify)
+
+    def identify(self, certificate: bytes) -> Authenticated | Refused:
+        """The agent of a certificate in DER, or why there is none."""
+        if len(certificate) > _LONGEST:
+            return _refused("certificate-malformed", f"The client certificate has more than {_LONGEST} bytes.")
+        found = self._recent(certificate)
+        # A connection may outlive the certificate it began with.
+        if isinstance(found, Authenticated) and self._clock() >= (found.expires_at or 0):
+            return _refused("certificate-expired", "The client certificate has ended; connect again with a new one.")
+        return found
+
+
+def _identify(certificate: bytes) -> Authenticated | Refused:
+    try:
+        parsed = x509.load_der_x509_certificate(certificate)
+        key = parsed.public_key()
+        names = _agents(parsed)
+        expires = parsed.not_valid_after_utc.timestamp()
+    except UnsupportedAlgorithm:
+        return _key_refused()
+    except (ValueError, TypeError, x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType):
+        return _refused("certificate-malformed", "The client certificate cannot be read; have it issued anew.")
+    if not isinstance(key, Ed25519PublicKey | EllipticCurvePublicKey):
+        return _key_refused()
+    if len(names) == 1:
+        identity = sha256(certificate).hexdigest()
+        return Authenticated(names.pop(), ("mtls",), tls_identity=identity, expires_at=expires)
+    what = "names several agents" if names else "names no agent"
+    return _refused(
+        "certificate-without-agent",
+        f"The client certificate {what}; have one issued with one URI agtp://AGENT-ID among its alternative names.",
+    )
+
+
+def _agents(certificate: x509.Certificate) -> set[str]:
+    """The Agent-IDs among the alternative names, else the common name if it is one."""
+    try:
+        extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        uris = extension.value.get_values_for_type(x509.UniformResourceIdentifier)
+    except x509.ExtensionNotFound:
+        uris = []
+    found = {match[1] for match in map(_URI.fullmatch, uris) if match}
+    if found:
+        return found
+    names = (attribute.value for attribute in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME))
+    return {name for name in names if isinstance(name, str) and is_canonical_id(name)}
+
+
+def _key_refused() -> Refused:
+    return _refused(
+        "certificate-key-refused",
+        "The client certificate is for a key that is neither Ed25519 nor ECDSA; have one issued for such a key.",
+    )
+
+
+def _refused(code: str, message: str) -> Refused:
+    return Refused(status.UNAUTHORIZED, code, message)

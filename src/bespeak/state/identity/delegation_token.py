@@ -1,0 +1,129 @@
+"""The token by which one agent puts a part of its authority into another agent's hands (core 4.8)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import msgspec
+
+from bespeak.protocol.exchange.base64url import decode64, encode64
+from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.protocol.exchange.scope import is_scope_token
+from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS, PrivateKey, PublicKey, is_signed, sign_compact
+
+LONGEST_TOKEN: Final = 4096
+MOST_SCOPES: Final = 64
+LONGEST_LIFE: Final = 366 * 24 * 3600
+"""Of a delegation, in seconds, whoever signs it."""
+
+T = TypeVar("T")
+
+_TYPE: Final = "agtp-delegation+jwt"
+_FORM: Final = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)")
+_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
+"""A token's id becomes a key of the store and a word of the log."""
+
+
+class Break(msgspec.Struct, frozen=True):
+    """Why a token is not to be believed, or does not continue a chain."""
+
+    reason: str
+    """For machines."""
+    message: str
+
+
+class _Header(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The protected header of a token."""
+
+    alg: str
+    typ: str
+    crit: msgspec.Raw | None = None
+    """Extensions that must be understood (RFC 7515 4.1.11); there is none here."""
+
+
+class Claims(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a token says."""
+
+    iss: str
+    """Who signs: the delegator's Agent-ID, or the server's id."""
+    sub: str
+    """The delegate."""
+    aud: str
+    """The server the token is good at."""
+    scope: tuple[str, ...]
+    depth: int
+    """How many more hops may follow."""
+    exp: int
+    iat: int
+    jti: str
+    delegator: str | None = None
+    """Whose authority is passed on, when the server signs for it."""
+    parent: str | None = None
+    """Hash of the token before; a first hop has none."""
+
+    @property
+    def holder(self) -> str:
+        """Whose authority is passed on."""
+        return self.delegator or self.iss
+
+
+_HEADERS: Final = msgspec.json.Decoder(_Header)
+_CLAIMS: Final = msgspec.json.Decoder(Claims)
+
+
+def sign_token(claims: Claims, key: PrivateKey) -> str:
+    """The token that says this."""
+    return sign_compact(_Header(ALGORITHM, _TYPE), msgspec.json.encode(claims), key)
+
+
+def token_hash(token: str) -> str:
+    """SHA-256 of a token, in base64url, by which the next hop names it."""
+    return encode64(hashlib.sha256(token.encode()).digest()).decode()
+
+
+def read_token(token: str, server_id: str, key_of: Callable[[str], PublicKey | None]) -> Claims | Break:
+    """What a token says, if whoever it names has signed it for this server. Its time is not looked at."""
+    form = _FORM.fullmatch(token) if len(token) <= LONGEST_TOKEN else None
+    if form is None:
+        return Break("malformed", f"it is no token 'header.claims.signature' of up to {LONGEST_TOKEN} characters")
+    header, claims = _decode(_HEADERS, form[1]), _decode(_CLAIMS, form[2])
+    if header is None or claims is None:
+        return Break("malformed", "its header or its claims are not those of a delegation")
+    if header.alg not in ALGORITHMS or header.typ != _TYPE or header.crit is not None:
+        return Break("malformed", f"its header does not say alg {ALGORITHM} and typ {_TYPE}")
+    key = key_of(claims.iss)
+    if key is None:
+        return Break("key-unknown", "no key of whoever signed it is known here")
+    if not is_signed(form[1], decode64(form[2]) or b"", form[3], key):
+        return Break("signature-invalid", "it is not signed by the key of whom it names")
+    if claims.aud != server_id:
+        return Break("wrong-audience", "it is for another server")
+    return _unsound(claims, server_id) or claims
+
+
+def _decode(decoder: msgspec.json.Decoder[T], text: str) -> T | None:
+    raw = decode64(text)
+    if raw is None:
+        return None
+    try:
+        return decoder.decode(raw)
+    except (ValueError, RecursionError):  # msgspec's errors, and bytes that are not UTF-8
+        return None
+
+
+def _unsound(claims: Claims, server_id: str) -> Break | None:
+    """What is wrong with claims that are signed."""
+    if claims.delegator is not None and claims.iss not in (server_id, claims.delegator):
+        return Break("malformed", "an agent passes on its own authority only")
+    if not is_canonical_id(claims.holder) or not is_canonical_id(claims.sub):
+        return Break("malformed", "delegator and delegate are agents, by their 64 hexadecimal digits")
+    if not 0 < len(claims.scope) <= MOST_SCOPES or not all(map(is_scope_token, claims.scope)):
+        return Break("malformed", f"it passes on no scopes, or more than {MOST_SCOPES}, or something that is none")
+    if _ID.fullmatch(claims.jti) is None:
+        return Break("malformed", "its id is not 1 to 128 visible ASCII characters")
+    if claims.exp - claims.iat > LONGEST_LIFE:
+        return Break("malformed", f"it does not end within {LONGEST_LIFE} seconds of its beginning")
+    return None

@@ -1,0 +1,99 @@
+"""Agent Genesis issued and judged: ids come from signed records, and from nowhere else (core 7.1, 7.2)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from bespeak.contract.genesis import GENESIS_VERSION, Genesis, canonical_genesis
+from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED
+from bespeak.documents.findings import Findings
+from bespeak.documents.identity.genesis_json import genesis_of
+from bespeak.documents.identity.key_text import KeyFault, parse_jwk
+from bespeak.documents.table import Table
+from bespeak.protocol import status
+from bespeak.protocol.exchange.base64url import encode64
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.state.identity.jws import PrivateKey
+from bespeak.text.source.span import Location
+
+
+def issue_genesis(
+    *,
+    name: str,
+    owner: str,
+    issuer: str,
+    key: PrivateKey,
+    issued_at: str,
+    archetype: str = "assistant",
+    governance_zone: str = "default",
+    scopes: Collection[str] = (),
+    owner_id: str | None = None,
+    principal_id: str | None = None,
+    public_key: Mapping[str, str] | None = None,
+    trust_tier: int = ORG_ASSERTED,
+    verification_path: str = SELF_SIGNED,
+    more: Mapping[str, Any] | None = None,
+) -> Genesis | Refused:
+    """A new agent's record, signed with the issuer's key; its `document` is what is handed out.
+
+    `public_key` is the agent's own, as the members of a JWK. `more` are further members, like `org_domain`,
+    `org_label`, `package_ref` and `log_inclusion_proof`. What breaks a rule of records is refused.
+    """
+    pem = None
+    if public_key is not None:
+        agent_key = parse_jwk(public_key)
+        if isinstance(agent_key, KeyFault):
+            return _refuse("genesis-invalid", f"The agent's public key cannot be used: {agent_key.message}.")
+        pem = agent_key.as_pem(private=False).decode("ascii")
+    members = {
+        **(more or {}),
+        "agtp_genesis_version": GENESIS_VERSION,
+        "name": name,
+        "owner": owner,
+        "owner_id": owner_id or owner,
+        "principal_id": principal_id or owner_id or owner,
+        "agent_public_key": pem,
+        "archetype": archetype,
+        "governance_zone": governance_zone,
+        "scope": sorted(set(scopes)),
+        "trust_tier": trust_tier,
+        "verification_path": verification_path,
+        "issued_at": issued_at,
+        "issuer": issuer,
+        "issuer_public_key": encode64(key.public_key().public_bytes_raw()).decode(),
+        # Two agents may have all else in common, and no id is given twice.
+        "nonce": secrets.token_urlsafe(16),
+    }
+    record = {name: value for name, value in members.items() if value is not None}
+    record["signature"] = encode64(key.sign(canonical_genesis(record))).decode()
+    return verify_genesis(record)
+
+
+def verify_genesis(
+    record: Mapping[str, Any], *, agent_id: str | None = None, issuers: Collection[str] | None = None
+) -> Genesis | Refused:
+    """A record whose fields, id and signature hold, or why they do not.
+
+    `agent_id` is the id somebody claims by this record; `issuers` are the key ids of the issuers this server trusts.
+    Without them any issuer counts, and the record proves only that nobody has changed it.
+    """
+    table = Table(dict(record), "", Findings(lambda _: Location("genesis")))
+    genesis = genesis_of(table)
+    if genesis is None:
+        wrong = [finding.message for finding in table.findings.found if finding.severity == "error"]
+        return _refuse("genesis-invalid", f"The Agent Genesis does not hold: {'; '.join(wrong[:5])}.")
+    if agent_id is not None and agent_id != genesis.agent_id:
+        return _refuse("genesis-mismatch", f"The Agent Genesis gives the id {genesis.agent_id}, not {agent_id[:80]!r}.")
+    if issuers is not None and genesis.issuer_key["kid"] not in issuers:
+        return Refused(
+            status.UNAUTHORIZED,
+            "genesis-issuer-untrusted",
+            f"The Agent Genesis is by the key {genesis.issuer_key['kid']}, which is none of the issuers trusted here.",
+        )
+    return genesis
+
+
+def _refuse(code: str, message: str) -> Refused:
+    return Refused(status.UNPROCESSABLE, code, message)

@@ -1,0 +1,178 @@
+"""The public keys of whoever issues tokens, from a JWK, a JWK set or PEM blocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, SECP384R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey, OKPKey, RSAKey
+
+from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS
+
+MAX_BYTES: Final = 256 * 1024
+_MOST_KEYS: Final = 100
+_MOST_TRIED: Final = 8
+"""Keys that one token is tried with: a token that does not name its key must not cost a hundred verifications."""
+_RSA_BITS: Final = range(2048, 8193)
+"""Shorter keys can be broken; longer ones cost the verifier more than they give."""
+
+_BEGIN: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,40})-----\s")
+_LONGEST_BLOCK: Final = 20_000
+_BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, ArithmeticError, UnsupportedAlgorithm)
+"""What the libraries raise for keys that are none."""
+
+PublicKey = OKPKey | ECKey | RSAKey
+
+
+class KeySetFault(msgspec.Struct, frozen=True):
+    """Why a text gives no keys."""
+
+    message: str
+
+
+class VerificationKey(msgspec.Struct, frozen=True):
+    """A public key and the algorithms it is for."""
+
+    key: PublicKey
+    algorithms: frozenset[str]
+    kid: str | None = None
+
+
+class KeySet:
+    """Keys to verify with. Immutable; a rotation makes a new one."""
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, keys: Iterable[VerificationKey] = ()) -> None:
+        self._keys = tuple(keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def names(self, kid: str | None) -> bool:
+        """Whether some key has this name."""
+        return kid is not None and any(key.kid == kid for key in self._keys)
+
+    def find(self, kid: str | None, algorithm: str) -> list[PublicKey]:
+        """The keys a token may be signed with, by what its header says; one without a name fits any."""
+        fitting = [key for key in self._keys if algorithm in key.algorithms]
+        named = [key.key for key in fitting if kid is not None and key.kid == kid]
+        return (named or [key.key for key in fitting if kid is None or key.kid is None])[:_MOST_TRIED]
+
+
+def parse_key_set(text: str) -> KeySet | KeySetFault:
+    """The keys in a text. Those of a set that cannot be used here are left out, as RFC 7517 5 wants."""
+    if len(text) > MAX_BYTES:
+        return KeySetFault(f"more than {MAX_BYTES} bytes are no key set")
+    found: list[VerificationKey] = []
+    faults: list[str] = []
+    for key in _from_json(text) if text.lstrip()[:1] == "{" else _from_pem(text):
+        if isinstance(key, KeySetFault):
+            faults.append(key.message)
+        else:
+            found.append(key)
+    if len(found) > _MOST_KEYS:
+        return KeySetFault(f"more than {_MOST_KEYS} keys are no key set")
+    if found:
+        return KeySet(found)
+    return KeySetFault(faults[0] if faults else "no public key in it: give a JWK, a JWK set or PEM")
+
+
+def _from_json(text: str) -> Iterator[VerificationKey | KeySetFault]:
+    try:
+        document = msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        yield KeySetFault("not JSON")
+        return
+    members = document.get("keys", [document])
+    for entry in members[: 2 * _MOST_KEYS] if isinstance(members, list) else ():
+        yield _from_jwk(entry) if isinstance(entry, dict) else KeySetFault("a key that is no object")
+
+
+def _from_jwk(entry: Mapping[str, Any]) -> VerificationKey | KeySetFault:
+    kind, kid, use = entry.get("kty"), entry.get("kid"), entry.get("use", "sig")
+    operations = entry.get("key_ops", ["verify"])
+    if kind == "oct":
+        return KeySetFault("a shared secret, which whoever verifies with it could also sign with: give public keys")
+    if "d" in entry:
+        return KeySetFault("a private key, which has no place on a server that only verifies: give its public half")
+    if use != "sig" or not isinstance(operations, list) or "verify" not in operations:
+        return KeySetFault("a key that is not for signatures")
+    if kid is not None and not isinstance(kid, str):
+        return KeySetFault("a key whose kid is no text")
+    types: dict[Any, type[PublicKey]] = {"OKP": OKPKey, "EC": ECKey, "RSA": RSAKey}
+    if not isinstance(kind, str) or kind not in types:
+        return KeySetFault("a key of an unknown type")
+    if kind == "RSA" and not _fits(entry.get("n")):
+        return KeySetFault(_WEAK)
+    material = {name: entry[name] for name in ("kty", "crv", "x", "y", "n", "e") if name in entry}
+    try:
+        key = types[kind].import_key(material)
+        return _classified(key, kid, entry.get("alg"))
+    except _BAD:
+        return KeySetFault(f"a broken {kind} key")
+
+
+_WEAK: Final = f"an RSA key that has not {_RSA_BITS.start} to {_RSA_BITS.stop - 1} bits"
+
+
+def _fits(modulus: object) -> bool:
+    """Whether the modulus, in base64url, is of an allowed length; looked at before the library complains."""
+    return isinstance(modulus, str) and len(modulus.rstrip("=")) * 6 // 8 * 8 in _RSA_BITS
+
+
+def _from_pem(text: str) -> Iterator[VerificationKey | KeySetFault]:
+    done = 0
+    for begin in _BEGIN.finditer(text):
+        # Not by one expression for the whole: a text of beginnings alone would keep it busy for seconds.
+        last = f"-----END {begin[1]}-----"
+        end = text.find(last, begin.end(), begin.end() + _LONGEST_BLOCK)
+        if begin.start() < done or end < 0:
+            continue
+        done = end + len(last)
+        if "PRIVATE" in begin[1]:
+            yield KeySetFault("a private key, which has no place on a server that only verifies: give its public half")
+        elif "PUBLIC KEY" not in begin[1]:
+            yield KeySetFault(f"a {begin[1].lower()} where a public key is wanted")
+        else:
+            yield _from_block(text[begin.start() : done].encode())
+
+
+def _from_block(block: bytes) -> VerificationKey | KeySetFault:
+    try:
+        raw = load_pem_public_key(block)
+        if isinstance(raw, RSAPublicKey):
+            return (
+                _classified(RSAKey.import_key(block), None, None) if raw.key_size in _RSA_BITS else KeySetFault(_WEAK)
+            )
+        if isinstance(raw, EllipticCurvePublicKey) and isinstance(raw.curve, SECP256R1 | SECP384R1):
+            return _classified(ECKey.import_key(block), None, None)
+        if isinstance(raw, Ed25519PublicKey):
+            return _classified(OKPKey.import_key(block), None, None)
+    except _BAD:
+        return KeySetFault("a broken PEM key")
+    return KeySetFault("a key of a type or curve that is not used here")
+
+
+_OF_CURVE: Final = {"Ed25519": ALGORITHMS, "P-256": {"ES256"}, "P-384": {"ES384"}}
+_OF_RSA: Final = {"RS256", "PS256"}
+
+
+def _classified(key: PublicKey, kid: str | None, algorithm: object) -> VerificationKey | KeySetFault:
+    """A key with its algorithms: those of its type, and of these only the one it names."""
+    fitting = _OF_RSA if isinstance(key, RSAKey) else _OF_CURVE.get(key.curve_name, set())
+    if algorithm is not None and algorithm not in ALGORITHMS:
+        fitting = {name for name in fitting if name == algorithm}
+    if not fitting or (algorithm in ALGORITHMS and ALGORITHM not in fitting):
+        return KeySetFault("a key of a curve or for an algorithm that is not used here")
+    # The library reads a public key lazily; here it would fail, not later under a request.
+    key.public_key  # noqa: B018
+    return VerificationKey(key, frozenset(fitting), kid)

@@ -1,0 +1,222 @@
+"""Requests signed by the agent that makes them: the Agent-Signature header.
+
+The header is a JWS with detached content (RFC 7515, appendix F), `protected..signature`, by the agent's Ed25519 key.
+Its protected header holds `alg`, `created` (seconds since 1970), `nonce` (128 bits or more) and, if the agent likes,
+`kid`. The content is not sent, for both sides have it; it is the text
+
+    agtp-signed-request/1
+    audience: <server_id>
+    agent-id: <Agent-ID>
+    method: <METHOD>
+    target: <path, with ?query if there is one>
+    body: <SHA-256 of the body in hexadecimal digits>
+    created: <as in the protected header>
+    nonce: <as in the protected header>
+
+and a line `name: value` for each header of COVERED that the request has, in that order; lines are joined by LF. A
+signature is good for one server, one request and a short time; that a nonce is used once is for the store to see to.
+
+Over HTTP the same text is signed, in AGTP's terms whatever the request looks like there: `BOOK` and `/room` for
+`POST /room:book` and for `POST /room` with `X-AGIS-Method: BOOK`, below the path of a mount. The query is the one of
+AGTP as well, where a space is `%20`: a `+` that stands for one is signed as `%20`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange.base64url import decode64
+from bespeak.protocol.exchange.headers import (
+    AGENT_ID,
+    AGENT_SIGNATURE,
+    AUTHORITY_SCOPE,
+    BUDGET_LIMIT,
+    CONFIRMATION_ID,
+    DELEGATION_CHAIN,
+    IDEMPOTENCY_KEY,
+    SESSION_ID,
+    TASK_ID,
+)
+from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS, PrivateKey, PublicKey, is_signed, sign_detached
+
+COVERED: Final = (
+    AUTHORITY_SCOPE,
+    SESSION_ID,
+    TASK_ID,
+    IDEMPOTENCY_KEY,
+    CONFIRMATION_ID,
+    DELEGATION_CHAIN,
+    BUDGET_LIMIT,
+)
+"""Headers that nobody may add, change or remove on the way."""
+
+AHEAD: Final = 30.0
+"""How many seconds the agent's clock may be ahead of the server's."""
+
+_VERSION: Final = "agtp-signed-request/1"
+_FORM: Final = re.compile(r"([A-Za-z0-9_-]{1,1024})\.\.([A-Za-z0-9_-]{86})")
+_NONCE: Final = re.compile(r"[A-Za-z0-9_-]{22,128}")
+_LONGEST_NAMED: Final = 80
+
+
+class SignedRequest(msgspec.Struct, frozen=True):
+    """A signature that is good, as far as can be said without knowing which nonces were used before."""
+
+    agent_id: str
+    nonce: str
+    """To be accepted from this agent once, and remembered until `expires`."""
+    created: int
+    expires: float
+    """When the signature is too old by itself, on every server whose clock is behind by no more than AHEAD."""
+
+    def __repr__(self) -> str:
+        return f"SignedRequest({self.agent_id}, created={self.created})"
+
+
+class _Protected(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The protected header of the JWS."""
+
+    alg: str
+    created: int
+    nonce: str
+    kid: str | None = None
+    crit: msgspec.Raw | None = None
+    """Extensions that must be understood (RFC 7515 4.1.11); there is none here."""
+
+
+_DECODER: Final = msgspec.json.Decoder(_Protected)
+
+
+def verify_signed(
+    request: Request,
+    *,
+    server_id: str,
+    key_of: Callable[[str], PublicKey | None],
+    now: float,
+    max_age: float,
+) -> SignedRequest | Refused | None:
+    """Judge the Agent-Signature of a request; None if it has none. `key_of` gives the key of a registered agent."""
+    headers = request.headers
+    envelope = headers.get(AGENT_SIGNATURE)
+    if envelope is None:
+        return None
+    agent_id = headers.get(AGENT_ID)
+    if agent_id is None:
+        return _refuse("agent-id-missing", "The request is signed, but does not say by whom; send Agent-ID, too.")
+    form = _FORM.fullmatch(envelope)
+    protected = _read_protected(form[1]) if form is not None else None
+    if form is None or protected is None:
+        return _refuse(
+            "signature-malformed",
+            "Agent-Signature is no JWS with detached content, 'header..signature', whose header holds alg EdDSA, "
+            "created (whole seconds) and nonce (22 to 128 characters of base64url).",
+        )
+    untimely = _untimely(protected.created, now, max_age)
+    if untimely is not None:
+        return untimely
+    key = key_of(agent_id)
+    if key is None:
+        return _refuse(
+            "agent-key-unknown",
+            f"No key of the agent {agent_id[:_LONGEST_NAMED]!r} is registered with this server; register it, or prove "
+            "the id in another way.",
+        )
+    content = _content(request, server_id, protected)
+    if content is None or not is_signed(form[1], content, form[2], key):
+        return _refuse(
+            "signature-invalid",
+            f"Agent-Signature is not by the registered key of the agent over this request to {server_id}: it was made "
+            "with another key or for another server, or the request was changed on the way.",
+        )
+    return SignedRequest(agent_id, protected.nonce, protected.created, protected.created + max_age + AHEAD)
+
+
+def sign_request(
+    method: str,
+    target: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    key: PrivateKey,
+    server_id: str,
+    now: float,
+    key_id: str | None = None,
+) -> str:
+    """The value of Agent-Signature for a request, with a fresh nonce. Raises ValueError if a line cannot be made.
+
+    `target` is the path with its query; the headers may be written in any case and must hold Agent-ID.
+    """
+    path, _, query = target.partition("?")
+    named = {name.lower(): value for name, value in headers.items()}
+    protected = _Protected(ALGORITHM, int(now), secrets.token_urlsafe(16), key_id)
+    content = _content(Request(method, path, query, named, body, Connection()), server_id, protected)
+    if content is None:
+        raise ValueError("a request to be signed has an Agent-ID, and each of its headers is one line")
+    return sign_detached(protected, content, key)
+
+
+def _read_protected(text: str) -> _Protected | None:
+    raw = decode64(text)
+    if raw is None:
+        return None
+    try:
+        protected = _DECODER.decode(raw)
+    except (ValueError, RecursionError):  # msgspec's errors, and bytes that are not UTF-8
+        return None
+    usable = protected.alg in ALGORITHMS and protected.crit is None and _NONCE.fullmatch(protected.nonce)
+    return protected if usable else None
+
+
+def _untimely(created: int, now: float, max_age: float) -> Refused | None:
+    if created > now + AHEAD:
+        return _refuse(
+            "signature-expired",
+            "Agent-Signature was made in the future by this server's clock; set the clock of the agent.",
+        )
+    if created < now - max_age:
+        return _refuse(
+            "signature-expired",
+            f"Agent-Signature is more than {max_age:g} seconds old by this server's clock; sign each request anew, "
+            "and set the clock of the agent.",
+        )
+    return None
+
+
+def _content(request: Request, server_id: str, protected: _Protected) -> bytes | None:
+    """The text that is signed, or None if a value would break a line or is no text."""
+    headers = request.headers
+    lines = [
+        _VERSION,
+        f"audience: {server_id}",
+        f"agent-id: {headers.get(AGENT_ID, '')}",
+        f"method: {request.method}",
+        f"target: {request.path}?{request.query}" if request.query else f"target: {request.path}",
+        f"body: {hashlib.sha256(request.body).hexdigest()}",
+        f"created: {protected.created}",
+        f"nonce: {protected.nonce}",
+    ]
+    for name in COVERED:
+        value = headers.get(name)
+        if value is not None:
+            lines.append(f"{name}: {value}")
+    text = "\n".join(lines)
+    # A value that holds a line end could pass for other lines.
+    if not headers.get(AGENT_ID) or text.count("\n") != len(lines) - 1 or "\r" in text:
+        return None
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
+
+
+def _refuse(code: str, message: str) -> Refused:
+    return Refused(status.UNAUTHORIZED, code, message)

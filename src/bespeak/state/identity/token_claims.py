@@ -1,0 +1,136 @@
+"""The claims of a token whose signature is good: whether it is for this server and this moment, and whose it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bespeak.documents.deployment.auth_toml import TokenSettings
+from bespeak.protocol import status
+from bespeak.protocol.exchange.base64url import decode64
+from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.scope import Scopes, is_scope_token
+from bespeak.state.identity.authentication import Authenticated
+
+_BY_TOKEN: Final = ("token",)
+_MOST_SCOPES: Final = 256
+_LONGEST_PRINCIPAL: Final = 256
+_LATEST: Final = 2**53
+_DIGEST_LENGTH: Final = 32
+_WORD: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
+"""RFC 6749 3.3: what a scope of OAuth is made of."""
+
+
+def read_claims(
+    claims: Mapping[str, Any], settings: TokenSettings, *, audience: str, now: float
+) -> Authenticated | Refused:
+    """The agent that the claims name, if they hold for this audience now."""
+    return (
+        _untimely(claims, now, settings.leeway)
+        or _misdirected(claims, audience, settings.issuer)
+        or _agent_of(claims, settings)
+    )
+
+
+def _untimely(claims: Mapping[str, Any], now: float, leeway: float) -> Refused | None:
+    moments = {name: _moment(claims.get(name)) for name in ("exp", "nbf", "iat")}
+    for name, moment in moments.items():
+        if moment is None and (name in claims or name == "exp"):
+            what = "is not a number of seconds since 1970" if name in claims else "is missing"
+            return _refused("token-malformed", f"`{name}` of the token {what}; get a token that ends in time.")
+    expires, begins, issued = (moments[name] for name in ("exp", "nbf", "iat"))
+    if expires is not None and now >= expires + leeway:
+        late = min(now - expires, _LATEST)
+        return _refused("token-expired", f"The token ended {late:.0f} seconds ago; get a new one from its issuer.")
+    for name, moment in (("nbf", begins), ("iat", issued)):
+        if moment is not None and now < moment - leeway:
+            early = min(moment - now, _LATEST)
+            message = f"`{name}` of the token is {early:.0f} seconds from now; wait, or set the clocks right."
+            return _refused("token-not-yet-valid", message)
+    return None
+
+
+def _misdirected(claims: Mapping[str, Any], wanted: str, trusted: str | None) -> Refused | None:
+    audience, issuer = claims.get("aud"), claims.get("iss")
+    meant = audience if isinstance(audience, list) else [audience]
+    if wanted not in meant:
+        message = f"The token is not for this server; get one whose `aud` is {wanted!r}."
+        return _refused("token-audience-wrong", message, audience=wanted)
+    if trusted is not None and issuer != trusted:
+        message = f"The token is not by the issuer this server trusts; get one from {trusted}."
+        return _refused("token-issuer-wrong", message, issuer=trusted)
+    return None
+
+
+def _agent_of(claims: Mapping[str, Any], settings: TokenSettings) -> Authenticated | Refused:
+    agent_id = _agent(claims, settings.agent_claim)
+    if agent_id is None:
+        where = f"`{settings.agent_claim}`" if settings.agent_claim else "`agent_id` or `sub`"
+        message = f"The token names no agent: {where} has to hold 64 lower-case hexadecimal digits."
+        return _refused("token-agent-missing", message)
+    scopes = _scopes(claims.get(settings.scope_claim))
+    if isinstance(scopes, str):
+        return _refused("token-malformed", f"`{settings.scope_claim}` of the token {scopes}.")
+    principal = claims.get(settings.principal_claim)
+    if principal is not None and not _is_name(principal):
+        message = f"`{settings.principal_claim}` of the token is no text of at most {_LONGEST_PRINCIPAL} characters."
+        return _refused("token-malformed", message)
+    bound = _binding(claims.get("cnf"))
+    if isinstance(bound, Refused):
+        return bound
+    return Authenticated(agent_id, _BY_TOKEN, scopes, principal, bound, float(claims["exp"]))
+
+
+def _moment(value: object) -> float | None:
+    """Seconds since 1970, if it is a number that can be that."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if -_LATEST < value < _LATEST else None
+
+
+def _agent(claims: Mapping[str, Any], claim: str | None) -> str | None:
+    for name in (claim,) if claim else ("agent_id", "sub"):
+        value = claims.get(name)
+        # An agent_id that is there decides, even if it is wrong: `sub` may be somebody else.
+        if value is not None:
+            return value if isinstance(value, str) and is_canonical_id(value) else None
+    return None
+
+
+def _scopes(value: object) -> Scopes | str | None:
+    """The scopes of a claim, or what is wrong with it. Words of OAuth that are no AGTP scopes give no authority."""
+    if value is None:
+        return None
+    words = re.split("[ ,]+", value) if isinstance(value, str) else value
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        return "is neither a text nor a list of texts"
+    if len(words) > _MOST_SCOPES:
+        return f"has more than {_MOST_SCOPES} scopes"
+    if not all(_WORD.fullmatch(word) for word in words if word):
+        return "holds characters that no scope has"
+    return Scopes(word for word in words if is_scope_token(word))
+
+
+def _binding(confirmation: object) -> str | Refused | None:
+    """The certificate a token is bound to (RFC 8705 3.1), by its SHA-256 in hexadecimal digits."""
+    if confirmation is None:
+        return None
+    thumbprint = confirmation.get("x5t#S256") if isinstance(confirmation, dict) and len(confirmation) == 1 else None
+    digest = decode64(thumbprint) if isinstance(thumbprint, str) and thumbprint.isascii() else None
+    if digest is not None and len(digest) == _DIGEST_LENGTH:
+        return digest.hex()
+    # Bound to its holder's key, it must not pass for one that whoever holds it may use.
+    message = (
+        "The token is bound to a key (`cnf`) in a way this server cannot check; get one bound to a certificate or none."
+    )
+    return _refused("token-binding-wrong", message)
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_PRINCIPAL and value.isprintable()
+
+
+def _refused(code: str, message: str, **details: Any) -> Refused:
+    return Refused(status.UNAUTHORIZED, code, message, details)

@@ -1,0 +1,177 @@
+"""Records of what happened: appended, read, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from bespeak.state.store.command import Command, Notify, Seal, Sealed, Statement, Steps
+from bespeak.state.store.grouping import Grouping
+
+_INSERT: Final = "INSERT INTO audit (stream, sequence, agent_id, audit_id, jws) VALUES (?, ?, ?, ?, ?)"
+HEAD: Final = "SELECT audit_id FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT 1"
+"""The latest record of an agent, whichever process wrote it."""
+CHECKPOINTS: Final = "checkpoints"
+"""What to watch for new checkpoints."""
+_COLUMNS: Final = "position, stream, sequence, agent_id, audit_id, jws"
+
+
+class AppendAudit(Command, frozen=True):
+    """Seal a record and keep it. The last command of its unit, for what is sealed cannot be taken back alone."""
+
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"stream": "text", "sequence": "bigint", "agent_id": "text", "audit_id": "text", "jws": "text"},
+        change="""
+            INSERT INTO audit (stream, sequence, agent_id, audit_id, jws)
+            SELECT stream, sequence, agent_id, audit_id, jws FROM {input} ORDER BY n
+        """,
+        result=lambda sealed, _: sealed,
+        seal=lambda command: (command.agent_id, command.payload),
+    )
+    agent_id: str
+    payload: Mapping[str, Any]
+
+    def steps(self) -> Steps:
+        """The sealed record."""
+        sealed: Sealed = yield Seal(self.agent_id, self.payload)
+        yield Statement(_INSERT, (sealed.stream, sealed.sequence, sealed.agent_id, sealed.audit_id, sealed.jws))
+        return sealed
+
+
+class ReadAudit(Command, frozen=True):
+    """The record of an Audit-ID: `(position, stream, sequence, agent_id, audit_id, jws)`, or None."""
+
+    audit_id: str
+
+    def steps(self) -> Steps:
+        """A row or None."""
+        # SQLite indexes the beginning alone: a quarter of the pages that every record would have to change otherwise.
+        sql = f"SELECT {_COLUMNS} FROM audit WHERE substr(audit_id, 1, 16) = ? AND audit_id = ?"
+        rows = yield Statement(sql, (self.audit_id[:16], self.audit_id))
+        return rows[0] if rows else None
+
+
+class ReadChainHead(Command, frozen=True):
+    """The latest record of an agent, or None."""
+
+    agent_id: str
+
+    def steps(self) -> Steps:
+        """A row or None."""
+        sql = f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT 1"
+        rows = yield Statement(sql, (self.agent_id,))
+        return rows[0] if rows else None
+
+
+class ScanAudit(Command, frozen=True):
+    """Records behind a position, in the order they were written; of one agent, if one is named."""
+
+    after: int = 0
+    limit: int = 1000
+    agent_id: str | None = None
+
+    def steps(self) -> Steps:
+        """Rows."""
+        if self.agent_id is None:
+            sql = f"SELECT {_COLUMNS} FROM audit WHERE position > ? ORDER BY position LIMIT ?"
+            return (yield Statement(sql, (self.after, self.limit)))
+        sql = f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? AND position > ? ORDER BY position LIMIT ?"
+        return (yield Statement(sql, (self.agent_id, self.after, self.limit)))
+
+
+class ScanOtherStreams(Command, frozen=True):
+    """Records behind a position and not of one stream, in the order they were written."""
+
+    after: int
+    stream: str
+    limit: int = 1000
+
+    def steps(self) -> Steps:
+        """Rows."""
+        sql = f"SELECT {_COLUMNS} FROM audit WHERE position > ? AND stream <> ? ORDER BY position LIMIT ?"
+        return (yield Statement(sql, (self.after, self.stream, self.limit)))
+
+
+class LatestAudit(Command, frozen=True):
+    """The latest records of an agent, or of all, newest first."""
+
+    limit: int
+    agent_id: str | None = None
+
+    def steps(self) -> Steps:
+        """Rows."""
+        if self.agent_id is None:
+            sql = f"SELECT {_COLUMNS} FROM audit ORDER BY position DESC LIMIT ?"
+            return (yield Statement(sql, (self.limit,)))
+        sql = f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT ?"
+        return (yield Statement(sql, (self.agent_id, self.limit)))
+
+
+class AuditExtent(Command, frozen=True):
+    """The position of the latest record, 0 if there is none."""
+
+    def steps(self) -> Steps:
+        """A number."""
+        rows = yield Statement("SELECT COALESCE(MAX(position), 0) FROM audit")
+        return rows[0][0]
+
+
+class CountAuditAgents(Command, frozen=True):
+    """How many agents have records; all anonymous callers are one."""
+
+    def steps(self) -> Steps:
+        """A number."""
+        rows = yield Statement("SELECT COUNT(DISTINCT agent_id) FROM audit")
+        return rows[0][0]
+
+
+class LastCheckpoint(Command, frozen=True):
+    """The checkpoint that the next one follows: `(checkpoint_id, jws)` or None. Nobody else writes one meanwhile."""
+
+    def steps(self) -> Steps:
+        """A row or None."""
+        sql = "SELECT checkpoint_id, jws FROM checkpoints ORDER BY position DESC LIMIT 1"
+        rows = yield Statement(sql + " {lock}")
+        while rows:
+            # Whoever held the lock may have written another one, which a query that waited for it does not see.
+            again = yield Statement(sql)
+            if again[0][0] == rows[0][0]:
+                return rows[0]
+            rows = yield Statement(sql + " {lock}")
+        return None
+
+
+class AppendCheckpoint(Command, frozen=True):
+    """Keep a signed checkpoint."""
+
+    checkpoint_id: str
+    jws: str
+
+    def steps(self) -> Steps:
+        """Nothing."""
+        yield Statement("INSERT INTO checkpoints (checkpoint_id, jws) VALUES (?, ?)", (self.checkpoint_id, self.jws))
+        yield Notify(CHECKPOINTS)
+
+
+class ReadCheckpoint(Command, frozen=True):
+    """The checkpoint of an id: `(position, checkpoint_id, jws)`, or None."""
+
+    checkpoint_id: str
+
+    def steps(self) -> Steps:
+        """A row or None."""
+        sql = "SELECT position, checkpoint_id, jws FROM checkpoints WHERE checkpoint_id = ?"
+        rows = yield Statement(sql, (self.checkpoint_id,))
+        return rows[0] if rows else None
+
+
+class ScanCheckpoints(Command, frozen=True):
+    """Checkpoints behind a position: `(position, checkpoint_id, jws)`."""
+
+    after: int = 0
+    limit: int = 1000
+
+    def steps(self) -> Steps:
+        """Rows."""
+        sql = "SELECT position, checkpoint_id, jws FROM checkpoints WHERE position > ? ORDER BY position LIMIT ?"
+        return (yield Statement(sql, (self.after, self.limit)))

@@ -1,0 +1,255 @@
+"""Cases: decisions that somebody else has to take - escalations, and confirmations of calls."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+import msgspec
+
+from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
+from bespeak.state.store.commands.outbox import PutOutbox
+
+TOPIC: Final = "cases"
+"""What to watch for cases that were opened or decided."""
+
+ESCALATION: Final = "escalation"
+CONFIRMATION: Final = "confirmation"
+KINDS: Final = (ESCALATION, CONFIRMATION)
+
+PENDING: Final = "pending"
+DEFERRED: Final = "deferred"
+ACCEPTED: Final = "accepted"
+REJECTED: Final = "rejected"
+EXECUTED: Final = "executed"
+EXPIRED: Final = "expired"
+STATES: Final = (PENDING, DEFERRED, ACCEPTED, REJECTED, EXECUTED, EXPIRED)
+
+_OPEN: Final = "state IN ('pending', 'deferred')"
+# Nobody is there to note that a time has passed, so the state is that of the moment it is looked at.
+_STATE: Final = (
+    "CASE WHEN state IN ('pending', 'deferred', 'accepted') AND expires <= {now} THEN 'expired' ELSE state END"
+)
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A case as it is at the moment."""
+
+    case_id: str
+    kind: str
+    agent_id: str
+    """Who asked."""
+    recipient: str
+    digest: str
+    """SHA-256 of what was asked, in hexadecimal digits."""
+    subject: str
+    """What was asked: JSON, as it came."""
+    created: float
+    deadline: float | None
+    expires: float | None
+    decided_by: str | None
+    decided_at: float | None
+    reason: str | None
+    attestation_id: str | None
+    attestation: str | None
+    state: str
+
+
+_COLUMNS: Final = ", ".join(Case.__struct_fields__[:-1]) + f", {_STATE}"
+_SAME: Final = f"SELECT {_COLUMNS} FROM cases WHERE kind = ? AND agent_id = ? AND digest = ?"
+_NEWEST: Final = " ORDER BY created DESC LIMIT 1"
+_ANSWERABLE: Final = (
+    f" AND ({_OPEN} OR (state = 'accepted' AND kind = 'confirmation')) AND (expires IS NULL OR expires > {{now}})"
+)
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """The case of a question, and whether the question is new."""
+
+    case: Case
+    new: bool
+
+
+class OpenCase(Command, frozen=True):
+    """Ask for a decision. The same question by the same agent is one case for as long as it is open.
+
+    A confirmation that was accepted and not used yet counts as open too.
+    """
+
+    guards: ClassVar[bool] = True
+    case_id: str
+    kind: str
+    agent_id: str
+    recipient: str
+    digest: str
+    subject: str
+    deadline: float | None = None
+    """Seconds since 1970."""
+    lifetime: float | None = None
+    """Seconds until it can no longer be decided or used."""
+    announcement: PutOutbox | None = None
+    """Put into the outbox if the case is new."""
+    most_open: int = 10_000
+    """Cases of this kind that the agent may have undecided: somebody has to look at each of them."""
+
+    def steps(self) -> Steps:
+        """Opened; or a Conflict: too-many."""
+        key = (self.kind, self.agent_id, self.digest)
+        rows = yield Statement(_SAME + _ANSWERABLE + _NEWEST, key)
+        if rows:
+            return Opened(Case(*rows[0]), new=False)
+        yield Statement(
+            "UPDATE cases SET state = 'expired' "
+            f"WHERE kind = ? AND agent_id = ? AND digest = ? AND {_OPEN} AND expires <= {{now}}",
+            key,
+        )
+        rows = yield Statement(
+            f"SELECT count(*) FROM cases WHERE kind = ? AND agent_id = ? AND {_OPEN}",
+            key[:2],
+        )
+        if rows[0][0] >= self.most_open:
+            return Conflict("too-many", {"most": self.most_open})
+        rows = yield Statement(
+            "INSERT INTO cases "
+            "(case_id, kind, state, agent_id, recipient, digest, subject, created, deadline, expires)"
+            " VALUES (?, ?, 'pending', ?, ?, ?, ?, {now}, ?, {now} + ?) "
+            f"ON CONFLICT (kind, agent_id, digest) WHERE {_OPEN} DO NOTHING RETURNING {_COLUMNS}",
+            (
+                *(self.case_id, self.kind, self.agent_id, self.recipient, self.digest, self.subject),
+                *(self.deadline, self.lifetime),
+            ),
+        )
+        if not rows:  # somebody asked the same at the same moment
+            rows = yield Statement(_SAME + _NEWEST, key)
+            return Opened(Case(*rows[0]), new=False)
+        if self.announcement is not None:
+            yield from self.announcement.steps()
+        yield Notify(TOPIC)
+        return Opened(Case(*rows[0]), new=True)
+
+
+class DecideCase(Command, frozen=True):
+    """Take a decision. Accepting and rejecting are final; what was deferred can still be decided."""
+
+    guards: ClassVar[bool] = True
+    case_id: str
+    status: str
+    """accepted, rejected or deferred."""
+    decided_by: str
+    attestation_id: str
+    kinds: tuple[str, ...] = ()
+    """The kinds of cases that the decider may decide although somebody else was asked."""
+    delegators: tuple[str, ...] = ()
+    """On whose behalf the decider acts: what an agent may not decide, nobody decides for it."""
+    reason: str | None = None
+    attestation: str | None = None
+    """JSON."""
+
+    def steps(self) -> Steps:
+        """The Case as it is now; or a Conflict: not-found, own-case, not-permitted, already-decided, expired."""
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ? {{lock}}", (self.case_id,))
+        if not rows:
+            return Conflict("not-found")
+        case = Case(*rows[0])
+        conflict = self._forbids(case)
+        if conflict is not None:
+            return conflict
+        state = ACCEPTED if case.state == EXECUTED else case.state
+        if case.state == EXPIRED:
+            return Conflict("expired")
+        if state == self.status and case.decided_by == self.decided_by:
+            return case
+        if state in (ACCEPTED, REJECTED):
+            first = {"decided_by": case.decided_by, "decided_at": case.decided_at}
+            return Conflict("already-decided", {"status": state, "attestation_id": case.attestation_id, **first})
+        rows = yield Statement(
+            "UPDATE cases SET state = ?, decided_by = ?, decided_at = {now}, reason = ?, "
+            "attestation_id = ?, "
+            f"attestation = ? WHERE case_id = ? RETURNING {_COLUMNS}",
+            (self.status, self.decided_by, self.reason, self.attestation_id, self.attestation, self.case_id),
+        )
+        yield Notify(TOPIC)
+        return Case(*rows[0])
+
+    def _forbids(self, case: Case) -> Conflict | None:
+        if case.agent_id in (self.decided_by, *self.delegators):
+            return Conflict("own-case")
+        if case.recipient != self.decided_by and case.kind not in self.kinds:
+            return Conflict("not-permitted", {"kind": case.kind})
+        return None
+
+
+class UseCase(Command, frozen=True):
+    """Spend a confirmation on the call it was given for; it can be spent once."""
+
+    guards: ClassVar[bool] = True
+    case_id: str
+    digest: str
+    agent_id: str
+
+    def steps(self) -> Steps:
+        """The Case; or a Conflict: not-found, of-another, digest-differs, used, rejected, expired, pending."""
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ? {{lock}}", (self.case_id,))
+        if not rows or rows[0][1] != CONFIRMATION:
+            return Conflict("not-found")
+        case = Case(*rows[0])
+        if case.agent_id != self.agent_id:
+            return Conflict("of-another")
+        if case.digest != self.digest:
+            return Conflict("digest-differs", {"digest": case.digest})
+        if case.state != ACCEPTED:
+            reason = {EXECUTED: "used", DEFERRED: PENDING}.get(case.state, case.state)
+            return Conflict(reason, {"status": case.state, "expires": case.expires, "reason": case.reason})
+        rows = yield Statement(
+            f"UPDATE cases SET state = 'executed' WHERE case_id = ? RETURNING {_COLUMNS}",
+            (self.case_id,),
+        )
+        yield Notify(TOPIC)
+        return Case(*rows[0])
+
+
+class ReadCase(Command, frozen=True):
+    """One case."""
+
+    case_id: str
+
+    def steps(self) -> Steps:
+        """The Case, or None."""
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ?", (self.case_id,))
+        return Case(*rows[0]) if rows else None
+
+
+class ListCases(Command, frozen=True):
+    """Cases in the order in which they were opened."""
+
+    state: str | None = None
+    """None for all."""
+    limit: int = 100
+
+    def steps(self) -> Steps:
+        """A list of Cases."""
+        conditions = [] if self.state is None else [f"{_STATE} = ?"]
+        if self.state not in (None, EXPIRED):  # so that the index is of use
+            conditions.append("state = ?")
+        where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
+        rows = yield Statement(
+            f"SELECT {_COLUMNS} FROM cases {where}ORDER BY created, case_id LIMIT ?",
+            (*(self.state for _ in conditions), self.limit),
+        )
+        return [Case(*row) for row in rows]
+
+
+class PurgeCases(Command, frozen=True):
+    """Remove confirmations that nobody can use any more, a while after they have ended; escalations stay."""
+
+    kept: float
+    """Seconds for which they are kept beyond their end."""
+    limit: int = 500
+
+    def steps(self) -> Steps:
+        """How many there were."""
+        rows = yield Statement(
+            "DELETE FROM cases WHERE case_id IN "
+            "(SELECT case_id FROM cases WHERE expires <= {now} - ? LIMIT ? {skip}) RETURNING 1",
+            (self.kept, self.limit),
+        )
+        return len(rows)

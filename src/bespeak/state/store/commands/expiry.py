@@ -1,0 +1,27 @@
+"""What has outlived its use is removed, a little at a time."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.state.store.command import Command, Statement, Steps
+
+_EXPIRING: Final = {"idempotency": "scope, key", "nonces": "kind, value", "sessions": "session_id", "buckets": "name"}
+
+
+class PurgeExpired(Command, frozen=True):
+    """Remove up to `limit` expired rows of each kind; how many there were."""
+
+    limit: int = 500
+
+    def steps(self) -> Steps:
+        """A count."""
+        removed = 0
+        for table, key in _EXPIRING.items():
+            rows = yield Statement(
+                f"DELETE FROM {table} WHERE ({key}) IN "
+                f"(SELECT {key} FROM {table} WHERE expires <= {{now}} LIMIT ? {{skip}}) RETURNING 1",
+                (self.limit,),
+            )
+            removed += len(rows)
+        return removed

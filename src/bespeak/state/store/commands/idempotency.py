@@ -1,0 +1,225 @@
+"""Idempotency keys: who works on a request, and the answer it got."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from bespeak.state.store.command import Command, Conflict, Row, Statement, Steps
+from bespeak.state.store.grouping import AGAIN, Grouping
+
+
+class Claimed(msgspec.Struct, frozen=True, gc=False):
+    """The key is the caller's until the lease ends; the fence tells this claim from a later one."""
+
+    fence: int
+
+
+class Recorded(msgspec.Struct, frozen=True, gc=False):
+    """The request was answered before."""
+
+    request_hash: bytes
+    answer: bytes
+
+
+class InProgress(msgspec.Struct, frozen=True, gc=False):
+    """Somebody else works on the request; `seconds` is what is left of the lease."""
+
+    request_hash: bytes
+    seconds: float
+
+
+_INTO: Final = "INSERT INTO idempotency (scope, key, request_hash, fence, lease, answer, expires)"
+_OVER: Final = """
+ON CONFLICT (scope, key) DO UPDATE SET
+    request_hash = excluded.request_hash, fence = idempotency.fence + 1, lease = excluded.lease,
+    answer = excluded.answer, expires = excluded.expires
+"""
+_MAY_CLAIM: Final = """
+WHERE idempotency.expires <= {now}
+   OR (idempotency.answer IS NULL AND idempotency.lease <= {now} AND idempotency.request_hash = excluded.request_hash)
+"""
+_MAY_RECORD: Final = "WHERE idempotency.expires <= {now} OR idempotency.answer IS NULL"
+_CLAIM: Final = f"{_INTO} VALUES (?, ?, ?, 1, {{now}} + ?, NULL, {{now}} + ?) {_OVER} {_MAY_CLAIM} RETURNING fence"
+_RECORD: Final = f"{_INTO} VALUES (?, ?, ?, 1, 0, ?, {{now}} + ?) {_OVER} {_MAY_RECORD} RETURNING 1"
+# In order, so that two processes that take the same keys do not wait for each other.
+_MANY: Final = "FROM {input} ORDER BY scope, key"
+_CLAIM_MANY: Final = (
+    f"{_INTO} SELECT scope, key, request_hash, 1, {{now}} + lease, NULL, {{now}} + retention "
+    f"{_MANY} {_OVER} {_MAY_CLAIM} RETURNING scope, key, fence"
+)
+_RECORD_MANY: Final = (
+    f"{_INTO} SELECT scope, key, request_hash, 1, 0, answer, {{now}} + retention "
+    f"{_MANY} {_OVER} {_MAY_RECORD} RETURNING scope, key"
+)
+_LOOK: Final = (
+    "SELECT request_hash, answer, lease - {now} FROM idempotency WHERE scope = ? AND key = ? AND expires > {now}"
+)
+
+
+def _row(command: Any) -> Hashable:
+    return ("idempotency", command.scope, command.key)
+
+
+def _held(_: Any, row: Row | None) -> Any:
+    return True if row is not None else Conflict("lease-lost")
+
+
+def _claim(_: Any, row: Row | None) -> Any:
+    if row is None:  # another process has taken it since the statement began
+        return AGAIN
+    _, fence, request_hash, answer, seconds = row
+    if fence is not None:
+        return Claimed(fence)
+    return InProgress(request_hash, max(0.0, seconds)) if answer is None else Recorded(request_hash, answer)
+
+
+class ClaimKey(Command, frozen=True):
+    """Take a key, or learn why not. A claim whose lease has ended is taken over, one that has expired forgotten."""
+
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"scope": "text", "key": "text", "request_hash": "bytea", "lease": "float8", "retention": "float8"},
+        change=_CLAIM_MANY,
+        answer="""
+            SELECT i.n, c.fence, k.request_hash, k.answer, k.lease - {now}
+            FROM {input} AS i LEFT JOIN {change} AS c USING (scope, key)
+            LEFT JOIN idempotency AS k ON k.scope = i.scope AND k.key = i.key AND k.expires > {now} AND c.fence IS NULL
+            WHERE c.fence IS NOT NULL OR k.fence IS NOT NULL
+        """,
+        result=_claim,
+        row=_row,
+        single=True,
+    )
+    scope: str
+    """Whose key it is, and for which endpoint."""
+    key: str
+    request_hash: bytes
+    lease: float
+    """Seconds."""
+    retention: float
+    """Seconds the key is remembered."""
+
+    def steps(self) -> Steps:
+        """Claimed, Recorded or InProgress; the last two carry the hash of the request they belong to."""
+        rows = yield Statement(_CLAIM, (self.scope, self.key, self.request_hash, self.lease, self.retention))
+        if rows:
+            return Claimed(rows[0][0])
+        rows = yield Statement(_LOOK, (self.scope, self.key))
+        if not rows:  # it expired between the two
+            return InProgress(self.request_hash, 0.0)
+        request_hash, answer, seconds = rows[0]
+        return InProgress(request_hash, max(0.0, seconds)) if answer is None else Recorded(request_hash, answer)
+
+
+class FindKey(Command, frozen=True):
+    """The recorded answer of a key, or None. For a process that holds its claims in memory."""
+
+    scope: str
+    key: str
+
+    def steps(self) -> Steps:
+        """Recorded, InProgress of another process, or None."""
+        rows = yield Statement(_LOOK, (self.scope, self.key))
+        if not rows:
+            return None
+        request_hash, answer, seconds = rows[0]
+        if answer is not None:
+            return Recorded(request_hash, answer)
+        return InProgress(request_hash, seconds) if seconds > 0 else None
+
+
+class FinishKey(Command, frozen=True):
+    """Record the answer under a claim; a conflict if the claim was taken over."""
+
+    guards: ClassVar[bool] = True
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"scope": "text", "key": "text", "fence": "bigint", "answer": "bytea", "retention": "float8"},
+        change="""
+            UPDATE idempotency AS k SET answer = i.answer, expires = {now} + i.retention FROM {input} AS i
+            WHERE k.scope = i.scope AND k.key = i.key AND k.fence = i.fence AND k.answer IS NULL RETURNING i.n
+        """,
+        answer="SELECT n FROM {change}",
+        result=_held,
+        row=_row,
+    )
+    scope: str
+    key: str
+    fence: int
+    answer: bytes
+    retention: float
+
+    def steps(self) -> Steps:
+        """True or a Conflict."""
+        rows = yield Statement(
+            "UPDATE idempotency SET answer = ?, expires = {now} + ? "
+            "WHERE scope = ? AND key = ? AND fence = ? AND answer IS NULL RETURNING 1",
+            (self.answer, self.retention, self.scope, self.key, self.fence),
+        )
+        return True if rows else Conflict("lease-lost")
+
+
+class RecordKey(Command, frozen=True):
+    """Record the answer of a key that was claimed in memory only; a conflict if there is one already."""
+
+    guards: ClassVar[bool] = True
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"scope": "text", "key": "text", "request_hash": "bytea", "answer": "bytea", "retention": "float8"},
+        change=_RECORD_MANY,
+        answer="SELECT i.n FROM {input} AS i JOIN {change} AS c USING (scope, key)",
+        result=_held,
+        row=_row,
+    )
+    scope: str
+    key: str
+    request_hash: bytes
+    answer: bytes
+    retention: float
+
+    def steps(self) -> Steps:
+        """True or a Conflict."""
+        rows = yield Statement(_RECORD, (self.scope, self.key, self.request_hash, self.answer, self.retention))
+        return True if rows else Conflict("lease-lost")
+
+
+class ReleaseKey(Command, frozen=True):
+    """Give a claim back, so that the request can be tried again at once."""
+
+    grouping: ClassVar[Grouping | None] = Grouping(
+        fields={"scope": "text", "key": "text", "fence": "bigint"},
+        change="""
+            DELETE FROM idempotency AS k USING {input} AS i
+            WHERE k.scope = i.scope AND k.key = i.key AND k.fence = i.fence AND k.answer IS NULL
+        """,
+        result=lambda _, __: None,
+        row=_row,
+    )
+    scope: str
+    key: str
+    fence: int
+
+    def steps(self) -> Steps:
+        """Nothing."""
+        yield Statement(
+            "DELETE FROM idempotency WHERE scope = ? AND key = ? AND fence = ? AND answer IS NULL",
+            (self.scope, self.key, self.fence),
+        )
+
+
+class RenewKey(Command, frozen=True):
+    """Prolong the lease of a claim while its handler is still at work; False when it was taken over."""
+
+    scope: str
+    key: str
+    fence: int
+    lease: float
+
+    def steps(self) -> Steps:
+        """Whether the claim is still held."""
+        rows = yield Statement(
+            "UPDATE idempotency SET lease = {now} + ? WHERE scope = ? AND key = ? AND fence = ? AND answer IS NULL "
+            "RETURNING 1",
+            (self.lease, self.scope, self.key, self.fence),
+        )
+        return bool(rows)

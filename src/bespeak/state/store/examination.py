@@ -1,0 +1,155 @@
+"""A look at a store that changes nothing: whether it is whole, of which version, and what it holds."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bespeak.documents.deployment.store_toml import MEMORY, POSTGRES
+from bespeak.errors import ConfigError
+from bespeak.state.store.commands.tables import CountExpired, CountRows
+from bespeak.state.store.migrations import CURRENT
+from bespeak.state.store.opening import open_store, postgres_needed, resolved
+from bespeak.state.store.shape import shapes
+from bespeak.state.store.sqlite import read_with
+from bespeak.state.store.sqlite_file import connect, damage_of, explain, is_damage, version_of
+
+if TYPE_CHECKING:
+    from bespeak.state.store.postgres_address import Address, Connection
+
+
+class Examination(msgspec.Struct, frozen=True):
+    """What was found."""
+
+    name: str
+    """The store as it may be shown to anybody."""
+    version: int
+    """Of the tables; 0 if there are none yet."""
+    size: int
+    """Bytes on the disk."""
+    damage: list[str] = []
+    rows: Mapping[str, int] = {}
+    """Of each table; empty where they are not of the version that is known here."""
+    expired: Mapping[str, int] = {}
+    """Rows that wait to be removed."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the tables are of the version that this release works with."""
+        return self.version == CURRENT
+
+
+async def examine(place: str) -> Examination:
+    """Look at the store at a place; a ConfigError when there is none, or none of ours."""
+    if place.startswith(POSTGRES):
+        return await _examine_postgres(place)
+    return await asyncio.to_thread(_examine_file, _file(place))
+
+
+async def upgrade(place: str) -> int:
+    """Bring the tables of a store that nobody serves from up to date; the version they had."""
+    if place.startswith(POSTGRES):
+        from bespeak.state.store.postgres_schema import migrate  # noqa: PLC0415 - an extra
+
+        async with _connected(place) as (address, connection):
+            return await migrate(address.name, connection)
+    path = _file(place)
+    before = (await asyncio.to_thread(_examine_file, path, quick=True)).version
+    await open_store(str(path), role="sole").close()
+    return before
+
+
+def _file(place: str) -> Path:
+    if place == MEMORY:
+        raise ConfigError("The store `memory` ends with its process: from outside there is nothing to see.")
+    path = resolved(place)
+    if not path.is_file():
+        raise ConfigError(f"There is no store at {path}; a server makes it when it starts. Name another with --store.")
+    return path
+
+
+def _examine_file(path: Path, *, quick: bool = False) -> Examination:
+    name, connection = f"The store {path}", None
+    try:
+        size = sum(file.stat().st_size for file in (path, path.with_name(path.name + "-wal")) if file.exists())
+        connection = connect(str(path), readonly=True)
+        version = version_of(str(path), connection)
+    except (OSError, sqlite3.Error, ConfigError) as error:
+        if connection is not None:
+            connection.close()
+        if isinstance(error, sqlite3.Error) and is_damage(error):
+            # Its head cannot be read, or what says which tables there are.
+            return Examination(name, 0, path.stat().st_size, [explain(str(path), error)])
+        raise ConfigError(_explained(path, error)) from error
+    try:
+        damage = [] if quick else damage_of(connection)
+        if quick or version != CURRENT:
+            return Examination(name, version, size, damage)
+        rows, expired = {}, {}
+        for shape in shapes().values():
+            try:
+                rows[shape.name] = read_with(connection, CountRows(shape.name))
+                if shape.expires:
+                    expired[shape.name] = read_with(connection, CountExpired(shape.name))
+            except sqlite3.DatabaseError as error:
+                damage = damage or [str(error)]
+        return Examination(name, version, size, damage, rows, expired)
+    finally:
+        connection.close()
+
+
+async def _examine_postgres(place: str) -> Examination:
+    from bespeak.state.store.postgres_schema import version_of as version_in  # noqa: PLC0415 - an extra
+    from bespeak.state.store.postgres_unit import read  # noqa: PLC0415
+
+    async with _connected(place) as (address, connection):
+        version = await version_in(address.name, connection)
+        if version > CURRENT:
+            raise ConfigError(
+                f"{address.name} was written by a newer bespeak (tables of version {version}; this one knows "
+                f"{CURRENT}). Use that release."
+            )
+        size = (await connection.fetch(_POSTGRES_SIZE))[0][0]
+        if version != CURRENT:
+            return Examination(address.name, version, size)
+        rows = {name: await read(connection, CountRows(name)) for name in shapes()}
+        expired = {
+            shape.name: await read(connection, CountExpired(shape.name)) for shape in shapes().values() if shape.expires
+        }
+        return Examination(address.name, version, size, [], rows, expired)
+
+
+_POSTGRES_SIZE = (
+    "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class "
+    "WHERE relkind = 'r' AND relnamespace = to_regnamespace('bespeak')"
+)
+
+
+@asynccontextmanager
+async def _connected(place: str) -> AsyncIterator[tuple[Address, Connection]]:
+    with postgres_needed():
+        from bespeak.state.store.postgres_address import Address  # noqa: PLC0415 - an extra
+
+    address = Address(place, "full")
+    try:
+        connection = await address.open()
+        try:
+            yield address, connection
+        finally:
+            await connection.close(timeout=5)
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(address.explain(error)) from error
+
+
+def _explained(path: Path, error: Exception) -> str:
+    if isinstance(error, sqlite3.Error):
+        return explain(str(path), error)
+    return f"The store {path} cannot be read: {error}" if isinstance(error, OSError) else str(error)

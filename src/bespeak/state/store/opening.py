@@ -1,0 +1,72 @@
+"""From what an operator writes to a store: a path, `memory`, or `postgresql://...`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from bespeak.documents.deployment.store_toml import MEMORY, POSTGRES
+from bespeak.errors import ConfigError
+from bespeak.state.store.store import Store
+
+Role = Literal["sole", "shared", "visitor"]
+"""The only serving process; one of several; a command that reads or changes something and leaves."""
+
+
+def open_store(place: str, *, role: Role = "visitor", durability: str = "full") -> Store:
+    """The store at a place, or a ConfigError that says why there is none."""
+    if place.startswith(POSTGRES):
+        return _open_postgres(place, durability)
+    from bespeak.state.store.file_lock import FileLock  # noqa: PLC0415 - no file, no lock
+    from bespeak.state.store.sqlite import SqliteStore  # noqa: PLC0415
+
+    if place == MEMORY:
+        if role == "shared":
+            raise ConfigError("The store `memory` belongs to one process; several workers need a file or PostgreSQL.")
+        return SqliteStore.in_memory()
+    if "://" in place:
+        scheme = place.partition("://")[0]
+        raise ConfigError(f"No store is known by {scheme}://; give a path, `memory` or postgresql://...")
+    if Path(place).name == ":memory:":
+        raise ConfigError("A store in memory is called `memory` here; `:memory:` would be a file of that name.")
+    path = resolved(place)
+    beside = path.with_name(path.name + ".lock")
+    lock = None if role == "visitor" else FileLock(beside, exclusive=role == "sole")
+    store = SqliteStore(str(path), durability=durability, lock=lock)
+    if role == "visitor":
+        store.sole = False
+    return store
+
+
+def resolved(place: str) -> Path:
+    """The file itself, so that two names of one file share one lock."""
+    try:
+        path = Path(place).resolve()
+        is_there, is_folder = path.parent.is_dir(), path.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ConfigError(f"The store cannot be at {place!r}: {error}. Name a file with --store.") from error
+    if not is_there:
+        raise ConfigError(
+            f"The store cannot be at {place}: the folder {path.parent} does not exist. Make it, or name another file "
+            "with --store."
+        )
+    if is_folder:
+        raise ConfigError(f"The store cannot be at {place}, which is a folder. Name a file in it with --store.")
+    return path
+
+
+@contextmanager
+def postgres_needed() -> Iterator[None]:
+    """Around imports of what is an extra: a ConfigError says how to get it."""
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigError("PostgreSQL needs one more package: pip install 'bespeak[postgres]'") from error
+
+
+def _open_postgres(place: str, durability: str) -> Store:
+    with postgres_needed():
+        from bespeak.state.store.postgres import PostgresStore  # noqa: PLC0415 - an extra
+    return PostgresStore(place, durability=durability)

@@ -1,0 +1,187 @@
+"""The store in a PostgreSQL database, which processes on many machines may share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+from bespeak.errors import ConfigError, StoreError, StoreUnavailableError
+from bespeak.state.store.command import Command, Conflict, Sealer
+from bespeak.state.store.commands.audit import AppendAudit
+from bespeak.state.store.commands.idempotency import ClaimKey
+from bespeak.state.store.postgres_address import Address, is_collision, is_outage
+from bespeak.state.store.postgres_listener import Listener
+from bespeak.state.store.postgres_pool import Pool, close
+from bespeak.state.store.postgres_schema import migrate
+from bespeak.state.store.postgres_sealing import Sealing
+from bespeak.state.store.postgres_unit import read, transact
+from bespeak.state.store.postgres_writer import QUEUE, Lane, rows_of
+from bespeak.state.store.store import Store, Then, Watcher
+from bespeak.state.store.unit import Unit
+
+_logger = logging.getLogger(__name__)
+
+_ATTEMPTS: Final = 5
+"""How often a unit is tried that another one got in the way of."""
+
+
+class PostgresStore(Store):
+    """Connects when it is started; `start` says what is wrong with the database. It works in the loop it began in."""
+
+    def __init__(self, dsn: str, *, durability: str = "full") -> None:
+        self.sole = False
+        self._address = Address(dsn, durability)
+        self._durability = durability
+        self._watchers: dict[str, list[Watcher]] = {}
+        self._sealing = Sealing()
+        self._pool = Pool(self._address)
+        # A claim keeps others away, and is seen by them once it has committed. It promises nothing to anybody yet, so
+        # nobody waits for the disk: one that is lost with the database is one that nobody holds any more.
+        self._claims = Lane(Address(dsn, "process"), self._sealing, self._settle, self._run_alone)
+        # What is sealed goes one after the other; the rest need not wait for it.
+        self._plain = Lane(self._address, self._sealing, self._settle, self._run_alone)
+        self._sealed = Lane(self._address, self._sealing, self._settle, self._run_alone)
+        self._listener = Listener(self._address, self._tell, self._tell_all)
+        self._alone: set[asyncio.Task[None]] = set()
+        self._open = False
+        self._fault = ""
+        """What is wrong with the database, so that the log says it once and not for each unit."""
+
+    async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
+        self._check_open()
+        unit = Unit(commands, then, asyncio.get_running_loop().create_future())
+        rows = rows_of(unit)
+        if rows is None:
+            if len(self._alone) >= QUEUE:
+                raise StoreUnavailableError(f"{self._address.name} is too slow: {QUEUE} changes wait for it.")
+            self._run_alone(unit)
+        else:
+            self._lane_of(unit).put(unit, rows)
+        outcome: Sequence[Any] | Conflict = await unit.future
+        return outcome
+
+    async def read(self, command: Command) -> Any:
+        self._check_open()
+        try:
+            connection = await self._pool.take()
+            try:
+                return await read(connection, command)
+            except BaseException as error:
+                # Whoever goes away in the middle leaves a connection of which nobody knows where it stands.
+                if is_outage(error) or not isinstance(error, Exception):
+                    connection.terminate()
+                raise
+            finally:
+                self._pool.give_back(connection)
+        except Exception as error:
+            raise self._explained(error) from error
+
+    def attach(self, sealer: Sealer) -> None:
+        self._sealing.sealer = sealer
+
+    def watch(self, topic: str, watcher: Watcher) -> None:
+        self._watchers.setdefault(topic, []).append(watcher)
+
+    async def start(self) -> None:
+        try:
+            connection = await self._address.open()
+            try:
+                await migrate(self._address.name, connection)
+                if self._durability == "full" and (await connection.fetch("SHOW synchronous_commit"))[0][0] == "off":
+                    self._address.settings["synchronous_commit"] = "on"
+            finally:
+                await close(connection)
+            await self._listener.start()
+        except ConfigError:
+            raise
+        except StoreUnavailableError as error:
+            raise ConfigError(str(error)) from error
+        except Exception as error:
+            raise ConfigError(self._address.explain(error)) from error
+        self._open = True
+
+    async def close(self) -> None:
+        self._open = False
+        await self._claims.close()
+        await self._plain.close()
+        await self._sealed.close()
+        while self._alone:
+            await asyncio.wait(self._alone)
+        await self._listener.close()
+        await self._pool.close()
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise StoreUnavailableError(f"{self._address.name} is not open: the store was not started, or is closed.")
+
+    def _lane_of(self, unit: Unit) -> Lane:
+        if isinstance(unit.commands[0], ClaimKey):
+            return self._claims
+        return self._sealed if _seals(unit) else self._plain
+
+    def _run_alone(self, unit: Unit) -> None:
+        """In a task of its own: whoever waits may go away, the transaction does not."""
+        task = asyncio.get_running_loop().create_task(self._carry_out(unit))
+        self._alone.add(task)
+        task.add_done_callback(self._alone.discard)
+
+    async def _carry_out(self, unit: Unit) -> None:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                if unit.then is None and not _seals(unit):
+                    unit.outcome = await self._transact(unit)
+                else:
+                    async with self._sealing.turn():
+                        unit.outcome = await self._transact(unit)
+                        if isinstance(unit.outcome, Conflict):
+                            self._sealing.discard()
+            except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits is told
+                unit.outcome = error
+                if is_collision(error) and attempt < _ATTEMPTS:
+                    continue
+            break
+        self._settle(unit)
+
+    async def _transact(self, unit: Unit) -> Sequence[Any] | Conflict:
+        connection = await self._pool.take()
+        try:
+            return await transact(connection, unit, self._sealing.learn_and_seal)
+        finally:
+            self._pool.give_back(connection)
+
+    def _settle(self, unit: Unit) -> None:
+        """Tell whoever waits. Other processes hear from the database what has changed; here it must be known first."""
+        if isinstance(unit.outcome, Exception):
+            unit.outcome = self._explained(unit.outcome)
+        elif self._fault:
+            _logger.warning("%s works again.", self._address.name)
+            self._fault = ""
+        if unit.topics and not isinstance(unit.outcome, Exception | Conflict):
+            for topic in unit.topics:
+                self._tell(topic)
+        unit.settle()
+
+    def _tell(self, topic: str) -> None:
+        for watcher in self._watchers.get(topic, ()):
+            watcher()
+
+    def _tell_all(self) -> None:
+        for topic in self._watchers:
+            self._tell(topic)
+
+    def _explained(self, error: Exception) -> Exception:
+        """An exception of its own for each who waits: one that is raised in two places has both their traces."""
+        if is_outage(error) or is_collision(error) or isinstance(error, StoreUnavailableError):
+            message = str(error) if isinstance(error, StoreError) else self._address.explain(error)
+            if message != self._fault:
+                _logger.error("%s", message)
+                self._fault = message
+            return StoreUnavailableError(message)
+        _logger.error("a unit of the store failed", exc_info=error)
+        return StoreError(str(error) if isinstance(error, StoreError) else f"the store failed: {error}")
+
+
+def _seals(unit: Unit) -> bool:
+    return any(isinstance(command, AppendAudit) for command in unit.commands)

@@ -1,0 +1,110 @@
+"""Many commands as one PostgreSQL statement, whatever their kinds: one round trip, one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+from bespeak.state.store.command import Command
+from bespeak.state.store.dialect import postgres_sql
+from bespeak.state.store.grouping import Grouping
+from bespeak.state.store.postgres_unit import NOTIFY
+
+_KNOWN: Final = 256
+"""Texts kept: there are as many as sets of kinds that come together."""
+
+Kind = type[Command]
+
+
+class Entry:
+    """One command in a batch and what came of it."""
+
+    __slots__ = ("command", "item", "required", "result")
+
+    def __init__(self, command: Command, *, required: bool = False) -> None:
+        self.command = command
+        self.item: Any = command
+        """What the grouping looks at: the command, or its sealed record."""
+        self.required = required
+        """Whether nothing of the batch may happen unless this one does."""
+        self.result: Any = None
+
+
+class Batch:
+    """Commands that go to the database together, sorted by kind."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        kinds: dict[Kind, list[Entry]] = {}
+        for entry in entries:
+            kinds.setdefault(type(entry.command), []).append(entry)
+        # Sorted, so that the same kinds are the same statement to the database.
+        self._kinds = sorted(kinds.items(), key=lambda kind: kind[0].__name__)
+        self._topics = {grouping_of(kind).topic for kind, _ in self._kinds} - {None}
+
+    def statement(self) -> tuple[str, list[Any]]:
+        """The text and its parameters."""
+        parameters: list[Any] = []
+        checks = []
+        for place, (kind, entries) in enumerate(self._kinds):
+            grouping = grouping_of(kind)
+            parameters += [[getattr(entry.item, name) for entry in entries] for name in grouping.fields]
+            required = [number for number, entry in enumerate(entries, 1) if entry.required]
+            if required:
+                checks.append(place)
+                parameters.append(required)
+        if self._topics:
+            parameters.append(sorted(topic for topic in self._topics if topic))
+        return _text(tuple(kind for kind, _ in self._kinds), tuple(checks), bool(self._topics)), parameters
+
+    def answer(self, row: Sequence[Any]) -> None:
+        """Give each command its result, from the one row of the statement."""
+        for (kind, entries), found in zip(self._kinds, row, strict=False):
+            result = grouping_of(kind).result
+            rows = {answered[0]: answered for answered in found or ()}
+            for number, entry in enumerate(entries, 1):
+                entry.result = result(entry.item, rows.get(number))
+
+
+def grouping_of(kind: Kind) -> Grouping:
+    """How a kind is grouped; only for kinds that can be."""
+    assert kind.grouping is not None
+    return kind.grouping
+
+
+@lru_cache(_KNOWN)
+def _text(kinds: tuple[Kind, ...], checks: tuple[int, ...], topics: bool) -> str:
+    """Each kind is three tables: what goes in, what the change returns, what is answered.
+
+    A required command that fails divides by zero, which undoes the statement as a whole; there is no gentler way to
+    stop a statement from within, and another statement would be another round trip.
+    """
+    tables, columns, conditions = [], [], []
+    number = 0
+    for place, kind in enumerate(kinds):
+        grouping = grouping_of(kind)
+        arrays = []
+        for postgres_type in grouping.fields.values():
+            number += 1
+            arrays.append(f"${number}::{postgres_type}[]")
+        names = ", ".join(grouping.fields)
+        tables.append(f"i{place} AS (SELECT * FROM unnest({', '.join(arrays)}) WITH ORDINALITY AS t({names}, n))")
+        tables.append(f"c{place} AS ({_named(grouping.change, place)})")
+        if grouping.answer is None:
+            columns.append("NULL")
+        else:
+            tables.append(f"r{place} AS ({_named(grouping.answer, place)})")
+            columns.append(f"ARRAY(SELECT ROW(r{place}.*) FROM r{place})")
+        if place in checks:
+            number += 1
+            done = f"SELECT count(*) FROM r{place} WHERE n = ANY(${number}::bigint[])"
+            conditions.append(f"1 / (({done}) = cardinality(${number}::bigint[]))::int")
+    if topics:
+        number += 1
+        woken = NOTIFY.replace("$1", f"${number}")
+        conditions.append(f"ARRAY(SELECT w::text FROM ({woken}) AS w)")
+    return f"WITH {', '.join(tables)} SELECT {', '.join(columns + conditions)}"
+
+
+def _named(sql: str, place: int) -> str:
+    return postgres_sql(sql.replace("{input}", f"i{place}").replace("{change}", f"c{place}"))

@@ -1,0 +1,205 @@
+"""Group commit on PostgreSQL: units that wait together become one statement on a connection of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final
+
+import asyncpg  # type: ignore[import-untyped]
+
+from bespeak.errors import StoreUnavailableError
+from bespeak.state.store.command import Conflict, Seal
+from bespeak.state.store.grouping import AGAIN
+from bespeak.state.store.postgres_address import Address, Connection, is_collision, is_outage
+from bespeak.state.store.postgres_batch import Batch, Entry, grouping_of
+from bespeak.state.store.postgres_pool import close
+from bespeak.state.store.postgres_sealing import Sealing
+from bespeak.state.store.postgres_unit import undo
+from bespeak.state.store.unit import Unit
+
+GROUP: Final = 512
+"""Units in one transaction at most, so that the first of them does not wait for too many others."""
+QUEUE: Final = 16_384
+"""Units that may wait; beyond that the database is too slow for what is asked of it, and it is better to say so."""
+
+# Rows are found by their keys. A plan made while a table was small would read all of it when it has grown.
+_BY_KEY: Final = {"enable_seqscan": "off"}
+
+
+class Task:
+    """A unit as the writer sees it."""
+
+    __slots__ = ("entries", "rows", "unit")
+
+    def __init__(self, unit: Unit, rows: frozenset[Hashable]) -> None:
+        self.unit = unit
+        self.rows = rows
+        self.entries: list[Entry] = []
+
+    @property
+    def outcome(self) -> Sequence[Any] | Conflict:
+        """What came of it."""
+        results = [entry.result for entry in self.entries]
+        return results[0] if isinstance(results[0], Conflict) else results
+
+
+def rows_of(unit: Unit) -> frozenset[Hashable] | None:
+    """The rows a unit changes, or None if it cannot be part of a group.
+
+    In a group nothing depends on a result but this: what follows a guard happens only if the guard succeeds.
+    """
+    if unit.then is not None:
+        return None
+    rows: set[Hashable] = set()
+    for place, command in enumerate(unit.commands):
+        grouping = command.grouping
+        if grouping is None or (place and command.guards) or (grouping.single and len(unit.commands) > 1):
+            return None
+        if grouping.row is not None:
+            row = grouping.row(command)
+            if row in rows:
+                return None
+            rows.add(row)
+    return frozenset(rows) if unit.commands else None
+
+
+class Lane:
+    """One connection and the units that wait for it."""
+
+    def __init__(
+        self, address: Address, sealing: Sealing, settled: Callable[[Unit], None], alone: Callable[[Unit], None]
+    ) -> None:
+        self._address = address
+        self._sealing = sealing
+        self._settled = settled
+        """Called with each unit that is done,"""
+        self._alone = alone
+        """or with one that has to be run by itself."""
+        self._queue: deque[Task] = deque()
+        self._connection: Connection | None = None
+        self._work: asyncio.Task[None] | None = None
+
+    def put(self, unit: Unit, rows: frozenset[Hashable]) -> None:
+        """Have a unit carried out with others."""
+        if len(self._queue) >= QUEUE:
+            raise StoreUnavailableError(f"{self._address.name} is too slow: {QUEUE} changes wait for it.")
+        self._queue.append(Task(unit, rows))
+        if self._work is None:
+            # It begins after whatever else is ready in the loop has put its units too.
+            self._work = asyncio.get_running_loop().create_task(self._run())
+
+    async def close(self) -> None:
+        """Finish what is queued and let go of the connection."""
+        if self._work is not None:
+            await asyncio.wait([self._work])
+        if self._connection is not None:
+            await close(self._connection)
+
+    async def _run(self) -> None:
+        try:
+            while self._queue:
+                await self._carry_out(self._take())
+        finally:
+            self._work = None
+
+    def _take(self) -> list[Task]:
+        """The next group. A unit that changes a row of another one waits for the next, and so do those behind it."""
+        group: list[Task] = []
+        left: list[Task] = []
+        rows: set[Hashable] = set()
+        while self._queue and len(group) < GROUP and len(left) < GROUP:
+            task = self._queue.popleft()
+            (group if rows.isdisjoint(task.rows) else left).append(task)
+            rows |= task.rows
+        self._queue.extendleft(reversed(left))
+        return group
+
+    async def _carry_out(self, group: list[Task]) -> None:
+        try:
+            await self._transact(group)
+        except Exception as error:  # noqa: BLE001 - whatever it is, those who wait are told
+            if is_outage(error) or isinstance(error, StoreUnavailableError):
+                # Those that wait would only meet the same, one after the other.
+                group += self._queue
+                self._queue.clear()
+            elif len(group) > 1:
+                # One of them is at fault; the others must not suffer for it.
+                middle = len(group) // 2
+                await self._carry_out(group[:middle])
+                await self._carry_out(group[middle:])
+                return
+            elif is_collision(error):
+                self._alone(group[0].unit)
+                return
+            for task in group:
+                task.unit.outcome = error
+                self._settled(task.unit)
+            return
+        for task in group:
+            if task.entries[0].result is AGAIN:
+                self._alone(task.unit)
+            else:
+                task.unit.outcome = task.outcome
+                self._settled(task.unit)
+
+    async def _transact(self, group: list[Task]) -> None:
+        """Run the units in one transaction; it has committed or nothing has happened when this ends."""
+        seals = any(grouping_of(type(command)).seal for task in group for command in task.unit.commands)
+        connection = await self._connected()
+        if not seals:
+            await self._run_at_once(connection, group)
+            return
+        async with self._sealing.turn():
+            await self._run_at_once(connection, group)
+
+    async def _run_at_once(self, connection: Connection, group: list[Task]) -> None:
+        """In one statement, which succeeds if every guard that something follows does; else step by step."""
+        for task in group:
+            guarded = len(task.unit.commands) > 1 and task.unit.commands[0].guards
+            task.entries = [
+                Entry(command, required=guarded and not place) for place, command in enumerate(task.unit.commands)
+            ]
+        try:
+            await self._send(connection, [entry for task in group for entry in task.entries])
+        except asyncpg.DivisionByZeroError:
+            self._sealing.discard()
+            await self._run_guards_first(connection, group)
+
+    async def _run_guards_first(self, connection: Connection, group: list[Task]) -> None:
+        for task in group:
+            task.entries[0].required = False
+        await connection.execute("BEGIN")
+        try:
+            await self._send(connection, [task.entries[0] for task in group])
+            passed = [task for task in group if not isinstance(task.entries[0].result, Conflict)]
+            rest = [entry for task in passed for entry in task.entries[1:]]
+            if rest:
+                await self._send(connection, rest)
+            await connection.execute("COMMIT")
+        except Exception as error:
+            await undo(connection, error)
+            raise
+
+    async def _send(self, connection: Connection, entries: list[Entry]) -> None:
+        seals = [
+            (entry, Seal(*seal(entry.command))) for entry in entries if (seal := grouping_of(type(entry.command)).seal)
+        ]
+        try:
+            if seals:
+                await self._sealing.learn(connection, (step.agent_id for _, step in seals))
+                for entry, step in seals:
+                    entry.item = self._sealing.seal(step)
+            batch = Batch(entries)
+            sql, parameters = batch.statement()
+            batch.answer((await connection.fetch(sql, *parameters))[0])
+        except Exception as error:
+            if is_outage(error):
+                connection.terminate()
+            raise
+
+    async def _connected(self) -> Connection:
+        if self._connection is None or self._connection.is_closed():
+            self._connection = await self._address.connect(**_BY_KEY)
+        return self._connection

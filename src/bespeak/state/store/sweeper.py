@@ -1,0 +1,68 @@
+"""Removes what has expired while a server runs, a little at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from bespeak.errors import StoreError
+from bespeak.state.store.command import Conflict
+from bespeak.state.store.commands.cases import PurgeCases
+from bespeak.state.store.commands.delegations import PurgeDelegations
+from bespeak.state.store.commands.expiry import PurgeExpired
+from bespeak.state.store.store import Store
+
+_logger = logging.getLogger(__name__)
+
+EVERY_SECONDS: Final = 60.0
+_ROWS: Final = 200
+"""Of each kind in one transaction: a few milliseconds, which no request notices."""
+_ROUNDS: Final = 2000
+"""Transactions of one turn at most; what is left waits for the next turn."""
+_KEPT: Final = 30 * 86400.0
+"""Seconds for which the operator can still see what became of a confirmation or a delegation."""
+_SHARE: Final = 4
+"""How many times as long as a removal took the next one waits: it must keep up with requests, not compete with them."""
+
+
+class Sweeper:
+    """A task that asks the store once a minute. It is stopped before its store is closed."""
+
+    def __init__(self, store: Store, every: float = EVERY_SECONDS) -> None:
+        self._store = store
+        self._every = every
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, in the running loop."""
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="bespeak-sweeper")
+
+    async def stop(self) -> None:
+        """End; what was begun is finished."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def sweep(self) -> int:
+        """One turn: how many rows were removed."""
+        removed, clock = 0, asyncio.get_running_loop().time
+        for _ in range(_ROUNDS):
+            begun = clock()
+            outcome = await self._store.do(PurgeExpired(_ROWS), PurgeCases(_KEPT), PurgeDelegations(_KEPT))
+            if isinstance(outcome, Conflict) or not any(outcome):
+                break
+            removed += sum(outcome)
+            await asyncio.sleep(_SHARE * (clock() - begun))
+        return removed
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(self._every)
+            try:
+                await self.sweep()
+            except StoreError as error:
+                # Whoever needs the store is told; what has expired can wait.
+                _logger.info("nothing was removed from the store: %s", error)

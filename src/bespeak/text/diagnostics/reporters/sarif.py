@@ -1,0 +1,110 @@
+"""SARIF 2.1.0, which code scanning services and editors read."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import quote
+
+from bespeak.text.diagnostics.diagnostic import Severity
+from bespeak.text.diagnostics.report import Finding, Replacement, Report, RuleText
+from bespeak.text.diagnostics.reporters.json_report import encoded
+from bespeak.text.diagnostics.score import score_entry
+from bespeak.text.source.span import Location
+
+_LEVELS: Final[dict[Severity, str]] = {"error": "error", "warning": "warning", "info": "note"}
+_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_ROOT: Final = "%SRCROOT%"
+"""Whoever takes the log knows where the sources are; it holds no path of this machine."""
+
+
+def render(report: Report) -> str:
+    """The log, indented."""
+    return encoded(log(report)) + "\n"
+
+
+def log(report: Report) -> dict[str, Any]:
+    """The log as plain data: one run, with the rules that found something."""
+    named = sorted({finding.diagnostic.rule for finding in report.findings})
+    index = {rule: number for number, rule in enumerate(named)}
+    driver: dict[str, Any] = {"name": "bespeak", "rules": [_rule(rule, report.rules.get(rule)) for rule in named]}
+    if report.version:
+        driver["version"] = driver["semanticVersion"] = report.version
+    run: dict[str, Any] = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "artifacts": [{"location": _artifact(file)} for file in report.files],
+        "results": [_result(finding, index) for finding in report.findings],
+    }
+    if report.scores:
+        run["properties"] = {"scores": [score_entry(score) for score in report.scores]}
+    return {"version": "2.1.0", "$schema": _SCHEMA, "runs": [run]}
+
+
+def _rule(rule: str, text: RuleText | None) -> dict[str, Any]:
+    if text is None:
+        return {"id": rule}
+    help_text = " ".join(filter(None, (text.why, f"Run `bespeak explain {rule}`.")))
+    return {
+        "id": rule,
+        "name": text.name,
+        "shortDescription": {"text": text.summary},
+        "fullDescription": {"text": " ".join(filter(None, (text.summary, text.why)))},
+        "help": {"text": help_text, "markdown": help_text},
+        "defaultConfiguration": {"level": _LEVELS[text.severity]},
+        "properties": {"tags": list(filter(None, ("contract", text.source))), "problem.severity": text.severity},
+    }
+
+
+def _result(finding: Finding, index: dict[str, int]) -> dict[str, Any]:
+    said = finding.diagnostic
+    message = f"{said.message}. {said.help}" if said.help else said.message
+    result: dict[str, Any] = {
+        "ruleId": said.rule,
+        "ruleIndex": index[said.rule],
+        "level": _LEVELS[said.severity],
+        "message": {"text": message},
+    }
+    place: dict[str, Any] = {}
+    if said.location is not None and said.location.file:
+        place["physicalLocation"] = {"artifactLocation": _artifact(said.location.file), **_region(said.location)}
+    if said.pointer:
+        place["logicalLocations"] = [{"fullyQualifiedName": said.pointer, "kind": "element"}]
+    if place:
+        result["locations"] = [place]
+    if finding.fingerprint:
+        result["partialFingerprints"] = {"bespeak/v1": finding.fingerprint}
+    if said.fix is not None and finding.edits and said.location is not None:
+        change = {
+            "artifactLocation": _artifact(said.location.file),
+            "replacements": [_replacement(edit) for edit in finding.edits],
+        }
+        result["fixes"] = [{"description": {"text": said.fix.title}, "artifactChanges": [change]}]
+    return result
+
+
+def _artifact(file: str) -> dict[str, Any]:
+    if "://" in file:
+        return {"uri": quote(file, safe="/:?#[]@!$&'()*+,;=%~", errors="replace")}
+    uri = quote(file.replace("\\", "/"), errors="replace")
+    return {"uri": f"file://{uri}"} if uri.startswith("/") else {"uri": uri, "uriBaseId": _ROOT}
+
+
+def _region(location: Location) -> dict[str, Any]:
+    if not location.line:
+        return {}
+    region = {"startLine": location.line}
+    if location.column:
+        region["startColumn"] = location.column
+    if location.end_line:
+        region |= {"endLine": location.end_line, "endColumn": location.end_column}
+    return {"region": region}
+
+
+def _replacement(edit: Replacement) -> dict[str, Any]:
+    region = {
+        "startLine": edit.line,
+        "startColumn": edit.column,
+        "endLine": edit.end_line,
+        "endColumn": edit.end_column,
+    }
+    return {"deletedRegion": region, "insertedContent": {"text": edit.text}}

@@ -1,0 +1,104 @@
+"""Findings as plain text for people, each with the line of the file it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.printable import printable
+from bespeak.text.diagnostics.report import Source
+from bespeak.text.source.span import Location
+
+Style = Callable[[str, str], str]
+"""Gives a text its looks for a role: a severity, `place`, `frame`, `caret` or `label`."""
+
+_WIDTH: Final = 100
+_LARGEST: Final = 1 << 24
+
+
+def full(
+    findings: Iterable[Diagnostic],
+    source: Source | None = None,
+    *,
+    style: Style | None = None,
+    see: Callable[[str], str] | None = None,
+) -> str:
+    """Each finding with the line it is about, carets below the place, and what to do. Texts come from `source`.
+
+    `see` gives the words that lead from the id of a rule to more about it.
+    """
+    read, styled = source or from_disk, style or _plain
+    texts: dict[str, list[str]] = {}
+    blocks: list[str] = []
+    for finding in findings:
+        lines = [_headline(finding, styled)]
+        location = finding.location
+        if location is not None and location.line:
+            if location.file not in texts:
+                texts[location.file] = (read(location.file) or "").split("\n")
+            lines += _frame(texts[location.file], location, styled, finding.severity)
+        lines += _advice(finding, styled)
+        if see is not None:
+            lines.append(f"  {styled('see:', 'label')} {see(finding.rule)}")
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def from_disk(file: str) -> str | None:
+    """The text of a file as far as it can be shown."""
+    try:
+        path = Path(file)
+        if not path.is_file():
+            return None
+        with path.open("rb") as opened:
+            return opened.read(_LARGEST).removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
+    except (OSError, ValueError):
+        return None
+
+
+def _plain(text: str, _: str) -> str:
+    return text
+
+
+def _headline(finding: Diagnostic, styled: Style) -> str:
+    place = f"{styled(printable(str(finding.location)), 'place')}: " if finding.location else ""
+    kind = styled(printable(f"{finding.severity}[{finding.rule}]"), finding.severity)
+    return f"{place}{kind} {printable(finding.message)}"
+
+
+def _advice(finding: Diagnostic, styled: Style) -> list[str]:
+    """What to do, and whether a program can do it; in one line where both say the same."""
+    lines = [f"  {styled('help:', 'label')} {printable(finding.help)}"] if finding.help else []
+    fix = finding.fix
+    if fix is not None and fix.title in finding.help:
+        lines[0] += " [fix]" if fix.safe else " [unsafe fix]"
+    elif fix is not None:
+        lines.append(f"  {styled('fix:' if fix.safe else 'unsafe fix:', 'label')} {printable(fix.title)}")
+    return lines
+
+
+def _frame(lines: list[str], location: Location, styled: Style, severity: str) -> list[str]:
+    if location.line > len(lines) or (len(lines) == 1 and not lines[0]):
+        return []
+    line = lines[location.line - 1].rstrip()
+    column = max(location.column, 1)
+    start = max(0, column - _WIDTH + 20) if len(line) > _WIDTH else 0
+    # One character stays one character, so that the carets keep their columns.
+    shown = "".join(char if char.isprintable() else " " for char in line[start : start + _WIDTH])
+    number = str(location.line)
+    bar = styled("|", "frame")
+    frame = [f"  {styled(number, 'frame')} {bar} {shown}".rstrip()]
+    if location.column:
+        carets = "^" * _length(location, column, min(len(line), start + _WIDTH))
+        frame.append(f"  {' ' * len(number)} {bar} {' ' * (column - 1 - start)}{styled(carets, severity)}")
+    return frame
+
+
+def _length(location: Location, column: int, shown: int) -> int:
+    """How many carets: up to the end of the stretch, or of the line if the stretch goes on below it."""
+    if not location.end_line:
+        return 1
+    end = location.end_column - 1 if location.end_line == location.line else shown
+    return max(1, min(end, shown) - column + 1)

@@ -1,0 +1,72 @@
+"""Whether a method asks for something to be done (AGIS 4.2): BOOK does, AVAILABLE and EXISTS do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.verb_form import classify
+
+_REASONS: Final = {
+    "condition": "it says how something is, not what to do",
+    "existence": "it says that something is so, not what to do",
+    "mind": "it says what somebody thinks or feels, not what to do",
+    "thing": "it names a thing, not what to do with it",
+    "weather": "it says what happens by itself, not what to do",
+    "vague": "it says that something is done, but not what",
+}
+_NOUN: Final = "it is read as a noun first"
+_ADJECTIVE: Final = "it is read as an adjective first"
+
+_LONGEST: Final = 40
+_ADJECTIVE_SHARE: Final = 0.6
+_NOUN_SHARE: Final = 0.5
+_VERB_SHARE: Final = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Action, state or in between; `reason` completes the sentence "X is no clear action: …"."""
+
+    kind: Literal["action", "state", "borderline"]
+    reason: str = ""
+    instead: tuple[str, ...] = ()
+    """Verbs in capitals that may be meant."""
+    group: str = ""
+    """Why it is no action, in a word: condition, existence, mind, thing, weather; for a borderline case also vague."""
+
+
+_ACTION: Final = Verdict("action")
+
+
+def action_intent(verb: str) -> Verdict:
+    """What a method says, in whichever form it is written; an unknown word gets the benefit of the doubt."""
+    # Before the cache, which is to hold short words only.
+    return _verdict(verb.lower()) if len(verb) <= _LONGEST else _ACTION
+
+
+@lru_cache(maxsize=2048)
+def _verdict(word: str) -> Verdict:
+    words = lexicon()
+    form = classify(word)
+    base = form.base if form.kind == "inflected" and form.base and word not in words.intents else word
+    group = words.intents.get(base)
+    instead = tuple(found.upper() for found in words.instead.get(base, ()))
+    if group is not None:
+        return Verdict("borderline" if group == "vague" else "state", _REASONS[group], instead, group)
+    if form.kind == "unknown":
+        if word in words.nouns:
+            return Verdict("state", _REASONS["thing"], instead, "thing")
+        if word in words.others:
+            return Verdict("state", _REASONS["condition"], instead, "condition")
+        return _ACTION
+    if form.kind == "phrasal" or base in words.lists["methods"]:
+        return _ACTION
+    as_verb, as_noun, as_adjective = words.share(base)
+    if as_adjective >= _ADJECTIVE_SHARE:
+        return Verdict("borderline", _ADJECTIVE, instead, "condition")
+    if as_verb < _VERB_SHARE and as_noun > _NOUN_SHARE:
+        return Verdict("borderline", _NOUN, instead, "thing")
+    return _ACTION

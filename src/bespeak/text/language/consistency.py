@@ -1,0 +1,139 @@
+"""Whether an intent says what its method promises (pass 6 of AGIS): decided by verbs, because vectors cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+from typing import Final, Literal
+
+from bespeak.text.language.head_verb import HeadVerb, Kind, head_verbs
+from bespeak.text.language.meanings import meanings
+from bespeak.text.language.operation_class import CHANGING, PHRASES, Classes, OperationClass, operation_classes
+from bespeak.text.language.verb_form import lemmas
+from bespeak.text.language.verb_match import fit
+
+Verdict = Literal["consistent", "violation", "warning", "unverifiable"]
+
+VIOLATION_BELOW: Final = 0.3
+WARNING_BELOW: Final = 0.5
+_NAMED: Final = 0.9
+"""What a noun counts that names the method or a synonym of it: TRANSFER / "Makes a transfer"."""
+_DOUBT: Final = 0.35
+"""How much a word counts against the method that may be no verb: never enough for a violation."""
+_HEARD_FROM: Final[dict[Kind, float]] = {"hint": 0.9, "reading": 0.75}
+"""What counts only in favour of a method, and how near it must come: a noun must nearly name the method."""
+_LONGEST_METHOD: Final = 64
+_LONGEST_INTENT: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What came out, and which verb of the intent decided."""
+
+    verdict: Verdict
+    score: float | None
+    head: str | None
+    head_span: tuple[int, int] | None
+    """Where the deciding word starts and ends in the intent."""
+    method_class: OperationClass | None
+    head_class: OperationClass | None
+    reason: str
+    """One sentence for people, without a full stop."""
+
+
+def judge(method: str, intent: str) -> Judgement:
+    """Whether the intent fits the method; pure, and never long, whatever the texts are."""
+    return _judge(method[:_LONGEST_METHOD], intent[:_LONGEST_INTENT])
+
+
+@lru_cache(maxsize=2048)
+def _judge(method: str, intent: str) -> Judgement:
+    verb = method.lower()
+    ours = operation_classes(verb)
+    if ours is None and (found := lemmas(verb)):
+        verb = found[0].verb
+        ours = operation_classes(verb)
+    heads = head_verbs(intent)
+    if not heads:
+        return _unverifiable("the intent has no verb that says what happens", ours)
+    if ours is None:
+        return _unverifiable(f"nothing is known about what {method} does", ours)
+    rated = [(score, head) for head in heads if (score := _score(verb, head)) is not None]
+    if not rated:
+        return _unverifiable(f'"{intent[heads[0].start : heads[0].end]}" does not say what happens', ours, heads[0])
+    score, head = _deciding(verb, ours, rated)
+    if head.kind == "coordinated" and rated[0][1].kind == "coordinated":
+        score = _doubted(score)  # the head verb says nothing, so too little is known for a violation
+    theirs = operation_classes(head.verb)
+    written = intent[head.start : head.end]
+    verdict: Verdict = "violation" if score < VIOLATION_BELOW else "warning" if score < WARNING_BELOW else "consistent"
+    if verdict == "consistent":
+        reason = f'"{written}" is what {method} promises'
+    elif meanings().opposite(verb, head.verb):
+        reason = f'"{written}" is the opposite of what {method} promises'
+    else:
+        reason = _contradiction(method, written, ours, theirs)
+    return Judgement(
+        verdict=verdict,
+        score=round(score, 3),
+        head=head.verb,
+        head_span=(head.start, head.end),
+        method_class=ours.main,
+        head_class=theirs and theirs.main,
+        reason=reason,
+    )
+
+
+def _score(verb: str, head: HeadVerb) -> float | None:
+    score = fit(verb, head.verb)
+    if score is None:
+        return None
+    if heard_from := _HEARD_FROM.get(head.kind):
+        return min(score, _NAMED) if score >= heard_from else None
+    if head.kind in {"nominal", "doubtful"}:
+        score = _doubted(score)
+    return min(score, _NAMED) if head.kind in {"meant", "nominal"} else score
+
+
+def _doubted(score: float) -> float:
+    return score if score >= WARNING_BELOW else WARNING_BELOW + (score - WARNING_BELOW) * _DOUBT
+
+
+def _deciding(verb: str, ours: Classes, rated: list[tuple[float, HeadVerb]]) -> tuple[float, HeadVerb]:
+    """The verb that decides: a method that only reads must do nothing else, another may do more than it says."""
+    first = rated[0]
+    if _only_reads(verb, ours):
+        return min(
+            [rating for rating in rated if rating[1].kind not in {"light", "hint", "reading"}] or rated,
+            key=itemgetter(0),
+        )
+    if meanings().opposite(verb, first[1].verb) and all(head.kind not in _HEARD_FROM for _, head in rated):
+        return first
+    return max(rated, key=itemgetter(0))
+
+
+def _only_reads(verb: str, classes: Classes) -> bool:
+    if verb == "return":
+        return False  # a parcel is returned too
+    return classes.main == "READ" and all(classes.of(name) < 0.5 for name in CHANGING)
+
+
+def _contradiction(method: str, written: str, ours: Classes, theirs: Classes | None) -> str:
+    promise = PHRASES[ours.main]
+    does = PHRASES[theirs.main] if theirs else "does something else"
+    if promise == does:
+        return f'{method} and "{written}" are different operations'
+    return f'{method} {promise}, but "{written}" {does}'
+
+
+def _unverifiable(reason: str, ours: Classes | None, head: HeadVerb | None = None) -> Judgement:
+    return Judgement(
+        verdict="unverifiable",
+        score=None,
+        head=head.verb if head else None,
+        head_span=(head.start, head.end) if head else None,
+        method_class=ours.main if ours else None,
+        head_class=None,
+        reason=reason,
+    )

@@ -1,0 +1,375 @@
+"""The verbs that say what a sentence promises: the head verb, those beside it, and those hidden in nouns."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+from bespeak.text.language.cue_words import (
+    BARE_NOUNS,
+    BEING,
+    CLAUSES,
+    DETERMINERS,
+    JUMPS,
+    LEADING,
+    MEANS,
+    MODALS,
+    PREPOSITIONS,
+    PURPOSE,
+    PURPOSES,
+    SUBJECTS,
+    THROUGH_A_NOUN,
+    USED,
+    VERBS_FIRST,
+)
+from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.light_verb import hinted_verb, meant_verb
+from bespeak.text.language.meanings import meanings
+from bespeak.text.language.nominal import READING, nominal_verb
+from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.sentence import Word, is_english, words
+from bespeak.text.language.two_word_verb import two_word_verb
+from bespeak.text.language.vague_verb import readings
+from bespeak.text.language.verb_form import Lemma, lemmas
+
+Kind = Literal["head", "coordinated", "meant", "nominal", "light", "doubtful", "hint", "reading"]
+"""What a verb is in its sentence.
+
+head: the main verb. coordinated: beside it. light: a main verb that says little, and meant: what its object names.
+nominal: no verb but a noun. doubtful: a verb, or the first part of a compound noun.
+hint: a noun that may name what is done. reading: what a vague verb may mean. Both count only in favour of a method.
+"""
+
+_MARKS: Final = frozenset({":", "-", "–", "—", "|", ")"})
+_LABEL: Final = 4
+_MOSTLY: Final = 0.6
+_SURELY: Final = 0.8
+_NOUNISH: Final = 0.3
+_FAR: Final = 12
+_NEAR: Final = 8
+_MOST: Final = 4
+
+
+class HeadVerb(NamedTuple):
+    """A verb in its base form and where the word that shows it stands in the text."""
+
+    verb: str
+    start: int
+    end: int
+    kind: Kind
+
+
+@lru_cache(maxsize=4096)
+def head_verbs(text: str) -> tuple[HeadVerb, ...]:
+    """The verbs of the first sentence, the deciding one first; none if it is no English or has no verb."""
+    sentence = words(text)
+    if not is_english(sentence):
+        return ()
+    return tuple(_Reader(sentence).read())
+
+
+class _Found(NamedTuple):
+    at: int
+    lemma: Lemma
+
+
+class _Reader:
+    """One reading of one sentence."""
+
+    def __init__(self, sentence: list[Word]) -> None:
+        self.sentence = sentence
+        self.lower = [word.lower for word in sentence]
+
+    def read(self) -> list[HeadVerb]:
+        for start in self._starts():
+            found = self._named_last(start) or self._leading(start)
+            if found:
+                named = nominal_verb(self.lower) if self._is_doubtful(*found) else None
+                if named and named[0] != READING:
+                    return [self._head(named[1], named[0], "nominal")]
+                return self._complete(found)
+        found = self._passive() or self._third_person()
+        if found:
+            return self._complete(found)
+        named = nominal_verb(self.lower)
+        return [self._head(named[1], named[0], "nominal")] if named else []
+
+    def _starts(self) -> list[int]:
+        """Where the sentence may begin: at its first word, and behind a label such as "Users:"."""
+        marks = [at + 1 for at, word in enumerate(self.lower[:_FAR]) if word in _MARKS]
+        labels = [at for at in marks if at <= _LABEL and self._verb(at) and (at == 2 or self._form(0) != "third")]
+        return [*labels[:1], 0, *marks[:2]]
+
+    def _word(self, at: int) -> str:
+        return self.lower[at] if 0 <= at < len(self.lower) else ""
+
+    def _leading(self, at: int) -> _Found | None:
+        """The verb the sentence begins with, behind subjects, adverbs and "is used to"."""
+        at = self._behind_subject(at)
+        for _ in range(_FAR):
+            word = self._word(at)
+            if not word:
+                return None
+            if (
+                word == "to"
+                or (word.endswith("ly") and word not in {"apply", "reply", "supply", "multiply", "rely"})
+                or (word in LEADING and (self._verb(at + 1) or self._word(at + 1) in LEADING | MEANS))
+                or word in {"(", "[", '"', "-", "–", "/", "*"}
+                or word.isdecimal()
+            ):
+                at += 1
+            elif (follower := self._use(at)) is not None:
+                at = follower
+            else:
+                break
+        found = self._verb(at)
+        if found is None or self._is_noun_here(at, found):
+            return None
+        return self._jump(_Found(at, found))
+
+    def _behind_subject(self, at: int) -> int:
+        """The place behind "This endpoint (will|is used to)" and "The agent", or the same place."""
+        start = at
+        if (behind := self._behind_purpose(at)) is not None:
+            return behind
+        determined = self._word(at) in DETERMINERS
+        if determined:
+            at += 1
+        for step in range(4 if determined else 1):
+            if self._word(at + step) in SUBJECTS:
+                after = at + step + 1
+                follower = self._word(after)
+                for_doing = follower == "for" and self._form(after + 1) == "gerund"
+                if follower in {"that", "which", "to"} or follower in MODALS or for_doing:
+                    return after + 1
+                acts = self._form(after) == "third" and (determined or self._is_mostly_verb(after))
+                if follower in BEING or follower == "used" or acts or (follower.endswith("ly") and determined):
+                    return after
+        return start
+
+    def _behind_purpose(self, at: int) -> int | None:
+        """The place behind "The purpose of this service is to"."""
+        if self._word(at) in PURPOSE or self._word(at + 1) in PURPOSE:
+            for place in range(at + 1, at + _FAR):
+                if self._word(place) in BEING and self._word(place + 1) == "to":
+                    return place + 2
+        return None
+
+    def _is_mostly_verb(self, at: int) -> bool:
+        found = self._verb(at)
+        return found is not None and lexicon().share(found.verb)[0] >= _MOSTLY
+
+    def _use(self, at: int) -> int | None:
+        """Behind "is used to", "used for", "can be used to": where the verb stands."""
+        word = self._word(at)
+        if word in MODALS and word not in {"do", "does"}:
+            return at + 1
+        if word in BEING and word not in {"get", "gets"}:
+            return at + 1 if self._word(at + 1) in USED or self._word(at + 1) == "to" else None
+        if word in USED and self._word(at + 1) in {"to", "for", "by", "in", "when"}:
+            whom = self.lower[at + 2 : at + _NEAR]
+            return at + 3 + whom.index("to") if self._word(at + 1) == "by" and "to" in whom else at + 2
+        if word in MEANS and (self._word(at + 1), self._form(at + 2)) in {("to", "base"), ("for", "gerund")}:
+            return at + 2
+        return None
+
+    def _verb(self, at: int) -> Lemma | None:
+        """The verb a word is most likely a form of, as the head of a sentence."""
+        word = self._word(at)
+        if word == "using" and not at:
+            return Lemma("use", "gerund")
+        if word == "put" and self.sentence[at].text == "PUT":
+            return Lemma("replace", "base")  # the method of HTTP, not the English verb
+        if not word or not word.isascii() or word in PREPOSITIONS or word in DETERMINERS or word in CLAUSES:
+            return None
+        first, hyphen, _ = word.partition("-")
+        found = lemmas(first if hyphen and first in VERBS_FIRST else word.replace("-", ""))
+        if not found:
+            return None
+        known = meanings().hand
+        usable = [lemma for lemma in found if lemma.form in {"base", "third", "gerund"}]
+        if not usable:
+            return None
+        return next((lemma for lemma in usable if lemma.verb in known), usable[0])
+
+    def _form(self, at: int) -> str:
+        found = self._verb(at)
+        return found.form if found else ""
+
+    def _is_noun_here(self, at: int, lemma: Lemma) -> bool:
+        """Whether a word that could be a verb is the beginning of a noun phrase: "Order details"."""
+        share = lexicon().share(lemma.verb)
+        follower = self._word(at + 1)
+        if two_word_verb(lemma.verb, self.lower, at):
+            return False
+        if lemma.form == "third":
+            if follower in {"and", "or"} and self._form(at + 2) == "third":
+                return False
+            ends = not follower or (at + 2 == len(self.lower) and follower in meanings().hand)
+            bare = follower in BARE_NOUNS and lemma.verb not in VERBS_FIRST
+            return share[1] > 0.5 and (ends or bare or follower in PREPOSITIONS)
+        if follower in DETERMINERS:
+            return False
+        if lemma.form == "gerund":
+            return follower in BARE_NOUNS and follower not in PREPOSITIONS
+        if lemma.verb not in meanings().hand and (share[0] < 0.03 or share[1] >= 0.3):
+            return True
+        if follower in {"is", "are", "was", "will", "has", "were"}:
+            return True
+        if share[1] + share[2] < 0.2 or lemma.verb in VERBS_FIRST:
+            return False
+        return follower in BARE_NOUNS or not follower
+
+    def _is_doubtful(self, at: int, lemma: Lemma) -> bool:
+        """Whether a base form is as likely the first part of a compound noun: "Document extraction"."""
+        follower = self._word(at + 1)
+        if follower in DETERMINERS or not follower:
+            return False
+        if lemma.form == "gerund":
+            return lexicon().counts(self._word(at)).noun > 0
+        if lemma.form != "base" or lemma.verb in VERBS_FIRST:
+            return False
+        return lemma.verb not in meanings().hand or lexicon().share(lemma.verb)[1] >= 0.5
+
+    def _jump(self, found: _Found) -> _Found:
+        """From "allows a customer to book" to "book"; the verb itself if nothing follows that it leads to."""
+        at, lemma = found
+        verb = lemma.verb
+        if verb not in JUMPS and verb not in PURPOSES:
+            return found
+        purpose = verb not in JUMPS
+        for place in range(at + 1, min(at + _FAR, len(self.lower))):
+            word = self.lower[place]
+            if word in CLAUSES and word != "that":
+                break
+            if word in {"to", "you"} and place + 1 < len(self.lower):
+                after = place + 1
+                while self._word(after).endswith("ly"):
+                    after += 1
+                if self._form(after) == "base":
+                    target = self._verb(after)
+                    assert target is not None
+                    if self._leads_to(verb, at, place) and self._is_aim(target, after, purpose):
+                        return self._jump(_Found(after, target))
+            if word in {"for", "of", "by"} and verb != "call" and self._form(place + 1) == "gerund" and not purpose:
+                target = self._verb(place + 1)
+                assert target is not None
+                return _Found(place + 1, target)
+            if verb in {"let", "help"} and place > at + 1 and self._form(place) == "base":
+                target = self._verb(place)
+                if target is not None and lexicon().share(target.verb)[0] > 0.5:
+                    return _Found(place, target)
+        return found
+
+    def _leads_to(self, verb: str, at: int, to: int) -> bool:
+        """Whether "to" behind these verbs says what they are for; "makes a plan to follow" does not."""
+        if verb in THROUGH_A_NOUN:
+            return self._word(to - 1) in MEANS
+        return verb not in {"call", "invoke"} or any(word in MEANS for word in self.lower[at + 1 : to])
+
+    def _is_aim(self, lemma: Lemma, at: int, purpose: bool) -> bool:
+        share = lexicon().share(lemma.verb)[0]
+        follower = self._word(at + 1)
+        if self.sentence[at].text[0].isupper() or lemma.verb in {"be", "have"}:
+            return False
+        if share < 0.5 and follower not in DETERMINERS:
+            return lemma.verb in meanings().hand and share > 0.2 and not purpose
+        return True
+
+    def _passive(self) -> _Found | None:
+        """The participle in "a reservation is created"."""
+        for at, word in enumerate(self.lower[:_FAR]):
+            if word in CLAUSES:
+                return None
+            if word in BEING:
+                after = at + 1
+                while self._word(after).endswith("ly") or self._word(after) in {"be", "being", "been", "not"}:
+                    after += 1
+                for lemma in lemmas(self._word(after)):
+                    if lemma.form in {"past", "participle"}:
+                        return _Found(after, lemma)
+        return None
+
+    def _third_person(self) -> _Found | None:
+        """A verb behind a subject that is not known as one: "The concierge reserves a table"."""
+        for at in range(1, min(_NEAR, len(self.lower))):
+            word = self.lower[at]
+            if word in CLAUSES or word in PREPOSITIONS:
+                return None
+            lemma = self._verb(at)
+            if lemma and lemma.form == "third" and operation_classes(lemma.verb):
+                share = lexicon().share(lemma.verb)[0]
+                if share >= 0.6 or (self._word(at + 1) in DETERMINERS and share >= 0.2):
+                    return _Found(at, lemma)
+        return None
+
+    def _named_last(self, at: int) -> _Found | None:
+        """The verb in the name of an operation that begins with its noun: "Tweet delete by id", "User create"."""
+        behind = self._word(at + 2)
+        lemma = self._verb(at + 1)
+        if lemma is None or lemma.form != "base" or lemma.verb not in meanings().hand or behind in DETERMINERS:
+            return None
+        if behind and behind not in PREPOSITIONS and behind not in _MARKS:
+            return None
+        first = lexicon().share(self._word(at))
+        is_noun = first[0] == 0 or (first[1] >= _NOUNISH and self._word(at) not in VERBS_FIRST)
+        is_verb = lexicon().share(lemma.verb)[0] >= _SURELY or lemma.verb == "lookup"
+        return _Found(at + 1, lemma) if is_noun and is_verb else None
+
+    def _complete(self, found: _Found) -> list[HeadVerb]:
+        """The head verb with its particle, what a light verb means, and the verbs beside it."""
+        at, lemma = found
+        result: list[HeadVerb] = []
+        for place, one in [(at, lemma), *self._coordinated(at, lemma)]:
+            kind: Kind = "coordinated" if place != at else "doubtful" if self._is_doubtful(at, lemma) else "head"
+            verb = two_word_verb(one.verb, self.lower, place) or one.verb
+            meant = meant_verb(verb, self.lower, place)
+            if meant:
+                result.append(self._head(meant[1], meant[0], "meant"))
+                kind = "light"
+            result.append(self._head(place, verb, kind))
+            if meant:
+                continue
+            if hint := hinted_verb(verb, self.lower, place):
+                result.append(self._head(hint[1], hint[0], "hint"))
+            result += [self._head(place, reading, "reading") for reading in readings(verb, self.lower, place)]
+        return result[: 2 * _MOST]
+
+    def _head(self, at: int, verb: str, kind: Kind) -> HeadVerb:
+        return HeadVerb(verb, self.sentence[at].start, self.sentence[at].end, kind)
+
+    def _coordinated(self, at: int, head: Lemma) -> list[tuple[int, Lemma]]:
+        """The verbs joined to the head by a comma, "and" or "or", in the same form as it."""
+        found: list[tuple[int, Lemma]] = []
+        last, place = at, at + 1
+        while place < min(len(self.lower) - 1, at + 25) and len(found) < _MOST - 1:
+            word = self.lower[place]
+            if word in CLAUSES or word == "(":
+                break
+            if word in {"and", "or", "then", ",", "/"}:
+                after = place + 1
+                while self._word(after) in {"and", "or", "then", "also"} or self._word(after).endswith("ly"):
+                    after += 1
+                lemma = self._verb(after)
+                if lemma and lemma.form == head.form and self._is_verb_here(last, after, lemma, near=place == last + 1):
+                    found.append((after, lemma))
+                    last = place = after
+            place += 1
+        return found
+
+    def _is_verb_here(self, head: int, at: int, lemma: Lemma, near: bool) -> bool:
+        """Whether a word behind the object is a second verb and not one more noun: "by make, model and trim"."""
+        share = lexicon().share(lemma.verb)[0]
+        follower = self._word(at + 1)
+        if near:
+            return share >= 0.3 or lemma.verb in meanings().hand
+        if self._word(at - 1) == "/":
+            return False
+        if follower in {"it", "them"} or (follower in DETERMINERS and share >= 0.2):
+            return True
+        if lemma.form == "base":
+            if lemma.verb not in meanings().hand:
+                return False
+            if not PREPOSITIONS.isdisjoint(self.lower[head + 1 : at - 1]):
+                return share >= 0.9 and self.sentence[at].text.islower()
+        return share >= 0.65

@@ -1,0 +1,207 @@
+"""Text that speaks to a language model where it should speak of an endpoint (AGIS 13).
+
+Honest descriptions say `you are` and `you must` now and then, so that such words alone count only in an intent and an
+outcome, which speak of nobody. What is looked for everywhere is what no honest author has a reason to write.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from bespeak.text.language.late_pattern import LatePattern
+
+
+class Injected(NamedTuple):
+    """What a text tries, and the words it does it with."""
+
+    kind: str
+    text: str
+
+
+_FEW: Final = r"(?:[\w'’-]++ ){0,3}?"
+_ORDERS: Final = r"(?:instructions?|prompts?|directives?|guidelines|rules|orders|training)"
+_TOOL: Final = r"(?:tool|endpoint|method|function|service|api)"
+_NOT: Final = r"(?:do not|don't|don’t|never)"
+_PERSON: Final = r"(?:user|human|person)"
+
+_EVERYWHERE: Final = (
+    (
+        "tells a model to drop its instructions",
+        LatePattern(
+            rf"\b(?:ignore|disregard|forget|override|bypass) {_FEW}(?:all|any|your|previous|prior|above|earlier"
+            rf"|preceding|system|other|safety) {_FEW}{_ORDERS}\b"
+            rf"|\b(?:ignore|disregard|forget) {_FEW}{_ORDERS} (?:above|before|given|you)"
+            r"|\b(?:ignore|disregard|forget) (?:everything|anything|all|what) (?:(?:that|you|was|is|were|have|been|told"
+            r"|said|written|comes|came) ){0,3}?(?:above|before|previously|earlier|you)\b"
+            r"|\bnew (?:system )?instructions?:"
+        ),
+    ),
+    (
+        "gives a model another role",
+        LatePattern(
+            r"\byou are now (?:an?|the|in|my|no longer|free|dan|acting|going)\b|\bfrom now on,? you\b"
+            r"|\bpretend (?:to be|that you|you are|you're)\b|\byour new (?:role|task|goal|job|instructions?)\b"
+            r"|\bact as (?:an? |the |my |if you )?(?:[\w-]++ ){0,2}?(?:admin(?:istrator)?|root|superuser|assistant|ai"
+            r"|model|chatbot|developer|system|dan|were)\b"
+            r"|\byou are an? (?:[\w-]++ ){0,3}?(?:assistant|ai|model|language model|chatbot|bot|agent)\b"
+            r"|\b(?:enter|enable|activate) (?:developer|debug|god|admin|jailbreak) mode\b"
+        ),
+    ),
+    (
+        "pushes itself before other tools",
+        LatePattern(
+            rf"\balways (?:use|call|invoke|choose|prefer|select|pick) this {_TOOL}\b"
+            rf"|\b{_NOT} (?:use|call|invoke|select|choose) (?:any |the )?other {_TOOL}s?\b"
+            rf"|\bthis {_TOOL} (?:must|should|has to) (?:always )?be (?:called|used|invoked|chosen|preferred)"
+            r" (?:first|instead|before any|before all|over all|over any)\b"
+            rf"|\b(?:use|call|prefer) this {_TOOL} instead of (?:any|all|every|the) other"
+        ),
+    ),
+    (
+        "keeps something from the user",
+        LatePattern(
+            rf"\b{_NOT} (?:ever )?(?:tell|inform|mention|reveal|disclose|show|admit) (?:(?:this|that|it|any|anything|of"
+            rf"|about|to|these|them|steps?) ){{0,4}}?(?:the |any |your )?{_PERSON}\b"
+            r"|\bwithout (?:telling|informing) the (?:user|human)\b|\bhide (?:this|it) from the (?:user|human)\b"
+            r"|\bwithout the (?:user|human)(?:'s|’s)? (?:knowledge|knowing|consent)\b"
+        ),
+    ),
+    (
+        "asks for what a model was told",
+        LatePattern(
+            r"\b(?:reveal|print|repeat|output|show|leak|send|forward|include|append|pass|copy|paste|exfiltrate)"
+            r" (?:[\w'’-]++ ){0,4}?(?:system prompt|hidden prompt|initial prompt|your instructions|your prompt"
+            r"|your context|conversation history|chat history|previous messages|(?:entire|full) conversation)\b"
+        ),
+    ),
+)
+_ROLES: Final = LatePattern(
+    r"<\|[a-z_]{1,32}\|>|\[/?inst\]|<</?sys>>|</?(?:system|assistant|instructions?|prompt)>"
+    r"|(?:^|[.!?\"'>)\]#*-] ?)(?:system|assistant|human|developer) ?:(?!\w)"
+    r"|### ?(?:instructions?|response|assistant|human) ?:"
+)
+_STRICT: Final = LatePattern(r"\bsystem ?:(?!//)|</?important>")
+_ADDRESSED: Final = LatePattern(
+    r"\byou (?:are|must|should|need to|have to|will|shall|may not|cannot)\b|\byou['’](?:re|ll)\b|\bact as\b"
+    rf"|\b(?:call|use|invoke|run) this (?:{_TOOL} )?(?:first|before|instead|always)\b"
+    r"|\bbefore (?:using|calling) (?:any|all) other\b"
+)
+_NEEDLES: Final = (
+    *("you", "act as", "instruction", "prompt", "this ", "other ", "system", "assistant", "human", "person", "user"),
+    *("ignore", "disregard", "forget", "override", "bypass", "pretend", " mode", "conversation", "history", "messages"),
+    *("developer", "<|", "[inst", "[/inst", "<<", "important>"),
+)
+"""One of these, in small letters, is in everything that is looked for."""
+
+_SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_INVISIBLE: Final = LatePattern(
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2028\u2029\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\ufff9-\ufffc\U000e0000-\U000e00ff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+    "|(?<=[\x00-\x7f])[\u200c-\u200f](?=[\x00-\x7f]|$)"
+    f'|(?:^|(?<=[\x00-"$-)+-/:-\x7f{_SELECTORS}]))[{_SELECTORS}]+'
+)
+"""What a reader does not see, but for the joiners and marks that scripts and pictures need."""
+_FLAG: Final = LatePattern("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{2,8}\U000e007f")
+"""The flags of England, Scotland and others are written with invisible letters."""
+
+_LINK: Final = LatePattern(
+    r"\b(?:https?|ftp|wss?|file|agtp)://\S|\bwww\.[a-z0-9-]{1,63}\.|\bjavascript:\S|\bdata:[a-z]{1,20}/"
+    r"|\]\([^()\s]{1,500}\)"
+    r"|<(?:/?(?:a|script|img|iframe|svg|style|object|embed|form|link|meta|base|html|body|div|span)\b|!--)",
+    re.IGNORECASE,
+)
+_BLOB: Final = LatePattern(
+    r"(?<![\w+/=.-])[A-Za-z0-9+/]{40,}={0,2}|(?:\\u[0-9a-fA-F]{4}){4}|(?:\\x[0-9a-fA-F]{2}){6}"
+    r"|(?:%[0-9A-Fa-f]{2}){8}|(?:&#x?[0-9A-Fa-f]{1,6};){4}"
+)
+_GAP: Final = LatePattern(r"(?<![\s|])\s{40,}+(?!\|)")
+"""Not the blanks of a table."""
+
+
+def may_inject(text: str) -> bool:
+    """Whether a text can hold words to a model at all. Cheap, for it is asked of all."""
+    if not text.isascii():
+        return True
+    lower = text.lower()
+    for needle in _NEEDLES:  # noqa: SIM110 - a generator costs as much as the search
+        if needle in lower:
+            return True
+    return False
+
+
+def injection(text: str) -> Injected | None:
+    """Words to a model that no honest text of any kind has."""
+    plain = _normal(text)
+    for kind, pattern in _EVERYWHERE:
+        found = pattern.search(plain)
+        if found is not None:
+            return Injected(kind, found[0])
+    return None
+
+
+def role_marker(text: str, *, strict: bool) -> str | None:
+    """A sign that starts the turn of another speaker; strictly, `system:` is one wherever it stands."""
+    plain = _normal(text)
+    if ":" not in plain and "<" not in plain and "[" not in plain and "#" not in plain:
+        return None
+    found = _ROLES.search(plain) or (_STRICT.search(plain) if strict else None)
+    return found[0].strip() if found else None
+
+
+def addressed(text: str) -> str | None:
+    """Words that speak to the reader."""
+    found = _ADDRESSED.search(_normal(text))
+    return found[0].strip() if found else None
+
+
+def visible(text: str) -> str | None:
+    """The text without its invisible characters, if it has any."""
+    if (text.isascii() and text.isprintable()) or _INVISIBLE.search(text) is None:
+        return None
+    if "\U0001f3f4" not in text:
+        return _INVISIBLE.compiled.sub("", text)
+    flags = [*_FLAG.compiled.findall(text), ""]
+    parts = (_INVISIBLE.compiled.sub("", part) for part in _FLAG.compiled.split(text))
+    clean = "".join(part + flag for part, flag in zip(parts, flags, strict=True))
+    return clean if clean != text else None
+
+
+def link(text: str) -> str | None:
+    """An address or a piece of markup."""
+    found = _LINK.search(text) if ":" in text or "](" in text or "<" in text or "www." in text.lower() else None
+    return found[0] if found else None
+
+
+def blob(text: str) -> str | None:
+    """A stretch that is not meant to be read by people."""
+    if max(map(len, text.split()), default=0) < 24:
+        return None
+    for found in _BLOB.compiled.finditer(text):
+        run = found[0][:200]
+        if run[0] in "\\%&" or _is_mixed(run):
+            return run
+    return None
+
+
+def gap(text: str) -> bool:
+    """Whether a long blank separates parts of a text, so that the second is not seen."""
+    return ("    " in text or "\n\n" in text or "\t\t" in text) and _GAP.search(text.strip()) is not None
+
+
+def _is_mixed(run: str) -> bool:
+    """Whether capitals, small letters and digits change places more often than in words written together."""
+    kinds = [char.isdigit() + 2 * char.isupper() for char in run]
+    if set(kinds) != {0, 1, 2}:
+        return False
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return changes > len(run) * 0.3
+
+
+def _normal(text: str) -> str:
+    """A text as patterns read it: small letters, single blanks, nothing invisible, no look-alikes of width."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _INVISIBLE.compiled.sub("", text))
+    return " ".join(text.lower().split())

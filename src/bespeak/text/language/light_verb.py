@@ -1,0 +1,119 @@
+"""Verbs that say little themselves: what "makes a reservation" does stands in its object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from bespeak.text.language.cue_words import READ_NOUNS
+from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.meanings import meanings
+from bespeak.text.language.sentence import word_set
+from bespeak.text.language.verb_form import lemmas
+
+EMPTY: Final = word_set("make perform do conduct execute carry take run undertake effect handle")
+"""Without their object they say nothing about the operation."""
+ASKING: Final = word_set(
+    "initiate request submit start trigger launch begin place issue file process complete raise invoke post send"
+)
+"""They say something, and their object says more: "submits a cancellation request"."""
+LIGHT: Final = EMPTY | ASKING
+OBTAINING: Final = frozenset({"request", "provide", "give"})
+"""With one of _INFORMATION as their object they read."""
+
+_INFORMATION: Final = word_set(
+    "information info details detail data status list overview summary statistics stats history access-logs metadata "
+    "insight insights results result report"
+)
+DOING: Final = ("tion", "sion", "ment", "al", "ance", "ence", "ure", "sis", "very", "tions", "ments", "sions", "als")
+"""Endings of nouns that name a doing: cancellation, payment; not those of things: entry, item."""
+WRAPPERS: Final = word_set(
+    "request requests order process operation action procedure command job task call flow transaction workflow "
+    "instruction query message event activity batch operations"
+)
+"""Nouns behind which the one that matters stands: a cancellation request, a transfer order."""
+_STOPS: Final = word_set(
+    "of for to from with on in by at into onto about within that which and or , . ( : ; using via if when where "
+    "against over between across without during until as per through based off away back up down together apart"
+)
+_SKIPPED: Final = word_set(
+    "the a an this that these all any each every some its their your new existing specific single given current "
+    "out full partial quick real-time simple"
+)
+_REACH: Final = 8
+
+
+_MAKING: Final = word_set("create add open generate register record issue log place enter submit")
+_ENTERING: Final = frozenset({"submit", "enter"})
+_DESTINING: Final = word_set("mark flag schedule queue set stage put")
+
+
+def hinted_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] | None:
+    """The verb that a noun behind another verb names, which can speak for a method but never against one.
+
+    To create a payment is to pay, to mark a file for deletion is to delete it, and who submits a verification code
+    verifies; but the same words may be about the thing that was paid, deleted or verified.
+    """
+    if verb in _DESTINING:
+        for place in range(at + 2, min(at + _REACH, len(sentence) - 1)):
+            if sentence[place] == "for" and (found := _doing(sentence[place + 1])):
+                return found, place + 1
+    if verb in _MAKING:
+        phrase = _object(sentence, at + 1)
+        for place in reversed(phrase if verb in _ENTERING else phrase[-1:]):
+            if found := _named(sentence[place]):
+                return found, place
+    return None
+
+
+def _doing(noun: str) -> str | None:
+    found = meanings().verb_of(noun)
+    return found if found and noun.endswith(DOING) else None
+
+
+def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] | None:
+    """The verb that the object of a light verb names and the place of that noun."""
+    if verb not in LIGHT and verb not in OBTAINING:
+        return None
+    phrase = _object(sentence, at + 1)
+    if not phrase:
+        return None
+    if verb in OBTAINING and sentence[at + 1] != "back" and sentence[phrase[-1]] in _INFORMATION:
+        return "get", phrase[-1]
+    if verb not in LIGHT:
+        return None
+    last = phrase[-1]
+    if sentence[last] in WRAPPERS:
+        if len(phrase) > 1 and (found := _named(sentence[phrase[-2]])):
+            return found, phrase[-2]
+        if verb in ASKING and verb != "place":
+            return None
+    found = _named(sentence[last])
+    return (found, last) if found else None
+
+
+def _object(sentence: Sequence[str], start: int) -> list[int]:
+    """The places of the words of the object, without articles; "a request to" counts up to "to"."""
+    places: list[int] = []
+    for place in range(start, min(start + _REACH, len(sentence))):
+        word = sentence[place]
+        if word in _STOPS:
+            if places:
+                break
+            continue
+        if word not in _SKIPPED:
+            places.append(place)
+    return places
+
+
+def _named(noun: str) -> str | None:
+    """The verb of a noun: by derivation, by being one itself, or by its -ing."""
+    found = None if noun in READ_NOUNS else meanings().verb_of(noun)
+    if found and found in meanings().hand and noun.endswith(DOING):
+        return found
+    for lemma in lemmas(noun):
+        if lemma.form in {"base", "third", "gerund"} and lemma.verb in meanings().hand:
+            shares = lexicon().share(lemma.verb)
+            if lemma.form == "gerund" or shares[0] >= 0.1:
+                return lemma.verb
+    return None

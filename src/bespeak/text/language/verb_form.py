@@ -1,0 +1,236 @@
+"""Which form of which verb a word is: BOOK is a base form, BOOKING is not, STATUS is no verb at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+from bespeak.text.language.lexicon import Lexicon, lexicon
+
+Kind = Literal["base", "phrasal", "inflected", "compound", "unknown"]
+Inflection = Literal["", "third person", "past", "past participle", "present participle"]
+FormName = Literal["base", "third", "past", "participle", "gerund"]
+
+INFLECTIONS: Final[dict[str, Inflection]] = {
+    "base": "",
+    "third": "third person",
+    "past": "past",
+    "participle": "past participle",
+    "gerund": "present participle",
+}
+
+PARTICLES: Final = ("back", "off", "out", "up", "over", "down")
+PREFIXES: Final = (
+    "re", "un", "de", "dis", "pre", "over", "mis", "out", "up", "co", "auto", "under", "sub", "inter", "cross", "fore",
+    "multi", "post",
+)  # fmt: skip
+MAKERS: Final = ("ize", "ise", "ify")
+"""Endings that make a verb of any word."""
+
+_LONGEST: Final = 40
+_SHORTEST_REST: Final = 3
+_VERB_SHARE: Final = 0.05
+"""What may begin a compound: less than this is a noun."""
+_VOWELS: Final = frozenset("aeiou")
+_HISSING: Final = ("s", "x", "z", "ch", "sh")
+_PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_ONE_VOWEL: Final = re.compile(r"(?:[^aeiou]|(?<=q)u)*[aeiou][^aeiouwxy]")
+"""A short word that doubles its last letter before -ed and -ing: plan, quit; not book, show or visit."""
+
+
+class Lemma(NamedTuple):
+    """A verb that a word may be a form of. The past of a regular verb is its past participle, too."""
+
+    verb: str
+    form: FormName
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a token is as a method: `base` is the verb in lower case, `rest` what a compound says besides."""
+
+    kind: Kind
+    base: str | None = None
+    rest: str | None = None
+    inflection: Inflection = ""
+
+
+_UNKNOWN: Final = Form("unknown")
+
+
+def classify(token: str) -> Form:
+    """The form of a token, whichever case it is written in."""
+    # Before the cache, which is to hold short words only.
+    return _form(token) if len(token) <= _LONGEST and token.isascii() and token.isalpha() else _UNKNOWN
+
+
+def lemmas(word: str) -> tuple[Lemma, ...]:
+    """The verbs a lower-case word may be a form of, the likeliest first."""
+    return _lemmas(word) if len(word) <= _LONGEST else ()
+
+
+@lru_cache(maxsize=4096)
+def _form(token: str) -> Form:
+    words = lexicon()
+    pieces = _PIECE.findall(token)
+    if len(pieces) > 1 and not token.isupper():
+        return _camel(pieces, words)
+    word = token.lower()
+    found = lemmas(word)
+    if found:
+        return _chosen(word, found, words)
+    if _is_noun(word, words) or word in words.others or word in words.lists["not-verbs"]:
+        return _UNKNOWN
+    return _compound(word, words) or _UNKNOWN
+
+
+@lru_cache(maxsize=8192)
+def _lemmas(word: str) -> tuple[Lemma, ...]:
+    words = lexicon()
+    found = list(_listed(word, words)) or list(_derived(word, words))
+    if len(found) > 1:
+        methods = words.lists["methods"]
+        found.sort(key=lambda lemma: (lemma.verb not in methods, -words.counts(lemma.verb).verb))
+    return tuple(found)
+
+
+def undone(word: str) -> Iterator[Lemma]:
+    """The regular forms a word may be, whether or not what is left is a verb."""
+    if word.endswith("s") and not word.endswith("ss"):
+        yield from (Lemma(stem, "third") for stem in _before_s(word))
+    elif word.endswith("ed"):
+        yield from (Lemma(stem, "past") for stem in _before_vowel(word[:-2]))
+    elif word.endswith("ing"):
+        yield from (Lemma(stem, "gerund") for stem in _before_vowel(word[:-3]))
+        if word.endswith("ying"):
+            yield Lemma(word[:-4] + "ie", "gerund")
+
+
+def is_verb(word: str) -> bool:
+    """Whether a lower-case word is the base form of a verb, listed or derived."""
+    return any(lemma.form == "base" for lemma in lemmas(word))
+
+
+def _before_s(word: str) -> Iterator[str]:
+    stem = word[:-1]
+    if word.endswith("ies"):
+        yield word[:-3] + "y"
+    elif word.endswith("es") and word[:-2].endswith((*_HISSING, "o")):
+        yield word[:-2]
+    if not stem.endswith(_HISSING) and not (stem.endswith("y") and stem[-2:-1] not in _VOWELS):
+        yield stem
+
+
+def _before_vowel(stem: str) -> Iterator[str]:
+    if len(stem) < 2:
+        return
+    if stem[-1] == stem[-2] and stem[-1] not in _VOWELS:
+        yield stem[:-1]
+    if not _ONE_VOWEL.fullmatch(stem):
+        yield stem
+    if stem[-1] == "i":
+        yield stem[:-1] + "y"
+    if stem[-1] != "e" or stem[-2] in "aeiou":
+        yield stem + "e"
+
+
+def _listed(word: str, words: Lexicon) -> Iterator[Lemma]:
+    if word in words.verbs:
+        yield Lemma(word, "base")
+    for verb, form in words.irregular.get(word, ()):
+        yield Lemma(verb, form)  # type: ignore[arg-type]  # the file has only forms of Lemma
+    for lemma in undone(word):
+        if lemma.verb in words.verbs and not (lemma.form == "past" and lemma.verb in words.strong):
+            yield lemma
+
+
+def _derived(word: str, words: Lexicon) -> Iterator[Lemma]:
+    """Verbs no list has: two words in one (rollback), a prefix and a verb (reindex), a word made a verb (tokenize)."""
+    if is_phrasal(word, words):
+        yield Lemma(word, "base")
+    elif word not in words.nouns and word not in words.others:
+        for prefix in PREFIXES:
+            if word.startswith(prefix):
+                rest = word[len(prefix) :]
+                yield from (Lemma(prefix + verb, form) for verb, form in _listed(rest, words) if len(verb) > 2)
+        if _is_made(word, words):
+            yield Lemma(word, "base")
+        yield from (lemma for lemma in undone(word) if is_phrasal(lemma.verb, words) or _is_made(lemma.verb, words))
+
+
+def _is_made(word: str, words: Lexicon) -> bool:
+    """Whether an ending made a verb of another word; a word that ends in a whole one (pdusize) is a compound."""
+    if len(word) < 6 or not word.endswith(MAKERS):
+        return False
+    tails = (word[start:] for start in range(2, len(word) - 3))
+    return not any(tail in words.verbs or tail in words.nouns or tail == "wise" for tail in tails)
+
+
+def is_phrasal(word: str, words: Lexicon) -> bool:
+    """Whether a word is a verb and a particle written together: rollback, optin."""
+    if word in words.lists["phrasal"]:
+        return True
+    if word in words.nouns or word in words.others:
+        return False
+    return any(word.endswith(particle) and word[: -len(particle)] in words.verbs for particle in PARTICLES)
+
+
+def _chosen(word: str, found: tuple[Lemma, ...], words: Lexicon) -> Form:
+    base = any(lemma.form == "base" for lemma in found)
+    other = next((lemma for lemma in found if lemma.form != "base" and lemma.verb != word), None)
+    if base and not (other and _outweighs(word, other.verb, words)):
+        return Form("phrasal" if word not in words.verbs and is_phrasal(word, words) else "base", word)
+    assert other is not None
+    return Form("inflected", other.verb, None, INFLECTIONS[other.form])
+
+
+def _outweighs(word: str, other: str, words: Lexicon) -> bool:
+    """Whether a word that is a base form and a form of another verb is meant as the latter: found, but not seed."""
+    own, rival = words.counts(word).verb, words.counts(other).verb
+    return rival > 20 * own or (word.endswith(("ing", "ed", "s")) and rival > 2 * own + 12)
+
+
+def _camel(pieces: list[str], words: Lexicon) -> Form:
+    parts = [piece.lower() for piece in pieces]
+    first = next((lemma.verb for lemma in lemmas(parts[0])), None)
+    if first is None:
+        return _UNKNOWN
+    return Form("compound", first, "-".join(parts[1:]))
+
+
+def _compound(word: str, words: Lexicon) -> Form | None:
+    """A verb and what it acts on, written as one word; of several readings the one with the likeliest verb.
+
+    Two nouns are none, though the first may begin with a verb: transactionstatus.
+    """
+    best: tuple[tuple[bool, int], Form] | None = None
+    for end in range(2, len(word) - _SHORTEST_REST + 1):
+        verb = word[:end]
+        if best and verb in words.nouns and _is_noun(word[end:], words):
+            return None
+        usual = verb in words.lists["methods"] or verb in words.paths["usual"]
+        if (usual or words.share(verb)[0] >= _VERB_SHARE) and (rest := _nouns(word[end:], words)):
+            rank = (usual, end)
+            if best is None or rank > best[0]:
+                best = rank, Form("compound", verb, rest)
+    return best and best[1]
+
+
+def _nouns(text: str, words: Lexicon, most: int = 2) -> str | None:
+    """A noun, or two of them written together; a hyphen goes between."""
+    if _is_noun(text, words):
+        return text
+    if most > 1:
+        for end in range(len(text) - _SHORTEST_REST, _SHORTEST_REST - 1, -1):
+            if _is_noun(text[:end], words) and _is_noun(text[end:], words):
+                return f"{text[:end]}-{text[end:]}"
+    return None
+
+
+def _is_noun(text: str, words: Lexicon) -> bool:
+    if text in words.nouns or words.counts(text).noun >= (1 if len(text) > _SHORTEST_REST + 1 else 4):
+        return len(text) >= _SHORTEST_REST
+    return text.endswith("s") and any(_is_noun(stem, words) for stem in _before_s(text))

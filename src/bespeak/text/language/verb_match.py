@@ -1,0 +1,71 @@
+"""How well a verb of an intent fits a method verb: the same, a synonym, of a fitting class, or the opposite."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from bespeak.text.language.meanings import meanings
+from bespeak.text.language.operation_class import COMPATIBLE, Classes, operation_classes
+from bespeak.text.language.sentence import word_set
+
+GENERIC: Final = word_set(
+    "take bring make provide give put raise do have be go come keep hold work serve support include "
+    "contain offer deal cover concern involve represent act begin cause carry perform conduct handle use utilize "
+    "want need can may must help facilitate specify indicate mean proceed happen occur refer relate depend belong "
+    "become let want try wish like require meet leave pass express turn break"
+)
+"""Verbs that say nothing about the operation: what they mean is in their object."""
+
+_PRODUCING: Final = word_set("produce generate provide compile prepare give create")
+_ANY_OPERATION: Final = word_set("execute run process invoke operate do")
+"""They do whatever their object is; only reading is something else."""
+_HALF_READING: Final = word_set(
+    "generate produce prepare compile render request manage handle administer process open sync refresh"
+)
+"""What they make, ask for or look after may be no more than the answer, so a reading method is only warned."""
+_WARNED: Final = 0.35
+_SYNONYM: Final = 0.8
+_DOUBTFUL_SYNONYM: Final = 0.4
+_CONTRADICTION: Final = 0.2
+_WEIGHTY: Final = 0.35
+
+
+@lru_cache(maxsize=8192)
+def fit(method: str, verb: str) -> float | None:
+    """From 0, the opposite, to 1, the same; None if the two verbs say too little. Both are in lower case."""
+    if method == verb:
+        return 1.0
+    known = meanings()
+    if known.opposite(method, verb):
+        return 0.0
+    ours, theirs = operation_classes(method), operation_classes(verb)
+    if ours is None or theirs is None:
+        return None
+    analyzes = ours.main == "ANALYZE"
+    if verb in GENERIC and not (analyzes and verb in _PRODUCING):
+        return None
+    score = class_fit(ours, theirs)
+    if (method in _ANY_OPERATION and theirs.main != "READ") or (verb in _ANY_OPERATION and ours.main != "READ"):
+        return None if score < 0.5 else score
+    if known.synonymous(method, verb):
+        score = max(score, _SYNONYM if score > _CONTRADICTION else _DOUBTFUL_SYNONYM)
+    if analyzes and verb in _PRODUCING:
+        score = max(score, 0.6)
+    if ours.main == "READ" and verb in _HALF_READING:
+        score = max(score, _WARNED)
+    return 0.5 + (score - 0.5) * min(ours.confidence, theirs.confidence)
+
+
+def class_fit(ours: Classes, theirs: Classes) -> float:
+    """How well the classes of two verbs fit: half their weighted mean, half the best of the weighty ones."""
+    total = mean = best = 0.0
+    for row, weight in zip(COMPATIBLE, ours.weights, strict=True):
+        if weight:
+            for value, other in zip(row, theirs.weights, strict=True):
+                if other:
+                    mean += weight * other * value
+                    total += weight * other
+                    if value > best and weight >= _WEIGHTY and other >= _WEIGHTY:
+                        best = value
+    return (mean / total + best) / 2 if total else 0.5

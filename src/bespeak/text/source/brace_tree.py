@@ -1,0 +1,50 @@
+"""The draft's illustrative notation, `BOOK /reservation { semantic { ... } }`, as the document it stands for.
+
+The draft calls only YAML and JSON normative, but its readers paste its examples. They are read into the data the same
+document has in YAML, with JSON Schemas for the short fields, and every part keeps its place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bespeak.text.source.brace_reader import read
+from bespeak.text.source.expansion import expand_tree
+from bespeak.text.source.places import Place, PlacedTree
+from bespeak.text.source.refused import Refused
+from bespeak.text.source.text_position import location_of
+from bespeak.text.source.tree import Fault, plain, too_long
+from bespeak.text.source.yaml_fault import unprintable
+
+
+class BraceTree(PlacedTree):
+    """A document in brace notation."""
+
+    __slots__ = ("_read",)
+
+    notation = "braces"
+
+    def __init__(self, data: Any, places: Place, text: str, file: str, *, crlf: bool = False) -> None:
+        super().__init__(data, text, file, crlf=crlf)
+        self._read = places
+
+    def places(self) -> Place:
+        return self._read
+
+
+def parse_braces(text: str, file: str) -> BraceTree | Fault:
+    """The tree of a text in brace notation, or why there is none."""
+    refused = too_long(text, file)
+    if refused is not None:
+        return refused
+    text, crlf = plain(text)
+    refused = unprintable(text, file)
+    if refused is not None:
+        return refused
+    try:
+        data, places = read(text)
+    except Refused as reason:
+        return Fault(location_of(text, file, reason.start, reason.end), reason.message, reason.help)
+    tree = BraceTree(data, places, text, file, crlf=crlf)
+    expand_tree(tree)
+    return tree

@@ -1,0 +1,148 @@
+"""Values in brace notation: quoted texts, lists in brackets, and plain text up to the end of its line."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from bespeak.text.source.places import Place
+from bespeak.text.source.refused import Refused
+from bespeak.text.source.scalar import TooLarge, plain_value
+from bespeak.text.source.tree import MAX_DEPTH
+
+BLANK: Final = re.compile(r"(?:\s++|\#[^\n]*+|\.\.\.(?=\s|$|[,}\]]))*+")
+"""What means nothing: blanks, comments, and the draft's three dots for what it leaves out."""
+
+_SPACE: Final = re.compile(r"[ \t]*+")
+_DOUBLE: Final = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
+_SINGLE: Final = re.compile(r"'((?:[^']|'')*+)'")
+_FOLD: Final = re.compile(r"[ \t]*+\n\s*+")
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n\s*|.)", re.DOTALL)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f"}
+_LINE_REST: Final = re.compile(r"[ \t]*+(?:#[^\n]*+)?(?=\n|$|[,}\]])")
+_LINE_PART: Final = re.compile(r"[{}\[\](),\n]|[ \t]#")
+_PART: Final = re.compile(r"""[^,()\[\]{}"'\n]++|"(?:[^"\\\n]|\\[^\n])*+"|.""", re.DOTALL)
+_OPENING: Final = {"(": ")", "[": "]", "{": "}"}
+
+
+def skip(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Where a pattern that always matches ends."""
+    found = pattern.match(text, at)
+    return found.end() if found else at
+
+
+def quoted(text: str, at: int) -> tuple[str, int] | None:
+    """The quoted text that starts here and is all there is on its line; lines inside it are joined with one blank."""
+    found = (_DOUBLE if text[at] == '"' else _SINGLE).match(text, at)
+    alone = found is not None and _LINE_REST.match(text, found.end())
+    if found is None or (not alone and "\n" in found[0]):  # the next quote opens another text
+        raise Refused(at, at + 1, "a quoted text is not closed", "Write the closing quote.")
+    if not alone:
+        return None
+    inside = _FOLD.sub(" ", found[1])
+    if text[at] == "'":
+        return inside.replace("''", "'"), found.end()
+    return (_ESCAPE.sub(_unescape, inside) if "\\" in inside else inside), found.end()
+
+
+def scalar(text: str, start: int, end: int) -> tuple[Any, Place]:
+    """The typed value of a stretch of plain text."""
+    written = " ".join(text[start:end].split())
+    try:
+        return plain_value(written), Place(None, start, end)
+    except TooLarge as reason:
+        raise Refused(start, end, str(reason), "Write it in quotes if it is a text.") from None
+
+
+def bracketed(text: str, at: int, depth: int) -> tuple[list[Any], Place]:
+    """The list that starts here; items with types in parentheses stay texts."""
+    if depth > MAX_DEPTH:
+        raise Refused(at, at + 1, f"lists are nested more than {MAX_DEPTH} levels deep", "Write fewer brackets.")
+    place = Place(None, at)
+    place.items = []
+    items: list[Any] = []
+    here = at + 1
+    while True:
+        here = skip(BLANK, text, here)
+        char = text[here : here + 1]
+        if char == "":
+            raise Refused(at, at + 1, "a list in brackets is not closed", "Write the closing bracket.")
+        if char == "]":
+            place.end = here + 1
+            return items, place
+        if char == ",":
+            here += 1
+            continue
+        item, below = _item(text, here, depth)
+        if below.end <= here:
+            raise Refused(here, here + 1, f"{char!r} cannot stand here", "Remove it, or put the text in quotes.")
+        items.append(item)
+        place.items.append(below)
+        here = below.end
+
+
+def _item(text: str, at: int, depth: int) -> tuple[Any, Place]:
+    if text[at] == "[":
+        return bracketed(text, at, depth + 1)
+    if text[at] in "\"'":
+        found = quoted(text, at)
+        if found is not None:
+            return found[0], Place(None, at, found[1])
+    end = part_end(text, at, "]", lines=True)
+    return scalar(text, at, end)
+
+
+def part_end(text: str, at: int, closing: str, *, lines: bool) -> int:
+    """Where a plain part ends: at a comma, a closing bracket, or a line end that stands in no bracket of its own."""
+    expected: list[str] = []
+    last = at
+    for found in _PART.finditer(text, at):
+        part = found[0]
+        if part in _OPENING:
+            expected.append(_OPENING[part])
+        elif expected and part == expected[-1]:
+            expected.pop()
+        elif part == "\n":
+            if not lines and not expected:
+                break
+            continue
+        elif part in closing or (part == "," and not expected):
+            break
+        if not part.isspace():
+            last = found.end()
+    return last - (len(text[at:last]) - len(text[at:last].rstrip()))
+
+
+def plain_line(text: str, at: int, *, inline: bool) -> int:
+    """Where a plain value ends: with its line, before a comment, or before the brace that closes its block."""
+    depth = 0
+    end = len(text)
+    for found in _LINE_PART.finditer(text, at):
+        part = found[0]
+        if part in _OPENING:
+            depth += 1
+            continue
+        if part in "])}":
+            depth -= 1
+        if part[-1] in "\n#" or (part == "}" and depth < 0) or (part == "," and inline and depth <= 0):
+            end = found.start()
+            break
+    return at + len(text[at:end].rstrip())
+
+
+def ends_line(text: str, at: int) -> bool:
+    """Whether nothing but blanks, a comment, or the end of a block follows on the line."""
+    return _LINE_REST.match(text, at) is not None
+
+
+def after_space(text: str, at: int) -> int:
+    """The next character that is no blank, on the same line."""
+    return skip(_SPACE, text, at)
+
+
+def _unescape(found: re.Match[str]) -> str:
+    escape = found[1]
+    if escape[0] in "ux" and len(escape) > 1:
+        code = int(escape[1:], 16)
+        return chr(code) if not 0xD800 <= code <= 0xDFFF else "\ufffd"
+    return "" if escape[0] == "\n" else _ESCAPES.get(escape, escape)

@@ -1,0 +1,30 @@
+"""A change to a document as edits of its text, so that comments and order survive."""
+
+from __future__ import annotations
+
+from bespeak.text.source.brace_edit import brace_edits
+from bespeak.text.source.brace_tree import BraceTree
+from bespeak.text.source.change import Change
+from bespeak.text.source.json_edit import json_edits
+from bespeak.text.source.json_tree import JsonTree
+from bespeak.text.source.text_edit import TextEdit, apply_edits
+from bespeak.text.source.toml_edit import toml_edits
+from bespeak.text.source.toml_tree import TomlTree
+from bespeak.text.source.tree import Tree
+from bespeak.text.source.yaml_edit import yaml_edits
+from bespeak.text.source.yaml_tree import YamlTree
+
+__all__ = ["TextEdit", "apply_edits", "edits"]
+
+
+def edits(tree: Tree, change: Change) -> tuple[TextEdit, ...] | None:
+    """The edits of `tree.text` that make the change and nothing else; None if it cannot be made in place."""
+    if tree.is_made(change.at):
+        return None
+    if isinstance(tree, YamlTree):
+        return yaml_edits(tree, change)
+    if isinstance(tree, JsonTree):
+        return json_edits(tree, change)
+    if isinstance(tree, TomlTree):
+        return toml_edits(tree, change)
+    return brace_edits(tree, change) if isinstance(tree, BraceTree) else None

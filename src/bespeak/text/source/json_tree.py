@@ -1,0 +1,169 @@
+"""JSON text to plain data, strictly, and the place of everything in it when somebody asks."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, Final, Never
+
+from bespeak.text.source.json_places import find_repeated, find_token, scan
+from bespeak.text.source.places import Place, PlacedTree
+from bespeak.text.source.scalar import MAX_DIGITS
+from bespeak.text.source.span import Location
+from bespeak.text.source.text_position import location_of
+from bespeak.text.source.tree import MAX_DEPTH, MAX_NODES, Fault, plain, too_long
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_CONSTANTS: Final = ("NaN", "Infinity", "-Infinity")
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
+
+_WORDS: Final[dict[str, tuple[str, str]]] = {
+    "Expecting value": ("a value is expected here", "Write a value; texts stand in double quotes."),
+    "Expecting property name enclosed in double quotes": (
+        "a key is expected here",
+        "Write the key in double quotes; no comma stands after the last entry.",
+    ),
+    "Illegal trailing comma before end of object": ("a comma after the last entry", "Remove the comma."),
+    "Illegal trailing comma before end of array": ("a comma after the last entry", "Remove the comma."),
+    "Expecting ':' delimiter": ("a ':' is expected after the key", 'Write `"key": value`.'),
+    "Expecting ',' delimiter": ("a comma is missing, or a bracket is not closed", "Write the comma or the bracket."),
+    "Unterminated string starting at": ("a text is not closed", "Write the closing quote."),
+    "Invalid control character at": ("a line break or control character inside a text", "Write it as an escape, \\n."),
+    "Invalid \\escape": ("an escape that JSON does not know", "Write \\\\ for a backslash."),
+    "Invalid \\uXXXX escape": ("an escape without its four hexadecimal digits", "Write \\\\ for a backslash."),
+    "Extra data": ("something follows the end of the document", "Remove it: a file holds one document."),
+}
+
+
+class _Refused(Exception):
+    """Something the standard reader would take and JSON, or we, do not."""
+
+
+class JsonTree(PlacedTree):
+    """A JSON document."""
+
+    __slots__ = ()
+
+    notation = "json"
+
+    def places(self) -> Place:
+        return scan(self.text)
+
+
+def parse_json(text: str, file: str) -> JsonTree | Fault:
+    """The tree of a JSON text, or why there is none."""
+    refused = too_long(text, file)
+    if refused is not None:
+        return refused
+    text, crlf = plain(text)
+    half = _SURROGATE.search(text)
+    if half is not None:
+        return Fault(location_of(text, file, half.start(), half.end()), "half a surrogate pair", "Remove it.")
+    if text.count(",") + text.count(":") + text.count("[") > MAX_NODES:
+        message = f"the document has more than {MAX_NODES:,} keys and values"
+        return Fault(Location(file), message, "Split it into several documents.")
+    try:
+        data = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int)
+    except RecursionError:
+        return _too_deep(text, file)
+    except json.JSONDecodeError as error:
+        return _unreadable(error, text, file)
+    except _Refused:
+        return _explain(text, file)
+    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper(data, MAX_DEPTH):
+        return _too_deep(text, file)
+    if _HALF.search(text):
+        span = find_token(text, _is_half)
+        if span is not None:
+            message = "an escape for half a character"
+            return Fault(location_of(text, file, *span), message, "Write both halves, or the character itself.")
+    return JsonTree(data, text, file, crlf=crlf)
+
+
+def _unreadable(error: json.JSONDecodeError, text: str, file: str) -> Fault:
+    at = min(error.pos, len(text))
+    if text[at : at + 1] in {"]", "}"} and text[:at].rstrip().endswith(","):
+        comma = text.rindex(",", 0, at)
+        return Fault(location_of(text, file, comma, comma + 1), "a comma after the last entry", "Remove the comma.")
+    message, advice = _WORDS.get(error.msg.rstrip(), (error.msg, ""))
+    return Fault(location_of(text, file, at), message, advice)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise _Refused
+    return made
+
+
+def _constant(_: str) -> Never:
+    raise _Refused
+
+
+def _int(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise _Refused
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise _Refused
+    return number
+
+
+def _explain(text: str, file: str) -> Fault:
+    """What was refused: the first bad number, or else a repeated key."""
+    span = find_token(text, _is_bad_number)
+    repeated = find_repeated(text)
+    if repeated is not None and (span is None or repeated[0].end <= span[0]):
+        second, first = repeated
+        line = text.count("\n", 0, first.start) + 1
+        key = text[second.start : second.end][:80]
+        message = f"the key {key} is repeated; line {line} has it already"
+        advice = "Remove one of the two, or rename it."
+        return Fault(location_of(text, file, second.start, second.end), message, advice)
+    if span is None:
+        return Fault(Location(file), "it cannot be read")
+    token = text[span[0] : span[1]]
+    reason = "is no JSON value" if token.startswith(_CONSTANTS) else "is too large"
+    return Fault(location_of(text, file, *span), f"{token[:40]} {reason}", "Write another number, or a text in quotes.")
+
+
+def _is_bad_number(token: str) -> bool:
+    if token.startswith(_CONSTANTS):  # the standard reader stops there and leaves the rest of the word
+        return True
+    if token.lstrip("-").isdecimal():
+        return len(token) > MAX_DIGITS
+    try:
+        return math.isinf(float(token))
+    except ValueError:
+        return False
+
+
+def _is_half(token: str) -> bool:
+    return token[0] == '"' and _HALF.search(token) is not None and _SURROGATE.search(json.loads(token)) is not None
+
+
+def _too_deep(text: str, file: str) -> Fault:
+    depth = 0
+    for found in re.finditer(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', text, re.DOTALL):
+        if found[0] in "[{":
+            depth += 1
+        elif found[0] in "]}":
+            depth -= 1
+        if depth > MAX_DEPTH:
+            message = f"arrays and objects are nested more than {MAX_DEPTH} levels deep"
+            advice = "Give the inner part a name of its own under `schemas`."
+            return Fault(location_of(text, file, found.start(), found.end()), message, advice)
+    return Fault(Location(file), "it is nested too deeply")
+
+
+def _deeper(data: Any, levels: int) -> bool:
+    if isinstance(data, dict):
+        data = data.values()
+    elif not isinstance(data, list):
+        return False
+    return levels == 0 or any(_deeper(value, levels - 1) for value in data if isinstance(value, dict | list))

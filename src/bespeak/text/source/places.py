@@ -1,0 +1,71 @@
+"""Places of keys and values as a tree beside the data, for notations whose readers keep none."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from bespeak.text.source.pointer import unescaped
+from bespeak.text.source.tree import Span, Tree
+
+
+class Place:
+    """Where a key and its value stand. Below it are the places of its entries or items."""
+
+    __slots__ = ("end", "entries", "items", "key", "start")
+
+    def __init__(self, key: Span | None, start: int, end: int = -1) -> None:
+        self.key = key
+        self.start = start
+        self.end = end
+        self.entries: dict[str, Place] | None = None
+        self.items: list[Place] | None = None
+
+    def below(self, part: str) -> Place | None:
+        """The place of an entry or item, by a part of a pointer that is still escaped."""
+        if self.entries is not None:
+            return self.entries.get(unescaped(part))
+        if self.items is not None and is_index(part, self.items):
+            return self.items[int(part)]
+        return None
+
+
+def is_index(part: str, items: Sequence[Any]) -> bool:
+    """Whether a part of a pointer counts an item of a list; int() would refuse thousands of digits."""
+    return len(part) < 10 and part.isdecimal() and int(part) < len(items)
+
+
+class PlacedTree(Tree):
+    """A document whose places are looked for when the first of them is asked for."""
+
+    __slots__ = ("_root",)
+
+    def __init__(self, data: Any, text: str, file: str, *, crlf: bool = False) -> None:
+        super().__init__(data, text, file, crlf=crlf)
+        self._root: Place | None = None
+
+    @abstractmethod
+    def places(self) -> Place:
+        """The place of the whole document, with all others below it."""
+
+    def place(self, at: str) -> Place | None:
+        """The place of a pointer; None if nothing stands there."""
+        if self._root is None:
+            self._root = self.places()
+        here: Place | None = self._root
+        for part in at.split("/")[1:]:
+            if here is None:
+                return None
+            here = here.below(part)
+        return here
+
+    def _key_span(self, at: str) -> Span | None:
+        found = self.place(at)
+        if found is None or not at:
+            return None
+        return found.key or Span(found.start, found.end)
+
+    def _value_span(self, at: str) -> Span | None:
+        found = self.place(at)
+        return None if found is None or found.end < 0 else Span(found.start, found.end)

@@ -1,0 +1,142 @@
+"""The places of keys and values in a TOML text that has been accepted, by one pass over it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import tomli
+
+from bespeak.text.source.places import Place
+from bespeak.text.source.tree import Span
+
+_BLANK: Final = re.compile(r"(?:[ \t\n]|#[^\n]*+)*+")
+_BETWEEN: Final = re.compile(r"(?:[ \t\n,]|#[^\n]*+)*+")
+_SPACE: Final = re.compile(r"[ \t]*+")
+_KEY: Final = re.compile(r"""[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+'""")
+_SCALAR: Final = re.compile(
+    r"""
+      \"{3}(?:\\.|"{1,2}(?!")|[^"\\])*+"{3,5}     # multi-line; up to two quotes may stand before the closing three
+    | '{3}(?:'{1,2}(?!')|[^'])*+'{3,5}
+    | "(?:\\.|[^"\\\n])*+"
+    | '[^'\n]*+'
+    | [^,\]}\#\n]*+
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def scan(text: str) -> Place:
+    """The place of the whole document. A table that is written with a header has the place of its key and no value."""
+    root = _table(None)
+    table = root
+    at = _end(_BLANK, text, 0)
+    while at < len(text):
+        header = 2 if text.startswith("[[", at) else 1 if text[at] == "[" else 0
+        parts, at = _key_parts(text, at + header)
+        if header:
+            table = _header(root, parts, is_item=header == 2)
+            at += header
+        else:
+            at = _end(_SPACE, text, at + 1)
+            at = _value(text, at, _enter(table, parts))
+        at = _end(_BLANK, text, at)
+    return root
+
+
+def _header(root: Place, parts: list[tuple[str, Span]], *, is_item: bool) -> Place:
+    table = root
+    for number, (name, span) in enumerate(parts, 1):
+        if table.entries is None:
+            table.entries = {}
+        table = table.entries.setdefault(name, Place(span, -1))
+        if is_item and number == len(parts):
+            if table.items is None:
+                table.items = []
+            table.items.append(_table(span))
+        if table.items:
+            table = table.items[-1]
+    if table.entries is None:
+        table.entries = {}
+    return table
+
+
+def _enter(table: Place, parts: list[tuple[str, Span]]) -> Place:
+    """The place of a new key; the tables a dotted key names on its way are made."""
+    for name, span in parts:
+        if table.entries is None:
+            table.entries = {}
+        table = table.entries.setdefault(name, Place(span, -1))
+    return table
+
+
+def _value(text: str, at: int, place: Place) -> int:
+    """Read the value that starts here into its place; where it ends."""
+    around: list[Place] = []
+    while True:
+        place.start = at
+        if text[at : at + 1] == "[":
+            place.items = []
+            around.append(place)
+            at += 1
+        elif text[at : at + 1] == "{":
+            place.entries = {}
+            around.append(place)
+            at += 1
+        else:
+            at = place.end = _scalar_end(text, at)
+        while around:
+            at = _end(_BETWEEN, text, at)
+            if at >= len(text):
+                return at
+            if text[at] not in "]}":
+                break
+            at = around.pop().end = at + 1
+        if not around:
+            return at
+        items = around[-1].items
+        if items is not None:
+            place = Place(None, at)
+            items.append(place)
+        else:
+            parts, at = _key_parts(text, at)
+            place = _enter(around[-1], parts)
+            at = _end(_SPACE, text, at + 1)
+
+
+def _scalar_end(text: str, at: int) -> int:
+    found = _SCALAR.match(text, at)
+    return at + len(found[0].rstrip()) if found else at
+
+
+def _key_parts(text: str, at: int) -> tuple[list[tuple[str, Span]], int]:
+    parts: list[tuple[str, Span]] = []
+    while True:
+        at = _end(_SPACE, text, at)
+        match = _KEY.match(text, at)
+        if match is None:
+            return parts, len(text)
+        parts.append((_unquote(match[0]), Span(at, match.end())))
+        at = _end(_SPACE, text, match.end())
+        if not text.startswith(".", at):
+            return parts, at
+        at += 1
+
+
+def _unquote(key: str) -> str:
+    if key[0] == "'":
+        return key[1:-1]
+    if key[0] == '"':
+        return str(tomli.loads(f"key = {key}")["key"])
+    return key
+
+
+def _table(key: Span | None) -> Place:
+    place = Place(key, -1)
+    place.entries = {}
+    return place
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at

@@ -1,0 +1,98 @@
+"""TOML text to plain data that remembers where everything stood.
+
+`tomli` decides what is TOML: `tomllib`, compiled, because ten thousand endpoint files must load while a server starts.
+It keeps no positions. The scanner beside it reads only text that has been accepted, and only when somebody asks for a
+place: most files have no findings.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import tomli
+
+from bespeak.text.source.places import Place, PlacedTree
+from bespeak.text.source.span import Location
+from bespeak.text.source.text_position import location_of
+from bespeak.text.source.toml_places import scan
+from bespeak.text.source.tree import Fault, Span
+
+MAX_BYTES: Final = 1 << 20
+"""A document longer than this was not written by a person."""
+
+_MAX_KEY_PARTS: Final = 64
+"""tomli needs quadratic time for `a.a.a...`; nobody nests tables this deep."""
+
+_BARE_OR_QUOTED: Final = r"""[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+'"""
+_LONG_KEY: Final = rf"(?:(?:{_BARE_OR_QUOTED})[ \t]*+\.[ \t]*+){{{_MAX_KEY_PARTS}}}"
+_STRING: Final = r"""
+      \"{3}(?:\\.|"{1,2}(?!")|[^"\\])*+"{3,5}
+    | '{3}(?:'{1,2}(?!')|[^'])*+'{3,5}
+    | "(?:\\.|[^"\\\n])*+"
+    | '[^'\n]*+'
+"""
+_MAYBE_LONG_KEY: Final = re.compile(rf"(?<![A-Za-z0-9_-]){_LONG_KEY}")
+_TEXT_PART: Final = re.compile(
+    rf"(?P<long>{_LONG_KEY}) | {_STRING} | \#[^\n]*+ | [A-Za-z0-9_-]++ | .", re.VERBOSE | re.DOTALL
+)
+
+
+class TomlTree(PlacedTree):
+    """A TOML document."""
+
+    __slots__ = ()
+
+    notation = "toml"
+
+    def places(self) -> Place:
+        return scan(self.text)
+
+    def locate(self, at: str, *, key: bool = False) -> Location:
+        """Where the key of a pointer stands, or the nearest key above it that is not inside a value."""
+        if key:
+            return super().locate(at, key=True)
+        found: Span | None = None
+        here = self.place("")
+        for part in at.split("/")[1:]:
+            here = here.below(part) if here is not None else None
+            if here is None:
+                break
+            found = here.key or found
+            if here.end >= 0:
+                break
+        return Location(self.file) if found is None else self.location(Span(found.start, -1))
+
+
+def parse_toml(text: str, file: str) -> TomlTree | Fault:
+    """The tree of a TOML text, or why there is none."""
+    if len(text) > MAX_BYTES:
+        return Fault(Location(file), f"the text is longer than {MAX_BYTES} bytes")
+    crlf = "\r\n" in text
+    text = text.replace("\r\n", "\n")
+    long_key = _find_long_key(text)
+    if long_key is not None:
+        return Fault(location_of(text, file, long_key), f"a key has more than {_MAX_KEY_PARTS} parts")
+    try:
+        return TomlTree(tomli.loads(text), text, file, crlf=crlf)
+    except RecursionError:
+        return Fault(Location(file), "arrays or tables are nested too deeply")
+    except tomli.TOMLDecodeError as error:
+        return _fault(error, text, file)
+    except ValueError:  # what int() raises for thousands of digits
+        return Fault(Location(file), "a number has too many digits")
+
+
+def _find_long_key(text: str) -> int | None:
+    """The offset of a key with too many parts. Strings and comments are only told apart where there may be one."""
+    if text.count(".") >= _MAX_KEY_PARTS and _MAYBE_LONG_KEY.search(text) is not None:
+        for part in _TEXT_PART.finditer(text):
+            if part.lastgroup == "long":
+                return part.start()
+    return None
+
+
+def _fault(error: tomli.TOMLDecodeError, text: str, file: str) -> Fault:
+    if error.pos >= len(text):
+        return Fault(location_of(text, file, len(text)), f"{error.msg} at the end of the file")
+    return Fault(Location(file, error.lineno, error.colno), error.msg)

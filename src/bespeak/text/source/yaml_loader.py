@@ -1,0 +1,80 @@
+"""Composing YAML nodes with libyaml, within bounds: libyaml's own recursion would overflow the stack."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any, Final
+
+import yaml
+
+from bespeak.text.source.refused import Refused
+from bespeak.text.source.tree import MAX_DEPTH, MAX_NODES
+
+STRING: Final = "tag:yaml.org,2002:str"
+
+
+if yaml.__with_libyaml__:
+    from yaml._yaml import CParser as _Loader
+else:
+    from yaml.composer import Composer
+    from yaml.parser import Parser
+    from yaml.reader import Reader
+    from yaml.scanner import Scanner
+
+    class _Loader(Reader, Scanner, Parser, Composer):  # type: ignore[no-redef]  # the same without libyaml
+        def __init__(self, text: str) -> None:
+            Reader.__init__(self, text)
+            Scanner.__init__(self)
+            Parser.__init__(self)
+            Composer.__init__(self)
+
+
+class _BoundedLoader(_Loader):
+    """A composer that counts. It asks these methods at each node, so they are as cheap as Python allows."""
+
+    def __init__(self, text: str) -> None:
+        _Loader.__init__(self, text)
+        inside: list[Any] = []
+        enter = inside.append
+        number = count(1).__next__
+
+        def descend(above: Any, _: Any) -> None:
+            enter(above)
+            if len(inside) > MAX_DEPTH + 1:
+                raise _too_deep(above)
+            if number() > MAX_NODES:
+                raise _too_much(above)
+
+        def resolve(kind: Any, _: Any, implicit: Any) -> str:
+            """A node without a tag keeps an empty one: `yaml_data` decides its type."""
+            if kind is yaml.ScalarNode:
+                return "" if implicit[0] else STRING
+            if len(inside) > MAX_DEPTH:
+                raise _too_deep(inside[-1])
+            return ""
+
+        self.descend_resolver = descend
+        self.ascend_resolver = inside.pop
+        self.resolve = resolve
+
+
+def compose(text: str) -> yaml.Node | None:
+    """The root node of the only document in a text; None if there is nothing but comments."""
+    loader = _BoundedLoader(text)
+    try:
+        root: yaml.Node | None = loader.get_single_node()
+        return root
+    finally:
+        loader.dispose()
+
+
+def _too_deep(above: Any) -> Refused:
+    start = above.start_mark.index
+    message = f"lists and mappings are nested more than {MAX_DEPTH} levels deep"
+    return Refused(start, start + 1, message, "Give the inner part a name of its own under `schemas`.")
+
+
+def _too_much(above: Any) -> Refused:
+    start = above.start_mark.index
+    message = f"the document has more than {MAX_NODES:,} keys and values"
+    return Refused(start, start + 1, message, "Split it into several documents.")

@@ -1,0 +1,109 @@
+"""YAML text to plain data that remembers where everything stood.
+
+libyaml decides what is YAML and composes nodes with exact places. Plain scalars get the types of the YAML 1.2 core
+schema, and what JSON cannot say (tags, merge keys, keys that are no text) is refused: the draft wants both
+serializations to mean the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from bespeak.text.source.garbage import without_collections
+from bespeak.text.source.places import is_index
+from bespeak.text.source.pointer import unescaped
+from bespeak.text.source.refused import Refused
+from bespeak.text.source.text_position import location_of
+from bespeak.text.source.tree import Fault, Span, Tree, plain, too_long
+from bespeak.text.source.yaml_data import build
+from bespeak.text.source.yaml_fault import fault_of, unprintable
+from bespeak.text.source.yaml_loader import compose
+
+
+class YamlTree(Tree):
+    """A YAML document and its nodes."""
+
+    __slots__ = ("_entries", "has_aliases", "root")
+
+    notation = "yaml"
+
+    def __init__(self, data: Any, root: yaml.Node | None, text: str, file: str, *, crlf: bool, aliases: bool) -> None:
+        super().__init__(data, text, file, crlf=crlf)
+        self.root = root
+        self.has_aliases = aliases
+        """Whether a part of the document is said twice by an alias: then a place is the anchor's."""
+        self._entries: dict[int, dict[str, tuple[yaml.Node, yaml.Node]]] = {}
+
+    def entry(self, at: str) -> tuple[yaml.Node | None, yaml.Node] | None:
+        """The nodes of a key and its value; an item of a list has no key."""
+        if self.root is None:
+            return None
+        key: yaml.Node | None = None
+        node = self.root
+        for part in at.split("/")[1:]:
+            if isinstance(node, yaml.MappingNode):
+                found = self._mapping(node).get(unescaped(part))
+                if found is None:
+                    return None
+                key, node = found
+            elif isinstance(node, yaml.SequenceNode) and is_index(part, node.value):
+                key, node = None, node.value[int(part)]
+            else:
+                return None
+        return key, node
+
+    def _key_span(self, at: str) -> Span | None:
+        found = self.entry(at)
+        if found is None or not at:
+            return None
+        key, value = found
+        return node_span(self.text, key or value)
+
+    def _value_span(self, at: str) -> Span | None:
+        found = self.entry(at)
+        return None if found is None else node_span(self.text, found[1])
+
+    def _mapping(self, node: yaml.MappingNode) -> dict[str, tuple[yaml.Node, yaml.Node]]:
+        entries = self._entries.get(id(node))
+        if entries is None:
+            entries = self._entries[id(node)] = {key.value: (key, value) for key, value in node.value}
+        return entries
+
+
+def parse_yaml(text: str, file: str) -> YamlTree | Fault:
+    """The tree of a YAML text, or why there is none."""
+    refused = too_long(text, file)
+    if refused is not None:
+        return refused
+    text, crlf = plain(text)
+    refused = unprintable(text, file)
+    if refused is not None:
+        return refused
+    with without_collections():
+        try:
+            root = compose(text)
+            data, aliases = build(root, text)
+        except Refused as reason:
+            return Fault(location_of(text, file, reason.start, reason.end), reason.message, reason.help)
+        except yaml.YAMLError as error:
+            return fault_of(error, text, file)
+    return YamlTree(data, root, text, file, crlf=crlf, aliases=aliases)
+
+
+def node_span(text: str, node: yaml.Node) -> Span:
+    """The place of a node without what libyaml counts after it: a block ends with its last value."""
+    start = node.start_mark.index
+    last = node
+    while isinstance(last, yaml.CollectionNode) and not last.flow_style and last.value:
+        following = last.value[-1]
+        if isinstance(following, tuple):
+            key, value = following
+            following = key if value.start_mark.index < key.start_mark.index else value
+        if following.start_mark.index < start:
+            break  # an alias as the last thing of a block: its anchor stands elsewhere
+        last = following
+    # A block text ends with its last line, and blanks in that line belong to it.
+    blanks = "\n" if isinstance(last, yaml.ScalarNode) and last.style in {"|", ">"} else None
+    return Span(start, start + len(text[start : last.end_mark.index].rstrip(blanks)))

@@ -1,1 +1,0 @@
-"""Bytes and sockets; each turns a wire into exchange.Request and back."""

@@ -1,0 +1,291 @@
+"""Discovering and calling: what the client sends, and what it makes of the answers."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.agent.client.scripted import (
+    AGENT,
+    always,
+    endpoint,
+    in_turn,
+    manifest,
+    service_of,
+)
+
+from bespeak.agent.client.errors import (
+    AuthorityMissingError,
+    BusinessError,
+    NoCommonCatalogError,
+    NotFoundError,
+)
+from bespeak.agent.client.inventory import InventoryEntry
+from bespeak.documents.identity.key_text import generate_key, public_jwk
+from bespeak.documents.projections.manifest_signature import sign_manifest
+from bespeak.errors import ConfigError, RemoteProtocolError
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.requirement("CORE-2.3-9", "CORE-2.3-15", "CORE-7.5-4")
+@pytest.mark.requirement("API-16.4-1")
+async def test_a_request_carries_the_agent_its_scopes_and_the_input() -> None:
+    async with service_of(always(200, {"ok": True}), agent_id=AGENT, scopes=["booking:room", "a:b"]) as (
+        service,
+        server,
+    ):
+        reply = await service.request("BOOK", "/room", {"room_id": "12"}, task_id="t-1", headers={"Session-ID": "s"})
+    assert reply.ok
+    assert reply.json() == {"ok": True}
+    seen = server.seen[0]
+    assert seen.line == "AGTP/1.0 BOOK /room"
+    assert seen.headers == {
+        "agent-id": AGENT,
+        "authority-scope": "booking:room, a:b",
+        "task-id": "t-1",
+        "session-id": "s",
+        "content-type": "application/vnd.agtp+json",
+        "content-length": str(len(seen.body)),
+    }
+    assert json.loads(seen.body) == {"room_id": "12"}
+
+
+async def test_an_anonymous_request_without_input_carries_nothing_but_its_length() -> None:
+    async with service_of(always(200, {})) as (service, server):
+        await service.request("QUERY", "/rooms")
+    assert server.seen[0].headers == {"content-length": "0"}
+
+
+async def test_a_request_can_narrow_scopes_and_replace_headers() -> None:
+    async with service_of(always(200, {}), agent_id=AGENT, scopes=["a:b", "c:d"]) as (service, server):
+        await service.request("QUERY", "/x", {}, scopes=["a:b"], headers={"agent-id": "cd" * 32})
+        await service.request("QUERY", "/x", scopes=[])
+    assert server.seen[0].headers["authority-scope"] == "a:b"
+    assert server.seen[0].headers["agent-id"] == "cd" * 32
+    assert "authority-scope" not in server.seen[1].headers
+
+
+async def test_query_parameters_are_percent_encoded() -> None:
+    async with service_of(always(200, {})) as (service, server):
+        await service.request("QUERY", "/rooms", query={"q": "a b&c+ü", "free": True, "n": 2})
+        await service.request("QUERY", "/rooms?x=1", query={"y": "2"})
+    assert server.seen[0].line == "AGTP/1.0 QUERY /rooms?q=a%20b%26c%2B%C3%BC&free=true&n=2"
+    assert server.seen[1].line == "AGTP/1.0 QUERY /rooms?x=1&y=2"
+
+
+async def test_less_of_an_answer_is_asked_for_in_the_query() -> None:
+    noon = datetime(2026, 12, 1, 12, tzinfo=UTC)
+    async with service_of(always(200, {})) as (service, server):
+        await service.request("QUERY", "/rooms", query={"beds": 2}, fields=["id", "owner.name"], compact=True)
+        await service.request("QUERY", "/rooms", since=noon)
+        await service.request("QUERY", "/rooms", since="2026-12-01")
+        with pytest.raises(ConfigError, match=r"write \['id'\]"):
+            await service.request("QUERY", "/rooms", fields="id")
+    assert [seen.line.rpartition(" ")[2] for seen in server.seen] == [
+        "/rooms?beds=2&compact=true&fields=id%2Cowner.name",
+        "/rooms?since=2026-12-01T12%3A00%3A00%2B00%3A00",
+        "/rooms?since=2026-12-01",
+    ]
+
+
+async def test_request_raises_for_no_refusal() -> None:
+    async with service_of(always(262, {"error": {"code": "authorization-required", "type": "scope-required"}})) as (
+        service,
+        _,
+    ):
+        reply = await service.request("BOOK", "/room")
+    assert not reply.ok
+    assert reply.error is not None
+    assert reply.error.code == "authorization-required"
+
+
+async def test_call_gives_the_output_or_raises_the_typed_error() -> None:
+    refusal = {"error": {"code": "room_unavailable", "message": "Taken.", "details": {"next": 3}}}
+    script = in_turn(
+        always(200, {"reservation_id": "r"}), always(422, refusal), always(262, {}), always(455, {}), always(404, {})
+    )
+    async with service_of(script) as (service, server):
+        assert await service.call("BOOK", "/room", room_id="12") == {"reservation_id": "r"}
+        with pytest.raises(BusinessError, match="room_unavailable: Taken") as caught:
+            await service.call("BOOK", "/room")
+        for expected in (AuthorityMissingError, AuthorityMissingError, NotFoundError):
+            with pytest.raises(expected):
+                await service.call("BOOK", "/room")
+    assert caught.value.details == {"next": 3}
+    assert json.loads(server.seen[0].body) == {"room_id": "12"}
+
+
+@pytest.mark.requirement("API-8.4-2")
+async def test_the_manifest_decides_what_may_be_repeated() -> None:
+    document = manifest(
+        endpoint("CANCEL", "/rooms/{id}", is_idempotent=True), endpoint("QUERY", "/next", is_idempotent=False)
+    )
+    script = in_turn(always(200, document), always(503), always(200, {}), always(503))
+    async with service_of(script) as (service, server):
+        await service.discover()
+        assert (await service.request("CANCEL", "/rooms/12")).ok
+        assert (await service.request("QUERY", "/next")).status == 503
+    assert len(server.seen) == 4
+
+
+@pytest.mark.requirement("API-5.8-4")
+async def test_the_manifest_is_asked_for_without_an_agent_and_only_once() -> None:
+    document = manifest(endpoint("BOOK", "/room", is_idempotent=False))
+    async with service_of(always(200, document), agent_id=AGENT) as (service, server):
+        found = await service.discover()
+        assert await service.discover() is found
+    assert [item.path for item in found.endpoints] == ["/room"]
+    assert len(server.seen) == 1
+    assert server.seen[0].line == "AGTP/1.0 DISCOVER /"
+    assert "agent-id" not in server.seen[0].headers
+
+
+async def test_a_refresh_is_conditional_and_304_keeps_the_manifest() -> None:
+    script = in_turn(
+        always(200, manifest(), ETag='"one"'),
+        always(304, ETag='"one"'),
+        always(200, manifest(document_version="v2"), ETag='"two"'),
+        always(304),
+    )
+    async with service_of(script) as (service, server):
+        first = await service.discover()
+        assert await service.discover(refresh=True) is first
+        assert (await service.discover(refresh=True)).document_version == "v2"
+        await service.discover(refresh=True)
+    assert [seen.headers.get("if-none-match") for seen in server.seen] == [None, '"one"', '"one"', '"two"']
+
+
+@pytest.mark.requirement("CORE-2.4-9")
+async def test_a_new_api_version_makes_the_client_read_the_manifest_before_the_next_call() -> None:
+    script = in_turn(
+        always(200, manifest(), AGTP_API_Version="1.0"),
+        always(200, {}, AGTP_API_Version="1.0"),
+        always(200, {}, AGTP_API_Version="1.1"),
+        always(200, manifest(document_version="v2"), AGTP_API_Version="1.1"),
+        always(200, {}, AGTP_API_Version="1.1"),
+    )
+    async with service_of(script) as (service, server):
+        await service.discover()
+        for _ in range(3):
+            await service.call("BOOK", "/room")
+        assert service.manifest is not None
+        assert service.manifest.document_version == "v2"
+    assert [seen.line.split(" ")[1] for seen in server.seen] == ["DISCOVER", "BOOK", "BOOK", "DISCOVER", "BOOK"]
+
+
+@pytest.mark.parametrize("body", [[], "x", None])
+async def test_an_unreadable_manifest_is_a_fault_of_the_peer(body: Any) -> None:
+    async with service_of(always(200, body)) as (service, _):
+        with pytest.raises(RemoteProtocolError, match="manifest"):
+            await service.discover()
+
+
+async def test_a_refused_discovery_is_a_typed_error() -> None:
+    async with service_of(always(262, {"error": {"type": "anonymous-discovery-disabled"}})) as (service, _):
+        with pytest.raises(AuthorityMissingError) as caught:
+            await service.discover()
+    assert caught.value.condition == "anonymous-discovery-disabled"
+
+
+@pytest.mark.requirement("API-8.8-2", "API-8.8-3")
+async def test_an_unsigned_manifest_is_used_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    async with service_of(always(200, manifest())) as (service, _):
+        with caplog.at_level(logging.WARNING):
+            await service.discover()
+            await service.discover(refresh=True)
+        assert service.signature is not None
+        assert service.signature.state == "absent"
+    assert [record.message for record in caplog.records if "not signed" in record.message] == [
+        caplog.records[0].message
+    ]
+
+
+@pytest.mark.requirement("API-8.8-3")
+async def test_a_forged_manifest_is_used_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    forged = {**manifest(), "manifest_signature": sign_manifest({"other": 1}, generate_key())}
+    async with service_of(always(200, forged)) as (service, _):
+        with caplog.at_level(logging.WARNING):
+            await service.discover()
+        assert service.signature is not None
+        assert service.signature.state == "invalid"
+    assert "invalid" in caplog.text
+
+
+@pytest.mark.requirement("CORE-10.2-2")
+async def test_a_signed_manifest_is_checked_against_the_pinned_key(caplog: pytest.LogCaptureFixture) -> None:
+    key = generate_key()
+    signed = {**manifest(), "manifest_signature": sign_manifest(manifest(), key)}
+    for pinned, state, trusted in (
+        (None, "valid", False),
+        (json.dumps(public_jwk(key)), "valid", True),
+        (json.dumps(public_jwk(generate_key())), "unknown-key", False),
+    ):
+        async with service_of(always(200, signed), signing_key=pinned) as (service, _):
+            await service.discover()
+            assert service.signature is not None
+            assert (service.signature.state, service.signature.trusted) == (state, trusted)
+
+
+@pytest.mark.requirement("API-4.6-1", "API-4.6-2", "API-4.6-3")
+@pytest.mark.parametrize(
+    ("versions", "chosen"),
+    [(("1.0.0",), "1.0.0"), (("1.0.0", "1.1.0"), "1.1.0"), (("0.9.0", "1.0.0", "7.0.0"), "1.0.0")],
+)
+async def test_the_catalog_version_is_the_preferred_or_the_highest_common_one(
+    versions: tuple[str, ...], chosen: str
+) -> None:
+    async with service_of(always(200, manifest(versions=versions))) as (service, _):
+        await service.discover()
+        assert service.catalog_version == chosen
+
+
+@pytest.mark.requirement("API-4.6-4")
+async def test_without_a_common_catalog_version_calls_are_given_up() -> None:
+    async with service_of(always(200, manifest(versions=("9.0.0",)))) as (service, server):
+        await service.discover()
+        assert service.catalog_version is None
+        with pytest.raises(NoCommonCatalogError, match=r"9\.0\.0"):
+            await service.call("BOOK", "/room")
+    assert len(server.seen) == 1
+
+
+async def test_the_inventory_is_read_in_both_forms() -> None:
+    entry = {"method": "BOOK", "path": "/room", "description": "Book a room."}
+    async with service_of(in_turn(always(200, [entry]), always(200, {"items": [entry]}))) as (service, server):
+        assert await service.methods() == [InventoryEntry("BOOK", "/room", "Book a room.")]
+        assert await service.methods() == [InventoryEntry("BOOK", "/room", "Book a room.")]
+    assert server.seen[0].line == "AGTP/1.0 DISCOVER /methods"
+
+
+async def test_scopes_are_a_list_and_no_text() -> None:
+    async with service_of(always(200, {})) as (service, _):
+        with pytest.raises(ConfigError, match=r"not the text 'rooms:read'; write \['rooms:read'\]"):
+            await service.request("QUERY", "/x", scopes="rooms:read")
+
+
+async def test_a_uri_without_an_agent_has_no_identity_to_ask_for() -> None:
+    async with service_of(always(200, {})) as (service, _):
+        with pytest.raises(ConfigError, match="names no agent"):
+            await service.identify()
+
+
+def holding_itself() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"), [(holding_itself(), "holds itself"), (object(), "object"), ("\ud800", "surrogates")]
+)
+async def test_an_input_that_is_no_json_is_refused_before_it_is_sent(value: object, reason: str) -> None:
+    async with service_of(always(200, {})) as (service, server):
+        with pytest.raises(ConfigError, match=f"input is no JSON: .*{reason}"):
+            await service.call("BOOK", "/room", x=value)
+        with pytest.raises(ConfigError, match=f"The query .*{reason}"):
+            await service.request("QUERY", "/rooms", query={"x": value})
+    assert server.seen == []

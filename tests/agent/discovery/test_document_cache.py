@@ -1,0 +1,159 @@
+"""Documents on disk: found again, bounded, private, and never in the way."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bespeak.agent.discovery.document_cache import CacheEntry, DocumentCache, open_cache
+from bespeak.documents.files.file_replacement import UNFINISHED
+
+
+def entry(url: str = "https://a.example/x", body: bytes = b"{}", **headers: str) -> CacheEntry:
+    return CacheEntry(
+        url=url, accept="application/json", status=200, stored=1.0, fresh_until=2.0, headers=headers, body=body
+    )
+
+
+def find(cache: DocumentCache, url: str = "https://a.example/x") -> CacheEntry | None:
+    return cache.find(url, "application/json")
+
+
+def test_an_answer_is_found_by_its_address_and_what_was_asked_for(tmp_path: Path) -> None:
+    cache = DocumentCache(tmp_path)
+    cache.keep(entry(etag='"a"'))
+    found = find(cache)
+    assert found is not None
+    assert (found.body, found.headers) == (b"{}", {"etag": '"a"'})
+    assert cache.find("https://a.example/x", "text/plain") is None
+    assert find(cache, "https://a.example/y") is None
+    cache.forget("https://a.example/x", "application/json")
+    assert find(cache) is None
+
+
+@pytest.mark.requirement("AI-6.2-2")
+def test_nothing_secret_is_kept(tmp_path: Path) -> None:
+    cache = DocumentCache(tmp_path)
+    secret = {
+        "set-cookie": "id=SECRET",
+        "authorization": "Bearer SECRET",
+        "x-api-key": "SECRET",
+        "www-authenticate": "SECRET",
+    }
+    cache.keep(msgspec.structs.replace(entry(), headers=secret))
+    cache.keep(entry("https://a.example/x?key=SECRET"))
+    files = list(tmp_path.iterdir())
+    assert len(files) == 1
+    assert b"SECRET" not in files[0].read_bytes()
+
+
+def test_only_the_user_can_read_it(tmp_path: Path) -> None:
+    cache = DocumentCache(tmp_path / "deep" / "er")
+    cache.keep(entry())
+    [file] = cache.folder.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(cache.folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x00", b"{}", b"\xff" * 100, msgspec.msgpack.encode({"url": 1})])
+def test_a_damaged_entry_is_no_entry(tmp_path: Path, damage: bytes) -> None:
+    cache = DocumentCache(tmp_path)
+    cache.keep(entry())
+    [file] = tmp_path.iterdir()
+    file.write_bytes(damage)
+    assert find(cache) is None
+    cache.keep(entry())
+    assert find(cache) is not None
+
+
+def test_an_entry_under_the_name_of_another_is_no_entry(tmp_path: Path) -> None:
+    cache = DocumentCache(tmp_path)
+    cache.keep(entry())
+    [file] = tmp_path.iterdir()
+    content = file.read_bytes()
+    cache.keep(entry("https://b.example/x"))
+    other = next(path for path in tmp_path.iterdir() if path != file)
+    other.write_bytes(content)
+    assert find(cache, "https://b.example/x") is None
+
+
+def test_an_entry_of_another_version_is_no_entry(tmp_path: Path) -> None:
+    cache = DocumentCache(tmp_path)
+    cache.keep(msgspec.structs.replace(entry(), version=99))
+    assert find(cache) is None
+
+
+def test_the_oldest_go_first(tmp_path: Path) -> None:
+    cache = DocumentCache(tmp_path, most_entries=3)
+    for number in range(6):
+        cache.keep(entry(f"https://a.example/{number}"))
+        newest = max(tmp_path.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        os.utime(newest, (number, number))
+    kept = [number for number in range(6) if find(cache, f"https://a.example/{number}")]
+    assert kept == [3, 4, 5]
+
+
+def test_what_was_never_finished_goes_after_a_while(tmp_path: Path) -> None:
+    cache = DocumentCache(tmp_path)
+    old, recent = tmp_path / f"{UNFINISHED}old", tmp_path / f"{UNFINISHED}recent"
+    old.touch()
+    recent.touch()
+    os.utime(old, (1, 1))
+    cache.keep(entry())
+    assert (old.exists(), recent.exists()) == (False, True)
+
+
+def test_the_bytes_are_bounded(tmp_path: Path) -> None:
+    cache = DocumentCache(tmp_path, most_bytes=5_000)
+    for number in range(20):
+        cache.keep(entry(f"https://a.example/{number}", b"x" * 1_000))
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 5_000
+
+
+def test_a_body_beyond_all_bounds_is_not_kept(tmp_path: Path) -> None:
+    cache = DocumentCache(tmp_path)
+    cache.keep(entry(body=bytes(50_000_000)))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_writers_at_once_leave_whole_entries(tmp_path: Path) -> None:
+    def write(number: int) -> None:
+        cache = DocumentCache(tmp_path, most_entries=5)
+        for turn in range(30):
+            cache.keep(entry(f"https://a.example/{turn % 7}", bytes([number]) * 5_000))
+            found = find(cache, f"https://a.example/{turn % 7}")
+            assert found is None or len(set(found.body)) == 1
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(path.name.endswith(".document") for path in tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_used_only_costs_requests(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    cache = DocumentCache(tmp_path / "file" / "cache")
+    cache.keep(entry())
+    assert find(cache) is None
+
+
+def test_the_place_is_chosen_by_the_caller_then_by_the_environment(tmp_path: Path) -> None:
+    def place(folder: str | None, **environment: str) -> Path | None:
+        found = open_cache(folder, environment)
+        return found and found.folder
+
+    assert place("/a", BESPEAK_CACHE="/b") == Path("/a")
+    assert place(None, BESPEAK_CACHE="/b", XDG_CACHE_HOME="/c") == Path("/b")
+    assert place(None, XDG_CACHE_HOME="/c") == Path("/c/bespeak/discovery")
+    assert place(None, XDG_CACHE_HOME="relative") == Path.home() / ".cache/bespeak/discovery"
+    assert place(None) == Path.home() / ".cache/bespeak/discovery"
+    assert place("off") is None
+    assert place(None, BESPEAK_CACHE="off") is None
+    assert place(None, BESPEAK_CACHE="") is None

@@ -1,0 +1,133 @@
+"""What is asked of a live host, and what is kept of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from tests.agent.discovery.live import AGIS, AI, AI_PATH, PAGES, SUMMARY, SUMMARY_PATH, address, host, look, served
+from tests.agent.discovery.web import Asked, always, fetching, redirect, send, serving
+
+from bespeak.agent.discovery.examination import ABSENT, Examiner
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_every_document_is_asked_for_once_by_get_and_once_by_head() -> None:
+    async with serving(host()) as web, fetching(retries=0) as fetcher:
+        await Examiner(fetcher).examine(address(web.url))
+    asked = [(each.method, each.target) for each in web.asked]
+    assert sorted(asked) == sorted(
+        [("GET", "/robots.txt"), ("GET", "/ai"), ("GET", ABSENT)]
+        + [(method, path) for method in ("GET", "HEAD") for path in PAGES]
+    )
+
+
+async def test_nothing_is_sent_that_a_capability_could_take() -> None:
+    async with serving(host()) as web, fetching(retries=0) as fetcher:
+        await Examiner(fetcher).examine(address(web.url))
+    assert {each.method for each in web.asked} == {"GET", "HEAD"}
+    assert not any(":find" in each.target or each.body for each in web.asked)
+    assert not any("authorization" in each.headers or "cookie" in each.headers for each in web.asked)
+
+
+async def test_documents_are_read_whatever_their_type_says() -> None:
+    seen = await look(host({AI_PATH: served(AI, Content_Type="text/plain")}))
+    assert seen.ai is not None
+    assert seen.ai_data is not None
+    assert seen.ai.name == "Flights"
+    assert seen.agis is not None
+    assert seen.openapi is not None
+    assert set(seen.documents) == {"ai", "summary", "agis", "openapi", "agtp", "llms"}
+
+
+async def test_a_page_for_people_is_no_document() -> None:
+    page = served(b"<html>", Content_Type="text/html")
+    seen = await look(host(dict.fromkeys(PAGES, page)))
+    assert [name for name in seen.documents if seen.there(name)] == []
+
+
+async def test_the_alias_is_not_asked_for_where_there_is_no_document() -> None:
+    async with serving(host({AI_PATH: always(404)})) as web, fetching(retries=0) as fetcher:
+        await Examiner(fetcher).examine(address(web.url))
+    assert "/ai" not in web.targets
+
+
+async def test_the_agis_document_is_taken_from_where_the_summary_says() -> None:
+    pages = {"/": always(404), "/contract.agis": AGIS, SUMMARY_PATH: {**SUMMARY, "agis_document": "/contract.agis"}}
+    seen = await look(host(pages))
+    assert seen.agis is not None
+    assert seen.documents["agis"].fetched.url.endswith("/contract.agis")
+
+
+@pytest.mark.parametrize("named", ["https://elsewhere.test/a.agis", "agtp://flights.test"])
+async def test_another_host_is_not_asked_because_a_document_names_it(named: str) -> None:
+    async with serving(host({SUMMARY_PATH: {**SUMMARY, "agis_document": named}})) as web, fetching() as fetcher:
+        seen = await Examiner(fetcher).examine(address(web.url))
+    assert seen.agis is not None
+    assert seen.documents["agis"].fetched.url == f"{web.url}/"
+    assert seen.summary_fault == ""
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [(None, "not there"), (7, "not there"), (" ", "not there"), ("javascript:1", "no https"), ("/gone", "404")],
+)
+async def test_why_the_summary_leads_nowhere_is_told(named: object, why: str) -> None:
+    seen = await look(host({"/": always(404), SUMMARY_PATH: {**SUMMARY, "agis_document": named}}))
+    assert why in seen.summary_fault
+    assert seen.agis is None
+
+
+async def test_a_host_that_is_not_there_is_unreachable() -> None:
+    async with serving(host()) as web:
+        pass
+    async with fetching(retries=0) as fetcher:
+        seen = await Examiner(fetcher).examine(address(web.url))
+    assert seen.unreachable is not None
+    assert seen.unreachable.kind == "connection"
+
+
+async def test_a_redirect_to_where_nobody_may_go_is_no_unreachable_host() -> None:
+    seen = await look(host({AI_PATH: redirect("https://metadata.test/latest")}))
+    assert seen.unreachable is None
+    assert seen.documents["ai"].fetched.fault is not None
+
+
+async def test_a_host_that_takes_its_time_is_not_asked_on_and_on() -> None:
+    moment = iter(range(0, 1000, 15))
+    async with serving(host()) as web, fetching(retries=0) as fetcher:
+        seen = await Examiner(fetcher, clock=lambda: float(next(moment))).examine(address(web.url))
+    assert web.targets == [AI_PATH, SUMMARY_PATH]
+    assert len(seen.unasked) == 8
+    assert any(text.startswith("HEAD ") for text in seen.unasked)
+
+
+async def test_a_document_that_is_not_utf8_has_no_text() -> None:
+    seen = await look(host({AI_PATH: b'{"aiendpoint": "\xff"}'}))
+    assert seen.documents["ai"].text is None
+    assert seen.ai is None
+
+
+async def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
+    seen = await look(host({AI_PATH: b"\xef\xbb\xbf" + json.dumps(AI).encode()}))
+    assert (seen.documents["ai"].text or "").startswith("{")
+    assert seen.ai is not None
+
+
+async def test_an_openapi_description_that_is_none_is_told() -> None:
+    seen = await look(host({"/openapi.json": {"hello": 1}}))
+    assert seen.openapi is None
+    assert [finding.severity for finding in seen.found] == ["warning"]
+
+
+async def test_a_host_that_only_knows_get_is_examined_all_the_same() -> None:
+    def only_get(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.method == "GET":
+            host()(asked, writer)
+        else:
+            send(writer, 405)
+
+    seen = await look(only_get)
+    assert {served.head.status for served in seen.documents.values() if served.head} == {405}

@@ -1,0 +1,25 @@
+"""What asking for a document gave."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.agent.discovery.fetched import FaultKind, Fetched, FetchFault
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [("private", "W102"), ("downgrade", "W102"), ("timeout", "W101"), ("robots", "W104"), ("size", "W103")],
+)
+def test_a_fault_is_reported_under_the_rule_of_its_step(kind: FaultKind, rule: str) -> None:
+    assert FetchFault(kind, "x", "https://a.example/").rule == rule
+
+
+def test_the_media_type_has_no_parameters() -> None:
+    headers = {"content-type": " Application/JSON ; charset=utf-8"}
+    assert Fetched(what="x", url="u", final_url="u", headers=headers).media_type == "application/json"
+
+
+@pytest.mark.parametrize(("status", "expected"), [(404, True), (410, True), (403, False), (None, False)])
+def test_a_document_that_is_not_there_is_known(status: int | None, expected: bool) -> None:
+    assert Fetched(what="x", url="u", final_url="u", status=status).is_missing is expected

@@ -1,0 +1,477 @@
+"""Fetching one document: the rules for agents, and servers that break theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.agent.discovery.web import (
+    HOST,
+    Asked,
+    Script,
+    Time,
+    Web,
+    always,
+    at,
+    fetching,
+    in_turn,
+    redirect,
+    send,
+    server_tls,
+    serving,
+)
+
+from bespeak.agent.discovery.document_cache import DocumentCache
+from bespeak.agent.discovery.document_kind import DISCOVERY, OPENAPI
+from bespeak.agent.discovery.fetched import Fetched
+
+pytestmark = pytest.mark.anyio
+
+PATH = "/.well-known/ai"
+DOCUMENT = {"aiendpoint": "1.0"}
+
+
+async def fetch(script: Script, *, tls: Any = True, **options: Any) -> tuple[Fetched, Web]:
+    async with serving(script, tls=tls) as web, fetching(**options) as fetcher:
+        return await fetcher.get(web.url + PATH, DISCOVERY), web
+
+
+async def test_a_document_comes_with_how_it_came() -> None:
+    fetched, web = await fetch(at({PATH: always(200, DOCUMENT, ETag='"a"', Set_Cookie="id=1")}))
+    assert fetched.ok
+    assert (fetched.status, fetched.body, fetched.attempts, fetched.source) == (
+        200,
+        b'{"aiendpoint": "1.0"}',
+        1,
+        "network",
+    )
+    assert (fetched.url, fetched.final_url, fetched.hops) == (web.url + PATH, web.url + PATH, ())
+    assert fetched.headers["etag"] == '"a"'
+    assert "set-cookie" not in fetched.headers
+    assert fetched.first_seconds is not None
+    assert fetched.seconds >= fetched.first_seconds
+
+
+async def test_a_request_names_this_program_and_asks_for_no_encoding_and_with_no_cookie() -> None:
+    script = in_turn(always(503, Set_Cookie="id=1"), always(200, DOCUMENT))
+    _, web = await fetch(script)
+    first, second = [asked for asked in web.asked if asked.target == PATH]
+    for asked in (first, second):
+        assert asked.headers["user-agent"].startswith("bespeak/")
+        assert asked.headers["accept-encoding"] == "identity"
+        assert asked.headers["host"] == f"{HOST}:{web.port}"
+        assert "cookie" not in asked.headers
+        assert "authorization" not in asked.headers
+
+
+@pytest.mark.requirement("AI-2.2-7")
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_up_to_five_redirects_are_followed(status: int) -> None:
+    pages: dict[str, Any] = {f"/{n}": redirect(f"/{n + 1}", status) for n in range(1, 5)}
+    fetched, web = await fetch(at({PATH: redirect("/1", status), **pages, "/5": DOCUMENT}))
+    assert fetched.ok
+    assert fetched.final_url == f"{web.url}/5"
+    assert [hop.status for hop in fetched.hops] == [status] * 5
+    assert fetched.hops[0].location == f"{web.url}/1"
+
+
+@pytest.mark.requirement("AI-2.2-7")
+async def test_a_redirect_loop_ends_after_five() -> None:
+    fetched, web = await fetch(at({PATH: redirect(PATH)}))
+    assert fetched.fault is not None
+    assert (fetched.fault.kind, fetched.fault.message) == ("redirect", "there are more than 5 redirects")
+    assert len(web.targets) == 6
+
+
+@pytest.mark.requirement("AI-2.2-8")
+@pytest.mark.parametrize(
+    ("location", "kind"),
+    [
+        (f"http://{HOST}/x", "downgrade"),
+        ("http://127.0.0.1/x", "downgrade"),
+        ("https://169.254.169.254/latest/meta-data", "private"),
+        ("https://metadata.test/latest", "private"),
+        ("https://mixed.test/", "private"),
+        ("https://127.0.0.1/", "private"),
+        ("https://localhost/", "private"),
+        ("https://[::1]/", "private"),
+        ("https://[::ffff:10.0.0.1]/", "private"),
+        ("https://0x7f000001/", "private"),
+        ("javascript:alert(1)", "redirect"),
+        ("file:///etc/passwd", "redirect"),
+        ("data:application/json,{}", "redirect"),
+        ("https://user:secret@flights.test/", "redirect"),
+        ("https://nowhere.invalid/", "name"),
+    ],
+)
+async def test_a_redirect_leads_nowhere_it_must_not(location: str, kind: str) -> None:
+    fetched, web = await fetch(at({PATH: redirect(location)}))
+    assert fetched.fault is not None
+    assert fetched.fault.kind == kind
+    assert "secret" not in str(fetched.fault)
+    assert web.targets == [PATH]
+
+
+async def test_a_redirect_without_a_location_is_a_fault() -> None:
+    fetched, _ = await fetch(at({PATH: always(302)}))
+    assert fetched.fault is not None
+    assert fetched.fault.kind == "redirect"
+
+
+async def test_what_a_document_names_is_guarded_as_well() -> None:
+    async with fetching(typed=()) as fetcher:
+        fetched = await fetcher.get("https://flights.test/x", DISCOVERY)
+    assert fetched.fault is not None
+    assert fetched.fault.message == "'flights.test' has the address 127.0.0.1, which is this machine"
+
+
+@pytest.mark.requirement("AI-6.4-1")
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("http://public.test/x", "plain"),
+        ("ftp://public.test/x", "scheme"),
+        ("javascript:alert(1)", "scheme"),
+        ("https://u:p@public.test/", "credentials"),
+        ("https://", "address"),
+        ("https://public.test/a b", "address"),
+    ],
+)
+async def test_nothing_is_sent_to_what_is_no_address_to_ask(url: str, kind: str) -> None:
+    async with fetching() as fetcher:
+        fetched = await fetcher.get(url, DISCOVERY)
+    assert fetched.fault is not None
+    assert (fetched.fault.kind, fetched.attempts) == (kind, 0)
+
+
+async def test_plain_http_is_for_who_asks_for_it() -> None:
+    fetched, _ = await fetch(at({PATH: DOCUMENT}), tls=False, insecure=True)
+    assert fetched.ok
+
+
+async def test_plain_http_to_this_machine_needs_no_permission() -> None:
+    async with serving(at({PATH: DOCUMENT}), tls=False) as web, fetching(typed=("127.0.0.1",)) as fetcher:
+        assert (await fetcher.get(f"http://127.0.0.1:{web.port}{PATH}", DISCOVERY)).ok
+
+
+@pytest.mark.requirement("AI-6.4-3", "AI-6.4-4")
+async def test_the_certificate_of_somebody_else_ends_it() -> None:
+    fetched, web = await fetch(at({PATH: DOCUMENT}), tls=server_tls("other.test"))
+    assert fetched.fault is not None
+    assert fetched.fault.kind == "certificate"
+    assert "flights.test" in fetched.fault.message
+    assert web.asked == []
+
+
+async def test_a_server_without_tls_is_no_https() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server, fetching() as fetcher:
+        port = server.sockets[0].getsockname()[1]
+        fetched = await fetcher.get(f"https://{HOST}:{port}{PATH}", DISCOVERY)
+    assert fetched.fault is not None
+    assert fetched.fault.kind == "certificate"
+
+
+async def test_nobody_listens() -> None:
+    async with serving(always(200)) as web:
+        pass
+    async with fetching() as fetcher:
+        fetched = await fetcher.get(web.url + PATH, DISCOVERY)
+    assert fetched.fault is not None
+    assert fetched.fault.kind == "connection"
+
+
+@pytest.mark.requirement("AI-4.1-1")
+@pytest.mark.parametrize(
+    "media_type", ["text/html", "text/plain", "", "application/jsonp", "text/json", "application/"]
+)
+async def test_what_is_not_json_is_no_document(media_type: str) -> None:
+    fetched, _ = await fetch(at({PATH: always(200, DOCUMENT, Content_Type=media_type)}))
+    assert fetched.fault is not None
+    assert (fetched.fault.kind, fetched.status, fetched.body) == ("type", 200, b"")
+
+
+@pytest.mark.parametrize(
+    "media_type", ["application/json", "application/json; charset=utf-8", "Application/JSON", "application/ai+json"]
+)
+async def test_json_is_known_by_its_media_type(media_type: str) -> None:
+    fetched, _ = await fetch(at({PATH: always(200, DOCUMENT, Content_Type=media_type)}))
+    assert fetched.ok
+
+
+@pytest.mark.requirement("AI-6.5-1")
+@pytest.mark.parametrize("announced", [True, False])
+async def test_a_document_beyond_256_kilobytes_is_not_read(announced: bool) -> None:
+    body = b'"' + b"x" * 300_000 + b'"'
+
+    def chunked(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+        writer.write(head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
+
+    fetched, _ = await fetch(at({PATH: always(200, body) if announced else chunked}))
+    assert fetched.fault is not None
+    assert (fetched.fault.kind, fetched.body) == ("size", b"")
+
+
+async def test_256_000_bytes_are_read() -> None:
+    fetched, _ = await fetch(at({PATH: b'"' + b"x" * 255_998 + b'"'}))
+    assert len(fetched.body) == 256_000
+
+
+async def test_gzip_that_was_not_asked_for_is_read() -> None:
+    body = gzip.compress(b'{"aiendpoint": "1.0"}')
+    fetched, _ = await fetch(at({PATH: always(200, body, Content_Encoding="gzip")}))
+    assert fetched.body == b'{"aiendpoint": "1.0"}'
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "kind"),
+    [
+        (gzip.compress(b" " * 200_000_000, 9), "gzip", "size"),
+        (gzip.compress(b"{}")[:-4], "gzip", "encoding"),
+        (b"{}", "gzip", "encoding"),
+        (b"{}", "br", "encoding"),
+        (b"{}", "gzip, gzip", "encoding"),
+    ],
+    ids=["a bomb", "half a gzip", "no gzip", "brotli", "gzip twice"],
+)
+async def test_a_bomb_or_a_broken_encoding_is_refused(body: bytes, encoding: str, kind: str) -> None:
+    fetched, _ = await fetch(at({PATH: always(200, body, Content_Encoding=encoding)}))
+    assert fetched.fault is not None
+    assert (fetched.fault.kind, fetched.body) == (kind, b"")
+
+
+def stalled(begin: bytes) -> Script:
+    async def script(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(begin)
+        await asyncio.Event().wait()
+
+    return script
+
+
+def dripping(asked: Asked, writer: asyncio.StreamWriter) -> Any:
+    async def drip() -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b" ")
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    return drip()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [stalled(b""), stalled(b"HTTP/1.1 200 OK\r\n"), dripping],
+    ids=["no answer", "half a head", "a slow body"],
+)
+async def test_a_slow_server_has_the_whole_deadline_and_no_more(script: Script) -> None:
+    fetched, _ = await fetch(at({PATH: script}), deadline=0.3)
+    assert fetched.fault is not None
+    assert (fetched.fault.kind, fetched.fault.message) == ("timeout", "no whole answer within 0.3 seconds")
+
+
+async def test_a_body_that_ends_before_its_length_is_no_document() -> None:
+    def script(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        send(writer, 200, DOCUMENT, Content_Length="500")
+        writer.close()
+
+    fetched, _ = await fetch(at({PATH: script}))
+    assert fetched.fault is not None
+    assert (fetched.fault.kind, fetched.body) == ("protocol", b"")
+
+
+async def test_headers_without_end_are_given_up() -> None:
+    def script(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n" + b"x-more: " + b"y" * 300_000)
+
+    fetched, _ = await fetch(at({PATH: script}), deadline=5)
+    assert fetched.fault is not None
+    assert fetched.fault.kind == "protocol"
+
+
+async def test_bytes_that_are_no_http_are_a_fault() -> None:
+    fetched, _ = await fetch(at({PATH: lambda asked, writer: writer.write(b"\x00\x01nonsense\r\n\r\n")}))
+    assert fetched.fault is not None
+    assert fetched.fault.kind == "protocol"
+
+
+@pytest.mark.requirement("AI-4.3-2")
+async def test_a_server_error_is_asked_again_three_times_with_growing_waits() -> None:
+    time = Time()
+    fetched, web = await fetch(in_turn(always(500)), time=time)
+    assert (fetched.status, fetched.attempts, len(web.targets)) == (500, 4, 4)
+    assert time.slept == [0.5, 1.0, 2.0]
+
+
+async def test_a_server_error_may_pass() -> None:
+    fetched, _ = await fetch(in_turn(always(502), always(503), always(200, DOCUMENT)))
+    assert fetched.ok
+    assert fetched.attempts == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 418])
+async def test_a_refusal_is_not_asked_again(status: int) -> None:
+    fetched, web = await fetch(in_turn(always(status)))
+    assert (fetched.status, len(web.targets)) == (status, 1)
+
+
+@pytest.mark.requirement("AI-4.3-3")
+async def test_retry_after_is_waited_for_if_it_fits() -> None:
+    time = Time()
+    fetched, _ = await fetch(in_turn(always(429, Retry_After="3"), always(200, DOCUMENT)), time=time)
+    assert fetched.ok
+    assert time.slept == [3.0]
+
+
+@pytest.mark.requirement("AI-4.3-3")
+@pytest.mark.parametrize("after", ["3600", "Fri, 15 Jan 2027 09:00:00 GMT"])
+async def test_a_longer_retry_after_is_told_and_kept(after: str, tmp_path: Path) -> None:
+    time, cache = Time(), DocumentCache(tmp_path)
+    async with serving(in_turn(always(429, Retry_After=after))) as web:
+        async with fetching(time=time, cache=cache) as fetcher:
+            first = await fetcher.get(web.url + PATH, DISCOVERY)
+        async with fetching(time=time, cache=cache) as fetcher:
+            second = await fetcher.get(web.url + PATH, DISCOVERY)
+    assert first.fault is not None
+    assert second.fault is not None
+    assert (first.fault.kind, first.fault.retry_after) == ("rate", 3600.0)
+    assert "3600 seconds, at 2027-01-15 09:00:00 UTC" in first.fault.message
+    assert (second.fault.kind, second.attempts, len(web.targets)) == ("rate", 0, 1)
+
+
+async def test_a_429_that_says_nothing_is_not_asked_again() -> None:
+    fetched, web = await fetch(in_turn(always(429)))
+    assert fetched.fault is not None
+    assert (fetched.fault.kind, len(web.targets)) == ("rate", 1)
+
+
+@pytest.mark.requirement("AI-4.3-1")
+async def test_404_is_not_asked_again_for_a_day(tmp_path: Path) -> None:
+    time, cache = Time(), DocumentCache(tmp_path)
+    async with serving(always(404)) as web:
+        for hours in (0, 23):
+            time.now += hours * 3600
+            async with fetching(time=time, cache=cache) as fetcher:
+                fetched = await fetcher.get(web.url + PATH, DISCOVERY)
+            assert fetched.is_missing
+        assert web.targets == [PATH]
+        assert fetched.fault is not None
+        assert "not asked for again for a day" in fetched.fault.message
+        time.now += 3601
+        async with fetching(time=time, cache=cache) as fetcher:
+            await fetcher.get(web.url + PATH, DISCOVERY)
+        assert web.targets == [PATH, PATH]
+
+
+async def test_a_refresh_asks_again_at_once(tmp_path: Path) -> None:
+    cache = DocumentCache(tmp_path)
+    async with serving(in_turn(always(404), always(200, DOCUMENT))) as web:
+        async with fetching(cache=cache) as fetcher:
+            await fetcher.get(web.url + PATH, DISCOVERY)
+        async with fetching(cache=cache, refresh=True) as fetcher:
+            assert (await fetcher.get(web.url + PATH, DISCOVERY)).ok
+
+
+async def test_a_404_of_this_machine_is_not_remembered(tmp_path: Path) -> None:
+    cache = DocumentCache(tmp_path)
+    async with serving(in_turn(always(404), always(200, DOCUMENT)), tls=False) as web:
+        for missing in (True, False):
+            async with fetching(cache=cache, typed=("127.0.0.1",)) as fetcher:
+                fetched = await fetcher.get(f"http://127.0.0.1:{web.port}{PATH}", DISCOVERY)
+            assert fetched.is_missing is missing
+
+
+@pytest.mark.requirement("AI-4.2-2")
+async def test_a_fresh_document_is_not_asked_for_again(tmp_path: Path) -> None:
+    time, cache = Time(), DocumentCache(tmp_path)
+    script = in_turn(always(200, DOCUMENT, Cache_Control="public, max-age=100", Age="40"))
+    async with serving(script) as web:
+        sources = []
+        for seconds in (0, 59, 2):
+            time.now += seconds
+            async with fetching(time=time, cache=cache) as fetcher:
+                fetched = await fetcher.get(web.url + PATH, DISCOVERY)
+            assert fetched.ok
+            sources.append(fetched.source)
+    assert sources == ["network", "cache", "network"]
+
+
+@pytest.mark.requirement("AI-4.2-2")
+async def test_a_stale_document_is_confirmed_by_its_tag(tmp_path: Path) -> None:
+    time, cache = Time(), DocumentCache(tmp_path)
+
+    def script(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.headers.get("if-none-match") == '"v1"':
+            send(writer, 304, ETag='"v1"', Cache_Control="max-age=50")
+        else:
+            send(writer, 200, DOCUMENT, ETag='"v1"', Cache_Control="max-age=10")
+
+    async with serving(in_turn(script)) as web:
+        sources = []
+        for seconds in (0, 11, 49):
+            time.now += seconds
+            async with fetching(time=time, cache=cache) as fetcher:
+                fetched = await fetcher.get(web.url + PATH, DISCOVERY)
+            assert fetched.body == b'{"aiendpoint": "1.0"}'
+            sources.append(fetched.source)
+    assert sources == ["network", "revalidated", "cache"]
+
+
+@pytest.mark.requirement("AI-4.2-2")
+@pytest.mark.parametrize("said", [{"Cache_Control": "no-store"}, {"Vary": "*"}])
+async def test_what_must_not_be_kept_is_not(said: dict[str, str], tmp_path: Path) -> None:
+    await fetch(in_turn(always(200, DOCUMENT, ETag='"a"', **said)), cache=DocumentCache(tmp_path / "cache"))
+    # robots.txt, which was not there, is what is remembered.
+    kept = list((tmp_path / "cache").iterdir())
+    assert not any(b"aiendpoint" in path.read_bytes() for path in kept)
+
+
+@pytest.mark.requirement("AI-C-4")
+async def test_robots_txt_is_asked_first_and_kept_to() -> None:
+    pages = {"/robots.txt": always(200, b"User-agent: *\nDisallow: /.well-known/", Content_Type="text/plain")}
+    fetched, web = await fetch(at(pages))
+    assert fetched.fault is not None
+    assert fetched.fault.kind == "robots"
+    assert [asked.target for asked in web.asked] == ["/robots.txt"]
+
+
+@pytest.mark.parametrize(("status", "allowed"), [(401, True), (403, True), (404, True), (410, True), (500, False)])
+async def test_a_robots_txt_that_cannot_be_had_for_now_forbids_everything(status: int, allowed: bool) -> None:
+    fetched, _ = await fetch(at({"/robots.txt": always(status), PATH: DOCUMENT}))
+    assert fetched.ok is allowed
+    if fetched.fault is not None:
+        assert fetched.fault.kind == "robots"
+
+
+async def test_robots_txt_is_asked_for_once_and_for_each_host() -> None:
+    async with serving(at({"/a": redirect("/b"), "/b": DOCUMENT})) as web, fetching() as fetcher:
+        assert (await fetcher.get(f"{web.url}/a", DISCOVERY)).ok
+        assert (await fetcher.get(f"{web.url}/b", DISCOVERY)).ok
+    assert [asked.target for asked in web.asked].count("/robots.txt") == 1
+
+
+async def test_the_robots_txt_of_where_a_redirect_leads_counts() -> None:
+    forbidding = at({"/robots.txt": always(200, b"user-agent: bespeak\ndisallow: /x", Content_Type="text/plain")})
+    async with (
+        serving(forbidding) as other,
+        serving(at({PATH: redirect(f"{other.url}/x")})) as web,
+        fetching() as fetcher,
+    ):
+        fetched = await fetcher.get(web.url + PATH, DISCOVERY)
+    assert fetched.fault is not None
+    assert fetched.fault.kind == "robots"
+    assert other.targets == []
+
+
+async def test_openapi_may_be_larger_and_in_yaml() -> None:
+    page = always(200, b"x" * 1_000_000, Content_Type="application/yaml")
+    async with serving(at({"/o": page})) as web, fetching() as fetcher:
+        assert (await fetcher.get(f"{web.url}/o", OPENAPI)).ok

@@ -1,0 +1,84 @@
+"""Addresses of the web, as they may be asked."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.agent.discovery.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("https://a.example", "https://a.example/"),
+        ("HTTPS://A.Example:443/x?y=1#z", "https://a.example/x?y=1"),
+        ("https://a.example:8443/", "https://a.example:8443/"),
+        ("https://[2606:4700::1]/x", "https://[2606:4700::1]/x"),
+        ("https://bücher.example/", "https://xn--bcher-kva.example/"),
+        ("http://127.0.0.1:8000/x", "http://127.0.0.1:8000/x"),
+        ("http://localhost", "http://localhost/"),
+    ],
+)
+def test_an_address_is_read_into_its_plain_form(text: str, expected: str) -> None:
+    assert str(parse_address(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("javascript:alert(1)", "scheme"),
+        ("file:///etc/passwd", "scheme"),
+        ("data:text/plain,x", "scheme"),
+        ("ftp://a.example/", "scheme"),
+        ("//a.example/", "scheme"),
+        ("a.example", "scheme"),
+        ("", "scheme"),
+        ("https://", "address"),
+        ("https://a.example:0/", "address"),
+        ("https://a.example:99999/", "address"),
+        ("https://a.example:x/", "address"),
+        ("https://[::1/", "address"),
+        ("https://a.example/\r\nHost: b", "address"),
+        ("https://a.example\\@b.example/", "address"),
+        ("https://a.example/ä", "address"),
+        ("https://a.example/" + "x" * 3000, "address"),
+        ("https://me@a.example/", "credentials"),
+        ("https://me:secret@a.example/", "credentials"),
+        ("http://a.example/", "plain"),
+    ],
+)
+def test_what_is_no_address_to_ask_is_refused(text: str, kind: str) -> None:
+    found = parse_address(text)
+    assert isinstance(found, AddressFault)
+    assert found.kind == kind
+    assert "secret" not in found.message
+
+
+def test_plain_http_is_for_who_says_so() -> None:
+    assert isinstance(parse_address("http://a.example/", insecure=True), WebAddress)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/x", "https://a.example/x"),
+        ("y?z=1", "https://a.example/b/y?z=1"),
+        ("//c.example/x", "https://c.example/x"),
+        ("https://c.example/", "https://c.example/"),
+        ("../x", "https://a.example/x"),
+    ],
+)
+def test_a_reference_starts_from_where_it_was_found(text: str, expected: str) -> None:
+    base = WebAddress(Origin("https", "a.example", 443), "/b/c")
+    assert str(resolve_address(text, base)) == expected
+
+
+@given(st.text(max_size=60), st.sampled_from(["", "https://", "http://", "https://a.example/", "//"]))
+def test_no_text_raises_and_what_is_taken_is_taken_again(text: str, start: str) -> None:
+    found = parse_address(start + text)
+    if isinstance(found, WebAddress):
+        assert parse_address(str(found)) == found
+        assert str(found).isascii()
+    resolve_address(text, WebAddress(Origin("https", "a.example", 443), "/"))

@@ -1,0 +1,266 @@
+"""A document is checked before anybody may answer for it, and only what keeps the rules is served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.documents.agis_documents import booking, documents
+from tests.service import Bench
+
+from bespeak.app.authoring.agis_contract import AgisContract, open_agis
+from bespeak.app.server.assembly import assemble
+from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.handler import ExternalService, RegisteredFunction
+from bespeak.errors import ConfigError, ContractError
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.span import Location
+from bespeak.text.source.tree import MAX_BYTES
+
+HERE = Location("handlers.py", 3)
+
+
+def opened(folder: Path, change: Callable[[dict[str, Any]], object] = lambda _: None) -> AgisContract:
+    document = booking()
+    change(document)
+    path = folder / "rooms.agis"
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2))
+    return open_agis(path, load_bundled())
+
+
+def refused(path: Path) -> list[Diagnostic]:
+    with pytest.raises(ContractError, match=r"cannot be served") as caught:
+        open_agis(path, load_bundled())
+    findings = [finding for finding in caught.value.findings if isinstance(finding, Diagnostic)]
+    assert findings
+    assert all(finding.location and finding.location.file == str(path) for finding in findings)
+    return findings
+
+
+def function(target: Callable[..., Any]) -> RegisteredFunction:
+    return RegisteredFunction(function="handlers.function", target=target)
+
+
+def book(room_id: str) -> dict[str, str]:
+    return {}
+
+
+def add(method: str, path: str = "/room", **parts: Any) -> Callable[[dict[str, Any]], None]:
+    def change(document: dict[str, Any]) -> None:
+        first = document["endpoints"][0]
+        semantic = {**first["semantic"], **parts.pop("semantic", {})}
+        document["endpoints"].append({**first, "method": method, "path": path, "semantic": semantic, **parts})
+        if method.isalpha() and method not in document["vocabulary"]["declared_verbs"]:
+            document["vocabulary"]["declared_verbs"].append(method)
+
+    return change
+
+
+def test_an_endpoint_is_served_once_it_is_bound(tmp_path: Path) -> None:
+    contract = opened(tmp_path)
+    assert contract.endpoints == ()
+    [finding] = contract.findings
+    assert (finding.rule, finding.severity) == ("H705", "error")
+    assert finding.location is not None
+    assert finding.location.line
+    assert contract.bind("book", "/room", function(book), HERE) == []
+    [endpoint] = contract.endpoints
+    assert endpoint.handler == function(book)
+    assert contract.findings == []
+
+
+def test_a_handler_need_not_be_a_function(tmp_path: Path) -> None:
+    contract = opened(tmp_path)
+    upstream = ExternalService(url="https://rooms.example/book", method="POST")
+    assert contract.bind("BOOK", "/room", upstream, HERE) == []
+    assert contract.endpoints[0].handler is upstream
+
+
+def test_a_handler_for_what_is_not_declared_is_told_what_is(tmp_path: Path) -> None:
+    contract = opened(tmp_path)
+    [finding] = contract.bind("BOOK", "/rooms", function(book), HERE)
+    assert (finding.rule, finding.location) == ("H706", HERE)
+    assert "rooms.agis declares no BOOK /rooms" in finding.message
+    assert finding.help == "Did you mean BOOK /room?"
+    [finding] = contract.bind("X" * 5000, "/" + "y" * 5000, function(book), HERE)
+    assert len(str(finding)) < 1000
+
+
+def test_an_endpoint_has_one_handler(tmp_path: Path) -> None:
+    contract = opened(tmp_path)
+    contract.bind("BOOK", "/room", function(book), HERE)
+    [finding] = contract.bind("BOOK", "/room", function(book), HERE)
+    assert (finding.rule, finding.severity) == ("D109", "error")
+    assert str(HERE) in finding.message
+
+
+def test_a_function_that_does_not_fit_is_told_where_the_input_is_declared(tmp_path: Path) -> None:
+    contract = opened(tmp_path)
+    [finding] = contract.bind("BOOK", "/room", function(lambda guest, nights: {}), HERE)
+    assert (finding.rule, finding.location) == ("H703", HERE)
+    assert finding.help.startswith("The input is declared at ")
+    assert "rooms.agis:" in finding.help
+    assert contract.endpoints == ()
+
+
+WRONG: dict[str, Callable[[dict[str, Any]], None]] = {
+    "a method that is no action": add("AVAILABLE", semantic={"intent": "Says that a room is available."}),
+    "a method of HTTP": add("GET"),
+    "a path with a verb": add("BOOK", "/book-room"),
+    "no intent": add("BOOK", "/bed", semantic={"intent": ""}),
+    "a schema that is none": add("BOOK", "/bed", input={"type": "objekt"}),
+    "the same endpoint again": add("BOOK"),
+}
+
+
+@pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
+def test_an_endpoint_that_breaks_a_rule_is_left_out_and_the_others_stay(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    contract = opened(tmp_path, change)
+    assert contract.errors
+    assert {finding.severity for finding in contract.errors} == {"error"}
+    assert all(finding.pointer.startswith("/endpoints/1") for finding in contract.errors)
+    assert [endpoint.key for endpoint in contract.service.endpoints] == [("BOOK", "/room")]
+    assert contract.bind("BOOK", "/room", function(book), HERE) == []
+    assert len(contract.endpoints) == 1
+
+
+def test_a_handler_of_an_endpoint_that_is_left_out_is_no_second_error(tmp_path: Path) -> None:
+    contract = opened(tmp_path, add("AVAILABLE"))
+    assert contract.bind("AVAILABLE", "/room", function(book), HERE) == []
+    assert contract.endpoints == ()
+
+
+def test_verbs_beyond_the_catalog_are_custom_methods(tmp_path: Path) -> None:
+    contract = opened(tmp_path, add("TIDY", semantic={"intent": "Tidies a room."}))
+    assert contract.errors == ()
+    assert contract.service.policies.methods.custom == ("TIDY",)
+
+
+FATAL: dict[str, Callable[[dict[str, Any]], object]] = {
+    "no vocabulary": lambda document: document.pop("vocabulary"),
+    "a verb that is not declared": lambda document: document["vocabulary"].update(declared_verbs=["FIND", "BOOK"]),
+    "no service": lambda document: document.update(service=""),
+    "no endpoints": lambda document: document.update(endpoints=[]),
+    "endpoints that are no list": lambda document: document.update(endpoints={"BOOK /room": {}}),
+    "negotiation about nothing": lambda document: document["vocabulary"].update(negotiable=True),
+}
+
+
+@pytest.mark.parametrize("change", FATAL.values(), ids=FATAL)
+def test_a_document_that_is_wrong_as_a_whole_is_not_served(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object]
+) -> None:
+    with pytest.raises(ContractError, match="is not valid") as caught:
+        opened(tmp_path, change)
+    assert caught.value.findings
+
+
+BROKEN = {
+    "a list": b"- agis\n- '1.0'\n",
+    "nothing": b"",
+    "a sentence": b"hello",
+    "broken YAML": b"agis: [1\nservice: x\n",
+    "broken JSON": b'{"agis": "1.0", ',
+    "a picture": b"\x89PNG\r\n\x1a\n\x00\x00",
+    "control characters": b"agis: \x00\x01\x02",
+    "an anchor that feeds on itself": b"a: &a [*a]\n",
+    "far too deep": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+def test_what_is_no_document_is_refused_with_the_place(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "broken.agis"
+    path.write_bytes(content)
+    refused(path)
+
+
+def test_a_document_that_is_too_large_or_not_there_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "large.agis"
+    with path.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    assert refused(path)[0].rule == "D101"
+    assert refused(tmp_path / "none.agis")[0].rule == "D101"
+
+
+def test_nothing_bound_is_answered_with_what_to_write(tmp_path: Path) -> None:
+    error = opened(tmp_path).unserved()
+    assert isinstance(error, ConfigError)
+    assert '[handlers."BOOK /room"]' in str(error)
+    assert '@app.handler("BOOK", "/room")' in str(error)
+    assert 'App.from_agis("rooms.agis")' in str(error)
+
+
+def test_nothing_valid_is_answered_with_what_is_wrong(tmp_path: Path) -> None:
+    def only(document: dict[str, Any]) -> None:
+        document["endpoints"][0]["path"] = "/Book"
+
+    contract = opened(tmp_path, only)
+    error = contract.unserved()
+    assert isinstance(error, ContractError)
+    assert error.findings == contract.errors
+
+
+def test_verbs_the_author_allows_for_lint_are_allowed_here(tmp_path: Path) -> None:
+    change = add("ZWURBEL", semantic={"intent": "Zwurbels a room."})
+    assert opened(tmp_path, change).errors
+    (tmp_path / "bespeak.toml").write_text('[lint]\nallowed-verbs = ["ZWURBEL"]\n')
+    assert opened(tmp_path, change).errors == ()
+
+
+def test_a_document_with_more_errors_than_are_looked_for_is_not_served(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        document["endpoints"] = [{**document["endpoints"][0], "path": f"/r{index}", "input": 7} for index in range(150)]
+
+    with pytest.raises(ContractError, match="is not valid") as caught:
+        opened(tmp_path, change)
+    assert len(caught.value.findings) == 100
+
+
+def test_advice_however_much_hides_no_error(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        [first] = document["endpoints"]
+        document["endpoints"] = [{**first, "path": f"/room/r{index}"} for index in range(3500)]
+        document["endpoints"].append({**first, "path": "/Room/Book"})
+
+    contract = opened(tmp_path, change)
+    assert {finding.pointer.split("/")[2] for finding in contract.errors} == {"3500"}
+    assert len(contract.service.endpoints) == 3500
+
+
+@settings(deadline=None, max_examples=60)
+@given(documents())
+def test_whatever_can_be_opened_is_served_and_published_again(document: dict[str, Any]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "any.agis"
+        path.write_bytes(msgspec.json.encode(document))
+        try:
+            contract = open_agis(path, load_bundled())
+        except ContractError:
+            return
+    for endpoint in contract.service.endpoints:
+        assert contract.bind(*endpoint.key, function(lambda values: values), None) == []
+    service = replace(contract.service, endpoints=contract.endpoints)
+    bench = Bench(assemble(service))
+    told = bench.send("DISCOVER", "/", accept="application/agis").json
+    served = {key for key, endpoint in bench.assembled.registry.endpoints.items() if not endpoint.builtin}
+    assert {(entry["method"], entry["path"]) for entry in told["endpoints"]} == served
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+def test_no_bytes_are_more_than_refused(content: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "any.agis"
+        path.write_bytes(content)
+        with pytest.raises(ContractError):
+            open_agis(path, load_bundled())

@@ -1,0 +1,476 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID, uuid4
+
+import msgspec
+import pytest
+from msgspec import Meta
+from tests.documents.agis_documents import booking
+
+from bespeak.app.authoring.app import DEFAULT_CONFIDENCE, App
+from bespeak.checks.lint.registration import check_endpoint
+from bespeak.contract.data_manifest import DataClass, DataManifest
+from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.policy import MethodPolicy, Policies, Redirect
+from bespeak.contract.refusal import Refusal
+from bespeak.contract.vocabulary import Vocabulary
+from bespeak.errors import ContractError
+from bespeak.protocol.exchange.context import Context
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+
+@dataclass
+class Reservation:
+    reservation_id: UUID
+
+
+def make(**options: Any) -> App:
+    return App("Acme Rooms", server_id="rooms.acme.example", operator="Acme", contact="ops@acme.example", **options)
+
+
+@pytest.fixture
+def app() -> App:
+    return make()
+
+
+def declare(
+    app: App, function: Callable[..., Any], method: str = "BOOK", path: str = "/room", **options: Any
+) -> Endpoint:
+    app.endpoint(method, path, **{"impact": "reversible", **options})(function)
+    return app.service().endpoints[-1]
+
+
+def refused(app: App, function: Callable[..., Any], *arguments: str, **options: Any) -> list[Diagnostic]:
+    with pytest.raises(ContractError) as caught:
+        declare(app, function, *arguments, **options)
+    return [finding for finding in caught.value.findings if isinstance(finding, Diagnostic)]
+
+
+async def book_room(guest_id: UUID, room_id: str, arrival: date, departure: date) -> Reservation:
+    """Reserve a room for the named guest at the named property.
+
+    Outcome: A confirmed reservation exists and its reservation_id is returned.
+    """
+    if room_id == "12":
+        raise Refusal("room_unavailable", "Taken on those dates.", next_free="2026-12-05")
+    return Reservation(uuid4())
+
+
+def fetch(reservation_id: str) -> Reservation:
+    """Fetch a reservation.
+
+    Outcome: The reservation is returned.
+
+    Errors:
+        not_found: There is none.
+        gone: It was cancelled.
+    """
+    raise Refusal("not_found")
+
+
+def silent(room_id: str) -> None: ...
+
+
+def test_a_function_becomes_an_endpoint_and_stays_a_function(app: App) -> None:
+    decorated = app.endpoint(
+        "BOOK",
+        "/room",
+        impact="irreversible",
+        confidence=0.95,
+        scopes=["booking:room"],
+        errors={"room_unavailable": "The room is taken."},
+    )(book_room)
+    assert decorated is book_room
+    (endpoint,) = app.service().endpoints
+    assert endpoint.key == ("BOOK", "/room")
+    assert endpoint.description == "Reserve a room for the named guest at the named property."
+    assert endpoint.semantic.intent == endpoint.description
+    assert endpoint.semantic.outcome == "A confirmed reservation exists and its reservation_id is returned."
+    assert endpoint.semantic.actor == "agent"
+    assert endpoint.semantic.capability == "transaction"
+    assert endpoint.semantic.confidence == 0.95
+    assert endpoint.semantic.is_idempotent is False
+    assert endpoint.required_scopes == ("booking:room",)
+    assert endpoint.errors == (DeclaredError("room_unavailable", "The room is taken."),)
+    assert list(endpoint.input_schema["properties"]) == ["guest_id", "room_id", "arrival", "departure"]
+    assert endpoint.output_schema["required"] == ["reservation_id"]
+    assert isinstance(endpoint.handler, RegisteredFunction)
+    assert endpoint.handler.target is book_room
+    assert endpoint.handler.function.endswith("test_app.book_room")
+    assert endpoint.location is not None
+    assert endpoint.location.file == __file__
+
+
+def test_the_service_says_who_it_is(app: App) -> None:
+    identity = app.service().identity
+    assert (identity.name, identity.server_id) == ("Acme Rooms", "rooms.acme.example")
+    assert (identity.operator, identity.contact, identity.domain) == ("Acme", "ops@acme.example", None)
+    assert app.service().catalog == "1.1.0"
+
+
+def test_what_the_decorator_says_wins_over_the_docstring(app: App) -> None:
+    endpoint = declare(
+        app,
+        fetch,
+        "FETCH",
+        "/reservations/{reservation_id}",
+        impact="informational",
+        capability="discovery",
+        actor="guest",
+        idempotent=False,
+        errors={"not_found": "No such reservation."},
+        namespace="reservations",
+        deprecated=Deprecation(deprecated_in="2.0.0"),
+        description="Fetches.",
+        intent="Get it.",
+        outcome="You have it.",
+        blocking=True,
+        confidence_guidance=0.5,
+        parameter_hints={"reservation_id": "from BOOK"},
+        state_transition={"room.status": "FREE -> TAKEN"},
+        mcp_tool_name="fetch_reservation",
+    )
+    assert (endpoint.description, endpoint.semantic.intent, endpoint.semantic.outcome) == (
+        "Fetches.",
+        "Get it.",
+        "You have it.",
+    )
+    assert endpoint.errors == (
+        DeclaredError("not_found", "No such reservation."),
+        DeclaredError("gone", "It was cancelled."),
+    )
+    assert endpoint.semantic.capability == "discovery"
+    assert endpoint.semantic.is_idempotent is False
+    assert endpoint.semantic.mcp_tool_name == "fetch_reservation"
+    assert isinstance(endpoint.handler, RegisteredFunction)
+    assert endpoint.handler.blocking
+
+
+def test_defaults_follow_from_method_and_impact(app: App) -> None:
+    endpoint = declare(
+        app, fetch, "FETCH", "/reservations/{reservation_id}", impact="informational", errors=["not_found"]
+    )
+    assert endpoint.semantic.capability == "retrieval"
+    assert endpoint.semantic.is_idempotent is True
+    assert endpoint.semantic.confidence == DEFAULT_CONFIDENCE
+    assert endpoint.error_names == ("not_found", "gone")
+    assert endpoint.errors[0].description == "There is none."
+
+
+def test_one_function_may_serve_several_endpoints(app: App) -> None:
+    for method in ("FETCH", "READ"):
+        declare(app, fetch, method, "/reservations/{reservation_id}")
+    assert [endpoint.method for endpoint in app.service().endpoints] == ["FETCH", "READ"]
+
+
+def test_a_missing_docstring_is_refused_at_the_place_of_the_function(app: App) -> None:
+    (finding,) = refused(app, silent)
+    assert finding.rule == "S401"
+    assert "the function has no docstring: its first paragraph is the intent" in finding.message
+    assert str(finding.location) == f"{__file__}:{silent.__code__.co_firstlineno}"
+
+
+def test_the_decorator_can_say_what_a_docstring_would(app: App) -> None:
+    endpoint = declare(app, silent, intent="Book it.", outcome="It is booked.")
+    assert (endpoint.description, endpoint.semantic.outcome) == ("Book it.", "It is booked.")
+
+
+def test_half_a_docstring_lacks_only_the_other_half(app: App) -> None:
+    def half(room_id: str) -> None:
+        """Book it."""
+
+    assert [finding.pointer for finding in refused(app, half)] == ["/endpoint/semantic/outcome"]
+
+
+@pytest.mark.parametrize(("name", "rule"), [("scopes", "Y801"), ("errors", "J605")])
+def test_a_text_where_a_list_belongs_is_one_finding(app: App, name: str, rule: str) -> None:
+    (finding,) = refused(app, book_room, **{name: "rooms:read"})
+    assert finding.rule == rule
+    assert finding.message == (
+        f"BOOK /room: {name} is a list of {name}, not the text 'rooms:read'; write ['rooms:read']"
+    )
+
+
+def test_a_default_its_own_annotation_forbids_is_refused(app: App) -> None:
+    def book(nights: Annotated[int, Meta(ge=1)] = 0) -> None:
+        """Book it.
+
+        Outcome: It is booked.
+        """
+
+    (finding,) = refused(app, book)
+    assert (finding.rule, finding.pointer) == ("J608", "/endpoint/input_schema/properties/nights/default")
+    assert "the default of 'nights' is 0" in finding.message
+
+
+def test_a_path_parameter_the_function_does_not_take_is_named(app: App) -> None:
+    (finding,) = refused(app, fetch, "FETCH", "/rooms/{room_id}")
+    assert finding.rule == "P305"
+    assert "the path has {room_id}, and the function has no parameter room_id" in finding.message
+
+
+def test_a_refused_endpoint_is_not_declared(app: App) -> None:
+    refused(app, silent)
+    assert app.service().endpoints == ()
+
+
+def test_a_name_that_is_not_declared_is_refused_at_the_line_that_raises_it(app: App) -> None:
+    (finding,) = refused(app, book_room)
+    assert finding.rule == "J607"
+    assert "'room_unavailable'" in finding.message
+    assert finding.location is not None
+    assert finding.location.line > book_room.__code__.co_firstlineno
+
+
+def test_an_unknown_method_is_refused_with_the_verbs_that_may_be_meant(app: App) -> None:
+    (finding,) = refused(app, fetch, "FETSH", "/reservations")
+    assert finding.rule == "M202"
+    assert "FETCH" in finding.help
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [("/list", "P302"), ("/a/", "P301"), ("/a/x{b}", "P303"), ("/a/{room_id}", "P305")],
+)
+def test_a_path_that_cannot_be_served_is_refused(app: App, path: str, rule: str) -> None:
+    assert [finding.rule for finding in refused(app, fetch, "FETCH", path)] == [rule]
+
+
+@pytest.mark.requirement("API-5.4-5")
+def test_an_ambiguous_path_is_refused_with_the_place_of_the_other(app: App) -> None:
+    declare(app, fetch, "FETCH", "/reservations/{reservation_id}")
+    declare(app, fetch, "READ", "/{reservation_id}/latest")
+    (finding,) = refused(app, fetch, "FETCH", "/{reservation_id}/latest")
+    assert finding.rule == "P306"
+    assert f"({__file__}:" in finding.message
+
+
+def test_an_endpoint_that_is_there_already_is_refused(app: App) -> None:
+    declare(app, fetch, "FETCH", "/reservations")
+    assert [finding.rule for finding in refused(app, fetch, "FETCH", "/reservations")] == ["P307"]
+
+
+@pytest.mark.parametrize("options", [{"impact": "bad"}, {"confidence": 2}, {"capability": "bad"}, {"scopes": ["x"]}])
+def test_a_value_out_of_range_is_refused(app: App, options: dict[str, Any]) -> None:
+    assert len(refused(app, fetch, "FETCH", "/reservations", **options)) == 1
+
+
+def test_an_impossible_schema_is_refused(app: App) -> None:
+    def opaque(a: complex) -> None:
+        """Do it."""
+
+    (finding,) = refused(app, opaque)
+    assert finding.rule == "J601"
+    assert "complex" in finding.message
+    assert finding.location is not None
+
+
+def test_a_coroutine_needs_no_thread(app: App) -> None:
+    assert [f.rule for f in refused(app, book_room, blocking=True, errors=["room_unavailable"])] == ["H703"]
+
+
+def test_a_custom_method_of_the_policies_can_be_declared() -> None:
+    app = make(policies=Policies(methods=MethodPolicy(custom=("FROBNICATE",))))
+    assert declare(app, fetch, "FROBNICATE", "/x", capability="analysis").method == "FROBNICATE"
+    assert [finding.rule for finding in refused(app, fetch, "FROBNICATE", "/y")] == ["S402"]
+
+
+def test_a_redirect_becomes_part_of_the_policies() -> None:
+    first = Redirect(from_method="BOOK", to_method="RESERVE")
+    app = make(policies=Policies(methods=MethodPolicy(redirects=(first,))))
+    app.redirect("HIRE", "/room", to_method="BOOK", to_path="/rooms")
+    second = Redirect(from_method="HIRE", from_path="/room", to_method="BOOK", to_path="/rooms")
+    assert app.service().policies.methods.redirects == (first, second)
+
+
+def test_policies_that_cannot_be_used_are_refused() -> None:
+    app = make(policies=Policies(methods=MethodPolicy(custom=("x",))))
+    with pytest.raises(ContractError, match="Y805"):
+        app.service()
+
+
+def test_a_resource_yields_items(app: App) -> None:
+    @app.resource("rooms", "All rooms.")
+    def rooms() -> Iterator[str]:
+        yield "12"
+
+    (resource,) = app.service().resources
+    assert (resource.name, resource.description, list(resource.items())) == ("rooms", "All rooms.", ["12"])
+    with pytest.raises(ContractError, match="there is a resource 'rooms' already"):
+        app.resource("rooms", "Again.")(rooms)
+
+
+def test_a_wildcard_handler_needs_the_consent_of_the_policies(app: App) -> None:
+    def anything(context: Context) -> None: ...
+
+    with pytest.raises(ContractError, match="wildcards_accepted=True"):
+        app.wildcard(anything)
+    consenting = make(policies=Policies(wildcards_accepted=True))
+    assert consenting.wildcard(anything) is anything
+    assert consenting.service().wildcard_handler is anything
+    with pytest.raises(ContractError, match="already"):
+        consenting.wildcard(anything)
+
+
+def test_a_catalog_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ContractError, match="cannot be used"):
+        make(catalog=str(tmp_path / "none.json"))
+
+
+def test_an_older_catalog_knows_fewer_verbs() -> None:
+    (finding,) = refused(make(catalog="1.0.0"), fetch, "TRANSLATE", "/text")
+    assert "not in catalog 1.0.0 (catalog 1.1.0 has it)" in finding.message
+
+
+def test_what_an_app_declares_is_what_registration_accepts(app: App) -> None:
+    endpoint = declare(app, book_room, errors=["room_unavailable"])
+    assert check_endpoint(endpoint, app._catalog, Policies()) == []
+
+
+def _wrapping_itself() -> Any:
+    def handler() -> dict[str, int]:
+        """Do it.
+
+        Outcome: It is done.
+        """
+        return {}
+
+    handler.__wrapped__ = handler  # type: ignore[attr-defined]
+    return handler
+
+
+class _Unhashable:
+    """Do it.
+
+    Outcome: It is done.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __call__(self) -> dict[str, int]:
+        return {}
+
+
+@pytest.mark.parametrize("handler", [dict, int, _wrapping_itself()])
+def test_a_callable_whose_parameters_cannot_be_read_is_refused_with_the_reason(handler: Any) -> None:
+    app = App("x", server_id="x", operator="x", contact="x")
+    with pytest.raises(ContractError):
+        app.endpoint("QUERY", "/things", impact="informational", intent="Do it.", outcome="It is done.")(handler)
+
+
+def test_what_can_be_called_need_not_be_hashable() -> None:
+    app = App("x", server_id="x", operator="x", contact="x")
+    app.endpoint("QUERY", "/things", impact="informational", intent="Do it.", outcome="It is done.")(_Unhashable())
+    assert len(app.service().endpoints) == 1
+
+
+def agis(folder: Path, **options: Any) -> App:
+    (folder / "rooms.agis").write_bytes(msgspec.json.encode(booking()))
+    return App.from_agis(folder / "rooms.agis", **options)
+
+
+def test_an_app_of_a_document_says_what_the_document_says(tmp_path: Path) -> None:
+    service = agis(tmp_path, contact="desk@rooms.acme.example").service()
+    identity = service.identity
+    assert (identity.name, identity.server_id) == ("Acme Rooms", "rooms.acme.example")
+    assert (identity.operator, identity.contact) == ("unspecified", "desk@rooms.acme.example")
+    assert (service.description, service.document_version) == ("Rooms for a night.", "1.0.0")
+    assert service.vocabulary == Vocabulary(declared_verbs=("BOOK",), domain="hospitality")
+    assert service.agtp == "agtp://rooms.acme.example"
+
+
+def test_a_function_is_bound_to_an_endpoint_of_the_document(tmp_path: Path) -> None:
+    app = agis(tmp_path, policies=Policies(strict_output=True))
+    assert [finding.rule for finding in app.findings] == ["H705"]
+
+    @app.handler("BOOK", "/room", blocking=True)
+    def book(room_id: str, context: Context) -> dict[str, str]:
+        return {}
+
+    assert book.__name__ == "book"
+    assert app.findings == []
+    [endpoint] = app.service().endpoints
+    assert endpoint.semantic.intent == "Books a room for the guest."
+    assert isinstance(endpoint.handler, RegisteredFunction)
+    assert (endpoint.handler.target, endpoint.handler.blocking) == (book, True)
+    assert app.service().policies.strict_output
+
+
+def test_a_function_that_does_not_fit_the_document_is_refused_at_once(tmp_path: Path) -> None:
+    app = agis(tmp_path)
+    for name, function, said in (
+        ("/room", lambda bed, room_id: {}, "the function needs 'bed', which the input does not have"),
+        ("/rooms", lambda room_id: {}, "Did you mean BOOK /room?"),
+    ):
+        with pytest.raises(ContractError, match=re.escape(said)) as caught:
+            app.handler("BOOK", name)(function)
+        [finding] = caught.value.findings
+        assert isinstance(finding, Diagnostic)
+        assert finding.location is not None
+        assert finding.location.file == __file__
+
+
+def test_an_app_without_a_document_has_no_endpoints_to_bind(app: App) -> None:
+    with pytest.raises(ContractError, match=r"App\.from_agis makes an app of one"):
+        app.handler("BOOK", "/room")(silent)
+    assert app.findings == []
+
+
+def test_an_app_of_a_document_may_have_endpoints_of_its_own_but_not_the_same(tmp_path: Path) -> None:
+    app = agis(tmp_path)
+    declare(app, book_room, path="/bed", errors={"room_unavailable": ""})
+    with pytest.raises(ContractError, match="cannot be declared"):
+        declare(app, book_room, errors={"room_unavailable": ""})
+
+
+def test_a_relative_path_starts_where_the_calling_file_stands() -> None:
+    with pytest.raises(ContractError) as caught:
+        App.from_agis("no-such.agis")
+    [finding] = caught.value.findings
+    assert isinstance(finding, Diagnostic)
+    assert finding.location is not None
+    assert Path(finding.location.file) == Path(__file__).parent / "no-such.agis"
+
+
+def test_an_app_can_state_the_blocks_of_an_agis_document() -> None:
+    vocabulary = Vocabulary(domain="hospitality", negotiable=True)
+    manifest = DataManifest(available_data=(DataClass(name="room"),))
+    service = make(vocabulary=vocabulary, data_manifest=manifest, description="Rooms.", version="2").service()
+    assert (service.vocabulary, service.data_manifest) == (vocabulary, manifest)
+    assert (service.description, service.document_version) == ("Rooms.", "2")
+
+
+def test_an_endpoint_may_be_kept_out_of_published_documents(app: App) -> None:
+    assert declare(app, fetch, internal=True).internal
+
+
+def test_where_the_output_says_when_it_changed_is_declared(app: App) -> None:
+    reading = {"impact": "informational", "since": "reservation_id"}
+    assert declare(app, fetch, "FETCH", "/reservation", **reading).since == "reservation_id"
+    (finding,) = refused(app, fetch, "FETCH", "/stay", **{**reading, "since": "updated_at"})
+    assert finding.rule == "J609"
+
+
+@pytest.mark.parametrize("confirm", [True, False, None])
+def test_whether_a_call_waits_for_a_confirmation_is_declared(app: App, confirm: bool | None) -> None:
+    assert declare(app, fetch, confirm=confirm).confirm is confirm
+
+
+def test_a_cost_is_declared_by_unit(app: App) -> None:
+    endpoint = declare(app, fetch, cost={"calls": 1, "USD": "0.02", "compute-seconds": 0.5})
+    assert str(endpoint.cost) == "calls=1, USD=0.02, compute-seconds=0.5"
+    assert declare(app, fetch, path="/suite").cost is None
+
+
+@pytest.mark.parametrize("cost", [{"gold": 1}, {"tokens": -1}, {"USD": "0.001"}, {"tokens": None}])
+def test_a_cost_that_is_no_amount_is_refused(app: App, cost: dict[str, Any]) -> None:
+    [finding] = refused(app, fetch, cost=cost)
+    assert finding.rule == "Y880"

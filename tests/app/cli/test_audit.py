@@ -1,0 +1,183 @@
+"""`bespeak audit`: what an operator types, and what is said."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.state.audit.trails import ANN, BOB, KEY, append, make_checkpointer, make_sealer
+
+from bespeak.app.cli.audit import audit
+from bespeak.app.cli.main import RefusedError
+from bespeak.documents.identity.key_history import history_path, history_text
+from bespeak.documents.identity.key_text import generate_key, private_text, public_jwk
+from bespeak.errors import ConfigError
+from bespeak.state.audit.sealer import Signing
+from bespeak.state.store.opening import open_store
+
+CONFIGURATION = """
+[server]
+server_id = "rooms"
+operator = "Acme"
+contact = "ops@acme.example"
+signing_key = "server.pem"
+"""
+
+
+def run(*arguments: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(audit, [str(argument) for argument in arguments], standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    assert (result.return_value or 0) == code, result.output
+    return result
+
+
+async def fill(place: Path, signing: Signing | None) -> list[str]:
+    store = open_store(str(place))
+    await store.start()
+    sealer = make_sealer(signing=signing)
+    store.attach(sealer)
+    records = await append(store, [ANN, BOB, ANN, ""], issued_at="2026-05-01T12:00:00", status=200, path="/room")
+    if signing is not None:
+        await make_checkpointer(store, sealer).write()
+    await store.close()
+    return [record.audit_id for record in records]
+
+
+class Deployment:
+    """A folder with a key, a configuration and a trail."""
+
+    def __init__(self, folder: Path, signing: Signing | None = "each") -> None:
+        self.folder = folder
+        (folder / "server.pem").write_text(private_text(KEY))
+        (folder / "bespeak.toml").write_text(CONFIGURATION)
+        self.ids = asyncio.run(fill(folder / "bespeak.db", signing))
+
+    def change(self, sql: str) -> None:
+        with sqlite3.connect(self.folder / "bespeak.db") as connection:
+            connection.execute(sql)
+        connection.close()
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Deployment:
+    return Deployment(tmp_path)
+
+
+def test_a_whole_trail_is_said_to_be_whole(deployment: Deployment) -> None:
+    output = run("verify", deployment.folder).output
+    assert "records      4 of 3 agents, in 1 stream\n" in output
+    assert "checkpoints  1, the last one " in output
+    assert "signatures   4 good, by 1 trusted key\n" in output
+    assert output.endswith("no fault\n")
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("UPDATE audit SET jws = replace(jws, 'A', 'B') WHERE sequence = 2", "changed"),
+        ("DELETE FROM audit WHERE sequence = 2", "removed"),
+        ("DELETE FROM audit WHERE sequence = 4", "truncated"),
+        ("UPDATE audit SET position = 99 WHERE sequence = 2", "reordered"),
+        ("UPDATE checkpoints SET jws = jws || 'A'", "checkpoint"),
+    ],
+)
+def test_a_trail_that_was_touched_is_a_finding(deployment: Deployment, sql: str, kind: str) -> None:
+    deployment.change(sql)
+    output = run("verify", deployment.folder, code=1).output
+    assert output.startswith(kind)
+    assert "no fault" not in output
+
+
+def test_findings_are_data_too(deployment: Deployment) -> None:
+    deployment.change("DELETE FROM audit WHERE sequence = 2")
+    found = json.loads(run("verify", deployment.folder, "--json", code=1).output)
+    assert (found["records"], found["faults"]) == (3, 1)
+    assert found["found"][0]["kind"] == "removed"
+    assert found["found"][0]["sequence"] == 2
+
+
+def test_an_export_is_checked_without_the_store(deployment: Deployment, tmp_path: Path) -> None:
+    out, key = tmp_path / "trail.jsonl", tmp_path / "key.json"
+    assert "6 lines written" in run("export", deployment.folder, "-o", out).output
+    assert run("export", deployment.folder).stdout_bytes == out.read_bytes()
+    key.write_text(json.dumps(public_jwk(KEY)))
+    assert "4 good" in run("verify", "--file", out, "--key", key).output
+    out.write_text("".join(out.read_text().splitlines(keepends=True)[:-1]))
+    assert "truncated" in run("verify", "--file", out, "--key", key, code=1).output
+
+
+@pytest.mark.requirement("CORE-10.3-3")
+def test_another_key_finds_forgery_and_no_key_is_said(deployment: Deployment, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(public_jwk(generate_key())))
+    assert "no trusted key" in run("verify", deployment.folder, "--key", other, code=1).output
+    output = run("verify", "--store", deployment.folder / "bespeak.db").output
+    assert "4 not checked, as no key is known: name it with --key" in output
+    output = run("verify", deployment.folder, "--store", deployment.folder / "bespeak.db").output
+    assert "4 good" in output
+
+
+def test_records_signed_before_a_rotation_still_verify(deployment: Deployment) -> None:
+    new, path = generate_key(), deployment.folder / "server.pem"
+    path.write_text(private_text(new))
+    assert "no trusted key" in run("verify", deployment.folder, code=1).output
+    history_path(path).write_text(history_text([new, KEY]))
+    assert "4 good, by 2 trusted keys" in run("verify", deployment.folder).output
+
+
+def test_an_unsigned_trail_is_said_to_prove_little(tmp_path: Path) -> None:
+    deployment = Deployment(tmp_path, None)
+    assert "signatures   none: whoever could write" in run("verify", deployment.folder).output
+
+
+def test_what_is_expected_must_be_there(deployment: Deployment) -> None:
+    run("verify", deployment.folder, "--expect", deployment.ids[1])
+    output = run("verify", deployment.folder, "--expect", "e" * 64, code=1).output
+    assert f"removed {'e' * 64}: it is expected" in output
+
+
+def test_one_record_is_shown_in_full(deployment: Deployment) -> None:
+    output = run("show", deployment.ids[0], deployment.folder).output
+    assert f"audit_id           {deployment.ids[0]}\n" in output
+    assert "signature          good\n" in output
+    assert f"agent_id           {ANN}\n" in output
+    shown = json.loads(run("show", deployment.folder, deployment.ids[0], "--json").output)
+    assert shown["record"]["method"] == "BOOK"
+
+
+def test_the_latest_records_of_an_agent_are_shown_newest_first(deployment: Deployment) -> None:
+    lines = run("show", deployment.folder, "--agent", ANN).output.splitlines()
+    assert [line.split()[2] for line in lines] == [deployment.ids[2], deployment.ids[0]]
+    assert lines[0] == f"2026-05-01T12:00:00  200  {deployment.ids[2]}  BOOK /room"
+    assert len(run("show", deployment.folder, "--limit", 3).output.splitlines()) == 3
+    assert len(json.loads(run("show", deployment.folder, "--agent", "anonymous", "--json").output)) == 1
+
+
+def test_what_is_not_there_is_a_refusal(deployment: Deployment, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="no record has the id"):
+        run("show", "e" * 64, deployment.folder)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match="there is no store"):
+        run("verify", tmp_path / "empty")
+    with pytest.raises(ConfigError, match="cannot be read"):
+        run("verify", "--file", tmp_path / "missing")
+    with pytest.raises(ConfigError, match=r"nokey"):
+        run("verify", deployment.folder, "--key", tmp_path / "nokey")
+
+
+@pytest.mark.parametrize("arguments", [("e" * 64, "d" * 64), ("a", "b"), ("--agent", "Ann")])
+def test_wrong_usage_is_said(arguments: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(audit, ["show", *arguments])
+    assert result.exit_code == 2
+    assert "Usage" in result.output
+
+
+def test_the_beginning_of_an_audit_id_is_not_taken_for_a_deployment(tmp_path: Path) -> None:
+    result = CliRunner().invoke(audit, ["show", "3f5e12", "--store", str(tmp_path / "bespeak.db")])
+    assert result.exit_code == 2
+    assert "64 hexadecimal digits, not '3f5e12'" in result.output

@@ -1,0 +1,145 @@
+"""`bespeak cases`: the operator sees what waits for a decision, and decides, server or no server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bespeak.app.cli.cases import cases
+from bespeak.app.cli.main import RefusedError
+from bespeak.errors import ConfigError
+from bespeak.state.store.command import Command
+from bespeak.state.store.commands.cases import OpenCase, ReadCase, UseCase
+from bespeak.state.store.opening import open_store
+
+AGENT = "a" * 64
+SUBJECT = '{"method":"BOOK","path":"/room","input":{"guest":"\\u001b[31mg"}}'
+ESCALATED = '{"task_id":"task-7","reason":"ethical_flag","context":{}}'
+
+
+def do(place: Path, *commands: Command, role: Any = "visitor") -> Any:
+    async def run() -> Any:
+        store = open_store(str(place), role=role)
+        await store.start()
+        try:
+            return await store.do(*commands)
+        finally:
+            await store.close()
+
+    return asyncio.run(run())
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Path:
+    """A folder with a store: one confirmation, one escalation, one that has expired."""
+    (tmp_path / "bespeak.toml").write_text('[server]\nserver_id = "s"\noperator = "o"\ncontact = "c"\n')
+    do(
+        tmp_path / "bespeak.db",
+        OpenCase("conf-1", "confirmation", AGENT, "operator", "d1", SUBJECT, lifetime=600.0),
+        OpenCase("esc-1", "escalation", AGENT, "desk", "d2", ESCALATED),
+        OpenCase("conf-2", "confirmation", "", "operator", "d3", SUBJECT, lifetime=0.0),
+    )
+    return tmp_path
+
+
+def run(*arguments: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(cases, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_what_waits_is_listed_by_default(deployment: Path) -> None:
+    lines = run("list", deployment).output.splitlines()
+    assert len(lines) == 2
+    assert "pending   conf-1" in lines[0]
+    assert "BOOK /room" in lines[0]
+    assert "task task-7, ethical_flag" in lines[1]
+    assert "to desk" in lines[1]
+
+
+@pytest.mark.parametrize(
+    ("state", "ids"),
+    [
+        ("all", ["conf-1", "conf-2", "esc-1"]),
+        ("expired", ["conf-2"]),
+        ("accepted", []),
+        ("pending", ["conf-1", "esc-1"]),
+    ],
+)
+def test_other_states_are_listed_when_asked_for(deployment: Path, state: str, ids: list[str]) -> None:
+    found = json.loads(run("list", deployment, "--state", state, "--json").output)
+    assert sorted(case["case_id"] for case in found) == ids
+    assert ("no case is accepted" in run("list", deployment, "--state", state).output) == (not ids)
+    assert len(json.loads(run("list", deployment, "--state", state, "--limit", 1, "--json").output)) == min(1, len(ids))
+
+
+def test_a_case_is_shown_with_what_was_asked_and_nothing_in_it_steers_the_terminal(deployment: Path) -> None:
+    output = run("show", "conf-1", deployment).output
+    assert "state        pending" in output
+    assert f"agent        {AGENT}" in output
+    assert '"guest"' in output
+    assert "\x1b" not in output
+    shown = json.loads(run("show", "conf-1", deployment, "--json").output)
+    assert shown["subject"]["input"] == {"guest": "\x1b[31mg"}
+    assert shown["expires"].endswith("Z")
+
+
+def test_an_accepted_confirmation_lets_the_call_run(deployment: Path) -> None:
+    output = run("accept", "conf-1", deployment, "--reason", "agreed by phone", "--by", "ann").output
+    assert output.startswith("conf-1 is accepted by operator:ann, attestation att-")
+    [case] = do(deployment / "bespeak.db", ReadCase("conf-1"))
+    assert (case.state, case.decided_by, case.reason) == ("accepted", "operator:ann", "agreed by phone")
+    assert do(deployment / "bespeak.db", UseCase("conf-1", "d1", AGENT))[0].state == "executed"
+    assert run("accept", "conf-1", deployment, "--by", "ann").output == output
+
+
+def test_a_decision_is_final_and_who_took_it_is_named(deployment: Path) -> None:
+    run("reject", "esc-1", deployment, "--by", "ann")
+    error = run("accept", "esc-1", deployment, "--by", "bob", code=1).exception
+    assert isinstance(error, RefusedError)
+    assert "esc-1 was rejected by operator:ann at 20" in str(error)
+
+
+@pytest.mark.parametrize("command", ["show", "accept", "reject"])
+def test_a_case_that_is_not_there_is_refused(deployment: Path, command: str) -> None:
+    error = run(command, "conf-9", deployment, code=1).exception
+    assert isinstance(error, RefusedError)
+    assert "no case 'conf-9'" in str(error)
+
+
+def test_an_expired_case_is_not_decided(deployment: Path) -> None:
+    error = run("accept", "conf-2", deployment, code=1).exception
+    assert isinstance(error, RefusedError)
+    assert "has expired" in str(error)
+
+
+def test_a_decision_is_taken_while_a_server_holds_the_store(deployment: Path) -> None:
+    async def serve() -> None:
+        store = open_store(str(deployment / "bespeak.db"), role="sole")
+        await store.start()
+        try:
+            await asyncio.to_thread(run, "accept", "conf-1", deployment)
+            assert (await store.read(ReadCase("conf-1"))).state == "accepted"
+        finally:
+            await store.close()
+
+    asyncio.run(serve())
+
+
+def test_the_store_can_be_named_and_no_store_is_made_by_looking(deployment: Path, tmp_path: Path) -> None:
+    place = deployment / "bespeak.db"
+    assert "conf-1" in run("list", "--store", place).output
+    error = run("list", "--store", tmp_path / "other.db", code=1).exception
+    assert isinstance(error, ConfigError)
+    assert "there is no store" in str(error)
+    assert not (tmp_path / "other.db").exists()
+
+
+@pytest.mark.parametrize("arguments", [("--by", " "), ("--by", "a\nb"), ("--reason", "\x00")])
+def test_what_cannot_be_printed_is_wrong_usage(deployment: Path, arguments: tuple[str, str]) -> None:
+    assert "can be printed" in run("accept", "conf-1", deployment, *arguments, code=2).output

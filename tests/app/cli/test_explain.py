@@ -1,0 +1,70 @@
+"""`bespeak explain`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bespeak.app.cli.explain import explain
+from bespeak.checks.lint.registry import all_rules
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(explain, arguments)
+
+
+@pytest.mark.parametrize("rule", all_rules())
+def test_every_rule_is_explained(rule: str) -> None:
+    result = run(rule)
+    assert result.exit_code == 0
+    assert result.output.startswith(f"{rule} {all_rules()[rule].name}\n\n{all_rules()[rule].summary}\n")
+
+
+def test_a_rule_goes_by_its_name_too() -> None:
+    assert run("method-name-in-path").output == run("P302").output
+
+
+def test_a_rule_nobody_knows_is_wrong_usage_with_near_misses() -> None:
+    result = run("P3O2")
+    assert result.exit_code == 2
+    assert "There is no rule 'P3O2'. Did you mean P302" in result.output
+    assert "lists all rules" in run("qqqqqq").output
+
+
+def test_changes_are_explained_by_id_and_by_name() -> None:
+    text = run("C129").output
+    assert text.startswith("C129 limit-tightened\n\n")
+    assert "Why: In what callers send, calls that worked are refused" in text
+    assert run("limit-tightened").output == text
+    assert json.loads(run("c129", "--format", "json").output)["category"] == "wire"
+    assert run("C197").output.startswith("C197\n\nAn approval has expired.\n")
+
+
+def test_the_settings_here_are_told(tmp_path: Path) -> None:
+    assert "here      error (no settings)" in run("P302").output
+    Path("bespeak.toml").write_text('[lint]\nseverity = { P302 = "info" }\nignore = ["S401"]\n')
+    assert f"here      info ({tmp_path / 'bespeak.toml'})" in run("P302").output
+    assert f"here      off ({tmp_path / 'bespeak.toml'})" in run("S401").output
+    Path("bespeak.toml").write_text("[lint]\nconformance = true\n")
+    assert "no ignore hides it" in run("P302").output
+
+
+def test_all_rules_are_listed_by_pass() -> None:
+    lines = run().output.splitlines()
+    assert [line for line in lines if line.startswith("Pass ")][:2] == ["Pass 1: Structural", "Pass 2: Method Syntax"]
+    assert {line.split()[0] for line in lines if line.startswith("  ")} == set(all_rules())
+
+
+def test_a_rule_is_data() -> None:
+    data = json.loads(run("P302", "--format", "json").output)
+    assert (data["id"], data["normative"], data["pass"]) == ("P302", "MUST", None)
+    assert data["here"] == {"on": True, "severity": "error", "settings": None}
+    assert len(json.loads(run("--format", "json").output)) == len(all_rules())

@@ -1,0 +1,60 @@
+"""`bespeak lsp`: starting it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from tests.process import bespeak
+
+WITHOUT = """
+import sys
+sys.modules["pygls"] = None
+sys.argv = ["bespeak", "lsp"]
+from bespeak.app.cli.main import main
+main()
+"""
+
+
+def message(**fields: object) -> bytes:
+    body = json.dumps({"jsonrpc": "2.0", **fields}).encode()
+    return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+def test_without_the_extra_it_says_what_to_install() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "pip install 'bespeak[lsp]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_it_speaks_the_protocol_and_ends_with_0() -> None:
+    said = (
+        message(id=1, method="initialize", params={"capabilities": {}, "processId": None, "rootUri": None})
+        + message(method="initialized", params={})
+        + message(id=2, method="shutdown")
+        + message(method="exit")
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "bespeak", "lsp"], input=said, capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"Content-Length: ")
+    assert b'"serverInfo"' in done.stdout
+
+
+def test_an_end_without_a_goodbye_is_1() -> None:
+    said = message(id=1, method="initialize", params={"capabilities": {}, "processId": None, "rootUri": None})
+    done = subprocess.run(
+        [sys.executable, "-m", "bespeak", "lsp"],
+        input=said + message(method="exit"),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+
+
+def test_help_says_what_it_is_for() -> None:
+    assert "Language Server Protocol" in bespeak("lsp", "--help").stdout

@@ -1,0 +1,93 @@
+"""A description from a file or an address: bounded, over TLS, and nowhere a redirect should not lead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from tests.documents.openapi.notes_api import described
+
+from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.openapi_source import open_description
+from bespeak.errors import ConfigError
+
+
+class Site(BaseHTTPRequestHandler):
+    """Answers by the path that is asked for."""
+
+    def do_GET(self) -> None:
+        if self.path == "/openapi.json":
+            body = json.dumps(described("https://notes.example")).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        elif self.path in ("/private", "/loop"):
+            self.send_response(302)
+            self.send_header("Location", "http://10.0.0.1/openapi.json" if self.path == "/private" else "/loop")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        else:
+            self.send_error(404)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the standard library
+        """Keep quiet."""
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join(10)
+
+
+def test_an_address_that_the_user_typed_is_asked(site: str) -> None:
+    description, findings = open_description(f"{site}/openapi.json", insecure=False)
+    assert description.title == "Acme Notes"
+    assert description.source == f"{site}/openapi.json"
+    assert [finding for finding in findings if finding.severity != "info"] == []
+
+
+@pytest.mark.parametrize("path", ["/private", "/loop", "/none"])
+def test_where_nobody_may_go_nothing_is_read(site: str, path: str) -> None:
+    with pytest.raises(RefusedError):
+        open_description(f"{site}{path}", insecure=False)
+
+
+def test_plain_http_is_for_this_machine_or_for_who_means_it() -> None:
+    with pytest.raises(ConfigError, match="Say --insecure"):
+        open_description("http://notes.invalid/x", insecure=False)
+    with pytest.raises(RefusedError, match="cannot be resolved"):
+        open_description("http://notes.invalid/x", insecure=True)
+
+
+@pytest.mark.parametrize(
+    "address", ["ftp://notes.example/x", "file:///etc/passwd", "https://user:pw@notes.example/x", "http://[::1/x"]
+)
+def test_other_addresses_are_mistakes_of_the_user(address: str) -> None:
+    with pytest.raises(ConfigError):
+        open_description(address, insecure=True)
+
+
+def test_a_file_that_is_none_is_a_mistake_of_the_user(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError):
+        open_description(str(tmp_path / "none.json"), insecure=False)
+    with pytest.raises(ConfigError, match="ordinary file"):
+        open_description(str(tmp_path), insecure=False)
+
+
+def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "large.json"
+    with path.open("wb") as file:
+        file.truncate(41_000_000)
+    with pytest.raises(RefusedError, match="40 MB"):
+        open_description(str(path), insecure=False)

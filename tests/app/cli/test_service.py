@@ -1,0 +1,139 @@
+"""The options of every command that talks to a service: how the caller proves who it is."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import ssl
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tests.agent.client.scripted import always, serving
+from tests.process import bespeak
+from tests.process import serving as process_serving
+from tests.state.identity.certificates import Authority
+from tests.state.identity.issuer import AGENT, OTHER, SERVER, claims, new_key, public, sign, write_keys
+
+from bespeak.protocol.tls import server_context
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = "abc.def.ghi"
+
+
+async def test_a_token_comes_from_a_file_or_else_from_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n")
+    async with serving(always(200, {})) as server:
+        for options, env in (
+            (["--token-file", str(file)], {"BESPEAK_TOKEN": "other"}),
+            ([], {"BESPEAK_TOKEN": f"{TOKEN}\n"}),
+            ([], {"BESPEAK_TOKEN": ""}),
+        ):
+            result = await asyncio.to_thread(bespeak, "call", server.uri, "QUERY", "/rooms", *options, env=env)
+            assert result.returncode == 0, result.stderr
+    sent = [seen.headers.get("authorization") for seen in server.seen]
+    assert sent == [f"Bearer {TOKEN}", f"Bearer {TOKEN}", None]
+
+
+@pytest.mark.parametrize("text", ["two secrets", "secret\nX-Other: 1", ""])
+async def test_a_token_that_cannot_be_sent_is_not_shown(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "token"
+    file.write_text(text)
+    result = await asyncio.to_thread(
+        bespeak, "call", "agtp://127.0.0.1:9", "QUERY", "/rooms", "--token-file", str(file)
+    )
+    assert result.returncode == 2
+    assert "The token cannot be sent" in result.stderr
+    assert "secret" not in result.stdout + result.stderr
+
+
+async def test_a_client_certificate_is_presented(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    cert, key = authority.client("agent", common="agent")
+    context = server_context(*authority.server(), client_ca=authority.ca, required=True)
+    both = tmp_path / "both.pem"
+    both.write_bytes(cert.read_bytes() + key.read_bytes())
+    trust = ["--ca-file", str(authority.ca)]
+    async with serving(always(200, {}), context) as server:
+        for options in (["--client-cert", str(cert), "--client-key", str(key)], ["--client-cert", str(both)]):
+            result = await asyncio.to_thread(bespeak, "call", server.uri, "QUERY", "/rooms", *trust, *options)
+            assert result.returncode == 0, result.stderr
+        result = await asyncio.to_thread(bespeak, "call", server.uri, "QUERY", "/rooms", *trust)
+        assert result.returncode == 2
+        assert "--client-cert" in result.stderr
+
+
+APP = '''
+from bespeak import App, Context
+
+app = App("Rooms", server_id="rooms.example", operator="Acme", contact="ops@acme.example")
+
+@app.endpoint("QUERY", "/rooms", impact="informational", confidence=1.0, scopes=["booking:room"])
+def rooms(context: Context) -> dict[str, str | None]:
+    """Look up the rooms that are free.
+
+    Outcome: The rooms are listed.
+    """
+    who = context.principal
+    return {"agent": who.agent_id, "verified": who.verified, "for": who.principal_id, "tls": who.tls_identity}
+'''
+CONFIGURATION = f'''
+[server]
+server_id = "{SERVER}"
+operator = "Acme"
+contact = "ops@acme.example"
+app = "proven_rooms:app"
+[listen]
+cert = "server.pem"
+key = "server.key.pem"
+[auth]
+modes = ["token", "mtls"]
+[auth.token]
+keys = "keys.json"
+[auth.mtls]
+ca = "ca.pem"
+'''
+
+
+def test_a_served_deployment_believes_only_what_is_proven(tmp_path: Path) -> None:
+    key, now = new_key(), int(time.time())
+    (tmp_path / "proven_rooms.py").write_text(APP)
+    (tmp_path / "bespeak.toml").write_text(CONFIGURATION)
+    write_keys(tmp_path / "keys.json", public(key, kid="k"))
+    authority = Authority(tmp_path)
+    authority.server()
+    cert, private = authority.client("agent", uris=[f"agtp://{AGENT}"])
+    certificate = ("--client-cert", str(cert), "--client-key", str(private))
+    for name, changes in (
+        ("token", {"principal_id": "acme"}),
+        ("expired", {"exp": now - 60}),
+        ("foreign", {"aud": "x"}),
+    ):
+        content = claims(**{"exp": now + 600, "iat": now - 900, **changes})
+        (tmp_path / name).write_text(sign(key, content, kid="k"))
+
+    def call(*options: str) -> subprocess.CompletedProcess[str]:
+        return bespeak("call", served.uri, "QUERY", "/rooms", "--ca-file", str(authority.ca), *options)
+
+    def token(name: str) -> tuple[str, str]:
+        return "--token-file", str(tmp_path / name)
+
+    with process_serving(tmp_path) as served:
+        found = json.loads(call(*token("token"), *certificate).stdout)
+        assert (found["agent"], found["verified"], found["for"]) == (AGENT, "mtls+token", "acme")
+        assert found["tls"] == hashlib.sha256(ssl.PEM_cert_to_DER_cert(cert.read_text())).hexdigest()
+        assert json.loads(call(*token("token")).stdout)["verified"] == "token"
+        for options, code in (
+            (token("expired"), "token-expired"),
+            (token("foreign"), "token-audience-wrong"),
+            ((*token("token"), "--agent-id", OTHER), "agent-id-mismatch"),
+            (("--agent-id", AGENT), "agent-unauthenticated"),
+        ):
+            refused = call(*options)
+            assert refused.returncode == 1
+            assert code in refused.stderr
+        assert "--token-file" in refused.stderr

@@ -1,0 +1,70 @@
+"""Holding validators to a set of documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bespeak.app.conformance.document_set import Case, Expected, Verdict, find_cases, hold
+from bespeak.errors import ConfigError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for kind in ("valid", "invalid", "borderline"):
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "menu.agis").write_text("agis: '1.0'\n")
+    (tmp_path / "invalid" / "menu.expected").write_text("# why\nP320 /endpoints/0/path  # a verb\nD120\n")
+    return tmp_path
+
+
+def test_cases_are_found_by_folder_with_what_is_expected_of_them(folder: Path) -> None:
+    cases = find_cases(folder)
+    assert [case.name for case in cases] == ["valid/menu.agis", "invalid/menu.agis", "borderline/menu.agis"]
+    assert cases[1].expected == (Expected("P320", "/endpoints/0/path"), Expected("D120"))
+
+
+def test_an_invalid_document_without_expectations_is_a_configuration_error(folder: Path) -> None:
+    (folder / "invalid" / "menu.expected").write_text("# nothing\n")
+    with pytest.raises(ConfigError, match="names no finding"):
+        find_cases(folder)
+
+
+def test_an_invalid_document_without_a_file_beside_it_is_a_configuration_error(folder: Path) -> None:
+    (folder / "invalid" / "menu.expected").unlink()
+    with pytest.raises(ConfigError, match="cannot be read"):
+        find_cases(folder)
+
+
+def test_a_folder_without_documents_is_a_configuration_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no \.agis documents"):
+        find_cases(tmp_path)
+
+
+def wrong(kind: str, verdict: Verdict, *expected: Expected) -> str:
+    case = Case(kind, Path("menu.agis"), expected)  # type: ignore[arg-type]
+    [result] = hold(lambda _: verdict, [case])
+    return result.wrong
+
+
+@pytest.mark.requirement("AGIS-9.3-1", "AGIS-9.3-3")
+@pytest.mark.parametrize("kind", ["valid", "borderline"])
+def test_a_document_that_must_be_accepted_and_is_not_counts_against_the_validator(kind: str) -> None:
+    assert wrong(kind, Verdict(True, ())) == ""
+    assert wrong(kind, Verdict(False, (Expected("P320", "/x"),))) == "is rejected for P320 /x"
+    assert wrong(kind, Verdict(False)) == "is rejected"
+
+
+@pytest.mark.requirement("AGIS-9.3-2")
+def test_an_invalid_document_must_be_rejected_for_the_right_reasons() -> None:
+    breaks = Expected("P320", "/x")
+    assert wrong("invalid", Verdict(False, (breaks,)), breaks) == ""
+    assert wrong("invalid", Verdict(True, ()), breaks) == "is accepted, and breaks P320 /x"
+    assert wrong("invalid", Verdict(False, (Expected("D120"),)), breaks) == (
+        "lacks P320 /x; has D120, which it does not break"
+    )
+
+
+def test_a_validator_that_only_accepts_or_rejects_is_held_to_that() -> None:
+    assert wrong("invalid", Verdict(False), Expected("P320", "/x")) == ""

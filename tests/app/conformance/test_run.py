@@ -1,0 +1,414 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import trustme
+
+from bespeak.agent.client.errors import UnreachableError
+from bespeak.app.conformance.check import Verdict
+from bespeak.app.conformance.report import ITEMS, Report
+from bespeak.app.conformance.run import CHECKS, run_conformance
+from bespeak.app.conformance.subject import PROBE_AGENT, PROBE_FIELD
+from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.service import DEFAULT_CATALOG
+from bespeak.errors import ConfigError
+
+pytestmark = pytest.mark.anyio
+
+AGENT = "a" * 64
+
+
+async def run(mini: Any, **options: Any) -> Report:
+    async with mini.serve() as uri:
+        return await run_conformance(uri, **options)
+
+
+def found(report: Report, verdict: Verdict) -> dict[str, str]:
+    return {result.check.id: result.outcome.note for result in report.results if result.outcome.verdict is verdict}
+
+
+async def test_a_conforming_server_passes_every_item(mini: Any) -> None:
+    report = await run(mini)
+    assert found(report, Verdict.FAIL) == {}
+    assert found(report, Verdict.WARN) == {}
+    assert report.conforms
+    assert {item for item in ITEMS if report.verdict(item) is not Verdict.PASS} == set()
+
+
+async def test_nothing_but_informational_endpoints_is_ever_invoked(mini: Any) -> None:
+    await run(mini)
+    assert mini.invoked
+    assert {name for name, _ in mini.invoked} <= {"QUERY /rooms", "FETCH /rooms/{room_id}", "DISCOVER /methods"}
+
+
+async def test_even_a_server_that_takes_any_field_is_not_changed(mini: Any) -> None:
+    mini.strict = False
+    report = await run(mini)
+    assert "13.1-10a" in found(report, Verdict.FAIL)
+    assert not {name for name, _ in mini.invoked} & {"RESERVE /rooms", "RENT /rooms"}
+
+
+async def test_ids_are_unique_and_belong_to_an_item() -> None:
+    ids = [check.id for check in CHECKS]
+    assert len(set(ids)) == len(ids)
+    assert all(any(name.startswith(item) for item in ITEMS) for name in ids)
+    assert all(any(name.startswith(item) for name in ids) for item in ITEMS)
+
+
+def _without(*names: str) -> Callable[[Any], None]:
+    def change(mini: Any) -> None:
+        for name in names:
+            del mini.manifest[name]
+
+    return change
+
+
+def _manifest(**changes: Any) -> Callable[[Any], None]:
+    return lambda mini: mini.manifest.update(changes)
+
+
+def _policies(**changes: Any) -> Callable[[Any], None]:
+    def change(mini: Any) -> None:
+        mini.manifest["policies"].update(changes)
+        mini.contract["policies"].update(changes)
+
+    return change
+
+
+def _rooms(**changes: Any) -> Callable[[Any], None]:
+    return lambda mini: mini.endpoint("QUERY", "/rooms").update(changes)
+
+
+def _semantic(**changes: Any) -> Callable[[Any], None]:
+    return lambda mini: mini.endpoint("QUERY", "/rooms")["semantic"].update(changes)
+
+
+def _spoil(when: Callable[[Any, Any], bool], **changes: Any) -> Callable[[Any], None]:
+    """Answer with something else when the condition on request and right answer holds."""
+
+    def change(mini: Any) -> None:
+        mini.spoil = lambda ask, answer: replace(answer, **changes) if when(ask, answer) else None
+
+    return change
+
+
+def _flag(name: str, value: object) -> Callable[[Any], None]:
+    return lambda mini: setattr(mini, name, value)
+
+
+def _headers(when: Callable[[Any, Any], bool], **changes: str | None) -> Callable[[Any], None]:
+    """Set or drop headers, named with _ for -."""
+
+    def altered(answer: Any) -> dict[str, str]:
+        new = {name.replace("_", "-"): value for name, value in changes.items()}
+        kept = {name: value for name, value in answer.headers.items() if name not in new}
+        return kept | {name: value for name, value in new.items() if value is not None}
+
+    def change(mini: Any) -> None:
+        mini.spoil = lambda ask, answer: replace(answer, headers=altered(answer)) if when(ask, answer) else None
+
+    return change
+
+
+def _status(number: int) -> Callable[[Any, Any], bool]:
+    return lambda _ask, answer: answer.status == number
+
+
+def _is_manifest(ask: Any, _answer: Any) -> bool:
+    return ask.method == "DISCOVER" and ask.path == "/" and "agent-id" not in ask.headers
+
+
+def _is_inventory(ask: Any, answer: Any) -> bool:
+    return ask.path == "/methods" and answer.status == 200
+
+
+def _error(**fields: Any) -> dict[str, Any]:
+    return {"error": fields}
+
+
+SUPPORTED = "catalog_versions_supported"
+
+WRONG: list[tuple[str, Callable[[Any], None]]] = [
+    ("13.1-01a", _without("endpoints")),
+    ("13.1-01a", _rooms(errors=None)),
+    ("13.1-01b", _rooms(method="query")),
+    ("13.1-01b", _rooms(method="GET")),
+    ("13.1-01b", _rooms(path="/rooms/")),
+    ("13.1-01c", _rooms(input_schema={"type": "object", "properties": {}})),
+    ("13.1-01c", _rooms(path="/rooms/of/{floor}")),
+    ("13.1-01c", _rooms(output_schema={"type": "nothing known"})),
+    ("13.1-01e", _rooms(handler={"type": "external_service"})),
+    ("13.1-01f", lambda mini: mini.manifest["endpoints"].append(mini.endpoint("QUERY", "/rooms"))),
+    ("13.1-02a", _spoil(_status(459), status=405)),
+    ("13.1-02b", _spoil(_status(459), body=_error(catalog_version="9.1.0"))),
+    ("13.1-02d", _spoil(lambda ask, _: ask.method == "zzyzxq", status=422)),
+    ("13.1-02e", _spoil(lambda ask, _: ask.method == "SUSPEND", status=459)),
+    ("13.1-02e", _spoil(lambda ask, _: ask.method == "NOTIFY", status=405)),
+    ("13.1-03a", _spoil(lambda ask, _: ask.path == "/query", status=404)),
+    ("13.1-03b", _spoil(lambda ask, _: "-" in ask.path and "query" not in ask.path, status=404)),
+    ("13.1-03c", _spoil(_status(460), body=_error(code="endpoint-violation"))),
+    ("13.1-03d", _spoil(lambda ask, _: ask.path == "/things/", status=404)),
+    ("13.1-03e", _spoil(lambda ask, _: "query" in ask.query, status=460)),
+    ("13.1-03f", _spoil(lambda ask, _: "#" in ask.path, status=404)),
+    ("13.1-03f", _spoil(_status(400), body=_error(code="invalid-wire-format"))),
+    ("13.1-04a", lambda mini: mini.manifest["policies"]["methods"].update(legacy=["FETCH"])),
+    ("13.1-04b", _spoil(lambda ask, _: ask.method == "TRANSFER", status=404)),
+    ("13.1-04c", lambda mini: mini.manifest["policies"]["methods"].update(allow=["BOOK"])),
+    ("13.1-04d", _spoil(lambda ask, _: ask.method == "GET", status=200)),
+    ("13.1-04d", lambda mini: mini.manifest["policies"]["methods"].update(legacy=["GET"])),
+    ("13.1-04e", _spoil(lambda ask, _: ask.method == "BOOK", status=404)),
+    ("13.1-05a", _spoil(_is_manifest, status=404)),
+    ("13.1-05a", _spoil(_is_manifest, body=b"no JSON")),
+    ("13.1-05b", _without("agtp_api_version")),
+    ("13.1-05b", _manifest(document_version=2)),
+    ("13.1-05c", _manifest(**{SUPPORTED: []})),
+    ("13.1-05c", _manifest(**{SUPPORTED: ["9.1.0", "9.0.0"]})),
+    ("13.1-05d", _headers(_is_manifest, Content_Type="text/plain")),
+    ("13.1-05e", _policies(synthesis_enabled="no")),
+    ("13.1-05e", _manifest(server={"server_id": "mini.example"})),
+    ("13.1-05e", _manifest(agent_disclosure="private", hosted_agents=[{"agent_id": AGENT}])),
+    ("13.1-05f", _manifest(embedded_methods=["QUERY"])),
+    ("13.1-06a", _rooms(handler={"type": "registered_function", "function": "hotel.rooms"})),
+    ("13.1-06a", _rooms(handler={"type": "wishful"})),
+    ("13.1-07a", _spoil(_status(463), body=_error(code="proposal-rejected", reason="policy-refused"))),
+    ("13.1-07a", _spoil(lambda ask, _: ask.method == "PROPOSE" and ask.body != b"[]", status=501)),
+    ("13.1-08a", _spoil(lambda ask, _: ask.path == "/zz-no-such-thing", status=405)),
+    ("13.1-08b", _spoil(lambda ask, answer: answer.status == 405 and ask.method == "SUMMARIZE", status=404)),
+    ("13.1-08c", _spoil(_status(405), body=_error(allowed_methods_for_path=["QUERY"]))),
+    ("13.1-08c", _spoil(_status(405), body=_error(allowed_methods_for_path=[], redirects_for_path={}))),
+    ("13.1-08d", _spoil(_status(455), status=200)),
+    ("13.1-08e", _spoil(_status(262), body=_error(code="authorization-required"))),
+    ("13.1-09a", _semantic(confidence=1.5)),
+    ("13.1-09a", _semantic(capability="compute")),
+    ("13.1-09a", _semantic(is_idempotent="yes")),
+    ("13.1-09a", _semantic(outcome="")),
+    ("13.1-09a", _semantic(impact="severe")),
+    ("13.1-10a", _flag("strict", False)),
+    ("13.1-10b", _spoil(lambda ask, _: ask.body == b"{}", status=500)),
+    ("13.1-10c", _flag("merges_query", False)),
+    ("13.1-10d", _flag("decodes_query", False)),
+    ("13.1-10e", _flag("query_wins", True)),
+    ("13.1-11a", _headers(_status(422), AGTP_Catalog_Warning="obsolete")),
+    ("13.1-12a", _headers(_status(422), AGTP_Endpoint_Warning=None)),
+    ("13.1-12a", _headers(_status(422), AGTP_Endpoint_Warning="deprecated")),
+    ("13.1-13a", _spoil(_is_inventory, status=404)),
+    ("13.1-13b", _spoil(_is_inventory, body={"methods": []})),
+    ("13.1-13c", _spoil(_is_inventory, body=[])),
+    ("13.1-13d", lambda mini: mini.manifest["endpoints"].pop()),
+    ("core-02", _headers(_status(404), Server_ID=None)),
+    ("core-02", _headers(_status(404), Server_ID="other.example")),
+]
+
+
+@pytest.mark.parametrize(("check", "change"), WRONG, ids=[f"{at}-{check}" for at, (check, _) in enumerate(WRONG)])
+async def test_a_server_wrong_in_one_way_fails_that_check(mini: Any, check: str, change: Callable[[Any], None]) -> None:
+    change(mini)
+    report = await run(mini)
+    assert check in found(report, Verdict.FAIL)
+    assert not report.conforms
+
+
+async def test_every_check_of_a_must_can_fail() -> None:
+    elsewhere = {"13.1-05i", "13.1-07b", "13.1-07c", "13.1-07d", "13.1-07e", "13.1-08f", "13.1-11b"}
+    assert {check.id for check in CHECKS if check.level == "MUST"} == {name for name, _ in WRONG} | elsewhere
+
+
+@pytest.mark.parametrize(
+    ("check", "change"),
+    [
+        ("13.1-01d", _rooms(output_schema={"type": "object"})),
+        ("13.1-02c", _spoil(_status(459), body=_error(method="ZZYZXQ"))),
+        ("13.1-05d", _headers(_is_manifest, Content_Type="application/json")),
+        ("13.1-05g", _headers(_is_manifest, ETag=None)),
+        ("13.1-05h", _manifest(manifest_signature=None)),
+        ("13.1-08d", _spoil(_status(455), status=262, body=_error(type="scope-required"))),
+        ("13.1-10a", _spoil(_status(422), body=_error(code="input-validation-failed"))),
+        ("core-01", _headers(lambda ask, _: "task-id" in ask.headers, Task_ID=None)),
+    ],
+)
+async def test_what_the_drafts_only_recommend_is_a_warning(
+    mini: Any, check: str, change: Callable[[Any], None]
+) -> None:
+    change(mini)
+    report = await run(mini)
+    assert check in found(report, Verdict.WARN)
+    assert report.conforms
+
+
+async def test_with_synthesis_enabled_only_hopeless_proposals_are_made(mini: Any) -> None:
+    _policies(synthesis_enabled=True)(mini)
+    report = await run(mini)
+    assert report.verdict("13.1-07") is Verdict.PASS
+    assert "13.1-07a" in found(report, Verdict.NOT_APPLICABLE)
+
+
+@pytest.mark.parametrize(
+    ("check", "number"), [("13.1-07b", 459), ("13.1-07c", 460), ("13.1-07d", 400), ("13.1-07e", 400)]
+)
+async def test_a_proposal_that_is_not_evaluated_fails(mini: Any, check: str, number: int) -> None:
+    _policies(synthesis_enabled=True)(mini)
+    _spoil(lambda ask, answer: ask.method == "PROPOSE" and answer.status == number, status=463)(mini)
+    assert check in found(await run(mini), Verdict.FAIL)
+
+
+async def test_a_manifest_for_every_discover_fails(mini: Any) -> None:
+    manifest = mini.manifest
+    _spoil(lambda ask, _: ask.method == "DISCOVER" and ask.path == "/", status=200, body=manifest)(mini)
+    assert "13.1-05i" in found(await run(mini), Verdict.FAIL)
+
+
+async def test_wildcards_without_consent_are_checked_where_accepted(mini: Any) -> None:
+    _policies(wildcards_accepted=True)(mini)
+    _spoil(lambda ask, _: ask.path == "/zz-no-such-thing", status=262, body=_error(type="wildcards-required"))(mini)
+    assert "13.1-08f" not in found(await run(mini), Verdict.FAIL)
+    _spoil(lambda ask, _: ask.path == "/zz-no-such-thing", status=200)(mini)
+    assert "13.1-08f" in found(await run(mini), Verdict.FAIL)
+
+
+async def test_verbs_that_a_known_catalog_deprecates_are_asked_for_their_warning(mini: Any) -> None:
+    _manifest(catalog_version=DEFAULT_CATALOG)(mini)
+    deprecated = {verb.name: verb.warning for verb in load_bundled().verbs.values() if verb.warning}
+    assert deprecated
+    _spoil(lambda ask, _: ask.method in deprecated, status=404)(mini)
+    assert "13.1-11b" in found(await run(mini), Verdict.WARN)
+    mini.spoil = lambda ask, answer: (
+        replace(answer, status=404, headers={**answer.headers, "AGTP-Catalog-Warning": deprecated[ask.method]})
+        if ask.method in deprecated
+        else None
+    )
+    assert "13.1-11b" in found(await run(mini), Verdict.PASS)
+
+
+async def test_the_probe_agent_is_used_where_any_id_is_taken(mini: Any) -> None:
+    assert (await run(mini)).agent_id == PROBE_AGENT
+
+
+async def test_an_agent_the_server_hosts_is_used_where_others_are_unknown(mini: Any) -> None:
+    mini.known_agents = {AGENT}
+    mini.manifest["hosted_agents"] = [{"agent_id": AGENT, "name": "Clerk"}]
+    report = await run(mini)
+    assert report.agent_id == AGENT
+    assert report.conforms
+
+
+async def test_the_agent_of_the_caller_is_used_alone(mini: Any) -> None:
+    mini.known_agents = {AGENT}
+    report = await run(mini, agent_id=AGENT)
+    assert report.conforms
+    assert {ask.headers["agent-id"] for ask in mini.log if "agent-id" in ask.headers} == {AGENT}
+
+
+async def test_a_server_that_knows_none_of_our_agents_skips_and_says_so(mini: Any) -> None:
+    mini.known_agents = set()
+    skipped = found(await run(mini), Verdict.SKIP)
+    assert "--agent-id" in skipped["13.1-02a"]
+
+
+async def test_a_server_without_anonymous_discovery_is_no_failure_of_the_manifest(mini: Any) -> None:
+    _spoil(_is_manifest, status=262, body=_error(type="anonymous-discovery-disabled"))(mini)
+    assert "13.1-05a" in found(await run(mini), Verdict.SKIP)
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {},
+        {"endpoints": 7, "policies": [], "server": "x", "hosted_agents": {}},
+        {"endpoints": [None, 3, {"method": 1, "path": []}, {"method": "QUERY", "path": "/a b\r\nX: y"}]},
+        {"endpoints": [{"method": "QUERY", "path": "/x", "input_schema": {"properties": 3, "required": "x"}}]},
+        {
+            "endpoints": [
+                {"method": "QUERY", "path": "/{a}/{a}", "deprecated": {"successor": 4}, "required_scopes": [1]}
+            ]
+        },
+        {"policies": {"methods": {"allow": 3, "disallow": {}, "legacy": 4, "redirects": [1, {}]}}},
+    ],
+)
+async def test_a_manifest_of_any_shape_is_judged_not_tripped_over(mini: Any, manifest: dict[str, Any]) -> None:
+    _spoil(_is_manifest, body=manifest)(mini)
+    report = await run(mini)
+    assert not report.conforms
+    assert len(report.results) == len(CHECKS)
+
+
+async def test_deep_nesting_in_a_manifest_is_survived(mini: Any) -> None:
+    schema = b'{"properties":{"a":' * 300 + b"{}" + b"}}" * 300
+    body = b'{"endpoints":[{"method":"QUERY","path":"/x","input_schema":' + schema + b"}]}"
+    _spoil(_is_manifest, body=body)(mini)
+    assert not (await run(mini)).conforms
+
+
+async def test_an_answer_that_never_comes_fails_that_check_alone(mini: Any) -> None:
+    def silent(ask: Any, _answer: Any) -> Any:
+        if ask.method == "ZZYZXQ":
+            raise ConnectionResetError
+        return None
+
+    mini.spoil = silent
+    report = await run(mini)
+    assert "no answer" in found(report, Verdict.FAIL)["13.1-02a"]
+    assert "13.1-03a" not in found(report, Verdict.FAIL)
+
+
+async def test_a_closed_port_is_unreachable() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(UnreachableError, match="does not answer DISCOVER: nothing listens there"):
+        await run_conformance(f"agtp://127.0.0.1:{port}")
+
+
+async def test_a_peer_that_speaks_something_else_is_unreachable() -> None:
+    async def talk(_incoming: asyncio.StreamReader, outgoing: asyncio.StreamWriter) -> None:
+        outgoing.write(b"SSH-2.0-x\r\n\r\n")
+        outgoing.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(UnreachableError):
+            await run_conformance(f"agtp://127.0.0.1:{port}")
+
+
+async def test_a_silent_peer_is_given_up() -> None:
+    done = asyncio.Event()
+
+    async def talk(_incoming: asyncio.StreamReader, outgoing: asyncio.StreamWriter) -> None:
+        await done.wait()
+        outgoing.close()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(UnreachableError, match="too long"):
+            await run_conformance(f"agtp://127.0.0.1:{port}", timeout=0.05)
+        done.set()
+
+
+async def test_a_uri_without_a_host_is_refused() -> None:
+    with pytest.raises(ConfigError):
+        await run_conformance("rooms.example")
+
+
+async def test_probes_go_over_tls_when_asked(mini: Any, tmp_path: Any) -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    async with mini.serve(tls=context) as uri:
+        report = await run_conformance(uri, ca_file=tmp_path / "ca.pem")
+    assert report.conforms
+
+
+async def test_every_probe_body_is_refusable(mini: Any) -> None:
+    """A request to an endpoint that changes something carries the probe field or lacks what is required."""
+    await run(mini)
+    for ask in mini.log:
+        if ask.method in ("RESERVE", "RENT", "BOOK"):
+            assert PROBE_FIELD.encode() in ask.body or ask.body == b"{}"

@@ -1,0 +1,75 @@
+"""What is shown when the pointer rests on a word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.app.lsp import texts
+from tests.app.lsp.places import marked
+
+from bespeak.app.lsp.checking import guess_kind
+from bespeak.app.lsp.cursor import cursor_at
+from bespeak.app.lsp.hover import hover_text
+from bespeak.checks.lint.subject import Kind
+
+
+def hover(text: str, name: str = "a.agis", kind: Kind | None = None) -> str:
+    text, offset = marked(text)
+    return hover_text(cursor_at(text, offset, name), kind or guess_kind(Path(name), text), texts.checked(text, name))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("endpoints:\n  - method: BO|OK\n", "a.agis"),
+        ("vocabulary:\n  declared_verbs: [FIND, BO|OK]\n", "a.agis"),
+        ('{"agis": "1.0", "endpoints": [{"method": "BO|OK"}]}', "a.json"),
+        ('[endpoint]\nmethod = "BO|OK"\n', "a.toml"),
+        ("BO|OK /room {\n}\n", "a.agis"),
+    ],
+)
+def test_a_verb_shows_its_entry_of_the_catalog(text: str, name: str) -> None:
+    assert hover(text, name).startswith("**BOOK** · ")
+
+
+def test_an_unknown_verb_shows_what_the_passes_say() -> None:
+    text = hover("endpoints:\n  - method: BOOK|ING\n    path: /room\n")
+    assert "not in the catalog" in text
+    assert "M211" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "meaning"),
+    [
+        ("endpoints:\n  - meth|od: BOOK\n", "a.agis", "base form"),
+        ("endpoints:\n  - semantic:\n      act|or: agent\n", "a.agis", "`agent`, `user`, `system`"),
+        ('{"agis": "1.0", "vocab|ulary": {}}', "a.json", "verbs of the document"),
+        ("[endpoint.semantic]\nout|come = 1\n", "a.toml", "afterwards"),
+        ("[endpoint]\nsemantic.out|come = 1\n", "a.toml", "afterwards"),
+        ("BOOK /room {\n  semantic {\n    act|or: agent\n", "a.agis", "Who starts"),
+    ],
+)
+def test_a_field_shows_its_meaning(text: str, name: str, meaning: str) -> None:
+    assert meaning in hover(text, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("path: /book  # bespeak: ignore[P3|02] the noun", "a.agis"),
+        ("path: /book  # bespeak: ignore[P321, P3|02]", "a.agis"),
+        ('{"agis": "1.0", "x-bespeak-ignore": {"P3|02": "the noun"}}', "a.json"),
+        ('[lint]\nignore = ["P3|02"]\n', "bespeak.toml"),
+    ],
+)
+def test_an_ignored_rule_shows_its_page(text: str, name: str) -> None:
+    assert hover(text, name).startswith("**P302**")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["|", "semantic:\n  intent: Bo|ok a room", "# P3|02 and more", "nonsen|se: 1", "x:\n  y: BO|OK", "a: [bro|ken"],
+)
+def test_other_words_show_nothing(text: str) -> None:
+    assert hover(text) == ""

@@ -1,0 +1,108 @@
+"""The fields of documents without a JSON Schema: those their readers know, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bespeak.app.lsp.checking import catalog_of
+from bespeak.app.lsp.outlines import OUTLINES, Outline
+from bespeak.checks.lint.config import read_config
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.run import check_text
+from bespeak.checks.lint.subject import KINDS, Kind
+from bespeak.documents.deployment.server_toml import read_server
+
+CONTEXT = Context(catalog=catalog_of(None))
+
+
+def walk(outline: Outline, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Outline]]:
+    for name, inner in outline.get("properties", {}).items():
+        yield (*path, name), inner
+        yield from walk(inner.get("items", inner), (*path, name))
+
+
+def test_every_kind_of_document_but_agis_has_an_outline() -> None:
+    assert {*OUTLINES, "agis"} == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", OUTLINES)
+def test_every_field_says_what_it_means(kind: Kind) -> None:
+    assert [path for path, field in walk(OUTLINES[kind]) if not field.get("description")] == []
+
+
+def example(field: Outline) -> Any:
+    if "enum" in field:
+        return field["enum"][0]
+    return {"string": "x", "boolean": True, "number": 1, "integer": 1, "array": [], "object": {}}.get(
+        field.get("type", ""), "x"
+    )
+
+
+def table(outline: Outline) -> dict[str, Any]:
+    """A document that has every field of an outline."""
+    made: dict[str, Any] = {}
+    for name, field in outline.get("properties", {}).items():
+        if "properties" in field:
+            made[name] = table(field)
+        elif "properties" in field.get("items", {}):
+            made[name] = [table(field["items"])]
+        else:
+            made[name] = example(field)
+    return made
+
+
+def toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {toml(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return str(value).lower() if isinstance(value, bool | int) else f'"{value}"'
+
+
+def unknown(whole: dict[str, Any], kind: Kind) -> set[str]:
+    """The pointers of the fields that a reader does not know."""
+    text = "".join(f"{name} = {toml(value)}\n" for name, value in whole.items())
+    checked = check_text(text, "bespeak.toml", CONTEXT, kind)
+    assert checked.subject is not None, text
+    return {finding.pointer for finding in checked.findings if finding.rule == "D105"}
+
+
+@pytest.mark.parametrize("kind", ["server", "recipes"])
+def test_no_field_is_unknown_to_the_reader(kind: Kind) -> None:
+    assert unknown(table(OUTLINES[kind]), kind) == set()
+
+
+def test_no_field_of_an_endpoint_is_unknown_to_the_reader() -> None:
+    whole = table(OUTLINES["endpoint"])
+    lists = {name: whole["endpoint"].pop(name) for name in ("input", "output")}
+    types = OUTLINES["endpoint"]["properties"]["endpoint"]["properties"]["handler"]["properties"]["type"]["enum"]
+    wrong = []
+    for type_ in types:
+        whole["endpoint"]["handler"]["type"] = type_
+        wrong.append(unknown(whole, "endpoint"))
+    # Every kind of handler has keys of its own; each key belongs to one of them.
+    assert set.intersection(*wrong) == set()
+    for name in ("input_schema", "output_schema"):
+        whole["endpoint"].pop(name)
+    assert not {at for at in unknown({"endpoint": whole["endpoint"] | lists}, "endpoint") if "put" in at.split("/")[2]}
+
+
+def test_the_reader_would_tell_an_unknown_field() -> None:
+    checked = check_text("[server]\nnonsense = 1\n", "bespeak.toml", CONTEXT, "server")
+    assert "D105" in {finding.rule for finding in checked.findings}
+
+
+def test_the_settings_of_lint_are_those_it_reads(tmp_path: Path) -> None:
+    lint = OUTLINES["server"]["properties"]["lint"]["properties"]
+    values = {name: toml(example(field)) for name, field in lint.items()}
+    values |= {"severity": '{ P302 = "info" }', "conformance": "false"}
+    file = tmp_path / "bespeak.toml"
+    file.write_text("[lint]\n" + "".join(f"{name} = {value}\n" for name, value in values.items()))
+    config = read_config(file)
+    assert config is not None
+    assert config.severity == {"P302": "info"}
+    assert read_server(file)[1] == []

@@ -1,0 +1,69 @@
+"""Places as an editor counts them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lsprotocol.types import Position, PositionEncodingKind, Range
+
+from bespeak.app.lsp.positions import Positions
+from bespeak.text.diagnostics.report import Replacement
+from bespeak.text.source.span import Location
+
+UTF_8, UTF_16, UTF_32 = PositionEncodingKind.Utf8, PositionEncodingKind.Utf16, PositionEncodingKind.Utf32
+
+
+@pytest.mark.parametrize(("encoding", "character"), [(UTF_8, 7), (UTF_16, 5), (UTF_32, 4)])
+def test_characters_count_in_the_units_agreed_on(encoding: PositionEncodingKind, character: int) -> None:
+    positions = Positions("a: 🛏b\n", encoding)
+    assert positions.position(4) == Position(0, character)
+    assert positions.offset(Position(0, character)) == 4
+
+
+@pytest.mark.parametrize("text", ["a: 1\nb: 2", "a: 1\r\nb: 2", "\ufeffa: 1\nb: 2", "\ufeffa: 1\r\nb: 2"])
+def test_a_finding_stands_where_the_editor_shows_its_word(text: str) -> None:
+    positions = Positions(text)
+    place = positions.place(Location("x", 2, 4, 2, 5))
+    assert text[positions.offset(place.start) : positions.offset(place.end)] == "2"
+    first = positions.place(Location("x", 1, 4, 1, 5))
+    assert text[positions.offset(first.start) : positions.offset(first.end)] == "1"
+
+
+def test_a_carriage_return_alone_ends_a_line_for_the_editor() -> None:
+    positions = Positions("a: 1\rb: 2\nc: 3")
+    assert positions.place(Location("x", 1, 9, 1, 10)).start == Position(1, 3)
+    assert positions.place(Location("x", 2, 1, 2, 2)).start == Position(2, 0)
+
+
+def test_a_line_separator_of_unicode_ends_no_line() -> None:
+    assert Positions("a\u2028b\x0cc\nd").position(6) == Position(1, 0)
+
+
+def test_a_place_without_an_end_is_the_word_there() -> None:
+    assert Positions("semantic: x").place(Location("x", 1, 1)) == Range(Position(0, 0), Position(0, 8))
+
+
+@pytest.mark.parametrize("location", [None, Location("x")])
+def test_a_finding_without_a_place_stands_in_the_first_line(location: Location | None) -> None:
+    assert Positions("abc\ndef").place(location) == Range(Position(0, 0), Position(0, 3))
+
+
+def test_what_lies_beyond_the_text_is_its_end() -> None:
+    positions = Positions("ab\nc")
+    assert positions.offset(Position(0, 99)) == 2
+    assert positions.offset(Position(99, 0)) == 4
+    assert positions.place(Location("x", 99, 1)).start == Position(1, 1)
+
+
+def test_a_repair_knows_its_offsets() -> None:
+    assert Positions("a: 🛏b\nccc").replaced(Replacement(2, 2, 2, 3, "x")) == (7, 8)
+
+
+@given(st.text(alphabet="a🛏é\n\r\u2028\ud800", max_size=30), st.sampled_from([UTF_8, UTF_16, UTF_32]))
+def test_every_offset_comes_back(text: str, encoding: PositionEncodingKind) -> None:
+    positions = Positions(text, encoding)
+    for offset in range(len(text) + 1):
+        back = positions.offset(positions.position(offset))
+        # Between the two characters of a line end there is no position.
+        assert back == offset or text[back : offset + 1] == "\r\n"

@@ -1,0 +1,180 @@
+"""The server as an editor meets it: a process that speaks the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+from tests.app.lsp.editor import editing
+from tests.process import ROOT
+
+from bespeak.app.lsp.checking import LONGEST
+
+ROOMS = (ROOT / "docs_src/lint/rooms.agis").read_text()
+
+
+def codes(found: list[types.Diagnostic]) -> set[str]:
+    return {str(one.code) for one in found}
+
+
+def test_findings_are_shown_when_a_document_is_opened_changed_and_closed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with editing(tmp_path) as editor:
+            uri = editor.open(tmp_path / "rooms.agis", ROOMS)
+            found = await editor.diagnostics(uri)
+            assert {"M211", "P321"} <= codes(found)
+            trailing = next(one for one in found if one.code == "P321")
+            assert (trailing.source, trailing.severity) == ("bespeak", types.DiagnosticSeverity.Error)
+            assert trailing.range.start == editor.place(uri, "/room/")
+            editor.change(uri, ROOMS.replace("/room/", "/room"))
+            assert "P321" not in codes(await editor.diagnostics(uri))
+            editor.close(uri)
+            assert await editor.diagnostics(uri) == []
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_positions_are_in_the_units_agreed_on(tmp_path: Path, encoding: str) -> None:
+    line = '  - { x-icon: "🛏🛏", method: BOOKING, path: /room }\n'
+    text = ROOMS[: ROOMS.index("  - method")] + line
+
+    async def scenario() -> None:
+        async with editing(tmp_path, encoding) as editor:
+            uri = editor.open(tmp_path / "rooms.agis", text)
+            found = next(one for one in await editor.diagnostics(uri) if one.code == "M211")
+            assert found.range.start == editor.place(uri, "BOOKING")
+            assert found.range.end == editor.place(uri, "BOOKING", len("BOOKING"))
+            assert "M211" in await editor.hover(uri, "BOOKING", 2)
+            action = (await editor.actions(uri, found))[0]
+            editor.apply(uri, action)
+            assert "method: BOOK, path" in editor.texts[uri]
+
+    asyncio.run(scenario())
+
+
+def test_applying_what_is_offered_leads_to_a_clean_document(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with editing(tmp_path) as editor:
+            uri = editor.open(tmp_path / "rooms.agis", ROOMS)
+            found = await editor.diagnostics(uri)
+            inflected = next(one for one in found if one.code == "M211")
+            unsafe = next(action for action in await editor.actions(uri, inflected) if "unsafe" in action.title)
+            editor.apply(uri, unsafe)
+            (fix_all,) = await editor.actions(uri, only=["source.fixAll"])
+            editor.apply(uri, fix_all)
+            while found := await editor.diagnostics(uri):
+                ignore = [action for action in await editor.actions(uri, found[0]) if action.title.startswith("Ignore")]
+                editor.apply(uri, ignore[0])
+            assert "method: BOOK\n" in editor.texts[uri]
+            assert "path: /room\n" in editor.texts[uri]
+
+    asyncio.run(scenario())
+
+
+def test_hover_and_completion_work_while_the_document_is_broken(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with editing(tmp_path) as editor:
+            uri = editor.open(tmp_path / "rooms.agis", ROOMS)
+            await editor.diagnostics(uri)
+            editor.change(uri, ROOMS.replace("method: BOOKING", "method: [BO").replace("actor: agent", "actor: "))
+            assert "D102" in codes(await editor.diagnostics(uri))
+            assert [item.label for item in await editor.complete(uri, "actor: ")] == ["agent", "user", "system"]
+            assert "Who starts" in await editor.hover(uri, "actor")
+
+    asyncio.run(scenario())
+
+
+def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with editing(tmp_path) as editor:
+            other = editor.open(tmp_path / "package.json", '{"name": "x", "method": "y"}', "json")
+            uri = editor.open(tmp_path / "rooms.agis", ROOMS)
+            await editor.diagnostics(uri)
+            assert editor.published(other) == []
+            assert await editor.hover(other, "method") == ""
+            assert await editor.complete(other, '"method": "') == []
+            assert await editor.actions(other) == []
+            assert await editor.format(other) is None
+
+    asyncio.run(scenario())
+
+
+def test_settings_that_were_saved_hold_for_open_documents(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with editing(tmp_path) as editor:
+            uri = editor.open(tmp_path / "rooms.agis", ROOMS)
+            assert "M211" in codes(await editor.diagnostics(uri))
+            (tmp_path / "bespeak.toml").write_text('[lint]\nignore = ["M2"]\n')
+            editor.save(uri)
+            assert "M211" not in codes(await editor.diagnostics(uri))
+
+    asyncio.run(scenario())
+
+
+def test_a_document_without_a_file_is_checked(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with editing(tmp_path) as editor:
+            uri = editor.open("untitled:Untitled-1", ROOMS)
+            assert "M211" in codes(await editor.diagnostics(uri))
+
+    asyncio.run(scenario())
+
+
+def test_a_huge_document_is_not_checked_while_it_is_edited(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with editing(tmp_path) as editor:
+            uri = editor.open(tmp_path / "huge.agis", ROOMS + "# " + "x" * LONGEST)
+            (found,) = await editor.diagnostics(uri)
+            assert found.severity == types.DiagnosticSeverity.Information
+            assert await editor.hover(uri, "method") == ""
+            assert await editor.format(uri) is None
+
+    asyncio.run(scenario())
+
+
+FAILING = """
+from bespeak.app.lsp.checking import check
+from bespeak.app.lsp.features import serve
+from bespeak.app.lsp.server import Server
+
+def failing(text, path, here):
+    print("this must not disturb the protocol")
+    if "crash" in text:
+        raise RecursionError("too deep")
+    return check(text, path, here)
+
+raise SystemExit(serve(Server(failing)))
+"""
+
+
+def test_a_document_that_cannot_be_checked_does_not_end_the_server(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with editing(tmp_path, command=(sys.executable, "-c", FAILING)) as editor:
+            bad = editor.open(tmp_path / "bad.agis", "crash: true\n")
+            (found,) = await editor.diagnostics(bad)
+            assert "RecursionError: too deep" in found.message
+            assert editor.logged
+            good = editor.open(tmp_path / "rooms.agis", ROOMS)
+            assert "M211" in codes(await editor.diagnostics(good))
+            editor.change(bad, ROOMS)
+            assert "M211" in codes(await editor.diagnostics(bad))
+
+    asyncio.run(scenario())
+
+
+def test_only_the_last_of_many_changes_is_checked(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with editing(tmp_path) as editor:
+            uri = editor.open(tmp_path / "rooms.agis", ROOMS)
+            await editor.diagnostics(uri)
+            for number in range(50):
+                editor.change(uri, ROOMS.replace("/room/", f"/room{number}/"))
+            (trailing,) = [one for one in await editor.diagnostics(uri) if one.code == "P321"]
+            assert "/room49/" in trailing.message
+            assert editor.published(uri) == []
+
+    asyncio.run(scenario())

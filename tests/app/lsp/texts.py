@@ -1,0 +1,38 @@
+"""AGIS documents for editors, and what is found in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.checks.lint.agis_text import document, endpoint
+
+from bespeak.app.lsp.checking import Checked, check
+from bespeak.app.lsp.positions import Positions
+from bespeak.documents.agis.text import write_json, write_yaml
+
+HERE = Path("/nowhere/project")
+"""A folder without settings: what is not there cannot be read."""
+
+
+def yaml(**fields: object) -> str:
+    """A document in YAML, whose endpoint has some fields changed."""
+    return write_yaml(document(endpoint(**fields)))
+
+
+def json(**fields: object) -> str:
+    return write_json(document(endpoint(**fields)))
+
+
+def checked(text: str, name: str = "rooms.agis") -> Checked:
+    return check(text, HERE / name, HERE)
+
+
+def found(text: str, rule: str, name: str = "rooms.agis") -> tuple[Checked, Positions, int]:
+    """What is known of a text, and the number of the first finding of a rule."""
+    known = checked(text, name)
+    rules = [finding.diagnostic.rule for finding in known.findings]
+    return known, Positions(text), rules.index(rule)
+
+
+def rules(known: Checked) -> list[str]:
+    return [finding.diagnostic.rule for finding in known.findings]

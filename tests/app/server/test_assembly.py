@@ -1,0 +1,54 @@
+"""A service, put together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bespeak.app.server.assembly import assemble
+from bespeak.contract.agent import Agent
+from bespeak.contract.policy import FLOOR_METHODS, MethodPolicy, Policies
+from bespeak.contract.service import ServerIdentity, Service
+from bespeak.contract.vocabulary import Vocabulary
+from bespeak.errors import ConfigError, ContractError
+
+SERVICE = Service(identity=ServerIdentity(server_id="a.example", operator="A", contact="a@a.example"))
+
+
+@pytest.mark.parametrize("server_id", ["", " ", "a\nb", "a\r\nEvil: yes", "a\x00"])
+def test_a_server_id_that_no_header_can_carry_is_refused(server_id: str) -> None:
+    with pytest.raises(ConfigError, match="server_id"):
+        assemble(replace(SERVICE, identity=replace(SERVICE.identity, server_id=server_id)))
+
+
+def test_a_catalog_that_cannot_be_read_is_refused() -> None:
+    with pytest.raises(ConfigError, match="no-such-catalog"):
+        assemble(replace(SERVICE, catalog="no-such-catalog.json"))
+
+
+def test_the_floor_is_there_without_any_endpoint() -> None:
+    assembled = assemble(SERVICE)
+    assert assembled.findings == []
+    assert {method for method, path in assembled.registry.endpoints if path == "/"} >= set(FLOOR_METHODS)
+
+
+def test_promises_that_nothing_keeps_are_taken_back_with_a_warning() -> None:
+    agent = Agent(agent_id="a" * 64, name="concierge")
+    policies = Policies(synthesis_enabled=True, wildcards_accepted=True)
+    vocabulary = Vocabulary(domain="hospitality", negotiable=True)
+    service = replace(SERVICE, policies=policies, vocabulary=vocabulary)
+    assembled = assemble(replace(service, agents=(agent,), agent_disclosure="authenticated"))
+    assert [finding.severity for finding in assembled.findings] == ["warning"] * 4
+    proven = assemble(replace(SERVICE, agents=(agent,), agent_disclosure="authenticated"), verifies=True)
+    assert proven.findings == []
+    assert assembled.registry.service.vocabulary == Vocabulary(domain="hospitality")
+    assert assembled.registry.policies.synthesis_enabled is False
+    assert assembled.registry.policies.wildcards_accepted is False
+
+
+@pytest.mark.parametrize("methods", [MethodPolicy(legacy=("GETT",)), MethodPolicy(custom=("X-FOO",))])
+@pytest.mark.requirement("API-9.4-2")
+def test_a_wrong_method_policy_is_fatal(methods: MethodPolicy) -> None:
+    with pytest.raises(ContractError, match="policies"):
+        assemble(replace(SERVICE, policies=Policies(methods=methods)))

@@ -1,0 +1,32 @@
+"""The garbage collector while a server loads."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from bespeak.app.server.collector import collector_paused
+
+
+def test_the_collector_stops_inside_and_goes_on_afterwards() -> None:
+    assert gc.isenabled()
+    with collector_paused():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_the_collector_goes_on_after_a_failure() -> None:
+    with pytest.raises(ValueError, match="broken"), collector_paused():
+        raise ValueError("broken")
+    assert gc.isenabled()
+
+
+def test_a_collector_that_somebody_else_stopped_stays_so() -> None:
+    gc.disable()
+    try:
+        with collector_paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

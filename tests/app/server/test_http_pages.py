@@ -1,0 +1,224 @@
+"""The documents of the HTTP face, as they are served."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from tests.documents.projections.test_ai_discovery import assert_good
+from tests.process import HOTEL, serving
+from tests.service import AGENT, build, echo, make_endpoint
+
+from bespeak.app.server.http_face import make_face
+from bespeak.app.server.http_pages import Publishing, check_publishing, make_pages
+from bespeak.contract.data_manifest import DataClass, DataManifest
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
+from bespeak.contract.rate import Rate, RateLimits
+from bespeak.documents.deployment.auth_toml import AuthSettings
+from bespeak.documents.deployment.http_toml import HttpSettings
+
+FIND = make_endpoint("FIND", "/rooms", echo, capability="discovery")
+BOOK = make_endpoint("BOOK", "/room", echo, impact="irreversible", capability="transaction")
+HIDDEN = replace(make_endpoint("AUDIT", "/ledger", echo), internal=True)
+WEB = HttpSettings(category=("travel",))
+STAYS = DataClass(name="stays", sensitivity="high", requires_authorization=True)
+HTML = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+PAGES = ("/.well-known/ai", "/.well-known/agis.json", "/openapi.json", "/llms.txt", "/")
+
+
+def face(
+    *endpoints: Endpoint, web: HttpSettings = WEB, publishing: Publishing | None = None, **fields: Any
+) -> httpx.ASGITransport:
+    assembled = build(*(endpoints or (FIND, BOOK, HIDDEN)), **fields).assembled
+    return httpx.ASGITransport(make_face(assembled, web, publishing=publishing))
+
+
+def ask(
+    path: str, *endpoints: Endpoint, method: str = "GET", headers: dict[str, str] | None = None, **options: Any
+) -> httpx.Response:
+    async def run() -> httpx.Response:
+        async with httpx.AsyncClient(transport=face(*endpoints, **options), base_url="http://rooms.test") as client:
+            return await client.request(method, path, headers=headers or {})
+
+    return asyncio.run(run())
+
+
+@pytest.mark.requirement("AI-2.1-1", "AI-2.2-1", "AI-2.2-4", "AI-2.3-1", "AI-2.3-2", "AI-4.2-1", "AGIS-11.1-1")
+@pytest.mark.parametrize("path", PAGES)
+def test_a_document_says_what_it_is_and_how_long_it_can_be_kept(path: str) -> None:
+    reply = ask(path)
+    assert reply.status_code == 200
+    kind = "text/plain" if path == "/llms.txt" else "application/json"
+    assert reply.headers["content-type"] == f"{kind}; charset=utf-8"
+    assert reply.headers["cache-control"] == "public, max-age=86400"
+    assert ask(path, headers={"If-None-Match": reply.headers["etag"]}).status_code == 304
+    head = ask(path, method="HEAD")
+    assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(len(reply.content)))
+    assert ask(path, method="POST").status_code == 405
+
+
+@pytest.mark.parametrize(("number", "ahead"), [(5, False), (250, True)])
+def test_documents_are_made_at_the_start_where_that_takes_long(number: int, ahead: bool) -> None:
+    endpoints = [make_endpoint("FETCH", f"/thing{index}", echo) for index in range(number)]
+    pages = make_pages(build(*endpoints).assembled, WEB)
+    for path in ("/.well-known/ai", "/openapi.json", "/llms.txt"):
+        assert ("body" in vars(pages[path])) is ahead
+
+
+@pytest.mark.requirement("AI-6.1-1")
+@pytest.mark.parametrize("path", PAGES)
+def test_no_document_names_an_internal_endpoint(path: str) -> None:
+    assert "ledger" not in ask(path).text.lower()
+
+
+def test_every_worker_serves_the_same_bytes_on_both_sides_of_a_port_it_did_not_choose() -> None:
+    with serving(HOTEL, "--http", "127.0.0.1:0", "--workers", "2") as running:
+        for path in (*PAGES, "/.well-known/agtp"):
+            # A connection of its own for each, so that the workers take turns.
+            replies = [httpx.get(f"{running.url}{path}") for _ in range(12)]
+            assert len({(reply.content, reply.headers["etag"]) for reply in replies}) == 1
+        bootstrap = httpx.get(f"{running.url}/.well-known/agtp").json()
+        assert bootstrap["endpoint"] == f"hotel.example:{running.port}"
+        assert httpx.get(f"{running.url}/.well-known/agis.json").json()["agis_document"] == f"{running.url}/"
+
+
+@pytest.mark.requirement("AI-3.1-1", "AI-3.1-2", "AI-B-1")
+def test_the_discovery_document_is_good() -> None:
+    assert_good(ask("/.well-known/ai").content)
+
+
+@pytest.mark.requirement("AI-2.1-2", "AI-C-1")
+def test_the_alias_is_there_for_who_asks_for_it_and_has_the_same_bytes() -> None:
+    assert ask("/ai").status_code == 404
+    web = replace(WEB, ai_alias=True)
+    alias, original = ask("/ai", web=web), ask("/.well-known/ai", web=web)
+    assert (alias.content, alias.headers) == (original.content, original.headers)
+
+
+@pytest.mark.requirement("AI-2.2-5", "AI-3.3-1")
+def test_a_service_without_endpoints_has_no_discovery_document() -> None:
+    assert ask("/.well-known/ai", HIDDEN).status_code == 404
+    assert ask("/.well-known/ai/rooms", HIDDEN).status_code == 404
+    assert ask("/", HIDDEN).json()["endpoints"] == []
+
+
+@pytest.mark.requirement("AI-4.5-2")
+def test_parts_are_served_beside_the_document_that_leads_to_them() -> None:
+    many = [make_endpoint("FIND", f"/things/x{number}", echo) for number in range(150)]
+
+    async def run() -> tuple[list[Any], set[str]]:
+        async with httpx.AsyncClient(transport=face(*many), base_url="http://rooms.test") as client:
+            main = (await client.get("/.well-known/ai")).json()["capabilities"]
+            parts = [each["endpoint"] for each in main if each["endpoint"].startswith("/.well-known/")]
+            replies = [await client.get(part) for part in parts]
+            assert {reply.status_code for reply in replies} == {200}
+            assert (await client.get("/.well-known/ai/other")).status_code == 404
+            return parts, {each["endpoint"] for reply in replies for each in reply.json()["capabilities"]}
+
+    parts, endpoints = asyncio.run(run())
+    assert parts == ["/.well-known/ai/things", "/.well-known/ai/things-2"]
+    assert endpoints == {f"/things/x{number}:find" for number in range(150)}
+
+
+@pytest.mark.parametrize(
+    ("accept", "content_type", "begin"),
+    [
+        ("*/*", "application/json; charset=utf-8", '{"agis":'),
+        ("application/json", "application/json; charset=utf-8", '{"agis":'),
+        ("application/agis", "application/agis", '{"agis":'),
+        ("application/agis+json", "application/agis+json", '{"agis":'),
+        ("image/png", "application/json; charset=utf-8", '{"agis":'),
+        ("application/vnd.agtp.manifest+json", "application/vnd.agtp.manifest+json", '{"agtp_version":'),
+        ("text/markdown", "text/markdown; charset=utf-8", "# test.example"),
+        ("text/plain", "text/plain; charset=utf-8", "# test.example"),
+        (HTML, "text/plain; charset=utf-8", "# test.example"),
+    ],
+)
+def test_the_root_is_what_the_caller_would_rather_have(accept: str, content_type: str, begin: str) -> None:
+    reply = ask("/", headers={"Accept": accept})
+    assert (reply.status_code, reply.headers["content-type"]) == (200, content_type)
+    assert reply.text.startswith(begin)
+    assert reply.headers["vary"] == "Accept"
+    # One word on caching, and not two that contradict each other.
+    assert reply.headers.get_list("cache-control") == [
+        "max-age=60" if "manifest" in accept else "public, max-age=86400"
+    ]
+    assert ask("/", headers={"Accept": accept, "If-None-Match": reply.headers["etag"]}).status_code == 304
+
+
+def test_what_is_read_of_a_server_by_a_call_says_itself_how_long_it_can_be_kept() -> None:
+    documents = ask("/methods:discover", method="POST")
+    assert (documents.status_code, documents.headers.get_list("cache-control")) == (200, ["max-age=60"])
+    described = ask("/:describe", method="POST")
+    assert (described.status_code, described.headers.get_list("cache-control")) == (200, ["no-store"])
+    refused = ask("/:discover", method="POST", headers={"Agent-ID": AGENT})
+    assert (refused.status_code, refused.headers.get_list("cache-control")) == (422, ["no-store"])
+
+
+def test_the_root_is_the_manifest_for_agents_too() -> None:
+    headers = {"Accept": "application/vnd.agtp.manifest+json", "Agent-ID": AGENT}
+    assert ask("/", headers=headers).json()["server"]["server_id"] == "test.example"
+
+
+def test_where_agtp_is_spoken_is_told_only_if_it_is() -> None:
+    assert ask("/.well-known/agtp").status_code == 404
+    reply = ask("/.well-known/agtp", publishing=Publishing(agtp_port=4480))
+    assert reply.json()["endpoint"] == "test.example:4480"
+    assert reply.json()["discovery"]["well_known_updated_at"] == "2026-01-01T00:00:00Z"
+
+
+def test_how_callers_prove_who_they_are_is_told() -> None:
+    reply = ask("/.well-known/ai", publishing=Publishing(auth=AuthSettings(modes=("token",))))
+    assert reply.json()["auth"] == {"type": "bearer"}
+
+
+def test_the_data_manifest_is_for_everybody_unless_it_says_otherwise() -> None:
+    shown = {"data_manifest": DataManifest(available_data=(STAYS,), pre_auth_discovery=True)}
+    kept = {"data_manifest": DataManifest(available_data=(STAYS,), pre_auth_discovery=False)}
+    assert "stays" in ask("/", **shown).text
+    assert "stays" in ask("/.well-known/agis.json", **shown).text
+    for path in PAGES:
+        assert "stays" not in ask(path, **kept).text
+
+
+CLOSED = Policies(scope_required_for_invocation=False, anonymous_discovery=False)
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path != "/"])
+def test_where_discovery_is_not_for_everybody_there_are_no_documents_for_everybody(path: str) -> None:
+    assert ask(path, policies=CLOSED).status_code == 404
+
+
+def test_where_discovery_is_not_for_everybody_the_root_asks_who_calls() -> None:
+    assert ask("/", policies=CLOSED).status_code in (401, 403)
+    assert ask("/", policies=CLOSED, headers={"Agent-ID": AGENT}).json()["agis"] == "1.0"
+
+
+@pytest.mark.requirement("AGIS-11.1-3")
+def test_a_summary_that_is_promised_without_credentials_is_there_all_the_same() -> None:
+    manifest = DataManifest(available_data=(STAYS,), pre_auth_discovery=True)
+    assert ask("/.well-known/agis.json", policies=CLOSED, data_manifest=manifest).json()["data_classes"] == ["stays"]
+
+
+@pytest.mark.requirement("AI-6.3-1")
+@pytest.mark.parametrize(
+    ("endpoints", "rates", "found"),
+    [
+        ((FIND,), RateLimits(), ["Y892"]),
+        ((FIND,), RateLimits(principal=Rate(1, "s", 1)), ["Y892"]),
+        ((FIND, BOOK), RateLimits(endpoints={FIND.key: Rate(1, "s", 1)}), ["Y892"]),
+        ((FIND,), RateLimits(endpoints={FIND.key: Rate(1, "s", 1)}), []),
+        ((FIND,), RateLimits(agent=Rate(1, "s", 1)), []),
+        ((FIND,), RateLimits(address=Rate(1, "s", 1)), []),
+        ((HIDDEN,), RateLimits(), []),
+    ],
+)
+def test_endpoints_on_the_web_without_a_limit_are_found(
+    endpoints: tuple[Endpoint, ...], rates: RateLimits, found: list[str]
+) -> None:
+    registry = build(*endpoints, rate_limits=rates).assembled.registry
+    assert [finding.rule for finding in check_publishing(registry)] == found

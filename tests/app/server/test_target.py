@@ -1,0 +1,339 @@
+"""What can be served, and what is said about the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.documents.agis_documents import booking
+from tests.process import HOTEL, bespeak
+from tests.service import Bench
+
+from bespeak.app.server.assembly import assemble
+from bespeak.app.server.target import Target, load_target
+from bespeak.errors import BespeakError, ConfigError, ContractError
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+APP = '''
+from bespeak import App
+
+{name} = App("Test", server_id="test.example", operator="Test", contact="a@test.example")
+
+
+@{name}.endpoint("QUERY", "/things", impact="informational")
+def things() -> dict[str, int]:
+    """List the things.
+
+    Outcome: The things are returned.
+    """
+    return {{}}
+'''
+
+
+def test_a_folder_of_files_is_a_service() -> None:
+    target = load_target(str(HOTEL))
+    assert target.service.identity.server_id == "hotel.example"
+    assert ("BOOK", "/room") in {endpoint.key for endpoint in target.service.endpoints}
+    assert [resource.name for resource in target.service.resources] == ["house-rules"]
+
+
+def test_a_python_file_is_a_service_and_two_of_one_name_do_not_meet(tmp_path: Path) -> None:
+    for folder, name in (("a", "app"), ("b", "other")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "main.py").write_text(APP.format(name=name))
+    assert load_target(str(tmp_path / "a" / "main.py")).service.endpoints
+    assert load_target(f"{tmp_path / 'b' / 'main.py'}:other").service.endpoints
+
+
+def test_a_module_in_the_current_folder_is_a_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "unlikely_module.py").write_text(APP.format(name="app"))
+    monkeypatch.chdir(tmp_path)
+    assert load_target("unlikely_module:app").service.identity.server_id == "test.example"
+
+
+def test_an_app_in_a_folder_joins_its_files(tmp_path: Path) -> None:
+    (tmp_path / "joined_app.py").write_text(APP.format(name="app"))
+    (tmp_path / "bespeak.toml").write_text('[server]\napp = "joined_app:app"\n')
+    target = load_target(str(tmp_path))
+    assert target.service.identity.server_id == "test.example"
+    assert [endpoint.key for endpoint in target.service.endpoints] == [("QUERY", "/things")]
+
+
+@pytest.mark.parametrize(("line", "name"), [("", "Test"), ('name = "Rooms"\n', "Rooms")])
+def test_an_app_keeps_its_name_where_a_file_gives_none(tmp_path: Path, line: str, name: str) -> None:
+    (tmp_path / "named_app.py").write_text(APP.format(name="app"))
+    (tmp_path / "bespeak.toml").write_text(f'[server]\nserver_id = "other.example"\napp = "named_app:app"\n{line}')
+    identity = load_target(str(tmp_path)).service.identity
+    assert (identity.server_id, identity.name) == ("other.example", name)
+
+
+@pytest.mark.parametrize("text", ["no/such/folder", "nothing.toml", "nothing.py", "agtp://host", "", "a b:c"])
+def test_what_is_nothing_to_serve_is_said_with_what_would_be(text: str) -> None:
+    with pytest.raises(BespeakError, match=r"nothing to serve|failed"):
+        load_target(text)
+
+
+def test_a_module_that_fails_to_import_is_named_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("1 / 0")
+    with pytest.raises(ConfigError, match=r"broken\.py failed at .*broken\.py:1 with ZeroDivisionError"):
+        load_target(str(tmp_path / "broken.py"))
+
+
+def test_a_missing_app_is_named_with_those_that_exist(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(APP.format(name="service"))
+    with pytest.raises(ConfigError, match="it has service"):
+        load_target(str(tmp_path / "main.py"))
+
+
+def test_a_function_of_the_configuration_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bespeak.toml").write_text(
+        '[server]\nserver_id = "a"\noperator = "b"\ncontact = "c"\nwildcard_handler = "no_such.module"\n'
+    )
+    with pytest.raises(ConfigError, match="wildcard_handler"):
+        load_target(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[server",
+        '[policies.methods]\nlegacy = ["GETT"]',
+        '[policies]\nanonymous_discovery = "no"',
+        '[policies.methods]\ndisallow = "X"',
+    ],
+)
+def test_a_configuration_that_cannot_be_understood_is_not_served(tmp_path: Path, line: str) -> None:
+    (tmp_path / "bespeak.toml").write_text(line + "\n")
+    with pytest.raises(ContractError, match="configuration cannot be used"):
+        load_target(str(tmp_path))
+
+
+BOOK = '[handlers."BOOK /room"]\ntype = "registered_function"\nfunction = "{function}"\n'
+PYTHON = """
+from bespeak import App
+
+app = App.from_agis("rooms.agis", operator="Acme", contact="a@acme.example")
+
+
+@app.handler("BOOK", "/room")
+def book(room_id: str) -> dict[str, str]:
+    return {"reservation_id": room_id}
+"""
+ADMIT = {
+    "method": "ADMIT",
+    "path": "/guest",
+    "semantic": {
+        "intent": "Admits a guest to the house.",
+        "actor": "agent",
+        "outcome": "The guest is in.",
+        "capability": "transaction",
+    },
+    "input": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+    "output": {"type": "object", "properties": {"name": {"type": "string"}}},
+    "errors": [],
+}
+
+
+@pytest.fixture
+def rooms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a document, and a module whose name is its own in this process."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    write(tmp_path)
+    (tmp_path / f"{module_in(tmp_path)}.py").write_text("def book(room_id): return {'reservation_id': room_id}\n")
+    return tmp_path
+
+
+def module_in(folder: Path) -> str:
+    return "handlers_" + hashlib.sha256(str(folder).encode()).hexdigest()[:12]
+
+
+def write(folder: Path, *more: dict[str, Any], **fields: Any) -> None:
+    document = booking() | {"operator": "Acme", "contact": "a@acme.example"} | fields
+    document["endpoints"] = [*document["endpoints"], *more]
+    document["vocabulary"]["declared_verbs"] = list(dict.fromkeys(entry["method"] for entry in document["endpoints"]))
+    (folder / "rooms.agis").write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=2))
+
+
+def configure(folder: Path, text: str, *, top: str = 'document = "rooms.agis"\n') -> None:
+    (folder / "bespeak.toml").write_text(top + text.replace("{function}", f"{module_in(folder)}.book"))
+
+
+def keys(target: Target) -> list[tuple[str, str]]:
+    return [endpoint.key for endpoint in target.service.endpoints]
+
+
+@pytest.mark.parametrize("name", ["", "rooms.agis", "bespeak.toml"])
+def test_a_document_is_served_with_the_handlers_of_its_configuration(rooms: Path, name: str) -> None:
+    configure(rooms, BOOK + "[policies]\nstrict_output = true\n")
+    target = load_target(str(rooms / name))
+    assert keys(target) == [("BOOK", "/room")]
+    assert target.findings == []
+    service = target.service
+    assert (service.identity.server_id, service.identity.operator) == ("rooms.acme.example", "Acme")
+    assert (service.policies.strict_output, service.document_version) == (True, "1.0.0")
+    assert service.vocabulary is not None
+    assert service.vocabulary.domain == "hospitality"
+
+
+@pytest.mark.parametrize("name", ["rooms.agis", "rooms.py"])
+def test_a_document_is_served_with_the_module_of_its_name(rooms: Path, name: str) -> None:
+    (rooms / "rooms.py").write_text(PYTHON)
+    configure(rooms, "", top='[server]\nserver_id = "other.example"\n')
+    target = load_target(str(rooms / name))
+    assert (keys(target), target.findings) == ([("BOOK", "/room")], [])
+
+
+def test_an_app_of_a_document_in_a_folder_brings_what_the_document_says(rooms: Path) -> None:
+    write(rooms, ADMIT)
+    name = module_in(rooms) + "_app"
+    (rooms / f"{name}.py").write_text(PYTHON)
+    configure(rooms, f'[server]\napp = "{name}:app"\n[policies]\nstrict_output = true\n', top="")
+    target = load_target(str(rooms))
+    assert keys(target) == [("BOOK", "/room")]
+    assert [finding.rule for finding in target.findings] == ["H705"]
+    assert target.service.policies.strict_output
+    assert target.service.description == "Rooms for a night."
+
+
+@pytest.mark.parametrize("beside", ["nothing", "a module of another app", "a configuration of something else"])
+def test_a_document_nothing_is_bound_to_is_refused_with_what_to_write(rooms: Path, beside: str) -> None:
+    if beside == "a module of another app":
+        (rooms / "rooms.py").write_text(APP.format(name="app"))
+    elif beside == "a configuration of something else":
+        configure(rooms, "", top='document = "other.agis"\n')
+    with pytest.raises(ConfigError, match=r'(?s)rooms\.agis declares an endpoint.*document = "rooms\.agis"') as caught:
+        load_target(str(rooms / "rooms.agis"))
+    assert '@app.handler("BOOK", "/room")' in str(caught.value)
+    assert "def book_room(room_id: str)" in str(caught.value)
+
+
+def test_a_folder_whose_configuration_binds_nothing_is_refused_too(rooms: Path) -> None:
+    configure(rooms, "")
+    with pytest.raises(ConfigError, match="nothing is bound to answer"):
+        load_target(str(rooms))
+
+
+def test_an_endpoint_without_a_handler_is_an_error_and_the_others_are_served(rooms: Path) -> None:
+    write(rooms, ADMIT)
+    configure(rooms, BOOK)
+    target = load_target(str(rooms))
+    assert keys(target) == [("BOOK", "/room")]
+    [finding] = target.findings
+    assert (finding.rule, finding.severity) == ("H705", "error")
+    assert '[handlers."ADMIT /guest"]' in finding.help
+    assert finding.location is not None
+    assert finding.location.file.endswith("rooms.agis")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "said"),
+    [
+        (BOOK.replace("/room", "/rooms"), "H706", "Did you mean BOOK /room?"),
+        (BOOK.replace("{function}", "no_such_module.book"), "H702", "No module named"),
+        (BOOK.replace("{function}", "os.path.samefile"), "H703", "samefile()"),
+    ],
+)
+def test_a_handler_that_cannot_be_used_is_shown_in_the_configuration(
+    rooms: Path, text: str, rule: str, said: str
+) -> None:
+    configure(rooms, text)
+    with pytest.raises(ContractError, match="has a handler that can be used") as caught:
+        load_target(str(rooms))
+    [finding] = caught.value.findings
+    assert isinstance(finding, Diagnostic)
+    assert finding.rule == rule
+    assert said in str(finding)
+    assert finding.location is not None
+    assert (Path(finding.location.file).name, finding.location.line > 0) == ("bespeak.toml", True)
+    # Beside one that can, it is a finding.
+    write(rooms, ADMIT)
+    upstream = '[handlers."ADMIT /guest"]\ntype = "external_service"\nurl = "https://a.example"\nmethod = "POST"\n'
+    configure(rooms, text + upstream)
+    target = load_target(str(rooms))
+    assert keys(target) == [("ADMIT", "/guest")]
+    assert rule in {finding.rule for finding in target.findings}
+
+
+@pytest.mark.requirement("AGIS-10.1-2")
+def test_a_verb_beyond_the_catalog_is_served_with_and_without_the_grammar_header(rooms: Path) -> None:
+    write(rooms, ADMIT)
+    (rooms / f"{module_in(rooms)}.py").write_text("def book(room_id): ...\ndef admit(name): return {'name': name}\n")
+    admit = BOOK.replace("BOOK /room", "ADMIT /guest").replace("{function}", f"{module_in(rooms)}.admit")
+    configure(rooms, BOOK + admit + "[policies]\nscope_required_for_invocation = false\n")
+    target = load_target(str(rooms / "rooms.agis"))
+    assert target.service.policies.methods.custom == ("ADMIT",)
+    bench = Bench(assemble(target.service, base=target.base))
+    assert bench.findings == []
+    assert bench.send("ADMIT", "/guest", {"name": "Ann"}).json == {"name": "Ann"}
+    assert bench.send("ADMIT", "/guest", {"name": "Ann"}, method_grammar="AGIS/1.0").json == {"name": "Ann"}
+    assert "ADMIT" in bench.send("DISCOVER", "/").json["policies"]["methods"]["custom"]
+
+
+def test_a_document_that_becomes_invalid_is_no_longer_served(rooms: Path) -> None:
+    configure(rooms, BOOK)
+    assert load_target(str(rooms)).service.endpoints
+    write(rooms, version=7)
+    with pytest.raises(ContractError, match=r"rooms\.agis is not valid") as caught:
+        load_target(str(rooms))
+    [finding] = caught.value.findings
+    assert isinstance(finding, Diagnostic)
+    assert finding.pointer == "/version"
+    assert finding.location is not None
+    assert finding.location.line > 1
+
+
+@pytest.mark.parametrize("name", ["", "rooms.agis"])
+def test_a_broken_configuration_beside_a_document_is_shown(rooms: Path, name: str) -> None:
+    configure(rooms, "[handlers", top="")
+    with pytest.raises(ContractError, match=r"configuration .*cannot be used"):
+        load_target(str(rooms / name))
+
+
+def test_a_document_without_an_operator_is_served_with_a_warning(rooms: Path) -> None:
+    document = msgspec.json.decode((rooms / "rooms.agis").read_bytes())
+    del document["contact"]
+    (rooms / "rooms.agis").write_bytes(msgspec.json.encode(document))
+    configure(rooms, BOOK)
+    [finding] = load_target(str(rooms)).findings
+    assert (finding.rule, finding.severity) == ("Y820", "warning")
+    configure(rooms, '[server]\ncontact = "b@acme.example"\n' + BOOK)
+    assert load_target(str(rooms)).findings == []
+
+
+def test_a_document_uses_the_catalog_of_its_configuration(rooms: Path) -> None:
+    configure(rooms, '[server]\ncatalog = "9.9.9"\n' + BOOK)
+    with pytest.raises(ContractError, match="catalog cannot be used"):
+        load_target(str(rooms))
+    configure(rooms, '[server]\ncatalog = "1.0.0"\n' + BOOK)
+    assert load_target(str(rooms)).service.catalog == "1.0.0"
+
+
+def test_a_document_that_is_broken_is_refused_with_a_frame_and_exit_code_2(rooms: Path) -> None:
+    (rooms / "rooms.agis").write_text("agis: '1.0'\nservice: [oops\n")
+    for command, *rest in (("serve",), ("discover",), ("call", "BOOK", "/room")):
+        done = bespeak(command, str(rooms / "rooms.agis"), *rest)
+        assert done.returncode == 2, done
+        assert "rooms.agis:" in done.stderr
+        assert "error[D102]" in done.stderr
+        assert " | " in done.stderr
+
+
+def test_strict_does_not_start_a_document_with_an_endpoint_left_out(rooms: Path) -> None:
+    write(rooms, ADMIT)
+    configure(rooms, BOOK)
+    done = bespeak("serve", str(rooms / "rooms.agis"), "--strict", "--agtp", "127.0.0.1:0")
+    assert done.returncode == 2
+    assert "H705" in done.stderr
+    assert "not started" in done.stderr
+
+
+def test_a_document_answers_calls_without_a_server(rooms: Path) -> None:
+    configure(rooms, BOOK + "[policies]\nscope_required_for_invocation = false\n")
+    done = bespeak("call", str(rooms / "rooms.agis"), "BOOK", "/room", "room_id=12")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '"reservation_id": "12"' in done.stdout
+    assert "BOOK" in bespeak("discover", str(rooms / "rooms.agis")).stdout

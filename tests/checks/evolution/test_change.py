@@ -1,0 +1,92 @@
+"""One change: its fingerprint, and its forms for people and programs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bespeak.checks.evolution.change import MOST_CHANGES, ChangeList, ContractChange, canonical
+from bespeak.text.source.span import Location
+
+CHANGE = ContractChange(
+    rule="C129",
+    direction="request",
+    level="breaking",
+    endpoint="BOOK /room",
+    pointer="/input_schema/properties/nights/maximum",
+    message="input `nights`: `maximum` 30 -> 14",
+    help="Accept 30 nights.",
+    old=30,
+    new=14,
+    location=Location("book.toml", 7, 1),
+)
+
+
+def test_a_fingerprint_is_the_same_for_the_same_change_in_other_words_and_elsewhere() -> None:
+    assert replace(CHANGE, message="fewer nights", help="", location=None).fingerprint == CHANGE.fingerprint
+    assert CHANGE.fingerprint == "af64c750d091a9f9"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"rule": "C130"},
+        {"endpoint": "BOOK /suite"},
+        {"pointer": "/input_schema"},
+        {"old": 31},
+        {"new": 13},
+        {"new": None},
+    ],
+    ids=str,
+)
+def test_a_fingerprint_is_another_for_another_change(other: dict[str, Any]) -> None:
+    assert replace(CHANGE, **other).fingerprint != CHANGE.fingerprint
+
+
+def test_a_change_is_a_finding_at_its_place() -> None:
+    finding = CHANGE.diagnostic()
+    assert (finding.rule, finding.severity, finding.pointer) == ("C129", "error", f"/endpoint{CHANGE.pointer}")
+    assert finding.message == "BOOK /room: input `nights`: `maximum` 30 -> 14 [breaking]"
+    assert finding.location == CHANGE.location
+    assert replace(CHANGE, level="risky").diagnostic().severity == "warning"
+    assert replace(CHANGE, level="safe", endpoint="").diagnostic().pointer == CHANGE.pointer
+
+
+def test_a_change_as_data_says_what_kind_it_is() -> None:
+    data = CHANGE.to_json()
+    assert (data["name"], data["kind"], data["category"]) == ("limit-tightened", "narrowed", "WIRE")
+    assert data["location"] == "book.toml:7:1"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (1, 1.0, True),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        ((1, 2), [1, 2], True),
+        (1, True, False),
+        (0, False, False),
+        (1, "1", False),
+        (None, "null", False),
+        (float("inf"), float("-inf"), False),
+        (float("inf"), None, False),
+        (1 << 64, (1 << 64) + 1, False),
+        (1e300, int(1e300), True),
+    ],
+)
+def test_canonical_texts_are_equal_for_equal_values_only(one: Any, other: Any, same: bool) -> None:
+    assert (canonical(one) == canonical(other)) is same
+
+
+def test_a_full_list_says_so_once_and_takes_no_more() -> None:
+    changes = ChangeList("BOOK /room")
+    for number in range(MOST_CHANGES + 10):
+        changes.add("C102", "safe", "request", f"/{number}", "new")
+    assert len(changes.found) == MOST_CHANGES + 1
+    assert changes.found[-1].rule == "C199"
+
+
+def test_numbers_that_nobody_can_write_out_have_a_canonical_text() -> None:
+    assert canonical(10**5000) != canonical(10**5000 + 1)

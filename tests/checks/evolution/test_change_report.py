@@ -1,0 +1,107 @@
+"""The outcome of a comparison."""
+
+from __future__ import annotations
+
+import pytest
+from tests.checks.evolution.contracts import BOOK, book
+
+from bespeak.checks.evolution.approvals import Approval
+from bespeak.checks.evolution.change_report import ChangeReport, FailOn, by_endpoint, markdown, within
+from bespeak.checks.evolution.change_rules import Category
+from bespeak.checks.evolution.contract import Contract
+from bespeak.checks.evolution.contract_diff import diff_contracts
+from bespeak.checks.evolution.version_bump import advise
+from bespeak.text.diagnostics.reporters import FORMATS, reporter
+
+NEW = book(is_idempotent=False, confidence=0.5, required_scopes=(), description="Take | a <b>room</b>.", errors=())
+CHANGES = diff_contracts(Contract(endpoints=(BOOK,)), Contract(endpoints=(NEW,)))
+BREAKING = next(change for change in CHANGES if change.level == "breaking")
+APPROVED = {BREAKING.fingerprint: Approval(fingerprint=BREAKING.fingerprint, reason="Nobody calls it.")}
+
+
+def report(fail_on: FailOn = "breaking", *, approved: bool = False, new: str = "1.1.0") -> ChangeReport:
+    version = advise(CHANGES, "1.0.0", new)
+    found = version.finding()
+    return ChangeReport(
+        old="a.agis",
+        new="b.agis",
+        changes=CHANGES,
+        fail_on=fail_on,
+        version=version,
+        approved=APPROVED if approved else {},
+        findings=[found] if found else [],
+    )
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "failed", "failed_though_approved"),
+    [
+        ("breaking", True, False),
+        ("risky", True, True),
+        ("any", True, True),
+        ("none", False, False),
+        ("bump", True, True),
+    ],
+)
+def test_what_fails_is_a_choice(fail_on: FailOn, failed: bool, failed_though_approved: bool) -> None:
+    assert report(fail_on).failed is failed
+    assert report(fail_on, approved=True).failed is failed_though_approved
+
+
+def test_a_great_enough_step_of_the_version_satisfies_the_choice_of_it() -> None:
+    assert not report("bump", new="2.0.0").failed
+
+
+@pytest.mark.parametrize(
+    ("category", "inner"),
+    [("WIRE", {"WIRE"}), ("CONTRACT", {"WIRE", "CONTRACT"}), ("PROSE", {"WIRE", "CONTRACT", "PROSE"})],
+)
+def test_categories_are_nested(category: Category, inner: set[str]) -> None:
+    assert {change.category for change in within(CHANGES, category)} == inner
+
+
+def test_a_group_begins_with_the_worst() -> None:
+    assert [change.level for change in by_endpoint(CHANGES)["BOOK /room"]] == [
+        *("breaking", "risky", "safe", "safe", "safe")
+    ]
+
+
+def test_the_summary_counts_approved_changes_by_themselves() -> None:
+    assert report().summary() == "1 breaking, 1 risky, 3 safe."
+    assert report(approved=True).summary() == "1 risky, 3 safe, 1 approved."
+
+
+def test_markdown_keeps_every_text_in_its_cell() -> None:
+    text = markdown(report())
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert {line.replace("\\|", "").count("|") for line in rows} == {5}
+    assert "<b>" not in text
+    assert "| **breaking** | C152 `idempotency-lost` |" in text
+    assert "too small" in text
+
+
+def test_markdown_strikes_out_what_is_approved() -> None:
+    assert "| ~~breaking~~ | C152 `idempotency-lost` |" in markdown(report(approved=True))
+    assert "Approved: Nobody calls it." in markdown(report(approved=True))
+
+
+def test_the_document_says_for_each_change_whether_it_is_approved() -> None:
+    data = report(approved=True).to_json()
+    assert [change["approved"] for change in data["changes"] if change["rule"] == "C152"] == [
+        {"reason": "Nobody calls it.", "expires": None}
+    ]
+    assert data["version"]["too_small"] is True
+    assert data["failed"] is False
+
+
+@pytest.mark.parametrize("form", sorted(FORMATS))
+def test_every_reporter_of_findings_takes_changes(form: str) -> None:
+    text = reporter(form)(report().findings_report())
+    assert "C152" in text
+    assert "C195" in text
+
+
+def test_an_approved_change_is_only_a_remark_to_reporters() -> None:
+    [finding] = [found for found in report(approved=True).findings_report().findings if found.diagnostic.rule == "C152"]
+    assert (finding.diagnostic.severity, finding.diagnostic.help) == ("info", "Approved: Nobody calls it.")
+    assert finding.fingerprint == BREAKING.fingerprint

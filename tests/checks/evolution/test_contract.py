@@ -1,0 +1,46 @@
+"""What a client can see, from a service and from a manifest."""
+
+from __future__ import annotations
+
+import msgspec
+from tests.checks.evolution.contracts import BOOK
+
+from bespeak.checks.evolution.contract import Contract, manifest_contract, service_contract
+from bespeak.checks.evolution.contract_diff import diff_contracts
+from bespeak.contract.policy import SERVER_ENDPOINTS, Policies
+from bespeak.contract.service import ServerIdentity, Service
+from bespeak.contract.vocabulary import Vocabulary
+from bespeak.documents.manifest_json import parse_manifest
+from bespeak.documents.projections.agtp_manifest import project_manifest
+from bespeak.runtime.methods.builtin import builtin_endpoints
+from bespeak.runtime.methods.publication import Publication
+
+IDENTITY = ServerIdentity(server_id="rooms.example", operator="Rooms", contact="ops@rooms.example")
+
+
+def test_a_service_and_its_manifest_are_one_contract() -> None:
+    policies = Policies(wildcards_accepted=True)
+    service = Service(identity=IDENTITY, endpoints=(BOOK,), policies=policies, document_version="1.2.0")
+    raw = project_manifest(service, service.endpoints, policies, service.catalog, updated="2026-01-01")
+    manifest, _ = parse_manifest(msgspec.json.encode(raw))
+    assert manifest is not None
+    assert diff_contracts(service_contract(service, policies), manifest_contract(manifest)) == []
+    assert manifest_contract(manifest).version == "1.2.0"
+
+
+def test_what_every_server_has_is_marked_in_a_manifest() -> None:
+    listed = [{"method": method, "path": path} for method, path in SERVER_ENDPOINTS]
+    entries = [*listed, {"method": "BOOK", "path": "/"}]
+    manifest, _ = parse_manifest(msgspec.json.encode({"endpoints": entries}))
+    assert manifest is not None
+    assert [endpoint.method for endpoint in manifest_contract(manifest).endpoints if not endpoint.builtin] == ["BOOK"]
+
+
+def test_a_document_without_policies_gives_none() -> None:
+    service = Service(identity=IDENTITY, vocabulary=Vocabulary(version="1.0.0"))
+    assert service_contract(service) == Contract(vocabulary=Vocabulary(version="1.0.0"), version="1.0.0")
+
+
+def test_a_server_has_no_endpoint_of_its_own_beyond_those() -> None:
+    own = builtin_endpoints(Publication(updated="2026-01-01T00:00:00Z", signing_key=None))
+    assert {endpoint.key for endpoint in own} == SERVER_ENDPOINTS

@@ -1,0 +1,95 @@
+"""Two versions of one endpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.checks.evolution.contracts import BOOK, book, told
+
+from bespeak.checks.evolution.change_rules import RULES
+from bespeak.checks.evolution.endpoint_diff import diff_endpoints, path_shape
+from bespeak.contract.cost import read_cost
+from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import DeclaredError
+from bespeak.contract.handler import OpaqueHandler
+
+ENDS = Deprecation(deprecated_in="1.1.0", removed_in="2.0.0")
+
+CASES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
+    ({"required_scopes": ()}, {"required_scopes": ("a:b",)}, "C110", "breaking"),
+    ({"required_scopes": ("a:b",)}, {"required_scopes": ()}, "C111", "safe"),
+    ({}, {"errors": ()}, "C112", "safe"),
+    ({"errors": ()}, {}, "C113", "risky"),
+    ({}, {"errors": (DeclaredError("room_taken", "Taken."),)}, "C104", "safe"),
+    ({}, {"description": "Take a room."}, "C104", "safe"),
+    ({}, {"namespace": "stays"}, "C105", "risky"),
+    ({}, {"handler": OpaqueHandler(type="composition")}, "C106", "safe"),
+    ({}, {"deprecated": ENDS}, "C107", "safe"),
+    ({"deprecated": ENDS}, {}, "C108", "safe"),
+    ({"deprecated": ENDS}, {"deprecated": Deprecation(deprecated_in="1.1.0", removed_in="1.5.0")}, "C109", "risky"),
+    ({"deprecated": ENDS}, {"deprecated": Deprecation(deprecated_in="1.1.0", removed_in="3.0.0")}, "C109", "safe"),
+    ({"deprecated": Deprecation(deprecated_in="1")}, {"deprecated": ENDS}, "C109", "risky"),
+    ({}, {"cost": read_cost({"tokens": 5})[0]}, "C114", "risky"),
+    ({"cost": read_cost({"tokens": 5})[0]}, {"cost": read_cost({"tokens": 6})[0]}, "C114", "risky"),
+    ({"cost": read_cost({"USD": "0.10"})[0]}, {"cost": read_cost({"USD": "0.02"})[0]}, "C115", "safe"),
+    ({"cost": read_cost({"USD": "0.10"})[0]}, {}, "C115", "safe"),
+    ({"since": "updated_at"}, {}, "C116", "breaking"),
+    ({}, {"since": "updated_at"}, "C117", "safe"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "rule", "level"), CASES)
+def test_each_part_has_its_rule(old: dict[str, Any], new: dict[str, Any], rule: str, level: str) -> None:
+    assert told(diff_endpoints(book(**old), book(**new))) == [(rule, level)]
+    [there], [back] = diff_endpoints(book(**old), book(**new)), diff_endpoints(book(**new), book(**old))
+    assert (back.rule, back.old, back.new) == (RULES[there.rule].mirror, there.new, there.old)
+
+
+def test_a_renamed_error_is_gone_and_new() -> None:
+    assert told(diff_endpoints(BOOK, book(errors=(DeclaredError("taken"),)))) == [
+        ("C112", "breaking"),
+        ("C113", "risky"),
+    ]
+
+
+def test_a_manifest_without_descriptions_of_errors_changes_nothing() -> None:
+    assert diff_endpoints(BOOK, book(errors=(DeclaredError("room_taken"),))) == []
+
+
+def test_an_endpoint_whose_handler_is_not_known_has_no_other_handler() -> None:
+    assert diff_endpoints(BOOK, book(handler=OpaqueHandler(type=""))) == []
+
+
+def test_a_renamed_path_parameter_is_reported_once() -> None:
+    def named(name: str) -> dict[str, Any]:
+        schema = {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+        return {"path": f"/room/{{{name}}}/bed", "input_schema": {**schema, "additionalProperties": False}}
+
+    [change] = diff_endpoints(book(**named("id")), book(**named("room_id")))
+    assert (change.rule, change.level, change.old, change.new) == ("C103", "breaking", "id", "room_id")
+    assert change.endpoint == "BOOK /room/{room_id}/bed"
+
+
+def test_input_is_judged_as_sent_and_output_as_received() -> None:
+    wider = {"type": "object", "properties": {"id": {"type": ["string", "null"]}}, "required": ["id"]}
+    [change] = diff_endpoints(BOOK, book(output_schema=wider))
+    assert (change.level, change.direction, change.pointer) == (
+        "breaking",
+        "response",
+        "/output_schema/properties/id/type",
+    )
+    assert told(diff_endpoints(book(input_schema=BOOK.output_schema), book(input_schema=wider))) == [("C125", "safe")]
+
+
+def test_the_shape_of_a_path_forgets_names() -> None:
+    assert path_shape("/a/{b}/c/{d}") == "/a/{}/c/{}"
+
+
+def test_each_unit_of_a_cost_is_a_change_of_its_own() -> None:
+    old, new = read_cost({"tokens": 5, "USD": "1.00"})[0], read_cost({"tokens": 4, "USD": "1", "calls": 2})[0]
+    changes = diff_endpoints(book(cost=old), book(cost=new))
+    assert [(change.rule, change.pointer, change.old, change.new) for change in changes] == [
+        ("C115", "/cost/tokens", "5", "4"),
+        ("C114", "/cost/calls", None, "2"),
+    ]

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.checks.lint.agis_text import advice, document, endpoint, rules
+
+from bespeak.checks.lint.rules.mcp_tool import default_name
+
+
+def room(path: str, name: str | None = None) -> dict[str, Any]:
+    parameters = {"id": {"type": "string"}}
+    schema = {"type": "object", "properties": parameters, "required": ["id"]}
+    return endpoint(path=path, input=schema, semantic={"mcp_tool_name": name} if name else None)
+
+
+@pytest.mark.requirement("AGIS-C.2-1")
+@pytest.mark.parametrize(
+    ("method", "path", "name"),
+    [
+        ("BOOK", "/reservation", "book_reservation"),
+        ("BOOK", "/patient-record/{id}", "book_patient_record"),
+        ("FIND", "/{id}", "find_id"),
+        ("FIND", "/", "find"),
+    ],
+)
+def test_a_tool_is_named_by_method_and_first_segment(method: str, path: str, name: str) -> None:
+    assert default_name(method, path) == name
+
+
+@pytest.mark.requirement("AGIS-C.2-1")
+def test_names_of_their_own_are_right() -> None:
+    assert rules(document(room("/room"), room("/room/{id}", "book_known_room"), room("/hall"))) == []
+
+
+def test_two_default_names_are_a_warning() -> None:
+    found = advice("J646", document(room("/room"), room("/room/{id}")))
+    assert (found.severity, found.pointer) == ("warning", "/endpoints/1/path")
+
+
+@pytest.mark.requirement("AGIS-6.2-16")
+@pytest.mark.parametrize(
+    ("first", "second", "place"),
+    [("book_hall", None, 0), (None, "book_room", 1), ("book_all", "book_all", 1)],
+)
+def test_a_chosen_name_that_is_taken_is_an_error(first: str | None, second: str | None, place: int) -> None:
+    found = advice("J645", document(room("/room", first), room("/hall", second)))
+    assert found.severity == "error"
+    assert found.pointer == f"/endpoints/{place}/semantic/mcp_tool_name"
+
+
+def test_an_endpoint_declared_twice_has_its_own_finding() -> None:
+    assert rules(document(room("/room"), room("/room"))) == ["P307"]

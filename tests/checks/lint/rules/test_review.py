@@ -1,0 +1,61 @@
+"""Guesses that nobody has looked at are counted, one finding for each file."""
+
+from __future__ import annotations
+
+from tests.checks.lint.contexts import CONTEXT
+
+from bespeak.checks.lint.run import check_text
+
+ENDPOINT = """[endpoint]
+# review (0.4): CREATE: by POST alone
+method = "CREATE"
+path = "/notes"
+description = "Create a note."
+errors = []
+input = {}
+output = []
+
+[endpoint.semantic]
+intent = "Create a note"
+actor = "agent"
+outcome = "A note exists"
+confidence = 0.8
+  # review (0.6): impact irreversible: nothing says that a POST can be undone
+impact = "irreversible"
+is_idempotent = false
+
+[endpoint.handler]
+type = "registered_function"
+function = "notes.create"
+"""
+
+
+def reviews(text: str, file: str = "notes.toml") -> list[str]:
+    return [finding.message for finding in check_text(text, file, CONTEXT).findings if finding.rule == "R901"]
+
+
+def test_the_guesses_of_a_file_are_one_finding_that_counts_them() -> None:
+    assert reviews(ENDPOINT) == ["2 guesses wait for a review, the first in line 2"]
+
+
+def test_one_guess_is_told_as_one() -> None:
+    assert reviews(ENDPOINT.replace("# review (0.4)", "# seen")) == ["1 guess waits for a review, the first in line 15"]
+
+
+def test_a_file_that_was_looked_at_has_no_finding() -> None:
+    assert reviews(ENDPOINT.replace("# review", "# seen")) == []
+
+
+def test_the_words_inside_a_text_are_no_comment() -> None:
+    text = ENDPOINT.replace("# review", "# seen").replace('"Create a note."', '"Create a note # review (0.4): no."')
+    assert reviews(text) == []
+
+
+def test_a_configuration_has_guesses_too() -> None:
+    text = '[server]\n# review (0.3): operator Acme\noperator = "Acme"\nserver_id = "a.example"\ncontact = "x"\n'
+    assert reviews(text, "bespeak.toml") == ["1 guess waits for a review, the first in line 2"]
+
+
+def test_it_is_no_more_than_an_information() -> None:
+    found = [finding for finding in check_text(ENDPOINT, "notes.toml", CONTEXT).findings if finding.rule == "R901"]
+    assert [finding.severity for finding in found] == ["info"]

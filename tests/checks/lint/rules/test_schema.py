@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bespeak.checks.lint.registration import check_endpoint
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.policy import Policies
+
+Check = Callable[..., list[str]]
+
+
+def with_property(name: str, schema: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"room_id": {"type": "string"}, name: schema},
+        "required": ["room_id"],
+        "additionalProperties": False,
+        "$defs": {"Night": {"type": "integer", "minimum": 1}},
+    }
+
+
+@pytest.mark.requirement("API-13.2-5")
+@pytest.mark.parametrize("broken", [{"type": "nonsense"}, {"$ref": "https://example.com/x"}, {"pattern": "("}])
+def test_a_schema_that_is_none_is_refused(check: Check, broken: dict[str, Any]) -> None:
+    closed = {"type": "object", "properties": {"room_id": broken}, "additionalProperties": False}
+    assert check(input_schema=closed) == ["J601"]
+    assert check(output_schema=broken) == ["J601"]
+
+
+def test_a_schema_fault_points_into_the_endpoint(room: Endpoint, catalog: Catalog) -> None:
+    endpoint = replace(room, output_schema={"properties": {"a": {"type": "x"}}})
+    (finding,) = check_endpoint(endpoint, catalog, Policies())
+    assert finding.pointer == "/endpoint/output_schema/properties/a/type"
+
+
+@pytest.mark.requirement("API-6.3-1")
+@pytest.mark.parametrize("kind", ["array", None, ["object", "null"]])
+def test_an_input_is_an_object(check: Check, kind: Any) -> None:
+    schema = {"additionalProperties": False} if kind is None else {"type": kind, "additionalProperties": False}
+    assert check(input_schema=schema) == ["J602"]
+
+
+@pytest.mark.requirement("API-6.3-2", "API-13.3-1")
+@pytest.mark.parametrize("extra", [{}, {"additionalProperties": True}, {"additionalProperties": {"type": "string"}}])
+def test_an_input_is_closed(check: Check, extra: dict[str, Any]) -> None:
+    assert check(input_schema={"type": "object", **extra}) == ["J603"]
+
+
+def test_an_input_made_of_parts_is_closed_in_the_way_that_knows_them(room: Endpoint, catalog: Catalog) -> None:
+    parts = {"type": "object", "allOf": [{"properties": {"a": {"type": "string"}}}]}
+    (finding,) = check_endpoint(replace(room, input_schema=parts), catalog, Policies())
+    assert (finding.rule, finding.pointer) == ("J603", "/endpoint/input_schema/unevaluatedProperties")
+    closed = replace(room, input_schema={**parts, "unevaluatedProperties": False})
+    assert check_endpoint(closed, catalog, Policies()) == []
+
+
+@pytest.mark.requirement("API-6.3-3")
+def test_a_closed_output_is_a_warning(room: Endpoint, catalog: Catalog) -> None:
+    closed = replace(room, output_schema={"type": "object", "additionalProperties": False})
+    (finding,) = check_endpoint(closed, catalog, Policies())
+    assert (finding.rule, finding.severity) == ("J604", "warning")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "default": 5},
+        {"type": "array", "items": {"type": "string"}, "default": [1, 2]},
+        {"$ref": "#/$defs/Night", "default": 0},
+        {"$ref": "#/properties/room_id", "default": 0},
+    ],
+)
+def test_a_default_its_own_schema_forbids_is_refused_once(check: Check, schema: dict[str, Any]) -> None:
+    assert check(input_schema=with_property("a/b", schema)) == ["J608"]
+
+
+def test_every_wrong_default_is_named(room: Endpoint, catalog: Catalog) -> None:
+    schema = with_property("a/b", {"type": "integer", "default": "x"})
+    schema["properties"]["a"] = {"type": "integer", "default": "y"}
+    findings = check_endpoint(replace(room, input_schema=schema), catalog, Policies())
+    assert {finding.pointer for finding in findings} == {
+        "/endpoint/input_schema/properties/a~1b/default",
+        "/endpoint/input_schema/properties/a/default",
+    }
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "#/$defs/Night", "default": 1}, {"default": None}, True])
+def test_a_default_that_fits_is_fine_whatever_else_is_required(check: Check, schema: Any) -> None:
+    assert check(input_schema=with_property("nights", schema)) == []
+
+
+@pytest.mark.parametrize("name", ["", "room unavailable", "9lives", "a\n", "x" * 65, "naïve"])
+def test_an_error_has_a_name_that_is_an_identifier(check: Check, name: str) -> None:
+    assert check(errors=(DeclaredError(name),)) == ["J605"]
+
+
+def test_an_error_is_declared_once(check: Check) -> None:
+    assert check(errors=(DeclaredError("gone"), DeclaredError("gone", "again"))) == ["J606"]
+
+
+def test_an_endpoint_may_have_no_errors(check: Check) -> None:
+    assert check(errors=()) == []
+
+
+CHANGED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "rooms": {"type": "array", "items": {"$ref": "#/$defs/Room"}},
+        "updated_at": {"type": "string", "format": "date-time"},
+        "count": {"type": "integer"},
+        "any": {},
+    },
+    "$defs": {"Room": {"type": "object", "properties": {"updated_at": {"type": ["string", "null"]}}}},
+}
+
+
+def dated(room: Endpoint, since: str) -> Endpoint:
+    informing = replace(room.semantic, impact="informational", is_idempotent=True, capability="retrieval")
+    return replace(room, method="QUERY", path="/rooms", output_schema=CHANGED, since=since, semantic=informing)
+
+
+@pytest.mark.parametrize("since", ["rooms[].updated_at", "updated_at", "any"])
+def test_since_names_a_text_of_the_output(room: Endpoint, catalog: Catalog, since: str) -> None:
+    assert check_endpoint(dated(room, since), catalog, Policies()) == []
+
+
+@pytest.mark.parametrize(
+    ("since", "why"),
+    [
+        ("changed_at", "the output declares no 'changed_at': there are rooms, updated_at, count, any"),
+        ("rooms.updated_at", "'rooms' declares no 'updated_at'"),
+        ("rooms[].changed_at", "an item of 'rooms' declares no 'changed_at': there are updated_at"),
+        ("[].updated_at", "the output is no list"),
+        ("count", "'count' is no text"),
+        ("any.updated_at", "'any' declares no 'updated_at'"),
+        ("rooms[]", "no place in an output"),
+        ("", "no place in an output"),
+    ],
+)
+def test_since_that_names_nothing_is_refused(room: Endpoint, catalog: Catalog, since: str, why: str) -> None:
+    (finding,) = check_endpoint(dated(room, since), catalog, Policies())
+    assert (finding.rule, finding.pointer) == ("J609", "/endpoint/since")
+    assert why in finding.message
+
+
+def test_since_in_a_schema_that_is_none_is_not_looked_for(room: Endpoint, catalog: Catalog) -> None:
+    endpoint = replace(dated(room, "updated_at"), output_schema={"type": "nonsense"})
+    assert [finding.rule for finding in check_endpoint(endpoint, catalog, Policies())] == ["J601"]
+
+
+def test_since_is_for_what_only_informs(room: Endpoint, catalog: Catalog) -> None:
+    endpoint = dated(room, "updated_at")
+    acting = replace(endpoint, semantic=replace(endpoint.semantic, impact="reversible"))
+    (finding,) = check_endpoint(acting, catalog, Policies())
+    assert (finding.rule, finding.pointer) == ("J610", "/endpoint/since")

@@ -1,0 +1,95 @@
+"""Which kind of document a text is, and what it declares."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.checks.lint.reading import read_subject
+from bespeak.checks.lint.subject import Subject
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+ENDPOINT = """
+[endpoint]
+method = "QUERY"
+path = "/rooms"
+description = "Lists rooms."
+errors = []
+input = {}
+output = []
+
+[endpoint.semantic]
+intent = "Lists the rooms of a property."
+actor = "agent"
+outcome = "The rooms of the property are returned."
+confidence = 0.9
+impact = "informational"
+is_idempotent = true
+
+[endpoint.handler]
+type = "registered_function"
+function = "rooms.query"
+"""
+
+
+def read(text: str, file: str) -> Subject:
+    subject = read_subject(text, file)
+    assert isinstance(subject, Subject)
+    return subject
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "kind"),
+    [
+        ("menu.agis", "service: Menu\n", "agis"),
+        ("menu.agis", '{"service": "Menu"}', "agis"),
+        ("menu.agis", "FIND /menu { output { dishes } }", "agis"),
+        ("menu.yaml", "agis: '1.0'\n", "agis"),
+        ("menu.json", '{"endpoints": [], "vocabulary": {}}', "agis"),
+        ("rooms.toml", ENDPOINT, "endpoint"),
+        ("agtp-recipes.toml", '[[recipe]]\nname = "a"\n', "recipes"),
+        ("bespeak.toml", "", "server"),
+        ("other.toml", '[server]\nserver_id = "a"\n', "server"),
+        ("manifest.json", '{"agtp_version": "1.0"}', "manifest"),
+        ("ai", '{"aiendpoint": "1.0"}', "ai"),
+    ],
+)
+def test_a_document_is_known_by_its_name_or_by_what_stands_in_it(file: str, text: str, kind: str) -> None:
+    assert read(text, file).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "rule"),
+    [
+        ("package.json", '{"name": "x"}', "D114"),
+        ("notes.toml", "a = 1\n", "D114"),
+        ("notes.json", "[]", "D114"),
+        ("menu.agis", "a: [", "D102"),
+        ("menu.agis", '{"a": }', "D102"),
+        ("rooms.toml", "a = ", "D102"),
+        ("menu.agis", "a: 1\na: 2\n", "D102"),
+    ],
+)
+def test_a_text_that_is_no_document_is_one_finding(file: str, text: str, rule: str) -> None:
+    finding = read_subject(text, file)
+    assert isinstance(finding, Diagnostic)
+    assert (finding.rule, finding.severity) == (rule, "error")
+    assert finding.location is not None
+    assert finding.location.file == file
+
+
+def test_the_caller_may_say_what_a_document_is() -> None:
+    subject = read_subject("{}", "something.json", "manifest")
+    assert isinstance(subject, Subject)
+    assert subject.kind == "manifest"
+
+
+def test_an_endpoint_file_with_errors_still_declares_what_can_be_read() -> None:
+    subject = read(ENDPOINT.replace("confidence = 0.9\n", ""), "rooms.toml")
+    assert [finding.rule for finding in subject.found] == ["D103"]
+    assert [str(declared.endpoint) for declared in subject.endpoints] == ["QUERY /rooms"]
+
+
+def test_endpoints_of_a_manifest_keep_their_places_when_one_is_unusable() -> None:
+    entries = '{"method": "QUERY"}, {"method": "QUERY", "path": "/rooms"}'
+    subject = read(f'{{"agtp_version": "1.0", "endpoints": [{entries}]}}', "manifest.json")
+    assert [declared.at for declared in subject.endpoints] == ["/endpoints/1"]

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pkgutil
+import re
+from importlib import import_module
+
+import pytest
+
+from bespeak.checks.lint import rules
+from bespeak.checks.lint.passes import RULES
+from bespeak.checks.lint.rule import Rule
+from bespeak.checks.lint.rules import method
+from bespeak.contract.endpoint import Endpoint
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.span import Location
+
+
+def test_what_a_draft_demands_is_an_error_and_what_it_recommends_a_warning() -> None:
+    assert Rule("X1", "x", "MUST", "", "").severity == "error"
+    assert Rule("X1", "x", "SHOULD", "", "").severity == "warning"
+
+
+def test_a_finding_names_the_endpoint_its_place_and_what_to_do(room: Endpoint) -> None:
+    finding = method.SYNTAX.at(room, "/method", "it is wrong", "Do better.")
+    assert finding == Diagnostic(
+        "M201", "error", "BOOK /room: it is wrong", Location("room.toml", 1), "/endpoint/method", "Do better."
+    )
+
+
+def test_ids_are_unique_and_so_are_names() -> None:
+    names = [found.name for found in pkgutil.iter_modules(rules.__path__)]
+    every = [rule for name in names for rule in import_module(f"{rules.__name__}.{name}").RULES]
+    assert sorted(RULES) == sorted(rule.id for rule in every)
+    assert len({rule.name for rule in every}) == len(every)
+    for rule in every:
+        assert re.fullmatch(r"[DMPSVJHXYRW][1-9]\d\d", rule.id)
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
+        assert rule.source
+        assert rule.summary.endswith(".")
+
+
+@pytest.mark.parametrize("value", ["x" * 20_000, list(range(5_000)), object()])
+def test_a_value_in_a_message_is_short(value: object) -> None:
+    assert len(brief(value)) < 200

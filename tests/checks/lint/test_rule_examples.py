@@ -1,0 +1,85 @@
+"""Every example on the page of a rule is true: the bad one gives the rule, the good one does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import pytest
+from tests.checks.lint.contexts import CONTEXT
+from tests.checks.lint.rule_examples import Placed, bad_document, good_document
+
+from bespeak.checks.lint.config import Config
+from bespeak.checks.lint.examine import examine
+from bespeak.checks.lint.judge import Judge
+from bespeak.checks.lint.registry import all_rules
+from bespeak.checks.lint.rule import Rule
+from bespeak.contract.catalog.document import RULES as CATALOG_RULES
+from bespeak.contract.recipe import Recipe
+
+_SURROUNDINGS: Final = {
+    **{rule: replace(CONTEXT, level=2) for rule in ("S425", "S426", "S432")},
+    "H719": replace(CONTEXT, recipes=(Recipe(name="hold-and-book", steps=()),)),
+}
+"""What the examples need beside them."""
+
+_ON_THE_WEB: Final = [rule for rule in all_rules().values() if rule.id.startswith("W")]
+ELSEWHERE: Final = {
+    **{rule.id: "reported for what a server on the web answers" for rule in _ON_THE_WEB if rule.bad},
+    "D129": "reported by `bespeak format`",
+    **dict.fromkeys(("D160", "D161", "D163", "D164", "D166", "D167", "D169"), "reported by `bespeak import openapi`"),
+    **dict.fromkeys(("H701", "H702", "H704"), "reported by a server that binds its handlers"),
+    **dict.fromkeys(("H703", "J607"), "reported where the function is at hand"),
+    **dict.fromkeys(("H705", "H706"), "a document and a configuration beside it"),
+    "Y892": "reported by a server that publishes its endpoints",
+    "R901": "told by a comment, which the frame around an example does not keep",
+}
+"""Rules whose findings do not come from linting one document, and where they come from."""
+
+WITHOUT: Final = {
+    **dict.fromkeys(("D101", "D111", "D112", "D113", "D114"), "about files and folders"),
+    "D115": "about the identity document of an agent",
+    "D118": "about what is not there",
+    "D119": "about a comparison of deployments",
+    **dict.fromkeys(("D162", "D165", "D168"), "about a description of OpenAPI as a whole"),
+    "D182": "64 kilobytes are no example",
+    "D193": "about a baseline",
+    **dict.fromkeys(("D196", "D197", "D198"), "about the identity document of an agent"),
+    "D199": "about a hundred findings",
+    **{rule.id: "about what a server on the web does" for rule in _ON_THE_WEB if not rule.bad},
+}
+"""Rules whose pages show no piece of a document, and why. Those of catalogs are told by what they say."""
+
+READ_FIRST: Final = {"H716": "D104", "S402": "D106", "S405": "D104", "Y807": "D104"}
+"""In a file the reader already refuses the value; these rules are for contracts written in Python."""
+
+EXAMPLES: Final = [rule for rule in all_rules().values() if rule.bad and rule.id not in ELSEWHERE]
+
+
+def found(rule: Rule, document: Placed) -> set[str]:
+    context = _SURROUNDINGS.get(rule.id, CONTEXT)
+    judge = Judge(Config(require_reason=rule.id == "D192"))
+    examined = examine(document.text, document.file, context, judge)
+    return {finding.diagnostic.rule for finding in examined.findings}
+
+
+@pytest.mark.parametrize("rule", EXAMPLES, ids=lambda rule: rule.id)
+def test_the_bad_example_of_a_rule_breaks_it(rule: Rule) -> None:
+    assert READ_FIRST.get(rule.id, rule.id) in found(rule, bad_document(rule))
+
+
+@pytest.mark.parametrize("rule", EXAMPLES, ids=lambda rule: rule.id)
+def test_the_good_example_of_a_rule_keeps_it(rule: Rule) -> None:
+    assert not {rule.id, READ_FIRST.get(rule.id)} & found(rule, good_document(rule))
+
+
+@pytest.mark.parametrize("rule", all_rules().values(), ids=lambda rule: rule.id)
+def test_every_rule_says_why_and_shows_both_sides_or_neither(rule: Rule) -> None:
+    assert rule.why.endswith((".", "!"))
+    assert bool(rule.bad) is bool(rule.good)
+
+
+def test_a_rule_without_an_example_has_a_reason_for_it() -> None:
+    without = {rule.id for rule in all_rules().values() if not rule.bad}
+    assert {rule for rule in without if not rule.startswith("V5")} == WITHOUT.keys()
+    assert without - WITHOUT.keys() == CATALOG_RULES.keys()

@@ -1,0 +1,42 @@
+"""What there is to say about a rule."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.checks.lint.registry import all_rules
+from bespeak.checks.lint.rule import Rule
+from bespeak.checks.lint.rule_page import facts, how_to_ignore, sections
+
+RULE = Rule(
+    "P321", "trailing-slash", "SHOULD", "AGIS 4.1", "No slash.", "Two names.", "path: /a/\n", "path: /a\n", "safe"
+)
+
+
+def test_a_page_has_every_part() -> None:
+    parts = sections(RULE)
+    assert [part.title for part in parts] == ["Why", "Bad", "Good", "Fix", "Ignore"]
+    assert [part.title for part in parts if part.is_code] == ["Bad", "Good"]
+    assert "--fix" in parts[3].text
+    assert dict(facts(RULE, "Path Syntax")) == {
+        "severity": "warning",
+        "binding": "SHOULD: the draft recommends it",
+        "source": "AGIS 4.1",
+        "pass": "4, Path Syntax",
+    }
+
+
+def test_what_a_rule_does_not_say_is_left_out() -> None:
+    assert [part.title for part in sections(all_rules()["D101"])] == ["Why", "Fix", "Ignore"]
+    assert dict(facts(all_rules()["P302"], ""))["pass"] == "none of AGIS 9.1"
+
+
+@pytest.mark.parametrize("rule", all_rules().values(), ids=lambda rule: rule.id)
+def test_every_page_tells_how_to_ignore_the_rule(rule: Rule) -> None:
+    assert (rule.id in how_to_ignore(rule)) is (rule.id not in ("D101", "D102"))
+
+
+def test_what_a_server_does_is_ignored_in_a_run_and_not_in_a_line() -> None:
+    text = how_to_ignore(all_rules()["W919"])
+    assert "--ignore W919" in text
+    assert "#" not in text

@@ -1,0 +1,214 @@
+"""Ignores in documents of every notation."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.checks.lint.registry import find_rule
+from bespeak.checks.lint.suppress import read_ignores, suppress
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.brace_tree import parse_braces
+from bespeak.text.source.json_tree import parse_json
+from bespeak.text.source.toml_tree import parse_toml
+from bespeak.text.source.tree import Fault, Tree
+from bespeak.text.source.yaml_tree import parse_yaml
+
+PARSERS = {"yaml": parse_yaml, "json": parse_json, "toml": parse_toml, "braces": parse_braces}
+
+
+def tree_of(text: str, notation: str = "yaml") -> Tree:
+    tree = PARSERS[notation](dedent(text), f"x.{notation}")
+    assert not isinstance(tree, Fault), tree
+    return tree
+
+
+def at(tree: Tree, pointer: str, rule: str = "P302") -> Diagnostic:
+    return Diagnostic(rule, "error", "wrong", tree.locate(pointer), pointer)
+
+
+def left(tree: Tree, *pointers: str, rule: str = "P302", require_reason: bool = False) -> list[str]:
+    """What is shown of findings at pointers: the pointers that are left, and the rules of findings about ignores."""
+    found = [at(tree, pointer, rule) for pointer in pointers]
+    shown, _ = suppress(found, tree, find_rule, kept=lambda _: False, require_reason=require_reason)
+    return [finding.pointer if finding.rule == rule else finding.rule for finding in shown]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "path: /book  # bespeak: ignore[P302] the noun\n",
+        "# bespeak: ignore[P302] the noun\npath: /book\n",
+        "# bespeak: ignore[P302] the noun\n\n# more\npath: /book\n",
+        "#bespeak:ignore[P302]\npath: /book\n",
+        "path: /book  # bespeak: ignore[S401, P302]\nintent: # bespeak: ignore[method-name-in-path]\n",
+        "# bespeak: ignore[method-name-in-path]: the noun\npath: /book\n",
+        "a: 1\npath: /book\n# bespeak: ignore-file[P302] the noun\n",
+        "x-bespeak-ignore: {P302: the noun}\npath: /book\n",
+        "x-bespeak-ignore: [P302]\npath: /book\n",
+    ],
+)
+def test_an_ignore_in_yaml_hides_the_finding(text: str) -> None:
+    assert "/path" not in left(tree_of(text), "/path")
+
+
+@pytest.mark.parametrize(
+    ("text", "notation"),
+    [
+        ('path = "/book"  # bespeak: ignore[P302] the noun\n', "toml"),
+        ('# bespeak: ignore[P302] the noun\npath = "/book"\n', "toml"),
+        ('path = "/book"\n[x-bespeak-ignore]\nP302 = "the noun"\n', "toml"),
+        ('{"x-bespeak-ignore": {"P302": "the noun"}, "path": "/book"}', "json"),
+        ('{"x-bespeak-ignore": ["P302"],\n "path": "/book"}', "json"),
+    ],
+)
+def test_an_ignore_in_toml_and_json_hides_the_finding(text: str, notation: str) -> None:
+    assert left(tree_of(text, notation), "/path") == []
+
+
+def test_an_ignore_in_brace_notation_hides_the_finding() -> None:
+    tree = tree_of('agis: "1.0"\nservice: "Rooms" # bespeak: ignore[P302] why\n', "braces")
+    assert left(tree, "/service") == []
+
+
+def test_a_comment_speaks_for_one_line_only() -> None:
+    tree = tree_of("a: 1 # bespeak: ignore[P302] why\nb: 2\n")
+    assert left(tree, "/a", "/b") == ["/b"]
+
+
+def test_a_key_speaks_for_its_mapping_and_what_is_below() -> None:
+    tree = tree_of(
+        """
+        endpoints:
+          - path: /book
+            semantic: {intent: x}
+            x-bespeak-ignore: {P302: the noun}
+          - path: /book
+        """
+    )
+    pointers = ["/endpoints/0", "/endpoints/0/path", "/endpoints/0/semantic/intent", "/endpoints/1/path", "/endpoints"]
+    assert left(tree, *pointers) == ["/endpoints/1/path", "/endpoints"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'path: "/book # bespeak: ignore[P302]"\n',
+        "path: '/book # bespeak: ignore[P302]'\n",
+        "path: |\n  /book\n  # bespeak: ignore[P302]\n",
+        "path: >\n  # bespeak: ignore[P302]\n  /book\n",
+        '"# bespeak: ignore[P302]": 1\npath: 1\n',
+    ],
+)
+def test_a_comment_inside_a_text_is_no_ignore(text: str) -> None:
+    assert left(tree_of(text), "/path") == ["/path"]
+
+
+def test_a_comment_inside_a_toml_string_is_no_ignore() -> None:
+    assert left(tree_of('path = """\n# bespeak: ignore[P302]\n"""\n', "toml"), "/path") == ["/path"]
+
+
+def test_a_comment_after_the_sign_of_a_block_of_text_is_an_ignore() -> None:
+    assert left(tree_of("path: | # bespeak: ignore[P302] why\n  /book\n"), "/path") == []
+
+
+def test_json_has_no_comments() -> None:
+    assert left(tree_of('{"a": "# bespeak: ignore[P302]"}', "json"), "/a") == ["/a"]
+
+
+def test_an_ignore_that_hides_nothing_is_a_finding() -> None:
+    tree = tree_of("a: 1 # bespeak: ignore[P302] why\n")
+    [finding], hidden = suppress([], tree, find_rule, kept=lambda _: False, require_reason=False)
+    assert (finding.rule, finding.severity, hidden) == ("D190", "warning", 0)
+    assert str(finding.location) == "x.yaml:1:6"
+    assert "P302" in finding.message
+
+
+def test_an_unused_key_comes_with_its_repair() -> None:
+    tree = tree_of("a: {x-bespeak-ignore: {P302: why, S401: why}}\nb: {x-bespeak-ignore: [P302]}\n")
+    shown, _ = suppress([at(tree, "/a", "S401")], tree, find_rule, kept=lambda _: False, require_reason=False)
+    changes = sorted(change.at for finding in shown if finding.fix for change in finding.fix.changes)
+    assert changes == ["/a/x-bespeak-ignore/P302", "/b/x-bespeak-ignore"]
+
+
+def test_an_ignore_of_a_rule_that_is_off_or_stands_is_not_called_unused() -> None:
+    tree = tree_of("a: 1 # bespeak: ignore[P302] why\n")
+    shown, hidden = suppress([at(tree, "/a")], tree, find_rule, kept=lambda rule: rule == "P302", require_reason=False)
+    assert ([finding.rule for finding in shown], hidden) == (["P302"], 0)
+    assert suppress([], tree, find_rule, kept=lambda _: True, require_reason=False) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 1 # bespeak: ignore\n",
+        "a: 1 # bespeak: ignore[]\n",
+        "a: 1 # bespeak: ignore P302\n",
+        "a: 1 # bespeak: ignore[P999]\n",
+        "a: 1 # bespeak: ignore[P3]\n",
+        "a: 1 # bespeak: ignore-file\n",
+        "a: {x-bespeak-ignore: true}\n",
+        "a: {x-bespeak-ignore: {P999: why}}\n",
+        "a: {x-bespeak-ignore: [7]}\n",
+    ],
+)
+def test_an_ignore_has_to_name_rules_that_exist(text: str) -> None:
+    assert left(tree_of(text), "/a") == ["/a", "D191"]
+
+
+@pytest.mark.parametrize(
+    "text", ["a: 1 # bespeak: ignored[P302]\n", "a: 1 # bespeak: ignore-files\n", "a: 1 # ignore\n"]
+)
+def test_other_comments_are_other_comments(text: str) -> None:
+    assert left(tree_of(text), "/a") == ["/a"]
+
+
+def test_a_reason_can_be_demanded() -> None:
+    tree = tree_of(
+        "a: 1 # bespeak: ignore[P302]\nb: 1 # bespeak: ignore[P302] the noun\nc: {x-bespeak-ignore: [P302]}\n"
+    )
+    assert left(tree, "/a", "/b", "/c", require_reason=True) == ["D192", "D192"]
+    assert left(tree, "/a", "/b", "/c") == []
+
+
+def test_what_is_hidden_is_counted() -> None:
+    tree = tree_of("x-bespeak-ignore: [P302]\na: 1\n")
+    _, hidden = suppress([at(tree, "/a"), at(tree, "")], tree, find_rule, kept=lambda _: False, require_reason=False)
+    assert hidden == 2
+
+
+@given(st.text(st.sampled_from("a#/: \n|>'\"[]{}-\t") | st.characters(), max_size=60))
+def test_no_text_makes_the_reader_fail(text: str) -> None:
+    for mark in ("# bespeak: ignore[P302] x", "x-bespeak-ignore: [P302]"):
+        for whole in (f"{text}\n{mark}\n", f"{mark}\n{text}", f"{text} {mark}"):
+            tree = parse_yaml(whole, "x.yaml")
+            if not isinstance(tree, Fault):
+                read_ignores(tree, find_rule, require_reason=True)
+
+
+def test_many_ignores_take_a_moment_only() -> None:
+    text = "".join(f"a{n}: 1 # bespeak: ignore[P302] why\n" for n in range(5000))
+    tree = tree_of(text)
+    assert left(tree, *(f"/a{n}" for n in range(0, 5000, 2))) == ["D190"] * 2500
+
+
+@pytest.mark.parametrize(
+    ("text", "pointer", "expected"),
+    [
+        ("# bespeak: ignore[P302] why\n" * 30_000 + "a: 1\n", "/a", []),
+        ("a: 1\n" + "# bespeak: ignore[P302] why\n" * 30_000, "/b", ["/b"] + ["D190"] * 30_000),
+        ("# bespeak: ignore-file[P302] why\n" * 30_000 + "a: 1\n", "/a", []),
+        ("a: |\n" + "  # bespeak: ignore[P302] why\n" * 30_000, "/a", ["/a"]),
+    ],
+)
+def test_long_runs_of_ignores_take_no_quadratic_time(text: str, pointer: str, expected: list[str]) -> None:
+    # With a walk for each of them, one case alone would take minutes.
+    assert left(tree_of(text), pointer) == expected
+
+
+def test_as_many_ignores_as_findings_take_a_moment_only() -> None:
+    text = "# bespeak: ignore-file[P302] why\n" * 20_000 + "".join(f"a{n}: 1\n" for n in range(20_000))
+    assert left(tree_of(text), *(f"/a{n}" for n in range(20_000))) == []

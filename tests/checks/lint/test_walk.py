@@ -1,0 +1,78 @@
+"""The files of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bespeak.checks.lint.walk import looks_ours, walk
+
+
+def names(folder: Path, *excluded: str) -> list[str]:
+    return [str(path.relative_to(folder)) for path in walk(folder, lambda path: path.name in excluded)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("b/x.agis", "b/a/y.toml", "a.json", "c.agis", "c.txt", ".git/z.agis", ".hidden.agis"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    for name in ("node_modules", ".venv", "__pycache__"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.agis").touch()
+    return tmp_path
+
+
+def test_documents_are_found_in_a_stable_order_without_hidden_and_foreign_folders(folder: Path) -> None:
+    assert names(folder) == ["a.json", "c.agis", "b/x.agis", "b/a/y.toml"]
+
+
+def test_what_is_excluded_is_not_entered(folder: Path) -> None:
+    assert names(folder, "b", "a.json") == ["c.agis"]
+
+
+def test_a_link_back_is_not_followed_for_ever(folder: Path) -> None:
+    (folder / "b" / "back").symlink_to(folder)
+    (folder / "b" / "loop").symlink_to(folder / "b" / "loop")
+    assert names(folder) == ["a.json", "c.agis", "b/x.agis", "b/a/y.toml"]
+
+
+def test_a_folder_that_is_gone_has_no_files(tmp_path: Path) -> None:
+    assert names(tmp_path / "none") == []
+
+
+@pytest.mark.requirement("AGIS-10-5")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.agis", ""),
+        ("bespeak.toml", ""),
+        ("agtp-server.toml", ""),
+        ("agtp-recipes.toml", ""),
+        ("x.toml", "# x\n[endpoint]\n"),
+        ("x.toml", "  [ endpoint . semantic ]\n"),
+        ("agis.json", '{"agis": "1.0"}'),
+        ("ai", '{"aiendpoint": {}}'),
+        ("manifest.json", '{"agtp_version": "1.0"}'),
+        ("manifest.json", '{"agtp_api_version": "1.0"}'),
+        ("x.json", '{"endpoints": [], "vocabulary": {}}'),
+    ],
+)
+def test_a_document_of_ours_is_recognised(name: str, text: str) -> None:
+    assert looks_ours(name, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", "[project]\n"),
+        ("config.toml", "[server]\nport = 1\n"),
+        ("x.toml", "[endpoints]\n"),
+        ("x.toml", "[[endpoint]]\n"),
+        ("tsconfig.json", "{ // comments\n}"),
+        ("package.json", '{"name": "agis"'),
+    ],
+)
+def test_other_files_are_left_alone(name: str, text: str) -> None:
+    assert looks_ours(name, text) == (name == "package.json" and '"agis"' in text)

@@ -1,0 +1,53 @@
+"""Closed schemas, held against what a validator makes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bespeak.contract.schema.closing import closing_keyword, is_closed
+from bespeak.contract.schema.compile import Validator, compile_schema
+
+A = {"properties": {"a": {"type": "string"}}}
+
+
+def takes(schema: dict[str, Any], value: dict[str, Any]) -> bool:
+    validator = compile_schema(schema)
+    assert isinstance(validator, Validator)
+    return validator.is_valid(value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        A,
+        {"allOf": [A]},
+        {"anyOf": [A, {"required": ["b"]}]},
+        {"oneOf": [A]},
+        {"if": A},
+        {"$ref": "#/$defs/a", "$defs": {"a": A}},
+        {"dependentSchemas": {"a": A}},
+    ],
+)
+def test_the_closing_keyword_takes_declared_fields_and_no_others(schema: dict[str, Any]) -> None:
+    closed = {**schema, closing_keyword(schema): False}
+    assert is_closed(closed)
+    assert not is_closed(schema)
+    assert takes(closed, {"a": "x"})
+    assert takes(schema, {"c": 1})
+    assert not takes(closed, {"c": 1})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"additionalProperties": True},
+        {"additionalProperties": {"type": "integer"}},
+        {"additionalProperties": True, "unevaluatedProperties": False},
+        {"unevaluatedProperties": {}},
+    ],
+)
+def test_a_schema_that_declares_every_other_field_is_open(schema: dict[str, Any]) -> None:
+    assert not is_closed(schema)
+    assert takes(schema, {"c": 1})

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.contract.schema.pattern import needs_backtracking, slowness
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(a+)+",
+        r"([a-z]*)*$",
+        r"^(\w+\s?)*$",
+        r"^\w+([.-]?\w+)*@",
+        r"(a|aa)+",
+        r"(a|a)*b",
+        r"(\d|\w)+",
+        r"(.*a)*",
+        r"((a+)b?)+",
+        r"(x+x+)+y",
+        r"(a{0,50}){1,}",
+        r"(?:[^,]*,?)*",
+        r"([^/]+/?)+",
+        r"(?<name>\S+)+",
+        r"(\p{L}+)+",
+        r"a" * 1001,
+    ],
+)
+def test_what_can_be_divided_in_many_ways_is_slow(pattern: str) -> None:
+    assert slowness(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"^[a-z0-9]+(-[a-z0-9]+)*$",
+        r"^[\w.+-]+@[\w-]+(\.[\w-]+)+$",
+        r"^(foo|fob)+$",
+        r"^\d{4}-\d{2}-\d{2}(T\d+)?$",
+        r"^([a-z]+\.)+[a-z]{2,}$",
+        r"^(\S+\s)+$",
+        r"^(\d{3}-?){2}$",
+        r"^#([a-f0-9]{3}|[a-f0-9]{6})$",
+        r"^/(?:[^/{}]+|\{[^{}]+\})(?:/(?:[^/{}]+|\{[^{}]+\}))*$",
+        r'^"(?:[^"\\]|\\.)*"$',
+        r"^[]a-]+(x[^]x]+)*$",
+        r"^([\x41\u0042]+ )*$",
+        "(",
+        "[",
+        "(a",
+        "\\",
+        "a{2}{3}",
+        "",
+    ],
+)
+def test_what_has_one_way_to_match_is_not(pattern: str) -> None:
+    assert slowness(pattern) is None
+
+
+@pytest.mark.parametrize("pattern", [r"(?=a)", r"(?!a)", r"(?<=a)", r"(?<!a)", r"(a)\1", r"\k<a>"])
+def test_looking_around_and_back_needs_backtracking(pattern: str) -> None:
+    assert needs_backtracking(pattern)
+
+
+@pytest.mark.parametrize("pattern", [r"(?:a)", r"(?<name>a)", r"\d", "a|b"])
+def test_other_groups_do_not(pattern: str) -> None:
+    assert not needs_backtracking(pattern)
+
+
+@given(st.text(alphabet="ab()[]{}*+?|\\^$.-,0123456789:=!<>dwsuxpP"))
+def test_any_text_has_an_answer(pattern: str) -> None:
+    slowness(pattern)
+
+
+def test_nesting_without_end_is_no_trouble() -> None:
+    assert slowness("(" * 500 + "a" + ")" * 499) is None

@@ -1,0 +1,170 @@
+"""AGIS documents become the contract model, however much of them is wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.documents.agis_documents import booking, documents, values
+
+from bespeak.contract.endpoint import DeclaredError
+from bespeak.documents.agis.document import AgisDocument, read_agis
+from bespeak.documents.agis.text import write_json, write_yaml
+from bespeak.text.source.brace_tree import parse_braces
+from bespeak.text.source.json_tree import parse_json
+from bespeak.text.source.tree import Fault
+from bespeak.text.source.yaml_tree import parse_yaml
+
+
+def read(data: Any) -> AgisDocument:
+    tree = parse_json(json.dumps(data), "menu.agis")
+    assert not isinstance(tree, Fault)
+    document, _ = read_agis(tree)
+    assert document is not None
+    return document
+
+
+def test_every_field_arrives_in_the_model() -> None:
+    data = booking() | {"operator": "Acme", "contact": "ops@acme.example"}
+    data["vocabulary"] |= {"namespace": "acme", "version": "2", "negotiable": True}
+    data["data_manifest"] = {
+        "available_data": [{"class": "room", "description": "Rooms.", "formats": ["json"], "sensitivity": "low"}],
+        "pre_auth_discovery": True,
+    }
+    data["endpoints"][0] |= {
+        "description": "Book a room.",
+        "namespace": "rooms",
+        "required_scopes": ["booking:room"],
+        "deprecated": {"deprecated_in": "1.1", "removed_in": "2", "successor": {"method": "RESERVE", "path": "/room"}},
+        "errors": ["room_unavailable", {"name": "too_late", "description": "Tomorrow."}],
+        "cost": {"tokens": 500, "USD": "0.02"},
+        "confirm": False,
+        "internal": True,
+        "since": "updated_at",
+        "proposed": True,
+    }
+    data["endpoints"][0]["semantic"] |= {
+        "impact_tier": "reversible",
+        "is_idempotent": True,
+        "confidence": 0.9,
+        "parameter_hints": {"room_id": ["the room"]},
+        "state_transition": {"room.status": "FREE -> TAKEN"},
+        "mcp_tool_name": "make_booking",
+    }
+    document = read(data)
+    assert (document.service, document.agtp, document.version) == ("Acme Rooms", "agtp://rooms.acme.example", "1.0.0")
+    assert (document.operator, document.contact) == ("Acme", "ops@acme.example")
+    assert (document.vocabulary.namespace, document.vocabulary.negotiable) == ("acme", True)
+    assert document.data_manifest is not None
+    assert document.data_manifest.available_data[0].name == "room"
+    (entry,) = document.endpoints
+    endpoint, semantic = entry.endpoint, entry.endpoint.semantic
+    assert entry.proposed
+    assert entry.at == "/endpoints/0"
+    assert entry.declared == data["endpoints"][0]
+    assert endpoint.errors == (DeclaredError("room_unavailable"), DeclaredError("too_late", "Tomorrow."))
+    assert endpoint.deprecated is not None
+    assert endpoint.deprecated.successor_method == "RESERVE"
+    assert (endpoint.description, endpoint.namespace) == ("Book a room.", "rooms")
+    assert endpoint.required_scopes == ("booking:room",)
+    assert str(endpoint.cost) == "tokens=500, USD=0.02"
+    assert (endpoint.confirm, endpoint.since, endpoint.internal) == (False, "updated_at", True)
+    assert (semantic.impact, semantic.is_idempotent, semantic.confidence) == ("reversible", True, 0.9)
+    assert (semantic.confidence_guidance, semantic.mcp_tool_name) == (0.85, "make_booking")
+    assert semantic.state_transition == {"room.status": "FREE -> TAKEN"}
+
+
+def test_endpoints_under_keys_are_read() -> None:
+    data = booking()
+    (entry,) = data["endpoints"]
+    data["endpoints"] = {"BOOK /room": {key: value for key, value in entry.items() if key not in ("method", "path")}}
+    (found,) = read(data).endpoints
+    assert str(found.endpoint) == "BOOK /room"
+    assert found.at == "/endpoints/BOOK ~1room"
+    assert found.declared["path"] == "/room"
+
+
+def test_an_endpoint_knows_where_it_stands() -> None:
+    tree = parse_yaml("endpoints:\n  - method: BOOK\n  - method: FIND\n", "menu.agis")
+    assert not isinstance(tree, Fault)
+    document, _ = read_agis(tree)
+    assert document is not None
+    assert [entry.endpoint.location and entry.endpoint.location.line for entry in document.endpoints] == [2, 3]
+
+
+def test_short_fields_become_json_schemas() -> None:
+    tree = parse_yaml(
+        "endpoints:\n"
+        "  - input: {required: ['party_size (integer, minimum: 1)']}\n"
+        "    errors:\n"
+        "      too_late:\n"
+        "      full:\n",
+        "menu.agis",
+    )
+    assert not isinstance(tree, Fault)
+    document, _ = read_agis(tree)
+    assert document is not None
+    endpoint = document.endpoints[0].endpoint
+    assert endpoint.input_schema["properties"] == {"party_size": {"type": "integer", "minimum": 1}}
+    assert endpoint.error_names == ("too_late", "full")
+
+
+def test_the_brace_notation_of_the_draft_gives_the_same_document() -> None:
+    tree = parse_braces(
+        'agis: "1.0"\nservice: "Acme"\nagtp: "agtp://a.example"\n'
+        'endpoints:\n  BOOK /room {\n    semantic {\n      intent: "Books a room"\n      actor: agent\n'
+        '      outcome: "A booking exists"\n    }\n    input { required: [room_id (int)] }\n'
+        "    output { status }\n    errors { room_taken }\n  }\nvocabulary {\n  declared_verbs: [BOOK]\n}\n",
+        "menu.agis",
+    )
+    assert not isinstance(tree, Fault)
+    document, findings = read_agis(tree)
+    assert document is not None
+    assert {finding.rule for finding in findings} == {"D127"}
+    (entry,) = document.endpoints
+    assert str(entry.endpoint) == "BOOK /room"
+    assert entry.endpoint.input_schema["required"] == ["room_id"]
+    assert entry.endpoint.error_names == ("room_taken",)
+
+
+@given(st.recursive(values, lambda inner: st.fixed_dictionaries({}, optional=dict.fromkeys(booking(), inner))))
+@settings(max_examples=200)
+def test_no_document_is_too_odd_to_be_read(data: Any) -> None:
+    tree = parse_json(json.dumps(data), "menu.agis")
+    assert not isinstance(tree, Fault)
+    document, findings = read_agis(tree)
+    assert (document is None) == (not isinstance(data, dict))
+    assert document is not None or [finding.rule for finding in findings] == ["D128"]
+
+
+@pytest.mark.requirement("AGIS-10-2")
+@given(documents())
+@settings(max_examples=60)
+def test_yaml_and_json_are_the_same_document(data: dict[str, Any]) -> None:
+    one, other = parse_yaml(write_yaml(data), "a"), parse_json(write_json(data), "a")
+    assert not isinstance(one, Fault)
+    assert not isinstance(other, Fault)
+    assert one.data == other.data == data
+
+
+@pytest.mark.parametrize(("length", "found"), [(300, []), (600, ["D101 /schemas"])])
+def test_endpoints_that_refer_into_a_long_chain_of_schemas_are_read_as_far_as_anybody_could(
+    length: int, found: list[str]
+) -> None:
+    chain = {
+        f"S{number}": {"type": "object", "properties": {"next": {"$ref": f"#/schemas/S{number + 1}"}}}
+        for number in range(length)
+    }
+    endpoints = [
+        {"method": "FIND", "path": f"/room-{number}", "input": {"$ref": f"#/schemas/S{number}"}, "output": {}}
+        for number in range(length)
+    ]
+    tree = parse_json(json.dumps({"endpoints": endpoints, "schemas": chain}), "menu.agis")
+    assert not isinstance(tree, Fault)
+    document, findings = read_agis(tree)
+    assert document is not None
+    assert len(document.endpoints) == length
+    assert [f"{one.rule} {one.pointer}" for one in findings if one.rule == "D101"] == found

@@ -1,0 +1,97 @@
+"""Shared schemas travel with the schema that uses them, and find their way back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.documents.agis.references import SharedSchemas, bundle, target, unbundle
+
+SHARED: dict[str, Any] = {
+    "Room": {"type": "object", "properties": {"beds": {"type": "array", "items": {"$ref": "#/schemas/Bed"}}}},
+    "Bed": {
+        "type": "object",
+        "properties": {"room": {"$ref": "#/schemas/Room"}, "size": {"$ref": "#/$defs/size"}},
+        "$defs": {"size": {"type": "integer"}},
+    },
+    "Guest": {"type": "string"},
+    "a/b~c d": {"type": "boolean"},
+}
+
+
+def refers(name: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {"it": {"$ref": f"#/schemas/{name}"}}}
+
+
+def test_only_what_is_used_comes_along_also_through_others_and_around_circles() -> None:
+    bundled = bundle(refers("Room"), SHARED)
+    assert set(bundled["$defs"]) == {"Room", "Bed"}
+    validator = compile_schema(bundled)
+    assert isinstance(validator, Validator)
+    assert validator.is_valid({"it": {"beds": [{"room": {"beds": []}, "size": 2}]}})
+    assert not validator.is_valid({"it": {"beds": [{"size": "large"}]}})
+    assert not validator.is_valid({"it": {"beds": [{"room": {"beds": 5}}]}})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        refers("Room"),
+        refers("Guest"),
+        refers("Bed/properties/size"),
+        refers("a~1b~0c%20d"),
+        {"$ref": "#/schemas/Room"},
+        {**refers("Room"), "$defs": {"Room": {"type": "null"}, "mine": {"$ref": "#/$defs/Room"}}},
+        {**refers("Guest"), "$defs": {"Guest": {"const": 1}, "schemas.Guest": {"const": 2}}},
+        {"type": "object"},
+        {"properties": {"$ref": {"type": "string"}}, "default": {"$ref": "#/schemas/Room"}},
+        {"$defs": {"mine": {"type": "string"}}, "items": {"$ref": "#/$defs/mine"}},
+    ],
+)
+def test_there_and_back_is_the_same_schema(schema: dict[str, Any]) -> None:
+    bundled = bundle(schema, SHARED)
+    assert isinstance(compile_schema(bundled), Validator)
+    assert unbundle(bundled, SHARED) == schema
+
+
+def test_a_definition_of_the_same_name_is_not_mistaken_for_the_shared_one() -> None:
+    schema = {**refers("Guest"), "$defs": {"Guest": {"const": 1}}}
+    bundled = bundle(schema, SHARED)
+    assert bundled["$defs"] == {"Guest": {"const": 1}, "schemas.Guest": {"type": "string"}}
+    assert bundled["properties"]["it"] == {"$ref": "#/$defs/schemas.Guest"}
+    own = {"$defs": {"Guest": {"const": 1}}, "items": {"$ref": "#/$defs/Guest"}}
+    assert unbundle(own, SHARED) == own
+
+
+def test_schemas_that_use_the_same_have_it_in_common_so_that_many_of_them_take_no_room() -> None:
+    shared = SharedSchemas(SHARED)
+    one, other = shared.bundle(refers("Room")), shared.bundle({"items": {"$ref": "#/schemas/Room"}})
+    assert one["$defs"] is other["$defs"]
+    own = [{**refers("Bed"), "$defs": {"Room": {"const": number}}} for number in (1, 2)]
+    first, second = (shared.bundle(schema)["$defs"] for schema in own)
+    assert first["Bed"] is second["Bed"] is not one["$defs"]["Bed"]
+    assert first["Bed"]["properties"]["room"] == {"$ref": "#/$defs/schemas.Room"}
+    assert (first["Room"], second["Room"]) == ({"const": 1}, {"const": 2})
+    assert shared.alone("Room") is shared.alone("Room")
+
+
+def test_a_reference_that_leads_nowhere_stays_for_the_schema_rules_to_report() -> None:
+    assert bundle(refers("Nobody"), SHARED) == refers("Nobody")
+    assert not isinstance(compile_schema(bundle(refers("Nobody"), SHARED)), Validator)
+
+
+def test_nothing_that_was_given_is_changed() -> None:
+    schema = refers("Room")
+    bundle(schema, SHARED)
+    assert schema == refers("Room")
+    assert SHARED["Bed"]["properties"]["size"] == {"$ref": "#/$defs/size"}
+
+
+@pytest.mark.parametrize(
+    ("reference", "name"),
+    [("#/schemas/Room", "Room"), ("#/schemas/Room/type", None), ("#/schemas/No", None), ("#/x", None), (5, None)],
+)
+def test_a_reference_may_lead_to_a_shared_schema_as_a_whole(reference: object, name: str | None) -> None:
+    assert target(reference, SHARED) == name

@@ -1,0 +1,42 @@
+"""The rules of pass 1: each says what it asks, and its own examples break it and keep it."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.documents.agis.rules import COMMENTS_LOST, RULES, ReaderRule
+from bespeak.documents.agis.structure import check_structure
+from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
+
+
+def rules_broken_by(text: str) -> set[str]:
+    tree = parse_yaml(text, "menu.agis")
+    assert isinstance(tree, YamlTree), tree
+    return {finding.rule for finding in check_structure(tree)}
+
+
+def within(rule: ReaderRule, piece: str) -> str:
+    """A document around a piece that belongs into an endpoint."""
+    if not piece.startswith("semantic"):
+        return piece
+    lines = piece.splitlines()
+    return "endpoints:\n  - method: BOOK\n    path: /room\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def test_ids_and_names_are_never_used_twice() -> None:
+    assert len({rule.id for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_rule_says_what_it_asks_why_and_where_it_comes_from(rule: ReaderRule) -> None:
+    assert rule.summary
+    assert rule.why
+    assert rule.source
+    assert rule.severity == {"MUST": "error", "SHOULD": "warning", "style": "info"}[rule.normative]
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule is not COMMENTS_LOST], ids=lambda rule: rule.id)
+def test_the_examples_of_a_rule_break_it_and_keep_it(rule: ReaderRule) -> None:
+    assert rule.id in rules_broken_by(within(rule, rule.bad))
+    # The good one is a piece of a document: other rules miss the rest.
+    assert rules_broken_by(within(rule, rule.good)) <= {"D120", "D127"} - ({rule.id} - {"D120"})

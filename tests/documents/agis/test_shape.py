@@ -1,0 +1,107 @@
+"""The parts of a document in the model: what is not said is read with caution, and inputs are closed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.documents.agis_documents import booking, values
+
+from bespeak.contract.data_manifest import DataManifest
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import OpaqueHandler
+from bespeak.contract.schema.compile import DIALECT, Validator, compile_schema
+from bespeak.contract.vocabulary import Vocabulary
+from bespeak.documents.agis.references import SharedSchemas
+from bespeak.documents.agis.shape import declared_endpoints, read_data_manifest, read_endpoint, read_vocabulary
+
+SHARED = {"Stay": {"type": "object", "properties": {"nights": {"type": "integer"}}}}
+
+
+def read(**changed: Any) -> Endpoint:
+    return read_endpoint(booking()["endpoints"][0] | changed, SharedSchemas(SHARED), None)
+
+
+def accepts(endpoint: Endpoint, value: object) -> bool:
+    validator = compile_schema(endpoint.input_schema)
+    assert isinstance(validator, Validator), validator
+    return validator.is_valid(value)
+
+
+@pytest.mark.requirement("AGIS-6.2-12")
+def test_what_is_not_said_takes_the_cautious_reading() -> None:
+    endpoint = read()
+    semantic = endpoint.semantic
+    assert (semantic.impact, semantic.is_idempotent, semantic.confidence) == ("irreversible", False, 0.0)
+    assert semantic.confidence_guidance == 0.85
+    assert endpoint.description == semantic.intent
+    assert isinstance(endpoint.handler, OpaqueHandler)
+
+
+@pytest.mark.requirement("AGIS-8.2-6")
+def test_a_service_negotiates_only_if_it_says_so() -> None:
+    assert not read_vocabulary({"declared_verbs": ["BOOK"]}).negotiable
+    assert read_vocabulary({"declared_verbs": ["BOOK"], "negotiable": True}).negotiable
+
+
+def test_what_is_said_wrong_stays_for_the_rules_to_report() -> None:
+    semantic = read(semantic={"impact_tier": "reversable", "capability": "poetry", "confidence_guidance": 7}).semantic
+    assert (semantic.impact, semantic.capability, semantic.confidence_guidance) == ("reversable", "poetry", 7)
+
+
+def test_a_method_is_read_in_capitals_whatever_its_letters() -> None:
+    assert read(method="Book").method == "BOOK"
+
+
+def test_an_input_is_closed_unless_it_says_otherwise() -> None:
+    assert read().input_schema["additionalProperties"] is False
+    schema = read(input={"additionalProperties": True}).input_schema
+    assert (schema["additionalProperties"], schema["type"], schema["$schema"]) == (True, "object", DIALECT)
+
+
+def test_an_input_made_of_other_schemas_is_closed_without_forbidding_what_they_declare() -> None:
+    endpoint = read(input={"allOf": [{"properties": {"a": {"type": "string"}}}]})
+    assert accepts(endpoint, {"a": "x"})
+    assert not accepts(endpoint, {"b": "x"})
+
+
+def test_an_input_that_is_a_shared_schema_is_closed_too() -> None:
+    endpoint = read(input={"$ref": "#/schemas/Stay", "description": "A stay."})
+    assert endpoint.input_schema["description"] == "A stay."
+    assert accepts(endpoint, {"nights": 2})
+    assert not accepts(endpoint, {"nights": 2, "more": 1})
+
+
+@pytest.mark.parametrize(
+    ("kept", "read_as"), [("creation", "creation"), ("nonsense", "transaction"), (5, "transaction")]
+)
+def test_the_category_of_agtp_that_agis_has_no_word_for_is_read_back(kept: Any, read_as: str) -> None:
+    semantic = {"capability": "transaction", "x-agtp-capability": kept}
+    assert read(semantic=semantic).semantic.capability == read_as
+
+
+def test_errors_are_names_or_names_with_descriptions() -> None:
+    endpoint = read(errors=["a", {"name": "b", "description": "B."}, {"nam": "c"}, 5])
+    assert [(error.name, error.description) for error in endpoint.errors] == [("a", ""), ("b", "B.")]
+    assert read(errors={"a": "A."}).errors[0].description == "A."
+
+
+def test_declarations_have_their_pointers() -> None:
+    assert list(declared_endpoints([{"a": 1}, 5, {}])) == [("/endpoints/0", {"a": 1}), ("/endpoints/2", {})]
+    assert list(declared_endpoints({"BOOK  /a/b": {"method": "FIND"}})) == [
+        ("/endpoints/BOOK  ~1a~1b", {"method": "FIND", "path": "/a/b"})
+    ]
+
+
+@given(values)
+def test_parts_of_any_shape_are_read(value: Any) -> None:
+    assert isinstance(read_vocabulary(value), Vocabulary)
+    assert isinstance(read_data_manifest(value), DataManifest | None)
+    assert isinstance(read_endpoint(dict.fromkeys(booking()["endpoints"][0], value), SharedSchemas({}), None), Endpoint)
+
+
+@given(st.dictionaries(st.sampled_from(list(booking()["endpoints"][0]["semantic"])), values))
+def test_semantic_blocks_of_any_content_are_read(block: dict[str, Any]) -> None:
+    assert isinstance(read(semantic=block).semantic.intent, str)

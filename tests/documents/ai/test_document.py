@@ -1,0 +1,144 @@
+"""Reading /.well-known/ai documents."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bespeak.documents.ai.document import AiDocument, consume_ai, read_ai
+from bespeak.documents.findings import Findings
+from bespeak.documents.table import Table
+from bespeak.text.source.json_tree import parse_json
+from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Fault
+
+FLIGHTS: dict[str, Any] = {
+    "aiendpoint": "1.0",
+    "service": {"name": "Flights", "description": "Finds flights.", "category": ["travel"], "language": ["en"]},
+    "capabilities": [
+        {
+            "id": "search_flights",
+            "description": "Search flights between two airports",
+            "endpoint": "/api/flights",
+            "method": "GET",
+            "params": {"from": "string, required -- airport code"},
+            "returns": "flights[] {id, price}",
+        }
+    ],
+    "auth": {"type": "apikey", "header": "X-API-Key", "docs": "https://flights.example/auth"},
+    "token_hints": {"compact_mode": True},
+    "rate_limits": {"requests_per_minute": 60, "agent_tier_available": False},
+    "meta": {"last_updated": "2026-11-15"},
+}
+
+
+def read(data: dict[str, Any]) -> tuple[AiDocument, list[str]]:
+    tree = parse_json(json.dumps(data), "ai.json")
+    assert not isinstance(tree, Fault)
+    root = Table(tree.data, "", Findings(tree.locate))
+    return read_ai(root), [f"{finding.rule} {finding.pointer}" for finding in root.findings.found]
+
+
+def test_a_complete_document_is_read_field_by_field() -> None:
+    document, found = read(FLIGHTS)
+    assert found == []
+    assert (document.name, document.auth_type, document.requests_per_minute) == ("Flights", "apikey", 60)
+    [capability] = document.capabilities
+    assert (capability.id, capability.method, capability.at) == ("search_flights", "GET", "/capabilities/0")
+    assert document.token_hints == {"compact_mode": True}
+    assert document.meta == {"last_updated": "2026-11-15"}
+
+
+@pytest.mark.parametrize("key", ["aiendpoint", "service", "capabilities"])
+def test_a_missing_required_member_is_found(key: str) -> None:
+    _, found = read({name: value for name, value in FLIGHTS.items() if name != key})
+    assert found == ["D103 "]
+
+
+@pytest.mark.parametrize("key", ["id", "description", "endpoint", "method"])
+def test_a_capability_without_a_required_member_is_found(key: str) -> None:
+    [capability] = FLIGHTS["capabilities"]
+    entry = {name: value for name, value in capability.items() if name != key}
+    _, found = read({**FLIGHTS, "capabilities": [entry]})
+    assert found == ["D103 /capabilities/0"]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"capabilities": []}, "D104 /capabilities"),
+        ({"capabilities": {}}, "D104 /capabilities"),
+        ({"service": "Flights"}, "D104 /service"),
+        ({"auth": {"type": "api_key"}}, "D106 /auth/type"),
+        ({"auth": {}}, "D103 /auth"),
+        ({"auth": {"type": "none", "secret": "x"}}, "D105 /auth/secret"),
+        ({"token_hints": {"compact_mode": "yes"}}, "D104 /token_hints/compact_mode"),
+        ({"rate_limits": {"requests_per_minute": 0}}, "D104 /rate_limits/requests_per_minute"),
+        ({"meta": {"github": "x"}}, "D105 /meta/github"),
+    ],
+)
+def test_what_is_wrong_is_found_where_it_stands(change: dict[str, Any], expected: str) -> None:
+    _, found = read({**FLIGHTS, **change})
+    assert found == [expected]
+
+
+def test_an_unknown_http_method_is_found() -> None:
+    [capability] = FLIGHTS["capabilities"]
+    _, found = read({**FLIGHTS, "capabilities": [{**capability, "method": "FETCH"}]})
+    assert found == ["D106 /capabilities/0/method"]
+
+
+def consume(data: dict[str, Any], most: int | None = 100) -> tuple[AiDocument | None, list[str]]:
+    root = Table(data, "", Findings(lambda _: Location("ai"), tolerant=True))
+    return consume_ai(root, most=most), [finding.rule for finding in root.findings.found]
+
+
+def test_a_stranger_may_say_more_and_of_a_later_version() -> None:
+    document, found = consume({**FLIGHTS, "aiendpoint": "9.0", "new": 1, "meta": {"webmcp": 1}})
+    assert document is not None
+    assert (document.name, len(document.capabilities), found) == ("Flights", 1, [])
+
+
+@pytest.mark.requirement("AI-4.3-5")
+@pytest.mark.parametrize("key", ["aiendpoint", "service", "capabilities"])
+def test_a_stranger_must_say_what_is_required(key: str) -> None:
+    document, _ = consume({name: value for name, value in FLIGHTS.items() if name != key})
+    assert document is None
+
+
+@pytest.mark.requirement("AI-6.5-2")
+def test_the_texts_of_a_stranger_are_cut_at_their_bounds() -> None:
+    [entry] = FLIGHTS["capabilities"]
+    long = {
+        **entry,
+        "description": "d" * 999,
+        "returns": "r" * 999,
+        "params": {f"p{n}": "x" * 9999 for n in range(500)},
+    }
+    service = {"name": "n" * 999, "description": "d" * 999, "category": ["c" * 999] * 500}
+    document, _ = consume({**FLIGHTS, "service": service, "capabilities": [long]})
+    assert document is not None
+    [capability] = document.capabilities
+    assert (len(document.name), len(document.description), len(document.category)) == (100, 300, 100)
+    assert (len(capability.description), len(capability.returns or ""), len(capability.params)) == (200, 300, 100)
+    assert max(map(len, capability.params.values())) == 500
+
+
+def test_a_capability_that_cannot_be_used_is_left_out_and_told() -> None:
+    [entry] = FLIGHTS["capabilities"]
+    document, found = consume({**FLIGHTS, "capabilities": [{**entry, "id": "Ä"}, entry, entry, 7]})
+    assert document is not None
+    assert [capability.id for capability in document.capabilities] == ["search_flights"]
+    assert found.count("W106") == 2
+
+
+def test_as_many_capabilities_are_taken_as_are_wanted() -> None:
+    [entry] = FLIGHTS["capabilities"]
+    many = {**FLIGHTS, "capabilities": [{**entry, "id": f"c{number}"} for number in range(150)]}
+    for most, count in ((100, 100), (None, 150), (150, 150)):
+        document, found = consume(many, most)
+        assert document is not None
+        assert len(document.capabilities) == count
+        assert ("W107" in found) is (count < 150)

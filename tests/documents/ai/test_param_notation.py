@@ -1,0 +1,217 @@
+"""Parameters in one line: what is written is read back, and every notation in use is read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.checks.lint.rules.ai_discovery import _PARAM
+from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.documents.ai.param_notation import TYPES, cut, parse_param, write_param
+
+
+@pytest.mark.requirement("AI-3.3-11")
+@pytest.mark.parametrize(
+    ("schema", "written"),
+    [
+        ({"type": "string"}, "string, required"),
+        ({"type": "string", "format": "uuid", "description": "Who asks."}, "string, required, uuid -- Who asks."),
+        (
+            {"type": "integer", "minimum": 1, "maximum": 50, "default": 10},
+            "integer, required, min 1, max 50, default 10",
+        ),
+        ({"type": "number", "exclusiveMinimum": 0, "multipleOf": 0.5}, "number, required, above 0, multiple of 0.5"),
+        ({"enum": ["single", "double"]}, "string, required, single|double"),
+        ({"type": "string", "const": "v1"}, "string, required, only v1"),
+        ({"type": "string", "default": "a, b -- c"}, 'string, required, default "a, b -- c"'),
+        ({"type": "string", "enum": ["a--b", "null"]}, 'string, required, "a--b"|"null"'),
+        ({"type": ["string", "null"], "maxLength": 80}, "string, required, max length 80, or null"),
+        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "integer, required, or null"),
+        ({"type": ["integer", "string"]}, "integer, required, or string"),
+        ({"type": "array", "items": {"type": "integer"}, "maxItems": 3}, "array, required, of integer, max 3 items"),
+        ({"type": "array", "items": {"enum": ["a", "b"]}}, "array, required, of a|b"),
+        ({"$ref": "#/$defs/day"}, "string, required, date"),
+        ({}, "string, required, any JSON value"),
+        (True, "string, required, any JSON value"),
+        ({"type": "object"}, "string, required, JSON object"),
+        (
+            {
+                "type": "object",
+                "properties": {"street": {"type": "string"}, "number": {"type": "integer"}, "zip": {"type": "string"}},
+                "required": ["street", "number"],
+            },
+            "string, required, JSON object {street, number: integer, zip?}",
+        ),
+        (
+            {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"kind": {"enum": ["bed", "cot"]}, "nights": {"$ref": "#/$defs/many"}},
+                    "required": ["kind", "nights"],
+                },
+            },
+            "array, required, of {kind: bed|cot, nights[]: date}",
+        ),
+    ],
+)
+def test_a_schema_is_written_in_the_compact_notation(schema: Any, written: str) -> None:
+    root = {
+        "$defs": {
+            "day": {"type": "string", "format": "date"},
+            "many": {"type": "array", "items": {"$ref": "#/$defs/day"}},
+        }
+    }
+    assert write_param(schema, required=True, root=root) == written
+
+
+def test_a_description_is_cut_between_words_and_one_that_is_not_wanted_is_left_out() -> None:
+    schema = {"type": "string", "description": "The name of the guest\n  as it stands in the passport"}
+    assert write_param(schema, required=False, longest=30) == "string, optional -- The name of the guest as it..."
+    assert write_param(schema, required=False, longest=0) == "string, optional"
+
+
+@pytest.mark.parametrize("text", ["", "a", "many words here", "x" * 300, "wide " * 90])
+def test_a_cut_text_keeps_its_length(text: str) -> None:
+    assert len(cut(text, 40)) <= 40
+    assert cut(text, 400) == " ".join(text.split())[:400] or len(text) > 400
+
+
+def test_an_enumeration_that_is_too_long_is_counted_and_not_cut() -> None:
+    for values in ([f"value-{number}" for number in range(300)], [str(number) for number in range(41)]):
+        line = write_param({"type": "string", "enum": values}, required=True)
+        assert line == f"string, required, one of {len(values)} values"
+        assert "enum" not in parse_param(line).schema
+
+
+WILD = [
+    # The draft, with either separator.
+    ("string, required -- where to", {"type": "string"}, True, "where to"),
+    ("string, required — where to", {"type": "string"}, True, "where to"),
+    (
+        "integer, optional, default 10, max 50 -- how many",
+        {"type": "integer", "default": 10, "maximum": 50},
+        False,
+        "how many",
+    ),
+    ("string, optional, asc|desc – order", {"type": "string", "enum": ["asc", "desc"]}, False, "order"),
+    # The platform's documentation.
+    ("City to look in (string, required)", {"type": "string"}, True, "City to look in"),
+    ("How many (integer, optional, default: 10)", {"type": "integer", "default": 10}, False, "How many"),
+    # The skill.
+    ("string (required) — where to", {"type": "string"}, True, "where to"),
+    ("integer (optional, default 20) -- how many", {"type": "integer", "default": 20}, False, "how many"),
+    # The converters.
+    ("string (required - where to)", {"type": "string"}, True, "where to"),
+    ("string (optional — where to)", {"type": "string"}, False, "where to"),
+    ("boolean (optional)", {"type": "boolean"}, False, ""),
+    # Others that are seen or easily guessed.
+    ("string", {"type": "string"}, False, ""),
+    ("string?", {"type": "string"}, False, ""),
+    ("string?, required", {"type": "string"}, False, ""),
+    ("string, required: true", {"type": "string"}, True, ""),
+    ("string, required=false", {"type": "string"}, False, ""),
+    ("string, optional: false", {"type": "string"}, True, ""),
+    ("int, required", {"type": "integer"}, True, ""),
+    ("Number, Required, min 0", {"type": "number", "minimum": 0}, True, ""),
+    ("string[], optional", {"type": "array", "items": {"type": "string"}}, False, ""),
+    ("array<integer>, required", {"type": "array", "items": {"type": "integer"}}, True, ""),
+    ("array of strings, required", {"type": "array", "items": {"type": "string"}}, True, ""),
+    ("date, required -- arrival", {"type": "string", "format": "date"}, True, "arrival"),
+    ("string, required, max 200 chars", {"type": "string", "maxLength": 200}, True, ""),
+    ("string, required, 3-50 characters", {"type": "string", "minLength": 3, "maxLength": 50}, True, ""),
+    ("integer, required, 1-12", {"type": "integer", "minimum": 1, "maximum": 12}, True, ""),
+    ("string, required, YYYY-MM-DD", {"type": "string", "format": "date"}, True, ""),
+    ("string: where to", {"type": "string"}, False, "where to"),
+    ("string required", {"type": "string"}, True, ""),
+    ("object, required -- an address", {"type": "object"}, True, "an address"),
+    ("string, required, airport code -- where to", {"type": "string"}, True, "airport code where to"),
+    # No notation at all.
+    ("date of arrival", {}, False, "date of arrival"),
+    ("where to (or nowhere)", {}, False, "where to (or nowhere)"),
+    ("required", {}, True, "required"),
+    ("", {}, False, ""),
+]
+
+
+@pytest.mark.parametrize(("text", "schema", "required", "description"), WILD)
+def test_every_notation_in_use_is_read(text: str, schema: dict[str, Any], required: bool, description: str) -> None:
+    found = parse_param(text)
+    assert (found.schema, found.required, found.description) == (schema, required, description)
+
+
+def test_objects_are_read_back_as_objects() -> None:
+    found = parse_param(
+        "string, required, JSON object {street, number: integer, rooms[] {id, beds?: integer}} -- where"
+    )
+    assert found.schema == {
+        "type": "object",
+        "properties": {
+            "street": {},
+            "number": {"type": "integer"},
+            "rooms": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"id": {}, "beds": {"type": "integer"}}, "required": ["id"]},
+            },
+        },
+        "required": ["street", "number", "rooms"],
+    }
+    assert found.description == "where"
+
+
+TEXTS = st.text(max_size=12)
+NUMBERS = st.integers(-(10**15), 10**15) | st.floats(-1e9, 1e9, allow_nan=False)
+DESCRIPTIONS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Z")), min_size=1, max_size=30)
+
+
+@st.composite
+def schemas(draw: st.DrawFn) -> dict[str, Any]:
+    kind = draw(st.sampled_from(("string", "integer", "number", "boolean")))
+    value = {"string": TEXTS, "integer": st.integers(-(10**12), 10**12), "number": NUMBERS, "boolean": st.booleans()}[
+        kind
+    ]
+    optional: dict[str, st.SearchStrategy[Any]] = {"default": value}
+    if kind != "boolean":
+        optional["enum"] = st.lists(value, min_size=1, max_size=5, unique=True)
+    if kind == "string":
+        size = st.integers(0, 500)
+        optional |= {
+            "minLength": size,
+            "maxLength": size,
+            "format": st.sampled_from(("uuid", "date", "date-time", "email", "uri")),
+        }
+        optional["pattern"] = st.text(min_size=1, max_size=20).filter(
+            lambda text: isinstance(compile_schema({"pattern": text}), Validator)
+        )
+    elif kind != "boolean":
+        optional |= dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), NUMBERS)
+    return {"type": kind, **draw(st.fixed_dictionaries({}, optional=optional))}
+
+
+@given(schemas(), st.booleans(), st.none() | DESCRIPTIONS)
+def test_what_is_written_is_read_back(schema: dict[str, Any], required: bool, about: str | None) -> None:
+    line = write_param({**schema, "description": about} if about else schema, required=required)
+    assert _PARAM.match(line), "what the linter of such documents asks for"
+    found = parse_param(line)
+    assert (found.schema, found.required) == (schema, required)
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=8), st.sampled_from(TYPES), max_size=5))
+def test_names_of_fields_are_read_back_whatever_they_are(kinds: dict[str, str]) -> None:
+    schema = {"type": "object", "properties": {name: {"type": kind} for name, kind in kinds.items()}}
+    found = parse_param(write_param(schema, required=True)).schema
+    assert list(found.get("properties", {})) == list(kinds)
+
+
+@given(st.text(max_size=200) | st.from_regex(r'(string|array|of|required|[,"({\[\])}|:? -])+', fullmatch=True))
+def test_no_text_is_too_much_for_the_reader(text: str) -> None:
+    found = parse_param(text)
+    assert isinstance(found.schema, dict)
+    assert isinstance(found.description, str)
+
+
+def test_a_very_long_text_is_read_as_far_as_anybody_would_read_it() -> None:
+    assert parse_param("string, required, " + "(" * 1_000_000).required

@@ -1,0 +1,76 @@
+"""`[audit]`: off unless it is there, no input recorded unless it is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.documents.deployment.audit_toml import AuditSettings
+from bespeak.documents.deployment.server_toml import parse_server
+
+SERVER = '[server]\nserver_id = "rooms"\noperator = "Acme"\ncontact = "ops@acme.example"\n'
+KEY = 'signing_key = "server.pem"\n'
+
+
+def read(text: str) -> tuple[AuditSettings, list[tuple[str, str]]]:
+    document, findings = parse_server(SERVER + text, "bespeak.toml")
+    return document.audit, [(finding.rule, finding.pointer) for finding in findings]
+
+
+def test_without_the_table_nothing_is_recorded() -> None:
+    assert read("") == (AuditSettings(enabled=False), [])
+
+
+def test_to_write_the_table_is_to_enable_it() -> None:
+    assert read("[audit]\ndiscovery = true\n") == (AuditSettings(enabled=True, discovery=True), [])
+    assert read("[audit]\n") == (AuditSettings(enabled=True), [])
+    assert read("[audit.fields]\n") == (AuditSettings(enabled=True), [])
+
+
+def test_everything_can_be_said() -> None:
+    text = (
+        KEY + '[audit]\nenabled = true\nsign = "checkpoints"\ncheckpoint_every = 50\n'
+        '[audit.fields]\n"BOOK /room/{number}" = ["guest_id", "number"]\n"quote /room" = []\n'
+    )
+    settings, found = read(text)
+    assert found == []
+    assert settings == AuditSettings(
+        enabled=True,
+        sign="checkpoints",
+        checkpoint_every=50,
+        fields={("BOOK", "/room/{number}"): ("guest_id", "number"), ("QUOTE", "/room"): ()},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "pointer"),
+    [
+        ('[audit]\nsign = "each"', "Y871", "/audit/sign"),
+        (KEY + '[audit]\nsign = "all"', "D106", "/audit/sign"),
+        ("[audit]\nenabled = 1", "D104", "/audit/enabled"),
+        (KEY + "[audit]\ncheckpoint_every = 0", "D104", "/audit/checkpoint_every"),
+        (KEY + "[audit]\ncheckpoint_every = 1000001", "Y872", "/audit/checkpoint_every"),
+        ("[audit]\ncheckpoint_every = 10", "Y874", "/audit/checkpoint_every"),
+        ("[audit]\nenabled = false\ndiscovery = true", "Y874", "/audit"),
+        ('[audit.fields]\nroom = ["a"]', "Y870", "/audit/fields/room"),
+        ('[audit.fields]\n"BOOK room" = ["a"]', "Y870", "/audit/fields/BOOK room"),
+        ('[audit.fields]\n"BOOK /a" = ["a"]\n"book /a" = ["b"]', "D109", "/audit/fields/book ~1a"),
+        ('[audit.fields]\n"BOOK /a" = "a"', "D104", "/audit/fields/BOOK ~1a"),
+        ('[audit]\nfields = ["BOOK /a: b"]', "D104", "/audit/fields"),
+        ("[audit]\nenable = true", "D105", "/audit/enable"),
+        ('[audit]\npath = "stderr"\nattribution_records_enabled = true', "Y821", "/audit/path"),
+    ],
+)
+def test_what_is_wrong_is_named(text: str, rule: str, pointer: str) -> None:
+    _, found = read(text)
+    assert found == [(rule, pointer)]
+
+
+@pytest.mark.parametrize("name", ["password", "card_number", "apiKey", "api_key", "access_token", "pin", "user_pin"])
+def test_a_field_that_sounds_like_a_secret_is_warned_of(name: str) -> None:
+    _, found = read(f'[audit.fields]\n"PAY /invoice" = ["{name}", "invoice_id", "pinned"]\n')
+    assert found == [("Y873", "/audit/fields/PAY ~1invoice")]
+
+
+def test_what_the_reference_implementation_writes_there_enables_nothing() -> None:
+    settings, _ = read('[audit]\npath = "stderr"\nattribution_records_enabled = true\n')
+    assert settings == AuditSettings()

@@ -1,0 +1,569 @@
+"""Endpoint files: every shape is read, and everything that is wrong is reported at once, each in its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bespeak.contract.deprecation import Deprecation
+from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.handler import ExternalService, RegisteredFunction
+from bespeak.contract.semantic import Semantic
+from bespeak.documents.deployment.endpoint_toml import parse_endpoint
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.span import Location
+
+HEAD = """\
+[endpoint]
+method = "BOOK"
+path = "/room"
+description = "Books a room."
+"""
+SEMANTIC = """\
+[endpoint.semantic]
+intent = "Reserve a room for the named guest."
+actor = "agent"
+outcome = "A reservation exists."
+capability = "transaction"
+confidence = 0.85
+impact = "irreversible"
+is_idempotent = false
+"""
+INPUT = """\
+[[endpoint.input.required]]
+name = "guest_id"
+type = "string"
+format = "uuid"
+[[endpoint.input.optional]]
+name = "nights"
+type = "integer"
+minimum = 1
+default = 1
+"""
+OUTPUT = """\
+[[endpoint.output]]
+name = "reservation_id"
+type = "string"
+"""
+ERRORS = """\
+[endpoint.errors]
+list = ["room_unavailable"]
+"""
+HANDLER = """\
+[endpoint.handler]
+type = "registered_function"
+function = "rooms.handlers.book"
+"""
+EXTERNAL = """\
+[endpoint.handler]
+type = "external_service"
+url = "https://upstream.example/booking"
+method = "POST"
+"""
+WHOLE = HEAD + SEMANTIC + INPUT + OUTPUT + ERRORS + HANDLER
+
+
+def good(text: str) -> Endpoint:
+    endpoint, findings = parse_endpoint(text, "x.toml")
+    assert endpoint is not None, [str(finding) for finding in findings]
+    return endpoint
+
+
+def wrong(text: str) -> list[Diagnostic]:
+    endpoint, findings = parse_endpoint(text, "x.toml")
+    assert endpoint is None
+    return [finding for finding in findings if finding.severity == "error"]
+
+
+def the_error(text: str) -> Diagnostic:
+    (finding,) = wrong(text)
+    return finding
+
+
+@pytest.mark.requirement("API-6.3-1")
+@pytest.mark.requirement("API-6.3-2")
+@pytest.mark.requirement("API-6.3-3")
+def test_a_whole_file_is_read_without_a_finding() -> None:
+    endpoint, findings = parse_endpoint(WHOLE, "x.toml")
+    assert findings == []
+    assert endpoint == Endpoint(
+        method="BOOK",
+        path="/room",
+        description="Books a room.",
+        semantic=Semantic(
+            intent="Reserve a room for the named guest.",
+            actor="agent",
+            outcome="A reservation exists.",
+            capability="transaction",
+            confidence=0.85,
+            impact="irreversible",
+            is_idempotent=False,
+        ),
+        input_schema={
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "guest_id": {"type": "string", "format": "uuid"},
+                "nights": {"type": "integer", "minimum": 1, "default": 1},
+            },
+            "required": ["guest_id"],
+            "additionalProperties": False,
+        },
+        output_schema={
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {"reservation_id": {"type": "string"}},
+            "required": ["reservation_id"],
+            "additionalProperties": True,
+        },
+        errors=(DeclaredError("room_unavailable"),),
+        handler=RegisteredFunction(function="rooms.handlers.book"),
+        location=Location("x.toml"),
+    )
+
+
+def test_plain_schemas_are_taken_as_they_are() -> None:
+    schemas = """\
+[endpoint.input_schema]
+type = "object"
+additionalProperties = false
+properties = { a = { type = "string" } }
+[endpoint.output_schema]
+type = "object"
+"""
+    endpoint = good(HEAD + SEMANTIC + schemas + ERRORS + HANDLER)
+    assert endpoint.input_schema == {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"a": {"type": "string"}},
+    }
+    assert endpoint.output_schema == {"type": "object"}
+
+
+def test_a_schema_beside_the_lists_is_refused() -> None:
+    finding = the_error(WHOLE + '[endpoint.input_schema]\ntype = "object"\n')
+    assert (finding.rule, finding.pointer) == ("D109", "/endpoint/input_schema")
+
+
+def test_a_full_schema_in_an_entry_goes_before_its_short_keys() -> None:
+    entry = 'schema = { type = "array", items = { type = "string" } }\ndescription = "Notes."\n'
+    schema = good(WHOLE.replace('type = "integer"\nminimum = 1\ndefault = 1\n', entry)).input_schema
+    assert schema["properties"]["nights"] == {
+        "description": "Notes.",
+        "type": "array",
+        "items": {"type": "string"},
+    }
+
+
+def test_an_endpoint_without_lists_takes_nothing_and_says_so() -> None:
+    endpoint, findings = parse_endpoint(HEAD + SEMANTIC + ERRORS + HANDLER, "x.toml")
+    assert endpoint is not None
+    assert endpoint.input_schema["properties"] == {}
+    assert endpoint.input_schema["additionalProperties"] is False
+    assert [(finding.rule, finding.severity) for finding in findings] == [("D118", "info")] * 2
+
+
+def test_empty_lists_say_the_same_without_a_finding() -> None:
+    text = HEAD + "input = {}\noutput = []\nerrors = []\n" + SEMANTIC + HANDLER
+    assert parse_endpoint(text, "x.toml")[1] == []
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ('errors = ["a", "b"]', [("a", ""), ("b", "")]),
+        ("errors = []", []),
+        ('errors = { list = ["a"] }', [("a", "")]),
+        ('errors = { a = "Taken.", b = "Wrong." }', [("a", "Taken."), ("b", "Wrong.")]),
+        ('errors = { list = ["a", "b"], b = "Wrong." }', [("a", ""), ("b", "Wrong.")]),
+        ('errors = [{ name = "a", description = "Taken." }]', [("a", "Taken.")]),
+        ('errors = { list = "An error called list." }', [("list", "An error called list.")]),
+    ],
+)
+def test_errors_may_be_written_in_many_ways(written: str, read: list[tuple[str, str]]) -> None:
+    endpoint = good(HEAD + written + "\n" + SEMANTIC + INPUT + OUTPUT + HANDLER)
+    assert endpoint.errors == tuple(DeclaredError(*pair) for pair in read)
+
+
+@pytest.mark.parametrize(
+    "written", ["errors = 3", "errors = [3]", 'errors = ["a", {}]', "errors = { a = 1 }", "errors = {a = []}"]
+)
+def test_errors_in_no_known_form_are_refused(written: str) -> None:
+    assert {finding.rule for finding in wrong(HEAD + written + "\n" + SEMANTIC + INPUT + OUTPUT + HANDLER)} == {"D104"}
+
+
+@pytest.mark.requirement("API-6.2-1")
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("method", WHOLE.replace('method = "BOOK"\n', "")),
+        ("path", WHOLE.replace('path = "/room"\n', "")),
+        ("description", WHOLE.replace('description = "Books a room."\n', "")),
+        ("semantic", WHOLE.replace(SEMANTIC, "")),
+        ("errors", WHOLE.replace(ERRORS, "")),
+        ("handler", WHOLE.replace(HANDLER, "")),
+    ],
+)
+def test_a_missing_part_is_named(key: str, text: str) -> None:
+    finding = the_error(text)
+    assert (finding.rule, finding.message) == ("D103", f"`{key}` is missing")
+    assert finding.location == Location("x.toml", 1, 2)
+
+
+@pytest.mark.requirement("API-7.1-2")
+@pytest.mark.parametrize("key", ["intent", "actor", "outcome", "confidence", "impact", "is_idempotent"])
+def test_a_missing_semantic_field_is_named(key: str) -> None:
+    lines = [line for line in WHOLE.split("\n") if not line.startswith(f"{key} =")]
+    finding = the_error("\n".join(lines))
+    assert (finding.rule, finding.message) == ("D103", f"`{key}` is missing")
+    assert finding.location is not None
+    assert finding.location.line == 5
+
+
+def test_a_missing_capability_is_inherited_later() -> None:
+    assert good(WHOLE.replace('capability = "transaction"\n', "")).semantic.capability == ""
+
+
+@pytest.mark.requirement("API-7.1-1")
+def test_an_unusual_actor_is_welcome() -> None:
+    assert good(WHOLE.replace('actor = "agent"', 'actor = "lighthouse keeper"')).semantic.actor == "lighthouse keeper"
+
+
+@pytest.mark.requirement("API-7.1-3")
+@pytest.mark.requirement("API-7.1-5")
+@pytest.mark.parametrize(
+    ("old", "new", "advice"),
+    [
+        ('"transaction"', '"transactions"', 'Did you mean "transaction"?'),
+        ('"irreversible"', '"Irreversable"', 'Did you mean "irreversible"?'),
+        ('"irreversible"', '"blue"', ""),
+    ],
+)
+def test_a_value_outside_its_enumeration_is_refused_with_the_nearest(old: str, new: str, advice: str) -> None:
+    finding = the_error(WHOLE.replace(old, new))
+    assert (finding.rule, finding.help) == ("D106", advice)
+    assert new.strip('"') in finding.message
+
+
+@pytest.mark.requirement("API-7.1-6")
+@pytest.mark.parametrize(
+    ("old", "new", "pointer"),
+    [
+        ("is_idempotent = false", 'is_idempotent = "no"', "/endpoint/semantic/is_idempotent"),
+        ("confidence = 0.85", 'confidence = "high"', "/endpoint/semantic/confidence"),
+        ("confidence = 0.85", "confidence = nan", "/endpoint/semantic/confidence"),
+        ("confidence = 0.85", "confidence = true", "/endpoint/semantic/confidence"),
+        ('path = "/room"', "path = 7", "/endpoint/path"),
+        ('description = "Books a room."', "description = [1]", "/endpoint/description"),
+        ('method = "BOOK"', 'method = "BOOK"\nnamespace = 1', "/endpoint/namespace"),
+        ('method = "BOOK"', 'method = "BOOK"\nrequired_scopes = "a:b"', "/endpoint/required_scopes"),
+        ('method = "BOOK"', 'method = "BOOK"\nrequired_scopes = [1]', "/endpoint/required_scopes"),
+        ('method = "BOOK"', 'method = "BOOK"\ndeprecated = true', "/endpoint/deprecated"),
+        ('name = "nights"', "name = 1979-05-27", "/endpoint/input/optional/0/name"),
+    ],
+)
+def test_a_wrong_type_is_refused_in_its_place(old: str, new: str, pointer: str) -> None:
+    finding = the_error(WHOLE.replace(old, new))
+    assert (finding.rule, finding.pointer) == ("D104", pointer)
+    assert finding.location is not None
+    assert finding.location.line > 0
+
+
+@pytest.mark.parametrize("written", ["semantic = 1", "handler = 1", "input = 1", "output = 1", "input_schema = 1"])
+def test_a_part_that_is_no_table_is_refused(written: str) -> None:
+    name = written.partition(" ")[0]
+    parts = {"semantic": SEMANTIC, "handler": HANDLER, "input": INPUT, "input_schema": INPUT, "output": OUTPUT}
+    text = WHOLE.replace(parts[name], "").replace(HEAD, f"{HEAD}{written}\n")
+    assert [finding.rule for finding in wrong(text)] == ["D104"]
+
+
+def test_everything_is_reported_at_once() -> None:
+    text = WHOLE.replace('"BOOK"', "1").replace('"irreversible"', '"blue"').replace('type = "integer"', "")
+    text = text.replace('function = "rooms.handlers.book"', "")
+    assert [finding.rule for finding in wrong(text)] == ["D106", "D103", "D104", "D103"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "near"),
+    [
+        ('path = "/room"', 'path = "/room"\nnamespce = "x"', "namespce", "namespace"),
+        ("confidence = 0.85", "confidence = 0.85\nimpacts = 1", "impacts", "impact"),
+        ("minimum = 1", "minimum = 1\nqqq = 1", "qqq", ""),
+        ('type = "registered_function"', 'type = "registered_function"\nblockin = true', "blockin", "blocking"),
+        ("[endpoint]", "stray = 1\n[endpoint]", "stray", ""),
+    ],
+)
+def test_an_unknown_key_is_a_warning_with_the_nearest(old: str, new: str, key: str, near: str) -> None:
+    endpoint, (finding,) = parse_endpoint(WHOLE.replace(old, new), "x.toml")
+    assert endpoint is not None
+    assert (finding.rule, finding.severity) == ("D105", "warning")
+    assert finding.message == f"`{key}` is not a known key"
+    assert finding.help == (f"Did you mean `{near}`?" if near else "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('path = "/room"', 'path = "/room"\nscopes = ["booking:room"]'),
+        ('path = "/room"', 'path = "/room"\nrequired_scope = "booking:room"'),
+        ("confidence = 0.85", 'confidence = 0.85\nrequired_scopes = ["booking:room"]'),
+        ("[endpoint]", 'required_scopes = ["booking:room"]\n[endpoint]'),
+    ],
+)
+def test_scopes_nobody_reads_are_refused(old: str, new: str) -> None:
+    (finding,) = wrong(WHOLE.replace(old, new, 1))
+    assert finding.rule == "D105"
+    assert finding.help == "Write required_scopes, directly under [endpoint]; as it stands nobody needs a scope."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "known"),
+    [
+        ("confidence = 0.85", "confidence = 0.85\nidempotent = true", "is_idempotent"),
+        *(('path = "/room"', f'path = "/room"\n{word} = []', "input") for word in ("params", "inputs", "parameters")),
+    ],
+)
+def test_another_word_for_a_key_is_a_warning_with_the_key(old: str, new: str, known: str) -> None:
+    endpoint, (finding,) = parse_endpoint(WHOLE.replace(old, new), "x.toml")
+    assert endpoint is not None
+    assert (finding.rule, finding.severity, finding.help) == ("D105", "warning", f"Write `{known}`.")
+
+
+def test_a_method_in_small_letters_is_read_in_capitals_with_a_warning() -> None:
+    endpoint, (finding,) = parse_endpoint(WHOLE.replace('"BOOK"', '"Book"'), "x.toml")
+    assert endpoint is not None
+    assert endpoint.method == "BOOK"
+    assert (finding.rule, finding.severity) == ("D117", "warning")
+
+
+def test_a_parameter_named_twice_is_refused() -> None:
+    assert the_error(WHOLE.replace('"nights"', '"guest_id"')).rule == "D109"
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["2026-01-01", "12:00:00", "inf", "[nan]", "{ a = 1979-05-27T07:32:00Z }", "0x" + "f" * 17, "0x" + "f" * 9000],
+)
+def test_a_value_json_cannot_express_is_refused_in_a_schema(value: str) -> None:
+    finding = the_error(WHOLE.replace("default = 1", f"default = {value}"))
+    assert (finding.rule, finding.location) == ("D110", Location("x.toml", 21, 1))
+
+
+def test_the_fields_only_agis_has_are_kept() -> None:
+    more = """\
+confidence_guidance = 0.9
+parameter_hints = { guest_id = "ask" }
+state_transition = { "room.status" = "FREE -> TAKEN" }
+mcp_tool_name = "book_room"
+"""
+    semantic = good(WHOLE.replace("is_idempotent = false\n", "is_idempotent = false\n" + more)).semantic
+    assert semantic.confidence == 0.85
+    assert semantic.confidence_guidance == 0.9
+    assert semantic.parameter_hints == {"guest_id": "ask"}
+    assert semantic.state_transition == {"room.status": "FREE -> TAKEN"}
+    assert semantic.mcp_tool_name == "book_room"
+
+
+def test_a_deprecation_without_its_version_is_refused() -> None:
+    assert the_error(WHOLE + '[endpoint.deprecated]\nremoved_in = "2"\n').message == "`deprecated_in` is missing"
+
+
+def test_a_deprecation_may_name_only_a_new_method() -> None:
+    text = WHOLE + '[endpoint.deprecated]\ndeprecated_in = "1"\nsuccessor = { method = "RESERVE" }\n'
+    assert good(text).deprecated == Deprecation(deprecated_in="1", successor_method="RESERVE")
+
+
+@pytest.mark.requirement("API-12.2-1")
+def test_module_and_function_apart_are_refused() -> None:
+    finding = the_error(WHOLE.replace('function = "rooms.handlers.book"', 'module = "rooms"\nfunction = "book"'))
+    assert finding.rule == "D108"
+    assert "12.2" in finding.message
+
+
+@pytest.mark.requirement("API-12.2-1")
+@pytest.mark.parametrize("function", ["book", "rooms:book", "rooms..book", "rooms.book()", ".book", "rooms.1"])
+def test_a_function_that_is_no_dotted_path_is_refused(function: str) -> None:
+    assert the_error(WHOLE.replace("rooms.handlers.book", function)).pointer == "/endpoint/handler/function"
+
+
+def test_steps_inside_a_composition_are_refused() -> None:
+    handler = '[endpoint.handler]\ntype = "composition"\nrecipe = "r"\nsteps = [{ method = "QUERY" }]\n'
+    finding = the_error(WHOLE.replace(HANDLER, handler))
+    assert finding.rule == "D108"
+    assert "12.1" in finding.message
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        'type = "composition"',
+        'type = "registered_function"',
+        'type = "external_service"\nmethod = "GET"',
+        'recipe = "r"',
+    ],
+)
+def test_a_handler_without_what_it_needs_is_refused(handler: str) -> None:
+    assert the_error(WHOLE.replace(HANDLER, f"[endpoint.handler]\n{handler}\n")).rule == "D103"
+
+
+def test_an_unknown_kind_of_handler_is_refused() -> None:
+    assert the_error(WHOLE.replace('"registered_function"', '"proxy"')).rule == "D106"
+
+
+@pytest.mark.requirement("API-12.3-10")
+def test_an_external_service_has_thirty_seconds_unless_it_says_otherwise() -> None:
+    handler = good(WHOLE.replace(HANDLER, EXTERNAL)).handler
+    assert handler == ExternalService(url="https://upstream.example/booking", method="POST", timeout_seconds=30.0)
+
+
+@pytest.mark.requirement("API-12.3-3")
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ('method = "TRACE"', "D106"),
+        ("method = 3", "D104"),
+        ("", "D103"),
+        ('method = "POST"\ntimeout_seconds = 0', "D104"),
+        ('method = "POST"\ntimeout_seconds = "30"', "D104"),
+        ('method = "POST"\nerror_map = { gone = "x" }', "D104"),
+        ('method = "POST"\nheaders = { a = [1] }', "D104"),
+        ('method = "POST"\ninput_transform = 1', "D104"),
+        ('method = "POST"\nerror_map = { 4xx = "x" }', "D104"),
+        ('method = "POST"\nquery = "page"', "D104"),
+        ('method = "POST"\nfiles = [1]', "D104"),
+        ('method = "POST"\nlists = { page = "tabs" }', "D106"),
+        ('method = "POST"\nlists = ["page"]', "D104"),
+        ('method = "POST"\nbody = "xml"', "D106"),
+        ('method = "POST"\nbody_field = 1', "D104"),
+        ('method = "POST"\nanswer = "html"', "D106"),
+        ('method = "POST"\noutput_field = []', "D104"),
+        ('method = "POST"\nheader_fields = { a = [1] }', "D104"),
+        ('method = "POST"\ncookie_credentials = "x"', "D104"),
+    ],
+)
+def test_a_wrong_field_of_an_external_service_is_refused(line: str, rule: str) -> None:
+    assert the_error(WHOLE.replace(HANDLER, EXTERNAL.replace('method = "POST"', line))).rule == rule
+
+
+def test_an_external_service_says_where_each_field_goes() -> None:
+    keys = """\
+query = ["page"]
+lists = { page = "pipe" }
+header_fields = { lang = "Accept-Language" }
+cookie_fields = { theme = "Theme" }
+query_credentials = { api_key = "${KEY}" }
+cookie_credentials = { sid = "${SID}" }
+body = "multipart"
+files = ["photo"]
+answer = "text"
+output_field = "report"
+error_map = { 404 = "gone", 4XX = "wrong", 5XX = "down" }
+"""
+    assert good(WHOLE.replace(HANDLER, EXTERNAL + keys)).handler == ExternalService(
+        url="https://upstream.example/booking",
+        method="POST",
+        query=("page",),
+        lists={"page": "pipe"},
+        header_fields={"lang": "Accept-Language"},
+        cookie_fields={"theme": "Theme"},
+        query_credentials={"api_key": "${KEY}"},
+        cookie_credentials={"sid": "${SID}"},
+        body="multipart",
+        files=("photo",),
+        answer="text",
+        output_field="report",
+        error_map={"404": "gone", "4XX": "wrong", "5XX": "down"},
+    )
+    handler = good(WHOLE.replace(HANDLER, EXTERNAL + 'body_field = "items"\n')).handler
+    assert isinstance(handler, ExternalService)
+    assert handler.body_field == "items"
+
+
+def test_text_that_is_not_toml_is_one_finding_with_its_place() -> None:
+    endpoint, findings = parse_endpoint(HEAD + "path = \n", "x.toml")
+    assert endpoint is None
+    assert [(finding.rule, finding.location) for finding in findings] == [("D102", Location("x.toml", 5, 8))]
+
+
+@pytest.mark.parametrize("text", ["", "endpoint = 1", "[[endpoint]]", "[other]\na = 1"])
+def test_a_file_without_an_endpoint_table_is_refused(text: str) -> None:
+    assert wrong(text)[0].rule in {"D103", "D104"}
+
+
+def test_thousands_of_mistakes_are_cut_short() -> None:
+    text = WHOLE.replace(
+        "[endpoint.semantic]", "".join(f"k{number} = 1\n" for number in range(20_000)) + "[endpoint.semantic]"
+    )
+    endpoint, findings = parse_endpoint(text, "x.toml")
+    assert endpoint is None
+    assert len(findings) == 101
+    assert findings[-1].rule == "D199"
+
+
+TOML_VALUES = st.recursive(
+    st.sampled_from(
+        [
+            "1",
+            '"x"',
+            "true",
+            "1.5",
+            "nan",
+            "2026-01-01",
+            "12:00:00",
+            "''",
+            "-9223372036854775808",
+            "0xffffffffffffffffff",
+        ]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        | st.dictionaries(st.sampled_from(["name", "type", "list", "a"]), inner, max_size=2).map(
+            lambda items: "{" + ", ".join(f"{key} = {value}" for key, value in items.items()) + "}"
+        )
+    ),
+    max_leaves=5,
+)
+LINES = [line for line in WHOLE.split("\n") if " = " in line]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.sampled_from(LINES), st.none() | TOML_VALUES, max_size=4))
+def test_any_value_in_any_place_is_read_or_reported(changes: dict[str, Any]) -> None:
+    text = WHOLE + '[endpoint.deprecated]\ndeprecated_in = "1"\n'
+    for line, value in changes.items():
+        text = text.replace(line, "" if value is None else f"{line.partition(' = ')[0]} = {value}")
+    endpoint, findings = parse_endpoint(text, "x.toml")
+    assert (endpoint is None) == any(finding.severity == "error" for finding in findings)
+    assert all(finding.location for finding in findings)
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False)])
+def test_whether_a_call_waits_for_a_confirmation_is_read(text: str, value: bool) -> None:
+    assert good(WHOLE.replace("[endpoint.semantic]", f"confirm = {text}\n[endpoint.semantic]")).confirm is value
+    assert good(WHOLE).confirm is None
+
+
+def test_where_the_output_says_when_an_item_changed_is_read() -> None:
+    text = WHOLE.replace("[endpoint.semantic]", 'since = "rooms[].updated_at"\n[endpoint.semantic]')
+    assert good(text).since == "rooms[].updated_at"
+    assert good(WHOLE).since is None
+
+
+def test_a_cost_is_read_by_unit() -> None:
+    cost = good(WHOLE + '[endpoint.cost]\ntokens = 500\nUSD = "0.02"\ncompute-seconds = 1.5\n').cost
+    assert str(cost) == "tokens=500, USD=0.02, compute-seconds=1.5"
+    assert good(WHOLE).cost is None
+
+
+@pytest.mark.parametrize("line", ['USD = "2 cents"', "gold = 1", "tokens = true", "tokens = 1.5", "USD = 2020-01-01"])
+def test_a_cost_that_is_no_amount_is_refused_where_it_stands(line: str) -> None:
+    finding = the_error(WHOLE + f"[endpoint.cost]\n{line}\n")
+    assert (finding.rule, finding.pointer) == ("Y880", f"/endpoint/cost/{line.split(maxsplit=1)[0]}")
+
+
+def test_an_endpoint_may_be_kept_out_of_published_documents() -> None:
+    assert good(WHOLE.replace("[endpoint.semantic]", "internal = true\n[endpoint.semantic]")).internal
+    assert not good(WHOLE).internal

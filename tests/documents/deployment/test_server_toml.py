@@ -1,0 +1,270 @@
+"""Configurations: what is written is read, what is wrong is reported, what has no effect is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS, Redirect
+from bespeak.contract.service import ServerIdentity
+from bespeak.documents.deployment.server_toml import (
+    AgentSettings,
+    LimitSettings,
+    ListenSettings,
+    ResourceSettings,
+    ServerDocument,
+    parse_server,
+    read_server,
+)
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+SERVER = '[server]\nserver_id = "s"\noperator = "o"\ncontact = "c"\n'
+
+
+def clean(text: str) -> ServerDocument:
+    document, findings = parse_server(text, "d/bespeak.toml")
+    assert findings == [], [str(finding) for finding in findings]
+    return document
+
+
+def only(text: str) -> Diagnostic:
+    _, (finding,) = parse_server(text, "d/bespeak.toml")
+    return finding
+
+
+def test_every_setting_is_read() -> None:
+    document = clean("""\
+[server]
+server_id = "s.example"
+operator = "o"
+contact = "c"
+domain = "d"
+issued = "2026-01-01T00:00:00Z"
+supported_features = ["f"]
+document_version = "v9"
+catalog = "1.0.0"
+app = "module:app"
+endpoints = "contracts"
+recipes = "r.toml"
+signing_key = "/keys/sign.pem"
+wildcard_handler = "module.anything"
+[policies]
+wildcards_accepted = true
+anonymous_discovery = false
+scope_required_for_invocation = false
+synthesis_enabled = true
+max_synthesis_depth = 3
+strict_output = true
+confirm_irreversible = true
+[policies.methods]
+allow = ["book", "RESERVE"]
+disallow = ["TRANSFER"]
+legacy = "*"
+custom = ["TEND"]
+[[policies.methods.redirects]]
+from_method = "BOOK"
+to_method = "RESERVE"
+[agents]
+directory = "who"
+disclosure = "private"
+disclosure_notice = "Ask."
+require_known = true
+[listen]
+agtp = "0.0.0.0:4480"
+cert = "c.pem"
+key = "k.pem"
+workers = 2
+insecure = true
+[limits]
+idle_timeout = 60
+read_timeout = 2.5
+drain_timeout = 5
+max_connections = 100
+max_body = 1000
+[[apis]]
+path = "/a"
+[[hosted_protocols]]
+protocol = "mcp"
+[[resources]]
+name = "rules"
+function = "module.rules"
+""")
+    assert document.identity == ServerIdentity(
+        server_id="s.example",
+        operator="o",
+        contact="c",
+        domain="d",
+        supported_features=("f",),
+        issued="2026-01-01T00:00:00Z",
+    )
+    assert (document.document_version, document.catalog, document.app) == ("v9", "1.0.0", "module:app")
+    assert document.endpoints == Path("d/contracts")
+    assert document.recipes == Path("d/r.toml")
+    assert document.signing_key == Path("/keys/sign.pem")
+    assert document.wildcard_handler == "module.anything"
+    assert document.agents == AgentSettings(
+        directory=Path("d/who"), disclosure="private", disclosure_notice="Ask.", require_known=True
+    )
+    assert document.listen == ListenSettings(
+        agtp="0.0.0.0:4480", cert=Path("d/c.pem"), key=Path("d/k.pem"), workers=2, insecure=True
+    )
+    assert document.limits == LimitSettings(
+        idle_timeout=60, read_timeout=2.5, drain_timeout=5, max_connections=100, max_body=1000
+    )
+    assert (document.apis, document.hosted_protocols) == (({"path": "/a"},), ({"protocol": "mcp"},))
+    assert document.resources == (ResourceSettings(name="rules", description="", function="module.rules"),)
+    policies = document.policies
+    assert (policies.wildcards_accepted, policies.anonymous_discovery, policies.strict_output) == (True, False, True)
+    assert (policies.synthesis_enabled, policies.max_synthesis_depth) == (True, 3)
+    assert policies.confirm_irreversible
+    assert policies.methods.allow == ("BOOK", "RESERVE")
+    assert policies.methods.custom == ("TEND",)
+    assert policies.methods.redirects == (Redirect(from_method="BOOK", to_method="RESERVE"),)
+    assert "limits" in document.given
+
+
+def test_an_empty_file_has_the_defaults_of_the_draft() -> None:
+    document = clean("")
+    assert document == ServerDocument()
+    assert document.policies.methods.allow == "*"
+    assert all(document.policies.methods.admits(method) for method in FLOOR_METHODS)
+
+
+@pytest.mark.requirement("API-9.2-3")
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("", ()),
+        ('legacy = "NONE"', ()),
+        ('legacy = "*"', LEGACY_VERBS),
+        ('legacy = ["POST", "get"]', ("GET", "POST")),
+        ("legacy = []", ()),
+        ('legacy_verbs = "enabled"', LEGACY_VERBS),
+        ('legacy_verbs = "disabled"', ()),
+        ("legacy_verbs = true", LEGACY_VERBS),
+        ('legacy = ["GET"]\nlegacy_verbs = "enabled"', ("GET",)),
+    ],
+)
+def test_legacy_verbs_are_opted_into_one_by_one_all_or_not_at_all(written: str, read: tuple[str, ...]) -> None:
+    assert clean(f"[policies.methods]\n{written}\n").policies.methods.legacy == read
+
+
+@pytest.mark.requirement("API-9.4-2")
+@pytest.mark.parametrize("written", ['["GET", "HEAD"]', '["GETT"]', '["BOOK"]'])
+def test_anything_but_the_five_http_verbs_in_legacy_is_an_error(written: str) -> None:
+    finding = only(f"[policies.methods]\nlegacy = {written}\n")
+    assert (finding.rule, finding.severity, finding.pointer) == ("Y804", "error", "/policies/methods/legacy")
+    assert finding.location is not None
+    assert finding.location.line == 2
+
+
+@pytest.mark.parametrize("written", ['legacy = "SOME"', "legacy = 1", "allow = 1", 'allow = "all"', "disallow = 'X'"])
+def test_a_method_policy_in_no_known_form_is_an_error(written: str) -> None:
+    finding = only(f"[policies.methods]\n{written}\n")
+    assert (finding.rule, finding.severity) == ("D104", "error")
+
+
+def test_an_alias_is_a_redirect_and_lets_an_http_verb_in() -> None:
+    methods = clean('[policies.methods.aliases]\nget = "FETCH"\nFIND = "QUERY"\n').policies.methods
+    assert methods.legacy == ("GET",)
+    assert methods.redirects == (
+        Redirect(from_method="GET", to_method="FETCH"),
+        Redirect(from_method="FIND", to_method="QUERY"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "pointer"),
+    [
+        ('[policies]\nwildcards_accepted = "yes"', "D104", "/policies/wildcards_accepted"),
+        ("[policies]\nmax_synthesis_depth = 0", "D104", "/policies/max_synthesis_depth"),
+        ("[[policies.methods.redirects]]\nfrom_method = 'A'", "D103", "/policies/methods/redirects/0"),
+        ('[agents]\ndisclosure = "secret"', "D106", "/agents/disclosure"),
+        ("[listen]\nworkers = 0", "D104", "/listen/workers"),
+        ("[listen]\nworkers = 1.5", "D104", "/listen/workers"),
+        ('[listen]\ncert = "c.pem"', "Y822", "/listen/cert"),
+        ('[listen]\nkey = "k.pem"', "Y822", "/listen/key"),
+        ("[limits]\nidle_timeout = -1", "D104", "/limits/idle_timeout"),
+        ("[limits]\nmax_body = 0xffffffffffffffffffff", "D104", "/limits/max_body"),
+        ("server = 1", "D104", "/server"),
+        ("apis = [1]", "D104", "/apis"),
+        ("[[apis]]\nsince = 2026-01-01", "D110", "/apis/0/since"),
+        ("[[resources]]\nname = 'r'", "D103", "/resources/0"),
+    ],
+)
+def test_what_is_wrong_is_an_error_in_its_place(text: str, rule: str, pointer: str) -> None:
+    finding = only(text)
+    assert (finding.rule, finding.severity, finding.pointer) == (rule, "error", pointer)
+    assert finding.location is not None
+    assert finding.location.line > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("[limts]\nmax_body = 1", "Did you mean `limits`?"),
+        ("[limits]\nmax_bdy = 1", "Did you mean `max_body`?"),
+        ("[policies]\nwildcard_accepted = true", "Did you mean `wildcards_accepted`?"),
+        ("[policies.methods]\nallowed = '*'", "Did you mean `allow`?"),
+        ("[listen]\nport = 4480", 'Write agtp = "host:port".'),
+        ('[listen]\nhost = "::"', 'Write agtp = "host:port".'),
+        ("[limits]\nport = 4480", ""),
+    ],
+)
+def test_an_unknown_key_is_a_warning_with_the_nearest(text: str, advice: str) -> None:
+    finding = only(text)
+    assert (finding.rule, finding.severity, finding.help) == ("D105", "warning", advice)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[policies]\nrcns_enabled = true", "[policies] rcns_enabled"),
+        ("[policies.synthesis]\nsession_duration = '1h'", "[policies.synthesis] session_duration"),
+        ("[gateway]\nsocket = '/run/x'", "[gateway] socket"),
+        ("[mtls]\nmode = 'required'\nca_bundle_path = 'ca.pem'", "[mtls] mode, ca_bundle_path"),
+        ("[signing]\nkey_id = 'k'", "[signing] key_id"),
+        ("[server]\namg_version = '1'", "[server] amg_version"),
+    ],
+)
+def test_a_setting_without_effect_is_named(text: str, named: str) -> None:
+    finding = only(text)
+    assert (finding.rule, finding.severity) == ("Y821", "warning")
+    assert finding.message == f"this server does not act on {named}"
+
+
+def test_the_names_of_earlier_releases_are_read() -> None:
+    text = '[server]\nissuer = "s"\noperator = "o"\ncontact = "c"\n[policy]\nwildcards_accepted = true\n'
+    document, findings = parse_server(text + '[[hosts_protocols]]\nprotocol = "mcp"\n', "x.toml")
+    assert document.identity is not None
+    assert document.identity.server_id == "s"
+    assert document.policies.wildcards_accepted
+    assert document.hosted_protocols == ({"protocol": "mcp"},)
+    assert [finding.rule for finding in findings] == ["D107"] * 3
+
+
+def test_an_identity_without_operator_or_contact_is_a_warning() -> None:
+    document, findings = parse_server('[server]\nserver_id = "s"\n', "x.toml")
+    assert document.identity == ServerIdentity(server_id="s", operator="unspecified", contact="")
+    assert [finding.rule for finding in findings] == ["Y820", "Y820"]
+
+
+def test_signing_in_the_manner_of_the_reference_needs_its_switch() -> None:
+    assert clean('[signing]\nenabled = true\nkey_path = "k.pem"\n').signing_key == Path("d/k.pem")
+    assert clean('[signing]\nenabled = false\nkey_path = "k.pem"\n').signing_key is None
+
+
+def test_recipes_may_be_named_in_the_manner_of_the_reference() -> None:
+    assert clean('[synthesis]\nrecipes_file = "r.toml"\n').recipes == Path("d/r.toml")
+    assert clean(
+        '[policies.synthesis]\nrecipes_file = "p.toml"\n[synthesis]\nrecipes_file = "r.toml"\n'
+    ).recipes == Path("d/p.toml")
+
+
+def test_a_file_that_cannot_be_read_leaves_the_defaults(tmp_path: Path) -> None:
+    document, (finding,) = read_server(tmp_path / "none.toml")
+    assert document == ServerDocument()
+    assert finding.rule == "D101"
+    (tmp_path / "bespeak.toml").write_text("[server\n")
+    assert read_server(tmp_path / "bespeak.toml")[1][0].rule == "D102"

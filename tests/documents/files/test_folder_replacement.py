@@ -1,0 +1,87 @@
+"""A folder appears whole or not at all."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from bespeak.documents.files.folder_replacement import FolderTakenError, write_folder
+
+FILES = {"bespeak.toml": "a = 1\n", "endpoints/one.toml": "b = 2\n"}
+
+
+def content(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_new_folder_has_all_files_and_nothing_stands_beside_it(tmp_path: Path) -> None:
+    write_folder(tmp_path / "deep" / "out", FILES)
+    assert content(tmp_path / "deep" / "out") == FILES
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out"]
+    assert stat.S_IMODE((tmp_path / "deep" / "out").stat().st_mode) & 0o700 == 0o700
+
+
+def test_files_that_exist_are_kept_unless_forced(tmp_path: Path) -> None:
+    (tmp_path / "endpoints").mkdir()
+    (tmp_path / "endpoints" / "one.toml").write_text("mine")
+    with pytest.raises(FolderTakenError) as taken:
+        write_folder(tmp_path, FILES)
+    assert taken.value.names == ["endpoints/one.toml"]
+    assert content(tmp_path) == {"endpoints/one.toml": "mine"}
+
+
+def test_with_force_other_files_stay_and_outdated_ones_go(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    write_folder(folder, {**FILES, "endpoints/old.toml": "old"})
+    (folder / "notes.md").write_text("mine")
+    (folder / "link").symlink_to("notes.md")
+    write_folder(folder, {"bespeak.toml": "new\n"}, force=True, outdated=["endpoints/old.toml", "endpoints/none.toml"])
+    assert content(folder) == {
+        "bespeak.toml": "new\n",
+        "endpoints/one.toml": "b = 2\n",
+        "notes.md": "mine",
+        "link": "mine",
+    }
+    assert (folder / "link").is_symlink()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_link_that_is_replaced_does_not_lead_the_text_elsewhere(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (tmp_path / "other").write_text("mine")
+    (folder / "bespeak.toml").symlink_to(tmp_path / "other")
+    write_folder(folder, FILES, force=True)
+    assert (tmp_path / "other").read_text() == "mine"
+    assert content(folder) == FILES
+
+
+def test_what_cannot_be_written_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    write_folder(folder, FILES)
+    with pytest.raises(OSError):
+        write_folder(folder, {"new.toml": "x", "bespeak.toml/below": "y"}, force=True)
+    assert content(folder) == FILES
+    with pytest.raises(OSError):
+        write_folder(tmp_path / "fresh", {"a": "x", "a/b": "y"})
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(NotADirectoryError):
+        write_folder(tmp_path / "out", FILES, force=True)
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_nothing_is_written_through_a_link_that_leads_out_of_the_folder(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "out", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (folder / "endpoints").symlink_to(outside)
+    with pytest.raises(NotADirectoryError, match="endpoints is a link"):
+        write_folder(folder, FILES, force=True)
+    assert content(outside) == {}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "outside"]

@@ -1,0 +1,305 @@
+"""Agent identity documents in both forms."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from joserfc.jwk import OKPKey
+
+from bespeak.contract.agent import Agent
+from bespeak.contract.genesis import Genesis, genesis_id
+from bespeak.documents.identity.agent_json import parse_agent, read_agent
+from bespeak.documents.identity.key_text import generate_key, private_text, public_jwk
+from bespeak.state.identity.genesis import issue_genesis
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+ID = "a1" * 32
+BROKEN = Agent(agent_id=ID, name=ID[:12], status="unreadable")
+KEY = OKPKey.import_key(
+    {
+        "kty": "OKP",
+        "crv": "Ed25519",
+        "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+        "d": "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A",
+    }
+)
+
+
+def parse(**fields: Any) -> tuple[Agent | None, list[Diagnostic]]:
+    return parse_agent(json.dumps({"agent_id": ID, "name": "Ada", **fields}), "a.json")
+
+
+def agent(**fields: Any) -> Agent:
+    read, _ = parse(**fields)
+    assert read is not None
+    return read
+
+
+def test_an_agent_grants_what_its_requires_block_lists() -> None:
+    read = agent(requires={"scopes": ["a:b"], "methods": ["BOOK"], "wildcards": True}, scopes_accepted=["c:d"])
+    assert (read.scopes, read.methods, read.wildcards) == (("a:b",), ("BOOK",), True)
+
+
+def test_without_a_requires_block_the_fields_of_the_draft_count() -> None:
+    read = agent(scopes_accepted=["c:d"], methods=["QUERY"], wildcards=True)
+    assert (read.scopes, read.methods, read.wildcards) == (("c:d",), ("QUERY",), True)
+
+
+def test_an_empty_list_of_scopes_grants_nothing() -> None:
+    assert agent(requires={"scopes": []}, scopes_accepted=["c:d"]).scopes == ()
+
+
+def test_consent_to_wildcards_is_off_unless_given() -> None:
+    assert agent().wildcards is False
+
+
+@pytest.mark.requirement("CORE-7.4-3")
+@pytest.mark.parametrize(
+    ("written", "read"), [("Active", "active"), ("Revoked", "retired"), ("suspended", "suspended")]
+)
+def test_lifecycle_states_are_compared_without_case(written: str, read: str) -> None:
+    assert agent(status=written).status == read
+
+
+def test_the_whole_document_is_kept() -> None:
+    assert agent(extra={"x": [1]}).document["extra"] == {"x": [1]}
+
+
+def test_a_token_that_is_no_scope_grants_nothing_and_is_named() -> None:
+    read, (finding,) = parse(scopes_accepted=["ok:yes", "Everything"])
+    assert read is not None
+    assert read.scopes == ("ok:yes",)
+    assert (finding.rule, finding.severity) == ("D104", "warning")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"agent_id": None},
+        {"agent_id": ID.upper()},
+        {"agent_id": "agt-7f3a"},
+        {"agent_id": 7},
+        {"name": None},
+        {"name": 1},
+        {"status": "asleep"},
+        {"requires": []},
+        {"requires": {"scopes": "a:b"}},
+        {"requires": {"wildcards": "yes"}},
+        {"methods": [1]},
+    ],
+)
+def test_a_document_that_cannot_be_trusted_is_refused(fields: dict[str, Any]) -> None:
+    read, findings = parse(**fields)
+    assert read == (None if "agent_id" in fields else BROKEN)
+    assert [finding.severity for finding in findings] == ["error"]
+
+
+def test_a_broken_document_grants_nothing_and_keeps_its_id_from_strangers() -> None:
+    read, _ = parse(status="asleep", scopes_accepted=["booking:*"], wildcards=True)
+    assert read == BROKEN
+    assert not BROKEN.is_active
+    assert (BROKEN.scopes, BROKEN.wildcards, BROKEN.public_key) == ((), False, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"agent_id": "%s", "name": ', '[{"agent_id" :\n"%s"}]', '{"name": "\ud83d", "agent_id":"%s"}', '"agent_id":"%s"'],
+)
+def test_the_id_is_found_even_in_a_text_that_is_no_document(text: str) -> None:
+    assert parse_agent(text % ID, "a.json")[0] == BROKEN
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"{}", b""])
+def test_the_name_of_a_file_tells_the_id_where_its_text_does_not(tmp_path: Path, content: bytes) -> None:
+    for name in (f"{ID}.json", f"{ID}.agent.json"):
+        (tmp_path / name).write_bytes(content)
+        read, findings = read_agent(tmp_path / name)
+        assert read == BROKEN
+        assert findings
+    (tmp_path / "other.json").write_bytes(content)
+    assert read_agent(tmp_path / "other.json")[0] is None
+
+
+def test_a_document_of_the_drafts_form_lists_what_it_lacks() -> None:
+    read, (finding,) = parse(document_type="agtp-identity", status="active")
+    assert read is not None
+    assert finding.rule == "D115"
+    assert "trust_score" in finding.message
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "{", '{"a": \x00}', "[" * 100_000, '{"name": "\ud83d"}', '{"a": 1e999}']
+)
+def test_what_is_no_json_object_is_refused(text: str) -> None:
+    read, findings = parse_agent(text, "a.json")
+    assert read is None
+    assert findings
+
+
+def test_a_fault_in_the_json_has_its_place() -> None:
+    _, (finding,) = parse_agent('{\n  "é": x}', "a.json")
+    assert str(finding.location) == "a.json:2:8"
+
+
+def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
+    assert read_agent(tmp_path / "none.json")[1][0].rule == "D101"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(
+    ["agent_id", "name", "status", "requires", "scopes_accepted", "methods", "wildcards", "document_type"]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(KEYS, JSON), st.dictionaries(st.sampled_from(["scopes", "methods", "wildcards"]), JSON))
+def test_any_object_is_read_or_refused(fields: dict[str, Any], requires: dict[str, Any]) -> None:
+    read, findings = parse(**{"requires": requires, **fields})
+    assert (read is None or read.status == "unreadable") == any(finding.severity == "error" for finding in findings)
+
+
+PEM = private_text(KEY)
+
+
+@pytest.mark.parametrize("written", [public_jwk(KEY), public_jwk(KEY)["x"], KEY.as_pem(private=False).decode()])
+@pytest.mark.parametrize("name", ["public_key", "agent_public_key"])
+def test_the_public_key_is_read_in_every_form(name: str, written: Any) -> None:
+    assert agent(**{name: written}).public_key == public_jwk(KEY)
+
+
+@pytest.mark.parametrize("written", ["no key", 7, {}, {"kty": "RSA"}, "A" * 42])
+def test_a_public_key_that_is_none_makes_the_document_unreadable(written: Any) -> None:
+    read, findings = parse(public_key=written)
+    assert read == BROKEN
+    assert {finding.rule for finding in findings} == {"D104"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"public_key": KEY.as_dict(private=True)},
+        {"public_key": PEM},
+        {"notes": ["x", {"deep": f"see {PEM}"}]},
+        {"private_key": "abc"},
+        {"keys": [{"signing-secret-key": "abc"}]},
+        {"agent_private_key": {"x": 1}},
+        {"vault": {"kty": "oct", "k": "c2VjcmV0"}},
+    ],
+)
+def test_a_private_key_in_a_document_is_an_error_that_does_not_repeat_it(fields: dict[str, Any]) -> None:
+    read, findings = parse(**fields)
+    assert read == BROKEN
+    assert "D196" in {finding.rule for finding in findings}
+    assert PEM.splitlines()[1] not in repr(findings)
+    assert str(KEY.as_dict(private=True)["d"]) not in repr(findings)
+
+
+def test_the_fields_of_both_forms_are_read() -> None:
+    read = agent(
+        trust_tier=1,
+        verification_path="dns-anchored",
+        trust_score=0.75,
+        principal="Acme",
+        principal_id="p-1",
+        owner_id="acme.example",
+        issuer="https://acme.example",
+        issued_at="2026-02-01T08:00:00Z",
+        updated_at="2026-02-02T08:00:00+01:00",
+        successor_agent="b1" * 32,
+        delegation_permitted=True,
+        max_delegation_depth=2,
+    )
+    assert (read.trust_tier, read.verification_path, read.trust_score) == (1, "dns-anchored", 0.75)
+    assert (read.principal, read.principal_id, read.owner_id) == ("Acme", "p-1", "acme.example")
+    assert (read.issuer, read.issued_at, read.updated_at) == (
+        "https://acme.example",
+        "2026-02-01T08:00:00Z",
+        "2026-02-02T08:00:00+01:00",
+    )
+    assert (read.successor, read.delegation_permitted, read.max_delegation_depth) == ("b1" * 32, True, 2)
+
+
+@pytest.mark.requirement("CORE-7.4-1")
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"trust_tier": 1}, "D198"),
+        ({"trust_tier": 1, "verification_path": "self-signed"}, "D198"),
+        ({"trust_tier": 4}, "D106"),
+        ({"trust_tier": True}, "D106"),
+        ({"trust_tier": "1"}, "D106"),
+        ({"verification_path": "believed"}, "D106"),
+        ({"max_delegation_depth": -1}, "D104"),
+        ({"genesis": {}}, "D103"),
+    ],
+)
+def test_a_trust_that_has_no_ground_is_an_error(fields: dict[str, Any], rule: str) -> None:
+    read, findings = parse(**fields)
+    assert read == BROKEN
+    assert rule in {finding.rule for finding in findings}
+
+
+@pytest.mark.requirement("CORE-7.3-2")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"trust_score": 1.5},
+        {"trust_score": -1},
+        {"issued_at": "yesterday"},
+        {"issued_at": "2026-02-02T08:00:00Z", "updated_at": "2026-02-01T08:00:00"},
+    ],
+)
+def test_what_does_not_matter_for_authority_is_a_warning(fields: dict[str, Any]) -> None:
+    read, (finding,) = parse(**fields)
+    assert read is not None
+    assert read.trust_score is None
+    assert (finding.rule, finding.severity) == ("D104", "warning")
+
+
+def issued(**members: Any) -> Genesis:
+    private = KEY.private_key
+    assert isinstance(private, Ed25519PrivateKey)
+    options: dict[str, Any] = {"name": "Ada", "owner": "Acme", "issuer": "https://acme.example", "key": private}
+    made = issue_genesis(**{**options, "issued_at": "2026-02-01T08:00:00Z", **members})
+    assert isinstance(made, Genesis)
+    return made
+
+
+def test_a_document_with_its_genesis_takes_key_and_trust_from_it() -> None:
+    genesis = issued(public_key=public_jwk(KEY), trust_tier=3)
+    read = agent(agent_id=genesis.agent_id, genesis=dict(genesis.document))
+    assert read.genesis == genesis
+    assert (read.public_key, read.trust_tier, read.verification_path) == (public_jwk(KEY), 3, "self-signed")
+
+
+def test_a_key_that_was_rotated_stands_in_the_document() -> None:
+    genesis, other = issued(public_key=public_jwk(KEY)), public_jwk(generate_key())
+    read = agent(agent_id=genesis.agent_id, genesis=dict(genesis.document), public_key=other)
+    assert read.public_key == other
+
+
+@pytest.mark.requirement("CORE-7.1-2")
+def test_an_id_that_is_not_the_one_of_the_genesis_is_refused() -> None:
+    read, findings = parse(genesis=dict(issued().document))
+    assert read == BROKEN
+    assert [finding.rule for finding in findings] == ["D197"]
+
+
+@pytest.mark.requirement("CORE-7.3-8")
+def test_a_changed_genesis_is_refused() -> None:
+    genesis = issued()
+    changed = {**genesis.document, "owner": "Somebody"}
+    read, findings = parse(agent_id=genesis_id(changed), genesis=changed)
+    assert read is not None
+    assert read.status == "unreadable"
+    assert [finding.rule for finding in findings] == ["D197"]

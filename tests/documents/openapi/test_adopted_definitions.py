@@ -1,0 +1,40 @@
+"""Definitions of several schemas in one."""
+
+from __future__ import annotations
+
+from bespeak.documents.openapi.adopted_definitions import Definitions
+
+
+def test_definitions_move_to_the_whole() -> None:
+    definitions = Definitions()
+    assert definitions.adopt({"$ref": "#/$defs/A", "$defs": {"A": {"type": "string"}}}) == {"$ref": "#/$defs/A"}
+    assert definitions.found == {"A": {"type": "string"}}
+
+
+def test_the_same_definition_is_there_once() -> None:
+    definitions = Definitions()
+    for _ in range(2):
+        definitions.adopt({"$ref": "#/$defs/A", "$defs": {"A": {"type": "string"}}})
+    assert list(definitions.found) == ["A"]
+
+
+def test_another_definition_of_the_same_name_gets_another_and_references_follow() -> None:
+    definitions = Definitions()
+    definitions.adopt({"$defs": {"A": {"type": "string"}}})
+    tree = {"type": "object", "properties": {"next": {"$ref": "#/$defs/A"}}}
+    adopted = definitions.adopt({"items": [{"$ref": "#/$defs/A"}], "$defs": {"A": tree}})
+    assert adopted == {"items": [{"$ref": "#/$defs/A_2"}]}
+    assert definitions.found["A_2"]["properties"]["next"] == {"$ref": "#/$defs/A_2"}
+
+
+def test_names_and_data_are_no_references() -> None:
+    definitions = Definitions()
+    definitions.adopt({"$defs": {"A": True}})
+    schema = {
+        "properties": {"$ref": {"type": "string"}},
+        "const": {"$ref": "#/$defs/A"},
+        "$defs": {"A": {"type": "null"}},
+    }
+    adopted = definitions.adopt(schema)
+    assert adopted["const"] == {"$ref": "#/$defs/A"}
+    assert adopted["properties"] == {"$ref": {"type": "string"}}

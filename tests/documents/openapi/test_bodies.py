@@ -1,0 +1,123 @@
+"""A body is sent in one media type, which the description allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.documents.openapi.reading import OK, document, read, read_operation, rules
+
+ROOM: dict[str, Any] = {"type": "object", "properties": {"beds": {"type": "integer"}}}
+
+
+def test_json_is_chosen_and_the_others_are_listed() -> None:
+    content = {
+        "application/xml": {},
+        "application/x-www-form-urlencoded": {"schema": ROOM},
+        "application/json": {"schema": ROOM},
+    }
+    operation, found = read_operation({"requestBody": {"required": True, "description": "A room.", "content": content}})
+    body = operation.body
+    assert body is not None
+    assert (body.media_type, body.required, body.schema, body.description) == (
+        "application/json",
+        True,
+        ROOM,
+        "A room.",
+    )
+    assert body.other_types == ("application/x-www-form-urlencoded", "application/xml")
+    assert rules(found) == ["D168"]
+
+
+@pytest.mark.parametrize(
+    ("content", "media_type", "schema"),
+    [
+        ({"multipart/form-data": {"schema": ROOM}}, "multipart/form-data", ROOM),
+        ({"application/octet-stream": {}}, "application/octet-stream", {"type": "string", "contentEncoding": "base64"}),
+        ({"image/png": {"schema": {"title": "Map"}}}, "image/png", {"type": "string", "contentEncoding": "base64"}),
+        ({"text/plain": {}}, "text/plain", {"type": "string"}),
+        ({"*/*": {"schema": ROOM}}, "application/json", ROOM),
+        ({"application/json": {}}, "application/json", {}),
+    ],
+)
+def test_whatever_is_offered_can_be_sent(content: Any, media_type: str, schema: Any) -> None:
+    body = read_operation({"requestBody": {"content": content}})[0].body
+    assert body is not None
+    assert (body.media_type, body.schema, body.required) == (media_type, schema, False)
+
+
+@pytest.mark.parametrize(
+    ("body", "rule"),
+    [
+        ({}, "D168"),
+        ({"content": []}, "D168"),
+        ("text", "D168"),
+        ({"$ref": "https://x.example/b.json"}, "D161"),
+        ({"content": {"application/json": {"schema": {"$ref": "https://x.example/s.json"}}}}, "D161"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_open_and_told(body: Any, rule: str) -> None:
+    operation, found = read_operation({"requestBody": body})
+    assert operation.body is not None
+    assert (operation.body.schema, rules(found)) == ({}, [rule])
+
+
+def test_a_reference_leads_to_a_body() -> None:
+    parts = {"requestBodies": {"Room": {"content": {"application/json": {"schema": ROOM}}}}}
+    operation, found = read_operation({"requestBody": {"$ref": "#/components/requestBodies/Room"}}, components=parts)
+    assert operation.body is not None
+    assert (operation.body.schema, found) == (ROOM, [])
+
+
+def test_a_get_has_no_body() -> None:
+    operation = {"requestBody": {"content": {"application/json": {"schema": ROOM}}}, "responses": OK}
+    made, found = read(document({"/room": {"get": operation}}))
+    assert (made.operations[0].body, rules(found)) == (None, ["D168"])
+
+
+def test_an_empty_form_of_a_get_is_not_worth_a_word() -> None:
+    empty = {"content": {"application/x-www-form-urlencoded": {"schema": {"type": "object", "properties": {}}}}}
+    made, found = read(document({"/room": {"get": {"requestBody": empty, "responses": OK}}}))
+    assert (made.operations[0].body, found) == (None, [])
+
+
+def swagger(*parameters: Any, **parts: Any) -> Any:
+    return read_operation(
+        {"parameters": list(parameters), **parts}, "2.0", consumes=["application/xml", "application/json"]
+    )
+
+
+def test_the_body_of_2_0_is_a_parameter() -> None:
+    operation, found = swagger({"name": "body", "in": "body", "required": True, "schema": ROOM})
+    body = operation.body
+    assert (body.media_type, body.required, body.schema) == ("application/json", True, ROOM)
+    assert body.other_types == ("application/xml",)
+    assert (operation.parameters, found) == ((), [])
+
+
+def test_the_fields_of_a_form_of_2_0_are_one_object() -> None:
+    fields = [
+        {"name": "beds", "in": "formData", "type": "integer", "required": True, "description": "How many."},
+        {"name": "note", "in": "formData", "type": "string"},
+    ]
+    body = swagger(*fields, consumes=["application/x-www-form-urlencoded"])[0].body
+    assert body.media_type == "application/x-www-form-urlencoded"
+    assert body.schema == {
+        "type": "object",
+        "properties": {"beds": {"type": "integer", "description": "How many."}, "note": {"type": "string"}},
+        "required": ["beds"],
+    }
+
+
+def test_a_file_of_2_0_makes_the_form_multipart() -> None:
+    body = swagger({"name": "map", "in": "formData", "type": "file"})[0].body
+    assert body.media_type == "multipart/form-data"
+    assert body.schema["properties"]["map"] == {"type": "string", "contentEncoding": "base64"}
+    assert body.required is False
+
+
+def test_a_body_and_a_form_exclude_each_other() -> None:
+    operation, found = swagger(
+        {"name": "b", "in": "body", "schema": ROOM}, {"name": "f", "in": "formData", "type": "string"}
+    )
+    assert (operation.body.schema, rules(found)) == (ROOM, ["D164"])

@@ -1,0 +1,68 @@
+"""Every operation gets a place of its own, whatever the others are."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.grammar.path_syntax import Template, parse_template
+from bespeak.contract.grammar.template_set import TemplateSet
+from bespeak.documents.openapi.claims import claim_places
+from bespeak.documents.openapi.description import Operation
+
+CATALOG = load_bundled()
+
+
+def operations(*pairs: tuple[str, str]) -> list[Operation]:
+    return [Operation(method=method, path=path, base="https://x.example", pointer="") for method, path in pairs]
+
+
+def places(*pairs: tuple[str, str]) -> list[str]:
+    return [f"{claim.verb.verb} {claim.path.path}" for claim in claim_places(operations(*pairs), CATALOG)]
+
+
+def test_an_operation_that_keeps_its_path_is_not_displaced_by_one_that_does_not() -> None:
+    assert places(("GET", "/v1/room/{id}"), ("GET", "/room/{id}"))[1] == "FETCH /room/{id}"
+
+
+def test_a_second_operation_on_a_place_gets_another_verb() -> None:
+    first, second = places(("GET", "/room/{id}"), ("GET", "/room/{id}/"))
+    assert (first, second) == ("FETCH /room/{id}", "RETRIEVE /room/{id}")
+
+
+def test_templates_that_match_one_request_are_told_apart() -> None:
+    first, second = places(("GET", "/room/{id}"), ("GET", "/room/{name}"))
+    assert first != second
+    assert second == "RETRIEVE /room/{name}"
+
+
+def test_what_stood_in_the_way_is_told() -> None:
+    claims = claim_places(operations(("GET", "/room/{id}"), ("GET", "/room/{name}")), CATALOG)
+    assert [claim.moved for claim in claims] == ["", "FETCH /room/{id}"]
+    assert claims[1].verb.confidence <= 0.5
+
+
+def test_many_on_one_place_all_find_one() -> None:
+    found = places(*[("POST", f"/room{'/' * count}") for count in range(200)])
+    assert len(set(found)) == 200
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["GET", "POST", "PUT", "DELETE"]),
+            st.lists(st.sampled_from(["a", "b", "{x}", "{y}", "search", "v1", "order", "{z}.json"]), max_size=3),
+        ),
+        max_size=12,
+    )
+)
+def test_no_two_places_match_one_request_equally_well(pairs: list[tuple[str, list[str]]]) -> None:
+    claims = claim_places(operations(*[(method, "/" + "/".join(parts)) for method, parts in pairs]), CATALOG)
+    assert len(claims) == len(pairs)
+    taken: dict[str, TemplateSet] = {}
+    for claim in claims:
+        template = parse_template(claim.path.path)
+        assert isinstance(template, Template)
+        assert taken.setdefault(claim.verb.verb, TemplateSet()).add(template) is None

@@ -1,0 +1,129 @@
+"""The files of an import are read back as what was meant, with a comment for every guess."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.checks.lint.contexts import CONTEXT
+from tests.documents.openapi.notes_api import described
+from tests.documents.openapi.reading import read
+
+from bespeak.checks.lint.run import check_text
+from bespeak.documents.deployment.deployment import read_deployment
+from bespeak.documents.deployment.endpoint_toml import parse_endpoint
+from bespeak.documents.files.folder_replacement import write_folder
+from bespeak.documents.openapi.deployment import Imported, import_description
+from bespeak.documents.openapi.description import Answer, Body, Description, Operation, Parameter
+
+SCHEMAS = st.sampled_from(
+    [
+        {},
+        {"type": "string"},
+        {"type": "integer", "default": "x"},
+        {"type": "array", "items": {"type": "string", "pattern": "("}},
+        {"type": "object", "properties": {"id": {}, "Name": {"enum": [None, "a"]}}, "required": ["id"]},
+        {"$ref": "#/$defs/N", "$defs": {"N": {"type": "object", "properties": {"n": {"$ref": "#/$defs/N"}}}}},
+    ]
+)
+OPERATIONS = st.builds(
+    Operation,
+    method=st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]),
+    path=st.sampled_from(["/", "/pets", "/pets/{id}", "/pets/{Id}/search", "/v1/Order", "/{x}.json", "/cancel"]),
+    base=st.sampled_from(["https://x.example", "http://y.example/v2"]),
+    pointer=st.just(""),
+    operation_id=st.text(max_size=20) | st.sampled_from(["getPets", "createPet", "cancelOrder"]),
+    summary=st.text(max_size=60) | st.sampled_from(["Deletes everything", "List pets. All of them.", "Ignore this"]),
+    description=st.text(max_size=60),
+    tags=st.lists(st.text(max_size=8), max_size=2).map(tuple),
+    parameters=st.lists(
+        st.builds(
+            Parameter,
+            name=st.sampled_from(["id", "Id", "limit", "X-Id", "filter[a]", "日", "Authorization"]),
+            place=st.sampled_from(["query", "header", "cookie"]),
+            required=st.booleans(),
+            schema=SCHEMAS,
+            description=st.text(max_size=20),
+        ),
+        max_size=4,
+    ).map(tuple),
+    body=st.none()
+    | st.builds(
+        Body,
+        media_type=st.sampled_from(["application/json", "multipart/form-data", "application/x-www-form-urlencoded"]),
+        required=st.booleans(),
+        schema=SCHEMAS,
+    ),
+    answers=st.lists(
+        st.builds(
+            Answer,
+            status=st.sampled_from(["200", "201", "404", "4XX", "default", "500"]),
+            description=st.text(max_size=30),
+            media_type=st.sampled_from([None, "application/json", "text/plain"]),
+            schema=SCHEMAS,
+        ),
+        max_size=3,
+    ).map(tuple),
+    deprecated=st.booleans(),
+)
+
+
+def imported(data: dict[str, Any] | None = None) -> Imported:
+    return import_description(read(data or described("https://notes.example"))[0])
+
+
+@pytest.mark.requirement("API-14.1-2")
+def test_every_guess_stands_in_its_file() -> None:
+    made = imported()
+    files = {name: text for name, text in made.files.items() if name.endswith(".toml")}
+    assert sum(text.count("# review (") for text in files.values()) == sum(made.guesses.values())
+
+
+@pytest.mark.requirement("API-B.1-1")
+def test_the_folder_is_a_deployment(tmp_path: Path) -> None:
+    write_folder(tmp_path / "out", imported().files)
+    deployment, findings = read_deployment(tmp_path / "out")
+    assert findings == []
+    assert len(deployment.endpoints) == 10
+    service = deployment.service()
+    assert service.identity.server_id == "notes.example"
+    assert service.identity.contact == "api@acme.example"
+    assert service.document_version == "2.1"
+    assert service.apis[0]["http_documentation"] == "https://notes.example"
+
+
+def test_what_was_made_is_what_is_read_back() -> None:
+    made = imported()
+    for facade in made.facades:
+        texts = [text for name, text in made.files.items() if name.startswith("endpoints/")]
+        found = [endpoint for text in texts if (endpoint := parse_endpoint(text, "x.toml")[0]) is not None]
+        [same] = [endpoint for endpoint in found if endpoint.key == facade.endpoint.key]
+        assert same.handler == facade.endpoint.handler
+        assert same.semantic == facade.endpoint.semantic
+        assert same.input_schema == facade.endpoint.input_schema
+
+
+def test_names_of_files_differ_also_where_capitals_do_not_count() -> None:
+    data = described("https://notes.example")
+    data["paths"]["/Notes"] = data["paths"]["/notes"]
+    names = [name.lower() for name in imported(data).files]
+    assert len(set(names)) == len(names)
+    assert len(imported(data).facades) == 12
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(st.lists(OPERATIONS, min_size=1, max_size=4), st.text(max_size=20), st.text(max_size=12))
+def test_lint_has_nothing_to_say_about_any_import_but_what_waits_for_a_review(
+    operations: list[Operation], title: str, version: str
+) -> None:
+    made = import_description(
+        Description(openapi="3.0.3", title=title, version=version, operations=tuple(operations), source="x.json")
+    )
+    assert len(made.facades) + len(made.left_out) == len(operations)
+    for name, text in made.files.items():
+        if name.endswith(".toml"):
+            found = [finding for finding in check_text(text, name, CONTEXT).findings if finding.rule != "R901"]
+            assert [str(finding) for finding in found] == []

@@ -1,0 +1,35 @@
+"""The one form of every OpenAPI description."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+
+from bespeak.documents.openapi.description import Description, Operation, Parameter
+
+
+def test_a_description_cannot_be_changed_behind_anybodys_back() -> None:
+    operation = Operation(method="GET", path="/pets", base="https://pets.example", pointer="/paths/~1pets/get")
+    description = Description(openapi="3.1.0", operations=(operation,))
+    with pytest.raises(FrozenInstanceError):
+        description.title = "other"  # type: ignore[misc]
+    assert description.operations[0].security == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "style"),
+    [
+        ({}, "repeat"),
+        ({"explode": False}, "comma"),
+        ({"explode": False, "schema": {"type": "string"}}, "repeat"),
+        ({"style": "spaceDelimited", "explode": False}, "space"),
+        ({"style": "pipeDelimited"}, "pipe"),
+        ({"style": "deepObject"}, "deep"),
+        ({"style": "deepObject", "is_json": True}, "json"),
+    ],
+)
+def test_a_parameter_says_how_several_values_are_written(fields: dict[str, Any], style: str) -> None:
+    given = {"name": "q", "place": "query", "required": False, "schema": {"type": "array"}, **fields}
+    assert Parameter(**given).list_style == style

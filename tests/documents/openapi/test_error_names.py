@@ -1,0 +1,90 @@
+"""Errors have names that say what happened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bespeak.contract.handler import UPSTREAM_ERRORS
+from bespeak.documents.openapi.description import Answer, Operation
+from bespeak.documents.openapi.error_names import ErrorShape, shape_errors
+
+
+def shaped(
+    answers: dict[str, str], *, method: str = "GET", path: str = "/x", has_credential: bool = True
+) -> ErrorShape:
+    documented = tuple(Answer(status=status, description=text) for status, text in answers.items())
+    operation = Operation(method=method, path=path, base="", pointer="", answers=documented)
+    return shape_errors(operation, has_credential=has_credential)
+
+
+@pytest.mark.parametrize(
+    ("status", "description", "name"),
+    [
+        ("404", "Pet not found", "pet_not_found"),
+        ("404", "The pet was not found.", "pet_not_found"),
+        ("404", "", "not_found"),
+        ("400", "Bad request", "invalid_input"),
+        ("409", "Conflict", "conflict"),
+        ("422", "Validation Error", "validation_error"),
+        ("429", "A very long text about what happens when somebody calls too often", "rate_limited"),
+        ("418", "", "refused_with_418"),
+        ("400", "Ошибка", "invalid_input"),
+        ("503", "", "temporarily_unavailable"),
+    ],
+)
+def test_a_name_comes_from_the_description_or_the_status(status: str, description: str, name: str) -> None:
+    assert shaped({status: description}).error_map == {status: name}
+
+
+def test_the_five_errors_of_every_upstream_are_declared() -> None:
+    names = [error.name for error in shaped({"404": ""}).errors]
+    assert names == ["not_found", *UPSTREAM_ERRORS]
+
+
+def test_two_statuses_may_share_a_name() -> None:
+    shape = shaped({"400": "Invalid note", "422": "Invalid note"})
+    assert shape.error_map == {"400": "invalid_note", "422": "invalid_note"}
+    assert [error.name for error in shape.errors].count("invalid_note") == 1
+
+
+def test_401_and_403_speak_of_this_servers_credential_where_it_sends_one() -> None:
+    assert shaped({"401": "No", "403": "No", "404": ""}).error_map == {"404": "not_found"}
+
+
+def test_401_and_403_are_the_upstreams_own_where_no_credential_is_sent() -> None:
+    shape = shaped({"401": "Wrong password", "403": ""}, has_credential=False)
+    assert shape.error_map["401"] == "wrong_password"
+    assert shape.error_map["403"] == "not_permitted"
+    assert any("401" in guess.text for guess in shape.guesses)
+
+
+def test_a_failure_of_the_upstream_needs_no_name() -> None:
+    assert "500" not in shaped({"500": "Internal error", "404": ""}).error_map
+
+
+@pytest.mark.parametrize(
+    ("answers", "statuses"),
+    [
+        ({}, ["400", "429"]),
+        ({"default": "unexpected error"}, ["400", "429"]),
+        ({"4XX": "client error"}, ["400", "404", "409", "422", "429"]),
+        ({"4xx": "client error", "404": "Pet not found"}, ["400", "404", "409", "422", "429"]),
+        ({"401": "no"}, ["400", "429"]),
+    ],
+)
+def test_what_is_not_documented_in_full_is_guessed_and_told(answers: dict[str, str], statuses: list[str]) -> None:
+    shape = shaped(answers)
+    assert list(shape.error_map) == statuses
+    assert shape.guesses
+
+
+def test_guesses_depend_on_what_the_operation_does() -> None:
+    assert list(shaped({}, method="PUT", path="/x/{id}").error_map) == ["400", "404", "409", "429"]
+
+
+def test_every_name_that_is_mapped_is_declared() -> None:
+    everything: Any = {str(status): "" for status in range(400, 600)}
+    shape = shaped(everything)
+    assert set(shape.error_map.values()) <= {error.name for error in shape.errors}

@@ -1,0 +1,65 @@
+"""What a call leaves behind is guessed on the safe side."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.semantic import CAPABILITIES
+from bespeak.documents.openapi.description import Operation
+from bespeak.documents.openapi.impact_guess import ImpactGuess, guess_impact
+from bespeak.documents.openapi.verb_choice import choose_verb
+
+CATALOG = load_bundled()
+
+
+def guessed(method: str, path: str, name: str = "", summary: str = "", *, can_be_read: bool = False) -> ImpactGuess:
+    operation = Operation(method=method, path=path, base="", pointer="", operation_id=name, summary=summary)
+    return guess_impact(operation, choose_verb(operation, CATALOG), CATALOG, can_be_read=can_be_read)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name", "can_be_read", "impact", "idempotent"),
+    [
+        ("GET", "/pets", "listPets", False, "informational", True),
+        ("HEAD", "/pets", "", False, "informational", True),
+        ("DELETE", "/pets/{id}", "", True, "irreversible", True),
+        ("POST", "/pets", "createPet", True, "irreversible", False),
+        ("POST", "/pets/search", "", False, "informational", True),
+        ("POST", "/pets/{id}/archive", "", False, "reversible", False),
+        ("POST", "/x", "", False, "irreversible", False),
+        ("PUT", "/pets/{id}", "updatePet", True, "reversible", True),
+        ("PUT", "/pets/{id}", "updatePet", False, "irreversible", True),
+        ("PATCH", "/pets/{id}", "", True, "reversible", False),
+        ("GET", "/orders/{id}/cancel", "cancelOrder", False, "irreversible", True),
+        ("POST", "/mail/test", "testMail", False, "irreversible", False),
+        ("POST", "/invoices/{id}/mark_lost", "", True, "irreversible", False),
+        ("PUT", "/pulls/{id}/merge", "mergePull", True, "irreversible", True),
+        ("GET", "/jobs/{id}", "triggerJob", False, "irreversible", True),
+    ],
+)
+def test_an_impact_follows_from_method_and_words(  # noqa: PLR0917 - a row of a table
+    method: str, path: str, name: str, can_be_read: bool, impact: str, idempotent: bool
+) -> None:
+    found = guessed(method, path, name, can_be_read=can_be_read)
+    assert (found.impact, found.is_idempotent) == (impact, idempotent)
+
+
+def test_what_cannot_be_undone_is_a_high_risk_and_so_is_a_post_that_is_said_to_read() -> None:
+    for found in (guessed("DELETE", "/x"), guessed("POST", "/x/search"), guessed("POST", "/x")):
+        [risk] = [guess.risk for guess in found.guesses if guess.at == "/semantic/impact"]
+        assert risk == "high"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name"), [("POST", "/cart/checkout", "checkoutCart"), ("POST", "/x", "importX")]
+)
+def test_a_capability_does_not_contradict_the_impact(method: str, path: str, name: str) -> None:
+    found = guessed(method, path, name)
+    assert found.impact == "irreversible"
+    assert found.capability in CAPABILITIES
+    assert found.capability not in ("discovery", "retrieval", "analysis")
+
+
+def test_every_guess_says_why() -> None:
+    assert all(guess.why for guess in guessed("PUT", "/x").guesses)

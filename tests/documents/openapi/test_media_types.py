@@ -1,0 +1,54 @@
+"""JSON is spoken where it can be, then forms, then whatever there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bespeak.documents.openapi.media_types import bodyless_schema, is_binary, is_json, preferred, spoken
+
+
+def test_the_best_comes_first() -> None:
+    offered = ["text/csv", "multipart/form-data", "application/x-www-form-urlencoded", "*/*", "application/hal+json"]
+    assert preferred([*offered, "application/json; charset=utf-8"]) == [
+        "application/json; charset=utf-8",
+        "application/hal+json",
+        "*/*",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "text/csv",
+    ]
+
+
+def test_where_anything_may_be_sent_json_is() -> None:
+    assert spoken("*/*") == "application/json"
+    assert spoken(" text/csv ") == "text/csv"
+
+
+@pytest.mark.parametrize(
+    ("media_type", "answer"),
+    [
+        ("application/json", True),
+        ("Application/Problem+JSON; v=1", True),
+        ("text/json", True),
+        ("application/xml", False),
+    ],
+)
+def test_json_has_many_names(media_type: str, answer: bool) -> None:
+    assert is_json(media_type) is answer
+
+
+@pytest.mark.parametrize(
+    ("media_type", "schema"),
+    [
+        ("application/json", {}),
+        ("text/plain", {"type": "string"}),
+        ("application/xml", {"type": "string"}),
+        ("multipart/form-data", {"type": "object"}),
+        ("image/png", {"type": "string", "contentEncoding": "base64"}),
+    ],
+)
+def test_a_type_alone_tells_something_about_a_body(media_type: str, schema: dict[str, Any]) -> None:
+    assert bodyless_schema(media_type) == schema
+    assert is_binary(media_type) is ("contentEncoding" in schema)

@@ -1,0 +1,75 @@
+"""Names of one world in the spelling of another."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.documents.openapi.naming import hyphenated, is_plural, plural, singular, snake_case, unused, words
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("petId", "pet_id"),
+        ("X-Trace-Id", "x_trace_id"),
+        ("filter[name]", "filter_name"),
+        ("$top", "top"),
+        ("HTTPServer", "http_server"),
+        ("2fa", "field_2fa"),
+        ("日本", "field"),
+        ("", "field"),
+        ("already_snake", "already_snake"),
+    ],
+)
+def test_a_field_is_named_in_snake_case(text: str, name: str) -> None:
+    assert snake_case(text) == name
+
+
+@given(st.text(max_size=200))
+def test_every_text_becomes_an_identifier_and_a_segment(text: str) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*", snake_case(text))
+    assert re.fullmatch(r"(?:[a-z0-9]+(?:-[a-z0-9]+)*)?", hyphenated(text))
+
+
+@pytest.mark.parametrize(
+    ("one", "several"),
+    [
+        ("order", "orders"),
+        ("city", "cities"),
+        ("search", "searches"),
+        ("day", "days"),
+        ("emoji", "emojis"),
+        ("cache", "caches"),
+    ],
+)
+def test_nouns_have_plurals(one: str, several: str) -> None:
+    assert plural(one) == several
+    assert plural(several) == several
+    assert singular(several) == one
+    assert is_plural(several)
+    assert not is_plural(one)
+
+
+@pytest.mark.parametrize("word", ["status", "address", "analysis", "news"])
+def test_what_only_looks_like_a_plural_is_none(word: str) -> None:
+    assert not is_plural(word)
+    assert singular(word) == word
+
+
+def test_a_name_that_is_taken_gets_the_next_number() -> None:
+    assert unused("id", {"id", "id_2"}) == "id_3"
+    assert unused("id", ()) == "id"
+
+
+def test_words_are_told_apart_in_every_spelling() -> None:
+    assert words("createPet") == words("create_pet") == words("create-pet") == ("create", "pet")
+
+
+def test_letters_with_marks_are_written_without() -> None:
+    assert hyphenated("Aufträge") == "auftraege"
+    assert hyphenated("año-été") == "ano-ete"
+    assert singular("statuses") == "status"

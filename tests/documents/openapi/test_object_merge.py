@@ -1,0 +1,63 @@
+"""Parts of an object become one object, or stay apart where they say more than that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bespeak.documents.openapi.object_merge import merge_objects, opened
+
+A: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+B: dict[str, Any] = {"properties": {"b": {"type": "integer"}}, "required": ["b", "a"]}
+
+
+def test_properties_and_requirements_are_those_of_all_parts() -> None:
+    assert merge_objects([{"title": "Both"}, A, {**B, "title": "B"}]) == {
+        "title": "Both",
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
+        "required": ["a", "b"],
+    }
+
+
+def test_one_closed_part_closes_the_whole() -> None:
+    merged = merge_objects([{**A, "additionalProperties": False}, B])
+    assert merged is not None
+    assert merged["additionalProperties"] is False
+
+
+def test_what_further_properties_may_be_is_kept_where_the_parts_agree() -> None:
+    text = {"additionalProperties": {"type": "string"}}
+    merged = merge_objects([{**A, **text}, {**B, **text}])
+    assert merged is not None
+    assert merged["additionalProperties"] == {"type": "string"}
+    assert merge_objects([{**A, **text}, {**B, "additionalProperties": {"type": "integer"}}]) is None
+
+
+@pytest.mark.parametrize(
+    "part", [{"$ref": "#/$defs/X"}, {"anyOf": [{}]}, {"type": "string"}, {"type": ["object", "null"]}]
+)
+def test_parts_that_say_more_stay_apart(part: dict[str, Any]) -> None:
+    assert merge_objects([A, part]) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        ({"type": "string"}, {"type": "string"}, {"type": "string"}),
+        ({"type": "string"}, {"description": "A."}, {"description": "A.", "type": "string"}),
+        ({"description": "A."}, {"type": "string"}, {"description": "A.", "type": "string"}),
+        ({"type": "string", "title": "x"}, {"type": "string"}, {"type": "string", "title": "x"}),
+        ({"type": "string"}, {"minLength": 1}, {"allOf": [{"type": "string"}, {"minLength": 1}]}),
+    ],
+)
+def test_a_property_of_two_parts_has_to_keep_both(one: dict[str, Any], other: dict[str, Any], both: Any) -> None:
+    merged = merge_objects([{"properties": {"p": one}}, {"properties": {"p": other}}])
+    assert merged is not None
+    assert merged["properties"]["p"] == both
+
+
+def test_a_part_loses_only_what_closes_it() -> None:
+    assert opened({**A, "additionalProperties": False}) == A
+    assert opened({**A, "additionalProperties": {}}) == {**A, "additionalProperties": {}}

@@ -1,0 +1,101 @@
+"""What comes back is one object, whatever the upstream answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bespeak.documents.openapi.description import Answer, Operation
+from bespeak.documents.openapi.output_shape import OutputShape, shape_output
+from bespeak.documents.openapi.schema_fit import SchemaFitter
+
+OBJECT = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+
+
+def answer(schema: Any, status: str = "200", media_type: str | None = "application/json") -> Answer:
+    return Answer(status=status, media_type=media_type, schema=schema)
+
+
+def shaped(*answers: Answer, method: str = "GET") -> OutputShape:
+    operation = Operation(method=method, path="/x", base="", pointer="", answers=answers)
+    shape = shape_output(operation, SchemaFitter(), {})
+    assert isinstance(shape, OutputShape)
+    return shape
+
+
+def test_an_object_is_the_output() -> None:
+    shape = shaped(answer(OBJECT))
+    assert (shape.schema, shape.answer, shape.output_field, shape.guesses) == (OBJECT, "json", None, [])
+
+
+def test_an_output_is_open_and_asks_for_nothing_that_is_only_written() -> None:
+    hidden = {
+        "type": "object",
+        "properties": {"p": {"writeOnly": True}},
+        "required": ["p"],
+        "additionalProperties": False,
+    }
+    assert shaped(answer(hidden)).schema == {"type": "object", "properties": {"p": {"writeOnly": True}}, "required": []}
+
+
+@pytest.mark.parametrize(
+    ("schema", "field"),
+    [
+        ({"type": "array", "items": OBJECT}, "items"),
+        ({"type": "integer"}, "result"),
+        ({"type": ["string", "null"]}, "result"),
+        ({"enum": ["a", "b"]}, "result"),
+        ({"oneOf": [{"type": "string"}, {"type": "integer"}]}, "result"),
+    ],
+)
+def test_what_is_no_object_becomes_a_field(schema: dict[str, Any], field: str) -> None:
+    shape = shaped(answer(schema))
+    assert shape.output_field == field
+    assert shape.schema == {"type": "object", "properties": {field: schema}, "required": [field]}
+
+
+@pytest.mark.parametrize("schema", [{}, None, {"oneOf": [OBJECT, {"type": "array"}]}, {"not": {"type": "null"}}])
+def test_what_may_be_anything_passes_as_it_comes(schema: Any) -> None:
+    shape = shaped(answer(schema))
+    assert shape.output_field == "result"
+    assert "required" not in shape.schema
+    assert shape.guesses
+
+
+def test_two_successes_are_alternatives() -> None:
+    other = {"type": "object", "properties": {"job": {"type": "string"}}}
+    shape = shaped(answer(OBJECT), answer(other, "202"), answer(OBJECT, "201"))
+    assert shape.schema == {"type": "object", "anyOf": [OBJECT, other]}
+
+
+def test_nothing_is_looked_at_where_nothing_comes() -> None:
+    assert shaped(answer(None, "204", None)).answer == "none"
+    assert shaped(answer(OBJECT), method="HEAD").answer == "none"
+
+
+def test_a_text_is_a_field() -> None:
+    shape = shaped(answer({"type": "string"}, media_type="text/plain"))
+    assert (shape.answer, shape.output_field) == ("text", "text")
+
+
+def test_bytes_are_a_reason_to_leave_a_reading_out_and_no_reason_for_others() -> None:
+    image = answer({}, media_type="image/png")
+    operation = Operation(method="GET", path="/x", base="", pointer="", answers=(image,))
+    assert "image/png" in str(shape_output(operation, SchemaFitter(), {}))
+    assert shaped(image, method="POST").answer == "none"
+
+
+def test_without_a_documented_success_anything_may_come() -> None:
+    assert shaped().schema == {"type": "object"}
+    assert shaped(Answer(status="default", description="An error", media_type="application/json")).guesses
+
+
+def test_a_default_that_is_no_error_is_the_success() -> None:
+    assert shaped(answer(OBJECT, "default")).schema == OBJECT
+
+
+def test_equal_answers_are_shaped_once() -> None:
+    known: Any = {}
+    operation = Operation(method="GET", path="/x", base="", pointer="", answers=(answer(OBJECT),))
+    assert shape_output(operation, SchemaFitter(), known) is shape_output(operation, SchemaFitter(), known)

@@ -1,0 +1,129 @@
+"""Paths name things: verbs, versions and half parameters go, and what the upstream calls it is kept."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.contract.grammar.path_syntax import check_path
+from bespeak.documents.openapi.description import Operation
+from bespeak.documents.openapi.path_choice import choose_path, other_paths, topic_of
+
+VERBS = load_bundled().names
+
+
+def operation(path: str, *, tags: tuple[str, ...] = (), operation_id: str = "") -> Operation:
+    return Operation(method="POST", path=path, base="", pointer="", tags=tags, operation_id=operation_id)
+
+
+SEGMENTS = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(["search", "v1", "api", "{id}", "{petId}", "{name}.json", "{a}...{b}", "{x}:cancel", "Order", ""]),
+)
+
+
+@pytest.mark.parametrize(
+    ("described", "verb", "path"),
+    [
+        ("/pets", "LIST", "/pets"),
+        ("/pets/", "LIST", "/pets"),
+        ("/pets/{petId}", "FETCH", "/pets/{pet_id}"),
+        ("/users/search", "SEARCH", "/users"),
+        ("/cart/checkout", "CHECKOUT", "/cart"),
+        ("/files/{name}.json", "FETCH", "/files/{name}"),
+        ("/PetStore/Items", "LIST", "/pet-store/items"),
+        ("/user_groups/{id}", "FETCH", "/user-groups/{id}"),
+        ("/v1/customers/{c}", "FETCH", "/customers/{c}"),
+        ("/api/v1/users", "LIST", "/users"),
+        ("/repos/{o}/compare/{base}...{head}", "COMPARE", "/repos/{o}/{base}/{head}"),
+        ("/{owner}/x", "FETCH", "/owners/{owner}/x"),
+        ("/{id}", "FETCH", "/items/{id}"),
+        ("/projects/{p}:cancel", "CANCEL", "/projects/{p}"),
+        ("/order/{id}/invoice", "FETCH", "/orders/{id}/invoices"),
+        ("/users/{id}/activate", "UPDATE", "/users/{id}/activation"),
+        ("/users/{id}/activate", "ACTIVATE", "/users/{id}"),
+        ("/2010-04-01/Accounts/{AccountSid}/Calls.json", "LIST", "/accounts/{account_sid}/calls"),
+        ("/a/{id}/b/{id}", "FETCH", "/a/{id}/b"),
+        ("/", "FETCH", "/items"),
+        ("", "FETCH", "/items"),
+    ],
+)
+def test_a_path_names_things(described: str, verb: str, path: str) -> None:
+    assert choose_path(described, verb, VERBS).path == path
+
+
+def test_the_topic_names_a_path_that_has_nothing_else() -> None:
+    assert choose_path("/unsubscribe", "UNSUBSCRIBE", VERBS, topic="newsletter").path == "/newsletter"
+    assert choose_path("/{id}", "FETCH", VERBS, topic="repos").path == "/repos/{id}"
+
+
+def test_the_upstreams_path_keeps_everything_but_the_names_of_parameters() -> None:
+    choice = choose_path("/v1/Files/{fileName}.json", "FETCH", VERBS)
+    assert choice.url_path("/v1/Files/{fileName}.json") == "/v1/Files/{file_name}.json"
+    assert choice.version == "v1"
+
+
+def test_what_stays_has_no_reason_and_what_changes_has_one() -> None:
+    assert choose_path("/pets/{id}", "FETCH", VERBS).reasons == ()
+    assert any("search" in reason for reason in choose_path("/pets/search", "SEARCH", VERBS).reasons)
+
+
+def test_other_paths_bring_back_what_was_left_out_and_then_count() -> None:
+    choice = choose_path("/v2/users/search", "SEARCH", VERBS)
+    others = list(islice(other_paths(choice, "/v2/users/search", "SEARCH", VERBS), 4))
+    assert others[:2] == ["/users-v2", "/users/searches"]
+    assert others[-1] == "/users-2"
+
+
+@given(st.lists(SEGMENTS, max_size=5), st.sampled_from(["FETCH", "SEARCH", "CREATE", "ORDER", "REMOVE"]))
+def test_every_path_keeps_the_grammar(segments: list[str], verb: str) -> None:
+    described = "/" + "/".join(segment.replace("/", "") for segment in segments)
+    choice = choose_path(described, verb, VERBS, topic=topic_of(operation(described, tags=())))
+    for path in (choice.path, *islice(other_paths(choice, described, verb, VERBS), 4)):
+        assert check_path(path, VERBS) is None
+    assert choose_path(choice.path, verb, VERBS).path == choice.path
+
+
+def test_a_topic_is_the_first_tag_or_the_first_thing() -> None:
+    assert topic_of(operation("/x", tags=("Pet Store",))) == "pet-store"
+    assert topic_of(operation("/{id}/parts")) == "parts"
+    assert topic_of(operation("/")) == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "topic"),
+    [
+        ("/#X-Amz-Target=DynamoDB_20120810.CreateTable", "CreateTable", "table"),
+        ("/?Action=RunInstances", "RunInstances", "instances"),
+        ("/", "read_root__get", "root"),
+        ("/embed", "embed_text_embed_post", "text-embed"),
+        ("/", "getUsingGET_1", ""),
+        ("/api/v1/reset-password/", "reset", "reset-password"),
+    ],
+)
+def test_an_operation_id_names_the_thing_where_the_path_does_not(path: str, name: str, topic: str) -> None:
+    assert topic_of(operation(path, operation_id=name), VERBS) == topic
+
+
+@pytest.mark.parametrize(
+    ("described", "verb", "word", "path"),
+    [
+        ("/#Action=CreateTable", "CREATE", "create", "/tables"),
+        ("/books/{isbn}/delete", "REMOVE", "delete", "/books/{isbn}"),
+        ("/runs/{id}/rerun", "RETRY", "rerun", "/runs/{id}"),
+        ("/users/$count", "COUNT", "count", "/users"),
+        ("/store/order", "ORDER", "order", "/store/orders"),
+        ("/search/issues", "SEARCH", "search", "/issues"),
+        ("/repos/{repo}/compare/{range}", "COMPARE", "compare", "/repos/{repo}/{range}"),
+        ("/users('{id}')", "FETCH", "get", "/users/{id}"),
+        ("/api/v1/reset-password", "RESET", "reset", "/password"),
+        ("/aufträge/{id}", "FETCH", "get", "/auftraege/{id}"),
+        ("/gestión/año", "FETCH", "get", "/gestion/ano"),
+    ],
+)
+def test_what_the_verb_says_already_is_not_said_again(described: str, verb: str, word: str, path: str) -> None:
+    assert choose_path(described, verb, VERBS, topic="tables", word=word).path == path

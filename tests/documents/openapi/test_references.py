@@ -1,0 +1,128 @@
+"""References are followed inside the description and beside it, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bespeak.documents.openapi import references
+from bespeak.documents.openapi.notices import Notices
+from bespeak.documents.openapi.references import References
+from bespeak.documents.openapi.spot import Document, Spot
+from bespeak.text.source.span import Location
+
+
+def follow(data: dict[str, Any], reference: str, path: Path | None = None, **options: bool) -> tuple[Any, list[str]]:
+    name = str(path) if path is not None else "api.json"
+    document = Document(name, data, lambda _: Location(name), path)
+    notices = Notices(name)
+    found = References(document, notices).follow(Spot({"$ref": reference}, document, "/here"), **options)
+    return (found.value if found is not None else None), [f"{one.rule} {one.message}" for one in notices.all()]
+
+
+DATA = {
+    "a/b": {"c~d": {"e f": [10, {"g": 11}]}},
+    "chain": {"$ref": "#/link"},
+    "link": {"$ref": "#/a~1b"},
+    "described": {"$ref": "#/a~1b", "description": "More."},
+    "loop": {"$ref": "#/back"},
+    "back": {"$ref": "#/loop"},
+    "deep": {"$anchor": "named", "title": "Anchored"},
+    "paths": {"x": {"schema": {"$defs": {"Room": {"title": "Room"}}, "items": {}}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("reference", "value"),
+    [
+        ("#/a~1b/c~0d/e%20f/1/g", 11),
+        ("#/a~1b/c~0d/e f/0", 10),
+        ("#%2Fa~1b/c%7E0d/e%20f/0", 10),
+        ("#/chain", DATA["a/b"]),
+        ("api.json#/chain", DATA["a/b"]),
+        ("#named", DATA["deep"]),
+        ("#", DATA),
+    ],
+)
+def test_a_pointer_leads_to_what_it_names(reference: str, value: Any) -> None:
+    assert follow(DATA, reference) == (value, [])
+
+
+def test_a_reference_that_says_more_can_be_an_end() -> None:
+    assert follow(DATA, "#/described", alone=True)[0] == DATA["described"]
+    assert follow(DATA, "#/described")[0] == DATA["a/b"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("#/nothing", "names nothing"),
+        ("#/a~1b/c~0d/e f/99", "names nothing"),
+        ("#/a~1b/c~0d/e f/" + "9" * 5000, "names nothing"),
+        ("#unknown", "anchor"),
+        ("#/loop", "comes back"),
+        ("https://evil.example/x.json#/a", "another server"),
+        ("//evil.example/x.json", "another server"),
+        ("file:///etc/passwd", "another server"),
+        ("other.json#/a", "not read from a folder"),
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_an_error(reference: str, reason: str) -> None:
+    value, found = follow(DATA, reference)
+    assert value is None
+    assert [one[:4] for one in found] == ["D161"]
+    assert reason in found[0]
+
+
+def test_definitions_of_a_schema_that_was_put_into_the_description_are_found() -> None:
+    document = Document("api.json", DATA, lambda _: Location("api.json"))
+    spot = Spot({"$ref": "#/$defs/Room"}, document, "/paths/x/schema/items")
+    target = References(document, Notices("api.json")).target(spot)
+    assert target is not None
+    assert (target.value, target.at) == ({"title": "Room"}, "/paths/x/schema/$defs/Room")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "outside.json").write_text('{"secret": 1}')
+    inside = tmp_path / "api"
+    (inside / "schemas").mkdir(parents=True)
+    (inside / "schemas" / "room 1.yaml").write_text("Room: {title: Room}\nBack: {$ref: '../api.json#/own'}\n")
+    (inside / "bad.json").write_text("{")
+    (inside / "link.json").symlink_to(tmp_path / "outside.json")
+    (inside / "api.json").write_text(json.dumps({"own": {"title": "Own"}}))
+    return inside
+
+
+def test_files_beside_the_description_are_read(folder: Path) -> None:
+    data = {"own": {"title": "Own"}}
+    path = folder / "api.json"
+    assert follow(data, "schemas/room%201.yaml#/Room", path) == ({"title": "Room"}, [])
+    assert follow(data, "./schemas/room%201.yaml#/Back", path) == ({"title": "Own"}, [])
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("../outside.json#/secret", "out of the folder"),
+        ("link.json#/secret", "out of the folder"),
+        ("/etc/passwd", "out of the folder"),
+        ("missing.json", "cannot be read"),
+        ("bad.json", "cannot be read"),
+        ("schemas", "cannot be read"),
+        ("a\0b", ""),
+    ],
+)
+def test_files_elsewhere_or_broken_are_errors(folder: Path, reference: str, reason: str) -> None:
+    value, found = follow({}, reference, folder / "api.json")
+    assert value is None
+    assert any("D161" in one and reason in one for one in found)
+
+
+def test_a_description_has_so_many_files_and_no_more(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(references, "MAX_FILES", 1)
+    _, found = follow({}, "schemas/room%201.yaml", folder / "api.json")
+    assert "one file too many" in found[0]

@@ -1,0 +1,315 @@
+"""Schemas of every dialect of OpenAPI mean the same as JSON Schema 2020-12, and always compile."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.documents.openapi.reading import compiled, read_schema, rules
+
+from bespeak.documents.toml_text import find_null
+
+KEYWORDS = (
+    *("type", "format", "nullable", "enum", "const", "default", "properties", "required", "additionalProperties"),
+    *("items", "allOf", "anyOf", "oneOf", "not", "pattern", "minimum", "exclusiveMinimum", "maxLength", "multipleOf"),
+    *("$ref", "readOnly", "discriminator", "patternProperties", "prefixItems", "if", "then", "$id", "$schema", "$defs"),
+    *("dependentRequired", "dependentSchemas", "unevaluatedProperties", "contains", "uniqueItems", "$dynamicRef"),
+)
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=5),
+    st.sampled_from(
+        [
+            *(
+                "object",
+                "string",
+                "array",
+                "integer",
+                "null",
+                "file",
+                "#/components/schemas/A",
+                "#/components/schemas/B",
+            ),
+            *("(", "^a$", "(?!x)", "binary", "byte", "int32", "date-time", "#", "#/paths"),
+        ]
+    ),
+)
+schemas = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.sampled_from(KEYWORDS) | st.text(max_size=3), inner, max_size=6)
+    ),
+    max_leaves=25,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(schemas, schemas, schemas, st.sampled_from(["3.0.3", "3.1.0"]), st.sampled_from(["input", "output"]))
+def test_any_json_read_as_a_schema_gives_one_that_compiles(
+    schema: Any, one: Any, other: Any, version: str, direction: str
+) -> None:
+    written = copy.deepcopy(schema)
+    made, _ = read_schema(schema, version, direction=direction, schemas={"A": one, "B": other})
+    compiled(made).violations({"a": [1, None]})
+    assert find_null(made) is None  # an endpoint file could not hold it
+    assert schema == written
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"type": "string", "nullable": True}, ["a", None], [1]),
+        ({"type": "string", "nullable": True, "enum": ["a"]}, ["a", None], ["b"]),
+        ({"type": "string", "enum": ["a", None]}, ["a", None], ["b"]),
+        ({"nullable": True, "allOf": [{"$ref": "#/components/schemas/Id"}]}, [1, None], ["a"]),
+        ({"nullable": True, "$ref": "#/components/schemas/Id"}, [1, None], ["a"]),
+        ({"nullable": True, "anyOf": [{"type": "string"}, {"type": "integer"}]}, [1, "a", None], [[]]),
+        ({"nullable": True, "properties": {"a": {"type": "string"}}}, [{}, None], [1]),
+        ({"type": "number", "minimum": 1, "exclusiveMinimum": True}, [1.1], [1]),
+        ({"type": "number", "maximum": 1, "exclusiveMaximum": False}, [1], [2]),
+        ({"type": "integer", "minimum": "3"}, [3], [2]),
+        ({"type": "string", "maxLength": 2.0}, ["ab"], ["abc"]),
+        ({"properties": {"a": {"type": "string"}}}, [{}], [1, {"a": 1}]),
+        ({"items": {"type": "string"}}, [[], ["a"]], ["a", [1]]),
+        ({"type": "array"}, [[1, "a"]], [1]),
+        ({"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}, [["a", 1]], [[1, 1]]),
+        ({"type": "object", "additionalProperties": {}}, [{"a": 1}], [1]),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, [{"a": "b"}], [{"a": 1}]),
+        ({"type": "float"}, [1.5], ["a"]),
+        ({"type": "any"}, [1, "a", None], []),
+        ({"format": "uuid", "type": "string"}, ["00000000-0000-4000-8000-000000000000"], ["a"]),
+        ({"format": "guid", "type": "string"}, [], ["a"]),
+        ({"format": "phone", "type": "string"}, ["a"], [1]),
+        (True, [1], []),
+        (False, [], [1]),
+    ],
+)
+def test_a_schema_of_3_0_takes_what_its_author_meant(schema: Any, good: list[Any], bad: list[Any]) -> None:
+    made, _ = read_schema(schema, schemas={"Id": {"type": "integer", "description": "x" * 300}})
+    validator = compiled(made)
+    assert [value for value in good if not validator.is_valid(value)] == []
+    assert [value for value in bad if validator.is_valid(value)] == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        ({"type": ["string", "null"]}, ["a", None], [1]),
+        ({"type": ["string", "null"], "enum": ["a", None]}, ["a", None], ["b"]),
+        ({"const": None}, [None], [1]),
+        ({"exclusiveMinimum": 1, "type": "number"}, [2], [1]),
+        ({"$ref": "#/components/schemas/Id", "minimum": 5}, [5], [1, "a"]),
+        ({"prefixItems": [{"type": "string"}], "items": False}, [["a"]], [["a", 1]]),
+        ({"if": {"required": ["a"]}, "then": {"required": ["b"]}}, [{"a": 1, "b": 1}, {}], [{"a": 1}]),
+        ({"dependentRequired": {"a": ["b"]}}, [{}], [{"a": 1}]),
+        ({"type": "string", "nullable": True}, [None], [1]),
+    ],
+)
+def test_a_schema_of_3_1_takes_what_its_author_meant(schema: Any, good: list[Any], bad: list[Any]) -> None:
+    made, _ = read_schema(schema, "3.1.0", schemas={"Id": {"type": "integer"}})
+    validator = compiled(made)
+    assert [value for value in good if not validator.is_valid(value)] == []
+    assert [value for value in bad if validator.is_valid(value)] == []
+
+
+def test_what_stands_beside_a_reference_counts_from_3_1_on() -> None:
+    schema = {"$ref": "#/components/schemas/Room", "description": "Where to sleep."}
+    rooms = {"Room": {"type": "object", "description": "A room."}}
+    assert read_schema(schema, "3.0.3", schemas=rooms)[0]["description"] == "A room."
+    assert read_schema(schema, "3.1.0", schemas=rooms)[0]["description"] == "Where to sleep."
+
+
+ROOM = {
+    "type": "object",
+    "required": ["id", "name", "secret"],
+    "properties": {
+        "id": {"type": "string", "readOnly": True},
+        "name": {"type": "string"},
+        "secret": {"type": "string", "writeOnly": True},
+        "owner": {"$ref": "#/components/schemas/Owner"},
+    },
+}
+
+
+def test_what_is_read_only_is_no_input_and_what_is_write_only_no_output() -> None:
+    owner = {"type": "object", "readOnly": True, "properties": {}}
+    given, _ = read_schema(ROOM, schemas={"Owner": owner})
+    assert (given["required"], list(given["properties"])) == (["name", "secret"], ["name", "secret"])
+    taken, _ = read_schema(ROOM, direction="output", schemas={"Owner": owner})
+    assert (taken["required"], list(taken["properties"])) == (["id", "name"], ["id", "name", "owner"])
+
+
+def test_closed_parts_are_one_closed_object() -> None:
+    schemas = {
+        "Base": {
+            "type": "object",
+            "properties": {"id": {"type": "string"}},
+            "required": ["id"],
+            "additionalProperties": False,
+        },
+        "Room": {
+            "allOf": [
+                {"$ref": "#/components/schemas/Base"},
+                {"type": "object", "properties": {"beds": {"type": "integer"}}, "additionalProperties": False},
+            ]
+        },
+    }
+    made, found = read_schema({"$ref": "#/components/schemas/Room"}, schemas=schemas)
+    validator = compiled(made)
+    assert validator.is_valid({"id": "1", "beds": 2})
+    assert not validator.is_valid({"id": "1", "colour": "red"})
+    assert not validator.is_valid({"beds": 2})
+    assert found == []
+
+
+def test_closed_parts_that_cannot_be_merged_do_not_shut_each_other_out() -> None:
+    schema = {
+        "allOf": [
+            {"type": "object", "properties": {"a": {}}, "additionalProperties": False},
+            {"anyOf": [{"properties": {"b": {"type": "string"}}}, {"properties": {"c": {"type": "string"}}}]},
+        ]
+    }
+    validator = compiled(read_schema(schema)[0])
+    assert validator.is_valid({"a": 1, "b": "x"})
+    assert not validator.is_valid({"d": 1})
+
+
+def test_a_required_property_that_another_part_calls_read_only_is_not_required_of_an_input() -> None:
+    schema = {
+        "allOf": [
+            {"type": "object", "properties": {"id": {"type": "string", "readOnly": True}}},
+            {"type": "object", "required": ["id", "name"], "properties": {"name": {"type": "string"}}},
+        ]
+    }
+    assert read_schema(schema)[0]["required"] == ["name"]
+
+
+def test_a_recursive_schema_refers_to_its_own_definitions() -> None:
+    node = {
+        "type": "object",
+        "properties": {
+            "children": {"type": "array", "items": {"$ref": "#/components/schemas/Node"}},
+            "parent": {"nullable": True, "allOf": [{"$ref": "#/components/schemas/Node"}]},
+        },
+    }
+    made, found = read_schema({"$ref": "#/components/schemas/Node"}, schemas={"Node": node})
+    assert list(made["$defs"]) == ["Node"]
+    validator = compiled(made)
+    assert validator.is_valid({"children": [{"children": [], "parent": None}]})
+    assert not validator.is_valid({"children": [{"children": [1]}]})
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "schemas",
+    [
+        {
+            "A": {"allOf": [{"$ref": "#/components/schemas/B"}, {"minLength": 1}]},
+            "B": {"anyOf": [{"$ref": "#/components/schemas/A"}, {"type": "string"}]},
+        },
+        {"A": {"oneOf": [{"$ref": "#/components/schemas/A"}, {"type": "string"}]}},
+        {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}},
+        {"A": {"$ref": "#/components/schemas/A"}},
+        {
+            "A": {
+                "properties": {"p": {"allOf": [{"$ref": "#/components/schemas/B"}, {}]}},
+                "not": {"$ref": "#/components/schemas/B"},
+            },
+            "B": {"anyOf": [{"$ref": "#/components/schemas/A"}, {"items": {}}]},
+        },
+    ],
+)
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+def test_references_that_lead_in_a_circle_are_cut_and_told(schemas: dict[str, Any], version: str) -> None:
+    made, found = read_schema({"$ref": "#/components/schemas/A"}, version, schemas=schemas)
+    compiled(made)
+    assert "D161" in rules(found)
+
+
+def test_a_long_chain_of_parts_is_cut_and_told() -> None:
+    schemas: dict[str, Any] = {
+        f"S{n}": {"anyOf": [{"$ref": f"#/components/schemas/S{n + 1}"}, {"type": "array", "items": {}}]}
+        for n in range(300)
+    }
+    made, found = read_schema({"$ref": "#/components/schemas/S0"}, schemas=schemas | {"S300": {"type": "string"}})
+    compiled(made)
+    assert "D162" in rules(found)
+
+
+def test_a_deep_schema_is_cut_and_told() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(80):
+        schema = {"type": "object", "properties": {"a": schema}}
+    made, found = read_schema(schema)
+    compiled(made)
+    assert rules(found) == ["D162"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "keyword"),
+    [
+        ({"type": "string", "pattern": "^(?!a)"}, "pattern"),
+        ({"type": "string", "pattern": "("}, "pattern"),
+        ({"type": "string", "pattern": "^(a+)+$"}, "pattern"),
+        ({"type": "wrong"}, "type"),
+        ({"type": "object", "required": True}, "required"),
+        ({"type": "object", "properties": ["a"]}, "properties"),
+        ({"type": "string", "minLength": -1}, "minLength"),
+        ({"enum": list(range(2000))}, "enum"),
+        ({"type": "object", "properties": {"a": {"type": "integer", "default": "x"}}}, "default"),
+    ],
+)
+def test_what_cannot_be_used_is_left_out_and_told(schema: dict[str, Any], keyword: str) -> None:
+    made, found = read_schema(schema)
+    compiled(made)
+    assert keyword not in made
+    assert [finding.rule for finding in found if keyword in finding.message] == ["D163"]
+
+
+def test_bytes_are_texts_in_base64() -> None:
+    assert read_schema({"type": "string", "format": "binary"})[0] == {"type": "string", "contentEncoding": "base64"}
+    assert read_schema({"type": "string", "format": "byte"})[0] == {"type": "string", "contentEncoding": "base64"}
+
+
+def test_words_of_openapi_alone_are_left_out() -> None:
+    schema = {
+        "type": "object",
+        "example": {"a": 1},
+        "xml": {"name": "x"},
+        "externalDocs": {"url": "https://x.example"},
+        "x-internal": True,
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://x.example/room",
+        "title": "Room",
+    }
+    assert read_schema(schema, "3.1.0")[0] == {"type": "object", "title": "Room"}
+
+
+def test_a_discriminator_lets_more_than_one_part_match() -> None:
+    part = {"type": "object", "properties": {"kind": {"type": "string"}}}
+    schema = {"oneOf": [{**part, "title": "A"}, {**part, "title": "B"}], "discriminator": {"propertyName": "kind"}}
+    assert compiled(read_schema(schema)[0]).is_valid({"kind": "a"})
+
+
+def test_two_definitions_with_one_name_keep_apart() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/components/schemas/X"}, "b": {"$ref": "#/components/schemas/X/properties/X"}},
+    }
+    inner = {"type": "object", "properties": {"deep": {"type": "string"}}}
+    made, _ = read_schema(schema, schemas={"X": {"type": "object", "properties": {"X": inner}}})
+    assert list(made["$defs"]) == ["X", "X_2"]
+    assert not compiled(made).is_valid({"b": {"deep": 1}})
+
+
+def test_data_that_looks_like_a_reference_stays_data() -> None:
+    schema = {"type": "object", "properties": {"a": {"enum": [{"$ref": "#/nowhere"}]}}}
+    made, found = read_schema(schema)
+    assert made["properties"]["a"]["enum"] == [{"$ref": "#/nowhere"}]
+    assert found == []

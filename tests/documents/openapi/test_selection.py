@@ -1,0 +1,48 @@
+"""Operations by tag, path and operationId."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.documents.openapi.description import Description, Operation
+from bespeak.documents.openapi.selection import select_operations, with_server
+
+DESCRIPTION = Description(
+    openapi="3.0.3",
+    operations=(
+        Operation(method="GET", path="/pets", base="", pointer="", operation_id="listPets", tags=("pets",)),
+        Operation(method="POST", path="/pets", base="https://a.example", pointer="", operation_id="addPet"),
+        Operation(method="GET", path="/admin/users", base="", pointer="", tags=("admin", "users")),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "kept"),
+    [
+        ((), (), [0, 1, 2]),
+        (("pets",), (), [0]),
+        (("/pets",), (), [0, 1]),
+        (("/admin/*",), (), [2]),
+        (("*Pet*",), (), [0, 1]),
+        (("POST *",), (), [1]),
+        ((), ("admin",), [0, 1]),
+        (("/pets", "users"), ("add*",), [0, 2]),
+        (("nothing",), (), []),
+        (("PETS",), (), []),
+    ],
+)
+def test_patterns_choose_operations(include: tuple[str, ...], exclude: tuple[str, ...], kept: list[int]) -> None:
+    found = select_operations(DESCRIPTION, include, exclude).operations
+    assert [DESCRIPTION.operations.index(operation) for operation in found] == kept
+
+
+def test_a_server_is_for_operations_that_have_none() -> None:
+    bases = [operation.base for operation in with_server(DESCRIPTION, "https://b.example/v1/").operations]
+    assert bases == ["https://b.example/v1", "https://a.example", "https://b.example/v1"]
+
+
+def test_an_address_with_variables_left_in_it_gives_way_to_the_one_that_is_named() -> None:
+    open_ended = Operation(method="GET", path="/pets", base="https://{tenant}.example/{version}", pointer="")
+    [operation] = with_server(Description(openapi="3.0.3", operations=(open_ended,)), "https://b.example").operations
+    assert operation.base == "https://b.example"

@@ -1,0 +1,54 @@
+"""A place in a description tells what stands there, whatever that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bespeak.documents.openapi.spot import Document, Spot
+from bespeak.text.source.span import Location
+
+DATA: dict[str, Any] = {
+    "a": [{"b/c": 1}],
+    "x-note": 1,
+    "version": 3.1,
+    "yes": "yes",
+    "off": "OFF",
+    "true": True,
+    "n": 7,
+}
+ROOT = Spot(DATA, Document("api.json", DATA, lambda _: Location("api.json")))
+
+
+@pytest.mark.parametrize(
+    ("parts", "value", "at"),
+    [
+        (("a", 0, "b/c"), 1, "/a/0/b~1c"),
+        (("a", 5), None, "/a/5"),
+        (("a", "0"), None, "/a/0"),
+        (("version", "a", "b"), None, "/version/a/b"),
+        ((), DATA, ""),
+    ],
+)
+def test_what_stands_below_is_found_or_is_nothing(parts: tuple[Any, ...], value: Any, at: str) -> None:
+    spot = ROOT.below(*parts)
+    assert (spot.value, spot.at) == (value, at)
+
+
+def test_extensions_are_no_entries_and_only_objects_and_lists_have_parts() -> None:
+    assert "x-note" not in dict(ROOT.entries())
+    assert list(ROOT.below("n").entries()) == []
+    assert list(ROOT.below("n").items()) == []
+    assert [spot.at for spot in ROOT.below("a").items()] == ["/a/0"]
+
+
+@pytest.mark.parametrize(("key", "text"), [("version", "3.1"), ("yes", "yes"), ("true", ""), ("a", ""), ("none", "")])
+def test_a_number_can_be_read_as_text(key: str, text: str) -> None:
+    assert ROOT.text(key) == text
+
+
+@pytest.mark.parametrize(("key", "flag"), [("yes", True), ("off", False), ("true", True), ("n", None), ("none", None)])
+def test_a_boolean_may_be_a_word_of_yaml_1_1(key: str, flag: bool | None) -> None:
+    assert ROOT.flag(key) is flag
+    assert Spot(1, ROOT.document).flag(key) is None

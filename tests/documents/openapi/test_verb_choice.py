@@ -1,0 +1,101 @@
+"""The verb of an operation comes from the catalog, by its words before its method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.documents.openapi.description import Answer, Operation
+from bespeak.documents.openapi.verb_choice import changes, choose_verb, further_verbs
+
+CATALOG = load_bundled()
+LISTED = (Answer(status="200", media_type="application/json", schema={"type": "array"}),)
+
+
+def operation(method: str, path: str, name: str = "", summary: str = "", **fields: Any) -> Operation:
+    return Operation(
+        method=method, path=path, base="https://x.example", pointer="", operation_id=name, summary=summary, **fields
+    )
+
+
+@pytest.mark.requirement("API-14.1-1", "AGIS-B-1")
+@pytest.mark.parametrize(
+    ("method", "path", "name", "summary", "verb"),
+    [
+        ("POST", "/reservations", "createReservation", "", "CREATE"),
+        ("POST", "/#Target=GetItem", "GetItem", "The GetItem operation does much", "FETCH"),
+        ("POST", "/#Target=DeleteTable", "DeleteTable", "", "REMOVE"),
+        ("POST", "/books:batchGet", "", "", "FETCH"),
+        ("POST", "/runs/{id}/rerun", "actions/re-run-workflow", "Re-run a workflow", "RETRY"),
+        ("GET", "/users/$count", "users.GetCount", "", "COUNT"),
+        ("POST", "/login", "", "", "AUTHENTICATE"),
+        ("POST", "/upload", "", "", "SUBMIT"),
+        ("POST", "/invoices/{id}/mark_uncollectible", "PostInvoiceMarkUncollectible", "", "SET"),
+        ("POST", "/users/{id}/access-tokens", "", "", "CREATE"),
+        ("POST", "/cards/{id}/attach", "", "Attaches a card to a customer", "ATTACH"),
+        ("GET", "/users/delta()", "users.delta", "Invoke function delta", "FETCH"),
+        ("POST", "/rooms", "bookRoom", "", "BOOK"),
+        ("GET", "/restaurants", "searchRestaurants", "", "SEARCH"),
+        ("GET", "/pets", "listPets", "List all pets", "LIST"),
+        ("GET", "/pets/{id}", "getPet", "", "FETCH"),
+        ("GET", "/pets/{id}", "getPet", "Info for a specific pet", "FETCH"),
+        ("DELETE", "/pets/{id}", "deletePet", "", "REMOVE"),
+        ("PUT", "/pets/{id}", "", "", "REPLACE"),
+        ("PATCH", "/pets/{id}", "", "", "MODIFY"),
+        ("PUT", "/pets/{id}", "updatePet", "Update an existing pet", "UPDATE"),
+        ("POST", "/store/order", "placeOrder", "Place an order for a pet", "ORDER"),
+        ("POST", "/orders/{id}/cancel", "", "", "CANCEL"),
+        ("POST", "/orders/{id}/cancel", "orders_cancel_create", "", "CANCEL"),
+        ("POST", "/jobs/{id}:run", "", "", "RUN"),
+        ("GET", "/orders", "orders_list", "", "LIST"),
+        ("GET", "/orgs/{org}/repos", "repos/list-for-org", "List organization repositories", "LIST"),
+        ("POST", "/v1/customers", "PostCustomers", "<p>Creates a new customer object.</p>", "CREATE"),
+        ("GET", "/order-history", "orderHistory", "", "FETCH"),
+        ("POST", "/x", "PetController_create", "", "CREATE"),
+        ("POST", "/payments", "confirmPayment", "Confirm a payment", "CONFIRM"),
+        ("HEAD", "/files/{f}", "", "", "CHECK"),
+        ("GET", "/user/logout", "logoutUser", "", "DISCONNECT"),
+    ],
+)
+def test_a_verb_says_what_the_operation_does(method: str, path: str, name: str, summary: str, verb: str) -> None:
+    assert choose_verb(operation(method, path, name, summary), CATALOG).verb == verb
+
+
+def test_what_gives_a_collection_lists() -> None:
+    assert choose_verb(operation("GET", "/pet", "getPet", answers=LISTED), CATALOG).verb == "LIST"
+
+
+def test_words_make_surer_than_the_method_alone() -> None:
+    said = choose_verb(operation("POST", "/rooms", "bookRoom"), CATALOG)
+    alone = choose_verb(operation("POST", "/rooms"), CATALOG)
+    assert said.confidence > 0.9
+    assert alone.confidence < 0.5
+    assert alone.why == "by POST alone"
+
+
+def test_words_that_the_method_contradicts_make_unsure() -> None:
+    choice = choose_verb(operation("GET", "/orders/{id}/cancel", "cancelOrder", "Cancel an order"), CATALOG)
+    assert choice.verb == "CANCEL"
+    assert choice.confidence < 0.7
+    assert "GET does not suggest" in choice.why
+
+
+@pytest.mark.requirement("API-14.1-1")
+@given(
+    st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]),
+    st.text(max_size=40),
+    st.text(max_size=60),
+)
+def test_no_verb_is_ever_invented(method: str, name: str, summary: str) -> None:
+    choice = choose_verb(operation(method, f"/{name}", name, summary), CATALOG)
+    assert {choice.verb, *choice.others, *further_verbs(choice, CATALOG)} <= CATALOG.names
+    assert choice.verb not in further_verbs(choice, CATALOG)
+    assert 0 <= choice.confidence <= 1
+
+
+def test_reading_changes_nothing_and_removing_does() -> None:
+    assert [changes(word) for word in ("fetch", "validate", "remove", "BOOK")] == [False, False, True, True]

@@ -1,0 +1,150 @@
+"""The published identity document: complete in both forms, and nothing in it that is not for others."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import msgspec
+import pytest
+
+from bespeak.contract.agent import Agent
+from bespeak.contract.policy import FLOOR_METHODS
+from bespeak.contract.service import ServerIdentity, Service
+from bespeak.documents.identity.agent_json import parse_agent
+from bespeak.documents.identity.key_text import generate_key, public_jwk
+from bespeak.documents.projections.agent_identity import project_identity
+from bespeak.documents.projections.manifest_signature import sign_content, verify_manifest
+
+ID = "a1" * 32
+UPDATED = "2026-11-16T08:00:00Z"
+SERVICE = Service(identity=ServerIdentity(server_id="rooms.acme.example", operator="Acme", contact="c"))
+REQUIRED = {
+    *("agtp_version", "document_type", "document_version", "agent_id", "name", "description", "principal"),
+    *("principal_id", "issuer", "issued_at", "updated_at", "status", "methods", "capabilities", "scopes_accepted"),
+    "trust_score",
+}
+
+
+def agent(**members: Any) -> Agent:
+    read, findings = parse_agent(msgspec.json.encode({"agent_id": ID, "name": "Ada", **members}).decode(), "a.json")
+    assert read is not None
+    assert read.is_active or "status" in members, findings
+    return read
+
+
+def project(**members: Any) -> dict[str, Any]:
+    return project_identity(agent(**members), SERVICE, updated=UPDATED)
+
+
+@pytest.mark.requirement("CORE-7.3-1")
+def test_a_document_has_every_required_field_even_if_little_is_known() -> None:
+    assert set(project()) >= REQUIRED | {"skills", "requires", "trust_tier", "verification_path"}
+
+
+def test_what_is_published_can_be_read_again_as_the_same_agent() -> None:
+    first = agent(
+        description="At the desk.",
+        scopes_accepted=["booking:*"],
+        methods=["BOOK"],
+        wildcards=True,
+        trust_tier=1,
+        verification_path="hybrid",
+        trust_score=0.9,
+        principal="Acme",
+        principal_id="p",
+        owner_id="o",
+        issuer="https://acme.example",
+        issued_at="2026-02-01T08:00:00Z",
+        updated_at="2026-02-02T08:00:00Z",
+        delegation_permitted=True,
+        max_delegation_depth=2,
+        successor_agent="b1" * 32,
+    )
+    published = project_identity(first, SERVICE, updated=UPDATED)
+    second, findings = parse_agent(msgspec.json.encode(published).decode(), "b.json")
+    assert findings == []
+    assert second is not None
+    for name in Agent.__dataclass_fields__:
+        if name != "document":
+            assert getattr(second, name) == getattr(first, name), name
+
+
+@pytest.mark.requirement("CORE-7.3-3", "CORE-7.5-5")
+def test_methods_hold_the_floor_and_the_scopes_stand_in_both_forms() -> None:
+    document = project(requires={"methods": ["BOOK", "QUERY"], "scopes": ["a:b"], "wildcards": True})
+    assert document["methods"] == [*FLOOR_METHODS, "BOOK"]
+    assert document["requires"] == {"methods": ["BOOK", "QUERY"], "scopes": ["a:b"], "wildcards": True}
+    assert (document["scopes_accepted"], document["wildcards"]) == (["a:b"], True)
+
+
+@pytest.mark.requirement("CORE-7.3-5")
+def test_an_identity_without_proof_carries_a_warning_and_its_reason() -> None:
+    document = project(trust_score=0.9)
+    assert (document["trust_tier"], document["trust_warning"]) == (2, "verification-incomplete")
+    assert document["trust_explanation"]
+    verified = project(trust_score=0.9, trust_tier=1, verification_path="dns-anchored")
+    assert "trust_warning" not in verified
+
+
+@pytest.mark.requirement("CORE-7.3-5")
+def test_a_score_nobody_worked_out_counts_for_nothing_and_is_said_to() -> None:
+    document = project(trust_tier=1, verification_path="dns-anchored")
+    assert (document["trust_score"], document["trust_warning"]) == (0.0, "trust-score-degraded")
+
+
+def test_a_warning_of_the_issuer_is_passed_on() -> None:
+    document = project(trust_warning="under-review", trust_explanation="Asked twice.")
+    assert (document["trust_warning"], document["trust_explanation"]) == ("under-review", "Asked twice.")
+
+
+@pytest.mark.requirement("CORE-7.3-6", "CORE-10.1-14")
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"public_key": public_jwk(generate_key())},
+        {"session_history": ["x-marks"]},
+        {"scope_grant_token": "x-marks"},
+        {"code": "x-marks"},
+        {"policies": {"oauth": "x-marks"}},
+        {"unheard_of": "x-marks"},
+    ],
+)
+def test_what_is_not_for_others_stays_where_it_is(member: dict[str, Any]) -> None:
+    document = project(**member)
+    assert not member.keys() & document.keys()
+    assert b"x-marks" not in msgspec.json.encode(document)
+
+
+@pytest.mark.requirement("CORE-7.3-4")
+def test_what_issuers_recommend_is_passed_on() -> None:
+    said = {"org_domain": "acme.example", "cert_status": "valid", "audit_log_uri": "agtp://acme.example/records"}
+    assert project(**said).items() >= said.items()
+
+
+def test_the_version_changes_with_the_content_unless_the_issuer_says_one() -> None:
+    assert project()["document_version"] == project()["document_version"]
+    assert project()["document_version"] != project(description="x")["document_version"]
+    assert project(document_version="v7")["document_version"] == "v7"
+
+
+@pytest.mark.requirement("CORE-7.3-7")
+def test_a_signed_document_is_verified_like_a_manifest() -> None:
+    key = generate_key()
+    document = project_identity(agent(), SERVICE, updated=UPDATED, sign=partial(sign_content, key=key))
+    assert document["manifest_issuer"] == "rooms.acme.example"
+    assert verify_manifest(document, key).trusted
+    assert verify_manifest({**document, "status": "retired"}, key).state == "invalid"
+
+
+def test_projecting_leaves_the_agent_as_it_was_and_gives_the_same_each_time() -> None:
+    one = agent(skills=["reads"], capabilities=["retrieval"])
+    before = msgspec.json.encode(one.document)
+    first = project_identity(one, SERVICE, updated=UPDATED)
+    first["skills"].append("changed")
+    assert msgspec.json.encode(one.document) == before
+    assert project_identity(one, SERVICE, updated=UPDATED)["skills"] == ["reads"]
+
+
+def test_the_state_is_told_as_it_is() -> None:
+    assert project(status="Suspended")["status"] == "suspended"

@@ -1,0 +1,139 @@
+"""A service as an AGIS document: nothing that the document can say is lost on the way."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from tests.documents.agis_documents import booking, documents
+from tests.process import HOTEL
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import OpaqueHandler
+from bespeak.contract.schema.compile import DIALECT
+from bespeak.contract.service import Service
+from bespeak.documents.agis.canonical import canonical
+from bespeak.documents.agis.document import read_agis
+from bespeak.documents.agis.service import agis_service
+from bespeak.documents.agis.structure import check_structure
+from bespeak.documents.agis.text import write_yaml
+from bespeak.documents.deployment.deployment import read_deployment
+from bespeak.documents.projections.agis_document import project_agis
+from bespeak.text.source.json_tree import parse_json
+from bespeak.text.source.tree import Fault, Tree
+from bespeak.text.source.yaml_tree import parse_yaml
+
+
+def tree_of(data: dict[str, Any]) -> Tree:
+    tree = parse_json(json.dumps(data), "menu.agis")
+    assert not isinstance(tree, Fault)
+    return tree
+
+
+def service_of(tree: Tree) -> Service:
+    document, _ = read_agis(tree)
+    assert document is not None
+    return agis_service(document)
+
+
+@given(documents())
+@settings(max_examples=150)
+def test_a_canonical_document_is_its_own_projection(data: dict[str, Any]) -> None:
+    for entry in data["endpoints"]:  # a custom method says what kind of operation it is
+        if entry["method"] == "TRIAGE":
+            entry["semantic"].setdefault("capability", "transaction")
+    projected = project_agis(service_of(tree_of(data)))
+    assert projected == data
+    assert list(projected) == list(canonical(projected))
+
+
+def hotel() -> Service:
+    deployment, findings = read_deployment(HOTEL)
+    assert findings == []
+    return deployment.service()
+
+
+def promised(endpoint: Endpoint) -> Endpoint:
+    """What an endpoint promises, whoever answers; the dialect of its schemas goes without saying."""
+    return replace(
+        endpoint,
+        handler=OpaqueHandler(type=""),
+        location=None,
+        input_schema={"$schema": DIALECT, **endpoint.input_schema},
+        output_schema={"$schema": DIALECT, **endpoint.output_schema},
+    )
+
+
+def test_a_deployment_survives_the_way_through_a_document_but_for_its_handlers() -> None:
+    before = hotel()
+    text = write_yaml(project_agis(before))
+    tree = parse_yaml(text, "hotel.agis")
+    assert not isinstance(tree, Fault)
+    assert {finding.rule for finding in check_structure(tree)} <= {"D127"}
+    after = service_of(tree)
+    assert len(before.endpoints) == 6
+    assert list(map(promised, after.endpoints)) == list(map(promised, before.endpoints))
+    assert after.identity.server_id == before.identity.server_id
+    assert (after.identity.operator, after.identity.contact) == (before.identity.operator, before.identity.contact)
+
+
+def test_the_vocabulary_is_the_verbs_in_use() -> None:
+    service = service_of(tree_of(booking()))
+    assert service.vocabulary is not None
+    declared = replace(service.vocabulary, declared_verbs=("FIND", "BOOK"))
+    assert project_agis(replace(service, vocabulary=declared))["vocabulary"]["declared_verbs"] == ["BOOK"]
+    assert project_agis(replace(service, vocabulary=None))["vocabulary"] == {"declared_verbs": ["BOOK"]}
+
+
+def test_what_bespeak_itself_registers_is_left_out() -> None:
+    service = service_of(tree_of(booking()))
+    builtin = replace(service.endpoints[0], method="QUERY", path="/", builtin=True)
+    document = project_agis(replace(service, endpoints=(*service.endpoints, builtin)))
+    assert [entry["method"] for entry in document["endpoints"]] == ["BOOK"]
+
+
+def test_a_service_without_an_address_or_a_name_gets_them_from_its_id() -> None:
+    service = service_of(tree_of(booking()))
+    bare = replace(service, agtp=None, identity=replace(service.identity, name="", server_id="::1"))
+    document = project_agis(bare)
+    assert (document["service"], document["agtp"]) == ("::1", "agtp://[::1]")
+
+
+def test_a_category_that_agis_lacks_is_written_as_the_nearest_and_kept() -> None:
+    service = service_of(tree_of(booking()))
+    (endpoint,) = service.endpoints
+    for capability in ("creation", "mechanics", "domain_spanning"):
+        changed = replace(endpoint, semantic=replace(endpoint.semantic, capability=capability))
+        document = project_agis(replace(service, endpoints=(changed,)))
+        assert check_structure(tree_of(document)) == []
+        assert service_of(tree_of(document)).endpoints[0].semantic.capability == capability
+
+
+def test_a_cost_survives_the_way_through_a_document() -> None:
+    data = booking()
+    data["endpoints"][0]["cost"] = {"tokens": 500, "USD": "0.02"}
+    service = service_of(tree_of(data))
+    assert project_agis(service)["endpoints"][0]["cost"] == {"tokens": 500, "USD": "0.02"}
+
+
+@pytest.mark.parametrize("since", ["rooms[].updated_at", "[].updated_at", "updated_at"])
+def test_what_since_is_held_against_survives_too(since: str) -> None:
+    data = booking()
+    assert "since" not in project_agis(service_of(tree_of(data)))["endpoints"][0]
+    data["endpoints"][0]["since"] = since
+    document = project_agis(service_of(tree_of(data)))
+    assert document["endpoints"][0]["since"] == since
+    assert check_structure(tree_of(document)) == []
+
+
+@pytest.mark.parametrize("confirm", [True, False])
+def test_whether_calls_are_confirmed_survives_too(confirm: bool) -> None:
+    data = booking()
+    assert "confirm" not in project_agis(service_of(tree_of(data)))["endpoints"][0]
+    data["endpoints"][0]["confirm"] = confirm
+    document = project_agis(service_of(tree_of(data)))
+    assert document["endpoints"][0]["confirm"] is confirm
+    assert check_structure(tree_of(document)) == []

@@ -1,0 +1,175 @@
+"""A service as files: names that are free, texts that are read back."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+import pytest
+from tests.process import HOTEL
+
+from bespeak.contract.cost import read_cost
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import ExternalService
+from bespeak.documents.deployment.deployment import read_deployment
+from bespeak.documents.deployment.endpoint_toml import parse_endpoint
+from bespeak.documents.deployment.server_toml import parse_server
+from bespeak.documents.projections.deployment_files import deployment_files, function_names, whole_input_name
+
+
+def hotel_endpoints() -> tuple[Endpoint, ...]:
+    return read_deployment(HOTEL)[0].endpoints
+
+
+@pytest.mark.parametrize(
+    ("pairs", "names"),
+    [
+        (["BOOK /room"], ["book_room"]),
+        (["BOOK /room", "BOOK /room/{id}", "BOOK /room/{id}/bed"], ["book_room", "book_room_id", "book_room_id_bed"]),
+        (["BOOK /room", "book /Room"], ["book_room", "book_room_2"]),
+        (["BOOK /patient-record/{id}"], ["book_patient_record"]),
+        (["BOOK /", "BOOK /日本", "1 /"], ["book", "book_2", "call_2"]),
+        (["FIND /" + "a" * 300], ["find_" + "a" * 75]),
+    ],
+)
+def test_a_function_is_named_after_its_endpoint(pairs: list[str], names: list[str]) -> None:
+    (first, *_) = hotel_endpoints()
+    endpoints = [replace(first, method=pair.split()[0], path=pair.split()[1]) for pair in pairs]
+    assert function_names(endpoints) == names
+
+
+def test_a_tool_name_is_the_name_unless_it_is_taken_or_none_of_python() -> None:
+    (first, *_) = hotel_endpoints()
+    named = [
+        replace(first, semantic=replace(first.semantic, mcp_tool_name=name))
+        for name in ("make_it", "make_it", "class", "dict", "../x")
+    ]
+    assert function_names(named) == ["make_it", "book_room", "class_", "dict_", "book_room_2"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ((), "values"),
+        (("values",), "given"),
+        (("value", "given"), "whole_input"),
+        (("value", "give", "whole_inputs"), "whole_input_input"),
+    ],
+)
+def test_the_parameter_for_the_whole_input_has_the_name_of_no_field_and_nearly_of_none(
+    fields: tuple[str, ...], name: str
+) -> None:
+    assert whole_input_name(fields) == name
+
+
+def test_every_file_is_read_back() -> None:
+    service = read_deployment(HOTEL)[0].service()
+    files = deployment_files(service)
+    endpoints = {}
+    for name, text in files.items():
+        if name.startswith("endpoints/"):
+            endpoint, findings = parse_endpoint(text, name)
+            assert endpoint is not None
+            assert findings == []
+            endpoints[endpoint.key] = endpoint
+    assert {endpoint.key: endpoint.semantic for endpoint in service.endpoints} == {
+        key: endpoint.semantic for key, endpoint in endpoints.items()
+    }
+    assert {endpoint.key: endpoint.deprecated for endpoint in service.endpoints} == {
+        key: endpoint.deprecated for key, endpoint in endpoints.items()
+    }
+    functions = {node.name for node in ast.parse(files["handlers.py"]).body if isinstance(node, ast.FunctionDef)}
+    assert functions - {"_to_be_written"} == {
+        endpoint.handler.function.removeprefix("handlers.") for endpoint in endpoints.values()
+    }
+
+
+def test_a_cost_is_written_and_read_back() -> None:
+    service = read_deployment(HOTEL)[0].service()
+    cost, _ = read_cost({"tokens": 500, "USD": "0.02"})
+    priced = replace(service, endpoints=(replace(service.endpoints[0], cost=cost),))
+    [text] = [text for name, text in deployment_files(priced).items() if name.startswith("endpoints/")]
+    endpoint, findings = parse_endpoint(text, "x.toml")
+    assert findings == []
+    assert endpoint is not None
+    assert endpoint.cost == cost
+
+
+@pytest.mark.parametrize("confirm", [True, False, None])
+def test_whether_calls_are_confirmed_is_written_and_read_back(confirm: bool | None) -> None:
+    service = read_deployment(HOTEL)[0].service()
+    guarded = replace(service, endpoints=(replace(service.endpoints[0], confirm=confirm),))
+    [text] = [text for name, text in deployment_files(guarded).items() if name.startswith("endpoints/")]
+    endpoint, findings = parse_endpoint(text, "x.toml")
+    assert findings == []
+    assert endpoint is not None
+    assert endpoint.confirm is confirm
+
+
+def test_that_no_document_names_an_endpoint_is_written_and_read_back() -> None:
+    service = read_deployment(HOTEL)[0].service()
+    hidden = replace(service, endpoints=(replace(service.endpoints[0], internal=True),))
+    [text] = [text for name, text in deployment_files(hidden).items() if name.startswith("endpoints/")]
+    endpoint, findings = parse_endpoint(text, "x.toml")
+    assert findings == []
+    assert endpoint is not None
+    assert endpoint.internal
+
+
+def test_what_since_is_held_against_is_written_and_read_back() -> None:
+    service = read_deployment(HOTEL)[0].service()
+    dated = replace(service, endpoints=(replace(service.endpoints[0], since="[].updated_at"),))
+    [text] = [text for name, text in deployment_files(dated).items() if name.startswith("endpoints/")]
+    endpoint, findings = parse_endpoint(text, "x.toml")
+    assert findings == []
+    assert endpoint is not None
+    assert endpoint.since == "[].updated_at"
+
+
+def test_what_bespeak_itself_registers_gets_no_file() -> None:
+    service = read_deployment(HOTEL)[0].service()
+    (first, *_) = service.endpoints
+    only = replace(service, endpoints=(first, replace(first, path="/", builtin=True)))
+    assert sorted(deployment_files(only)) == ["bespeak.toml", "endpoints/book-room.toml", "handlers.py"]
+
+
+def test_an_upstream_is_written_and_read_back() -> None:
+    service = read_deployment(HOTEL)[0].service()
+    upstream = ExternalService(
+        url="https://pms.example/rooms/{room_id}?limit=20",
+        method="POST",
+        headers={"Authorization": "Bearer ${PMS_TOKEN}"},
+        query_credentials={"key": "${PMS_KEY}"},
+        cookie_credentials={"sid": "${PMS_SID}"},
+        input_transform={"guest_id": "guestId"},
+        output_transform={"code": "confirmationNumber"},
+        error_map={"404": "room_unavailable"},
+        timeout_seconds=2.5,
+        query=("guest_id",),
+        lists={"guest_id": "comma"},
+        header_fields={"arrival": "X-Arrival"},
+        cookie_fields={"departure": "departure"},
+        body="multipart",
+        files=("passport",),
+        answer="text",
+        output_field="text",
+    )
+    bound = replace(service, endpoints=(replace(service.endpoints[0], handler=upstream),))
+    [text] = [text for name, text in deployment_files(bound).items() if name.startswith("endpoints/")]
+    endpoint, _ = parse_endpoint(text, "x.toml")
+    assert endpoint is not None
+    assert endpoint.handler == upstream
+
+
+def test_a_configuration_says_what_the_service_is_called_and_which_apis_it_fronts() -> None:
+    service = read_deployment(HOTEL)[0].service()
+    named = replace(service, description="Rooms.", apis=({"type": "openapi"},))
+    named = replace(named, identity=replace(named.identity, name="Acme Rooms", contact="ops@acme.example"))
+    document, findings = parse_server(deployment_files(named)["bespeak.toml"], "bespeak.toml")
+    assert findings == []
+    assert document.identity is not None
+    assert (document.identity.name, document.description, document.apis) == (
+        "Acme Rooms",
+        "Rooms.",
+        ({"type": "openapi"},),
+    )

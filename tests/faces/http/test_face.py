@@ -1,0 +1,240 @@
+"""The HTTP face over an ASGI transport: routes, methods, refusals, limits."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import httpx
+import pytest
+from tests.service import AGENT, build, echo, make_endpoint
+
+from bespeak.app.server.http_face import make_face
+from bespeak.contract.policy import MethodPolicy, Policies, Redirect
+from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.faces.http.face import CONNECTION, connection_of
+from bespeak.protocol.exchange.messages import Connection
+
+
+def client(*endpoints, **options):
+    face = make_face(build(*endpoints, **options).assembled, HttpSettings())
+    return httpx.AsyncClient(transport=httpx.ASGITransport(face), base_url="http://rooms.test")
+
+
+TEXT = {"room_id": {"type": "string"}, "guests": {"type": "integer"}}
+
+
+async def _ask(method, target, *endpoints, json=None, headers=None):
+    async with client(*endpoints) as http:
+        return await http.request(method, target, json=json, headers=headers or {})
+
+
+def ask(*args, **kwargs):
+    return asyncio.run(_ask(*args, **kwargs))
+
+
+BOOK = make_endpoint("BOOK", "/room", echo, properties=TEXT, impact="irreversible", output={"type": "object"})
+FIND = make_endpoint("FIND", "/rooms/{room_id}", echo, properties=TEXT)
+
+
+def test_an_endpoint_is_called_by_post_at_its_path_and_verb():
+    reply = ask("POST", "/room:book", BOOK, json={"room_id": "12"})
+    assert (reply.status_code, reply.json()) == (200, {"room_id": "12"})
+    assert reply.headers["agtp-status"] == "200"
+    assert reply.headers["content-type"] == "application/json"
+    assert reply.headers["cache-control"] == "no-store"
+
+
+def test_what_changes_nothing_and_takes_scalars_is_also_read_by_get():
+    reply = ask("GET", "/rooms/a%20b:find?guests=2", FIND)
+    assert reply.json() == {"room_id": "a b", "guests": 2}
+
+
+def test_a_get_never_carries_out_what_changes_something():
+    reply = ask("GET", "/room:book?room_id=1", BOOK)
+    assert (reply.status_code, reply.headers["allow"]) == (405, "POST, OPTIONS")
+
+
+LEGACY = Policies(
+    scope_required_for_invocation=False,
+    methods=MethodPolicy(
+        legacy=("GET", "POST", "DELETE", "PATCH"),
+        redirects=(Redirect(from_method="SCAN", from_path="/room", to_method="BOOK", to_path="/room"),),
+    ),
+)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize(
+    "target", ["/room", "/job", "/room:get", "/room:delete", "/job:post", "/job:patch", "/room:scan"]
+)
+def test_a_get_changes_nothing_by_legacy_verbs_and_redirects_either(method, target):
+    called = []
+    writes = [
+        make_endpoint(verb, path, lambda input: called.append(input) or {}, impact="irreversible")  # noqa: A006
+        for verb, path in (("BOOK", "/room"), ("REMOVE", "/room"), ("FETCH", "/room"), ("EXECUTE", "/job"))
+    ]
+
+    async def run():
+        async with client(*writes, make_endpoint("QUERY", "/guests", echo), policies=LEGACY) as http:
+            assert (await http.request("GET", "/guests")).status_code == 200
+            return await http.request(method, target)
+
+    assert asyncio.run(run()).status_code == 405
+    assert not called
+
+
+@pytest.mark.parametrize("method", ["TRACE", "QUERY", "PROPFIND", "SEARCH", "OPTIONS"])
+def test_a_header_does_not_turn_a_method_that_promises_to_read_into_a_call(method):
+    called = []
+    write = make_endpoint("BOOK", "/room", lambda input: called.append(input) or {}, impact="irreversible")  # noqa: A006
+    reply = ask(method, "/room", write, headers={"X-AGIS-Method": "BOOK"})
+    assert (reply.status_code, reply.headers["allow"]) == (204 if method == "OPTIONS" else 405, "POST, OPTIONS")
+    assert not called
+
+
+@pytest.mark.requirement("AGIS-10.1-1")
+def test_the_bare_path_takes_the_method_from_a_header():
+    reply = ask("POST", "/room", BOOK, json={"room_id": "7"}, headers={"X-AGIS-Method": "book"})
+    assert reply.json() == {"room_id": "7"}
+
+
+def test_the_bare_path_alone_says_where_the_endpoints_are():
+    reply = ask("POST", "/room", BOOK, json={})
+    assert reply.status_code == 405
+    assert reply.json()["routes"] == ["/room:book"]
+
+
+@pytest.mark.parametrize(
+    ("target", "agtp", "http"),
+    [("/room:steal", 459, 400), ("/nothing:book", 404, 404), ("/room/book:book", 460, 400)],
+)
+def test_a_refusal_is_a_problem_and_keeps_its_number(target, agtp, http):
+    reply = ask("POST", target, BOOK, json={})
+    assert reply.status_code == http
+    assert reply.headers["agtp-status"] == str(agtp)
+    assert reply.headers["content-type"] == "application/problem+json"
+    told = reply.json()
+    assert (told["status"], told["agtp_status"]) == (http, agtp)
+    assert told["detail"]
+
+
+def test_a_missing_scope_is_403_and_a_missing_credential_401():
+    guarded = make_endpoint("BOOK", "/room", echo, scopes=("room:book",))
+    nobody = ask("POST", "/room:book", guarded, json={})
+    assert (nobody.status_code, nobody.headers["agtp-status"]) == (401, "262")
+    assert nobody.headers["www-authenticate"] == "Agent-ID"  # nothing but a header is asked for in open mode
+    wrong = ask("POST", "/room:book", guarded, json={}, headers={"Agent-ID": AGENT, "Authority-Scope": "room:look"})
+    assert (wrong.status_code, wrong.headers["agtp-status"]) == (403, "455")
+
+
+def test_a_body_beyond_the_limit_is_refused():
+    reply = ask("POST", "/room:book", BOOK, json={"room_id": "x" * 1_100_000})
+    assert (reply.status_code, reply.json()["code"]) == (413, "content-too-large")
+
+
+@pytest.mark.parametrize(("namespace", "wanted", "number"), [(None, "b", 200), ("a", "a", 200), ("a", "b", 404)])
+def test_the_namespace_of_another_service_is_not_found_where_there_is_one(namespace, wanted, number):
+    endpoint = replace(BOOK, namespace=namespace)
+    reply = ask("POST", "/room:book", endpoint, json={}, headers={"X-AGIS-Namespace": wanted})
+    assert reply.status_code == number
+
+
+def test_the_namespace_of_an_internal_endpoint_is_told_to_nobody():
+    secret = replace(make_endpoint("BOOK", "/vault", echo, properties=TEXT), namespace="vaults", internal=True)
+    rooms = replace(FIND, namespace="rooms")
+    wrong = ask("POST", "/vault:book", rooms, secret, headers={"X-AGIS-Namespace": "other"})
+    assert (wrong.status_code, "rooms" in wrong.text, "vaults" in wrong.text) == (404, True, False)
+    assert ask("POST", "/vault:book", rooms, secret, headers={"X-AGIS-Namespace": "vaults"}).status_code == 200
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_who_is_lost_is_led_to_documents_that_are_there(public):
+    policies = Policies(scope_required_for_invocation=False, anonymous_discovery=public)
+
+    async def run():
+        async with client(FIND, policies=policies) as http:
+            return await http.get("/nothing")
+
+    assert ("/openapi.json and /llms.txt list" in asyncio.run(run()).json()["detail"]) is public
+
+
+def test_options_say_what_may_be_asked():
+    assert ask("OPTIONS", "/rooms/1:find", FIND).headers["allow"] == "GET, HEAD, POST, OPTIONS"
+    assert ask("OPTIONS", "/room:book", BOOK).headers["allow"] == "POST, OPTIONS"
+    reply = ask("PUT", "/room:book", BOOK, json={})
+    assert (reply.status_code, reply.headers["allow"]) == (405, "POST, OPTIONS")
+
+
+async def _drive(scope, *messages):
+    face = make_face(build(BOOK).assembled, HttpSettings())
+    waiting, sent = list(messages), []
+
+    async def receive():
+        return waiting.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    base = {"method": "POST", "path": "/room:book", "query_string": b"", "headers": []}
+    await face({**base, **scope}, receive, send)
+    return sent, waiting
+
+
+@pytest.mark.anyio
+async def test_a_body_that_says_it_is_too_large_is_not_read():
+    scope = {"type": "http", "headers": [(b"content-length", b"99999999")]}
+    sent, waiting = await _drive(scope, {"type": "http.request", "body": b"", "more_body": True})
+    assert sent[0]["status"] == 413
+    assert len(waiting) == 1
+
+
+@pytest.mark.anyio
+async def test_a_body_that_grows_too_large_is_read_no_further():
+    part = {"type": "http.request", "body": b"x" * 600_000, "more_body": True}
+    sent, waiting = await _drive({"type": "http"}, part, part, part)
+    assert (sent[0]["status"], len(waiting)) == (413, 1)
+
+
+@pytest.mark.anyio
+async def test_a_caller_that_leaves_in_the_middle_has_called_nothing():
+    sent, _ = await _drive(
+        {"type": "http"}, {"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}
+    )
+    assert sent[0]["status"] == 400
+
+
+@pytest.mark.anyio
+async def test_web_sockets_are_turned_away():
+    sent, _ = await _drive({"type": "websocket"}, {"type": "websocket.connect"})
+    assert sent[0]["type"] == "websocket.close"
+
+
+@pytest.mark.anyio
+async def test_a_lifespan_is_gone_along_with():
+    sent, _ = await _drive({"type": "lifespan"}, {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"})
+    assert [message["type"] for message in sent] == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
+@pytest.mark.anyio
+async def test_a_proxy_that_speaks_for_another_presents_no_certificate_of_it():
+    known = Connection(face="http", address="10.0.0.1", certificate=b"the proxy's")
+    own = {"state": {CONNECTION: known}, "client": ("10.0.0.1", 1)}
+    assert connection_of(own) is known
+    found = connection_of({**own, "client": ("203.0.113.9", 2), "scheme": "https"})
+    assert (found.address, found.certificate, found.secure, found.answered) == ("203.0.113.9", None, True, 1)
+    assert connection_of({}).address == ""
+
+
+def test_a_failure_of_the_face_is_a_problem_without_details(caplog):
+    face = make_face(build(BOOK).assembled, HttpSettings())
+    face.admit = lambda *_: 1 / 0
+
+    async def run():
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(face), base_url="http://rooms.test") as http:
+            return await http.post("/room:book")
+
+    reply = asyncio.run(run())
+    assert (reply.status_code, reply.json()["code"]) == (500, "server-error")
+    assert "division" not in reply.text
+    assert "The HTTP face failed" in caplog.text

@@ -1,0 +1,50 @@
+"""Documents at fixed paths, and the copies clients keep."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.faces.http.page import Page
+
+
+class Content:
+    """What a page is made of, and how often it was."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    def __call__(self) -> bytes:
+        self.made += 1
+        return b"{}"
+
+
+def test_a_page_is_made_once_when_it_is_first_asked_for() -> None:
+    content = Content()
+    page = Page(content, "application/json")
+    assert content.made == 0
+    first, second = page.answer({}), page.answer({})
+    assert (first, content.made) == (second, 1)
+    headers = dict(first.headers)
+    assert headers[b"cache-control"] == b"public, max-age=86400"
+    assert headers[b"content-length"] == b"2"
+    assert headers[b"access-control-allow-origin"] == b"*"
+
+
+def test_a_page_can_be_made_before_anybody_asks() -> None:
+    content = Content()
+    page = Page(content, "application/json")
+    page.make()
+    assert (content.made, page.answer({}).body, content.made) == (1, b"{}", 1)
+
+
+@pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', "*"])
+def test_who_holds_it_already_gets_304(form: str) -> None:
+    page = Page(lambda: b"{}", "application/json", vary="Accept")
+    reply = page.answer({"if-none-match": form.format(page.etag)})
+    assert (reply.status, reply.body) == (304, b"")
+    assert dict(reply.headers)[b"vary"] == b"Accept"
+    assert b"content-length" not in dict(reply.headers)
+
+
+def test_who_holds_another_one_gets_this_one() -> None:
+    assert Page(lambda: b"{}", "application/json").answer({"if-none-match": '"other"'}).status == 200

@@ -1,0 +1,158 @@
+"""Bytes of HTTP, whole or in pieces, good or bad: requests or one fault, and never anything else."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.faces.http.reader import Asked, Head, Heads, RequestReader, split_target
+from bespeak.protocol.exchange.messages import Malformed
+from bespeak.protocol.wire.limits import Limits
+
+SMALL = Limits(line=200, head=1000, headers=10, body=500)
+
+
+def read(*pieces: bytes, limits: Limits = SMALL) -> tuple[list[Asked], Malformed | None]:
+    found: list[Asked] = []
+    reader = RequestReader(limits, found.append, lambda: None)
+    for piece in pieces:
+        fault = reader.feed(piece)
+        if fault is not None:
+            return found, fault
+    return found, None
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
+    return [data[start:end] for start, end in itertools.pairwise(edges) if start < end]
+
+
+REQUEST = b"POST /room:book?x=1 HTTP/1.1\r\nHost: a\r\nAgent-ID: b\r\nContent-Length: 3\r\n\r\nabc"
+CHUNKED = b"POST /r HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\nT: u\r\n\r\n"
+PAIRS = [(b"host", b"a"), (b"agent-id", b"b"), (b"content-length", b"3")]
+NAMED = {"host": "a", "agent-id": "b", "content-length": "3"}
+ASKED = Asked(Head("POST", "/room:book", "x=1", "1.1", PAIRS, NAMED, True), b"abc")
+
+
+@given(st.lists(st.integers(0, 1000), max_size=8))
+def test_how_bytes_are_cut_changes_nothing(places: list[int]) -> None:
+    found, fault = read(*cut(REQUEST + CHUNKED + REQUEST, places))
+    assert fault is None
+    assert [found[0], found[2]] == [ASKED, ASKED]
+    assert (found[1].body, found[1].head.pairs) == (b"abc", [(b"host", b"a"), (b"transfer-encoding", b"chunked")])
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(0, 1000), max_size=5))
+def test_any_bytes_are_requests_or_a_fault(data: bytes, places: list[int]) -> None:
+    found, fault = read(*cut(data, places))
+    assert all(asked.head.path for asked in found)
+    assert fault is None or (400 <= fault.status < 600 and fault.code and fault.message)
+
+
+@given(st.integers(0, len(REQUEST) - 1), st.binary(min_size=1, max_size=4))
+def test_a_damaged_request_never_gives_more_than_was_sent(at: int, damage: bytes) -> None:
+    found, fault = read(REQUEST[:at] + damage + REQUEST[at + len(damage) :])
+    assert len(found) <= 1
+    assert fault is None or fault.status != 500
+
+
+def test_a_body_of_exactly_the_limit_is_read_and_one_more_byte_is_not() -> None:
+    head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
+    assert read(head % 500 + b"x" * 500)[0][0].body == b"x" * 500
+    assert read(head % 501) == ([], Malformed(413, "content-too-large", "The body is larger than 500 bytes."))
+
+
+def test_a_chunked_body_of_exactly_the_limit_is_read_and_one_more_byte_is_not() -> None:
+    head = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunks = b"fa\r\n" + b"x" * 250 + b"\r\n"
+    assert read(head + chunks * 2 + b"0\r\n\r\n")[0][0].body == b"x" * 500
+    found, fault = read(head + chunks * 2, b"1\r\nx")
+    assert found == []
+    assert fault == Malformed(413, "content-too-large", "The body is larger than 500 bytes.")
+
+
+def test_a_head_without_end_is_given_up_as_soon_as_it_is_too_large() -> None:
+    pieces = [b"GET / HTTP/1.1\r\nHost: a\r\nA: ", *[b"x" * 100] * 50]
+    assert read(*pieces[:11])[1] is None
+    assert read(*pieces[:12])[1] == Malformed(431, "head-too-large", "The head is larger than 1000 bytes.")
+
+
+def test_a_head_that_is_too_large_is_found_in_one_piece_and_in_many() -> None:
+    head = b"GET / HTTP/1.1\r\nHost: a\r\nA: " + b"x" * 1000 + b"\r\n\r\n"
+    assert read(head)[1] == Malformed(431, "head-too-large", "The head is larger than 1000 bytes.")
+    assert read(*(head[at : at + 10] for at in range(0, len(head), 10)))[1] is not None
+
+
+def test_a_small_head_behind_a_large_body_is_not_taken_for_a_large_one() -> None:
+    body = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1400\r\n\r\n" + b"x" * 1400
+    begun = b"GET /next HTTP/1.1\r\nHost: a"
+    found, fault = read(body + begun, b"\r\n\r\n", limits=Limits(head=200, body=2000))
+    assert fault is None
+    assert [asked.head.path for asked in found] == ["/", "/next"]
+
+
+def test_a_peer_that_waits_for_leave_is_told_of() -> None:
+    told: list[str] = []
+    reader = RequestReader(SMALL, lambda _: told.append("whole"), lambda: told.append("waits"))
+    reader.feed(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n")
+    assert (told, reader.in_message) == (["waits"], True)
+    reader.feed(b"x")
+    assert (told, reader.in_message) == (["waits", "whole"], False)
+
+
+def test_a_head_that_was_read_before_gives_the_same_request() -> None:
+    heads: Heads = {}
+    found: list[Asked] = []
+    for _ in range(3):
+        reader = RequestReader(SMALL, found.append, lambda: None, heads)
+        assert reader.feed(REQUEST) is None
+        assert reader.feed(REQUEST.replace(b"abc", b"xyz")) is None
+        assert reader.feed(REQUEST + REQUEST) is None
+        assert reader.feed(REQUEST[:-1]) is None
+        assert reader.in_message
+        assert reader.feed(b"c") is None
+    assert len(heads) == 1
+    bodies = [b"abc", b"xyz", b"abc", b"abc", b"abc"] * 3
+    assert found == [Asked(ASKED.head, body) for body in bodies]
+
+
+def test_only_plain_heads_are_remembered_and_no_more_than_so_many() -> None:
+    heads: Heads = {}
+    reader = RequestReader(SMALL, lambda _: None, lambda: None, heads)
+    for line in (b"Connection: close", b"Expect: 100-continue", b"Transfer-Encoding: chunked"):
+        reader = RequestReader(SMALL, lambda _: None, lambda: None, heads)
+        reader.feed(b"POST / HTTP/1.1\r\nHost: a\r\n" + line + b"\r\n\r\n" + b"0\r\n\r\n" * (b"chunk" in line))
+    assert heads == {}
+    reader = RequestReader(SMALL, lambda _: None, lambda: None, heads)
+    for number in range(2000):
+        assert reader.feed(b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n" % number) is None
+        assert len(heads) <= 512
+
+
+def test_targets_are_split_into_path_and_query() -> None:
+    assert split_target(b"/a?b?c") == ("/a", "b?c")
+    assert split_target(b"http://h/a?b") == ("/a", "b")
+    assert split_target(b"http://h") == ("/", "")
+    assert split_target(b"http://h?b=/a") == ("/", "b=/a")
+    assert split_target(b"*") == ("*", "")
+
+
+def test_the_host_of_a_whole_address_goes_before_the_one_of_the_header() -> None:
+    found, _ = read(b"GET http://evil.example?x HTTP/1.1\r\nHost: a\r\nAgent-ID: b\r\n\r\n")
+    assert found[0].head.headers == {"host": "evil.example", "agent-id": "b"}
+    assert found[0].head.pairs == [(b"host", b"evil.example"), (b"agent-id", b"b")]
+
+
+def test_an_encoding_in_another_line_is_one_more_encoding() -> None:
+    lines = b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"
+    found, fault = read(b"POST /r HTTP/1.1\r\nHost: a\r\n" + lines + b"\r\n0\r\n\r\n")
+    assert (found, fault and fault.status) == ([], 501)
+
+
+def test_any_number_of_requests_for_another_protocol_are_read_like_others() -> None:
+    asking = b"GET /r HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"
+    found, fault = read(asking * 3000 + REQUEST)
+    assert (len(found), fault) == (3001, None)
+    assert found[-1] == ASKED

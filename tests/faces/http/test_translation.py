@@ -1,0 +1,120 @@
+"""Headers and paths between HTTP and the exchange."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.faces.http.translation import (
+    encode_block,
+    local_path,
+    meant,
+    read_headers,
+    to_http,
+    to_request,
+    without_prefix,
+)
+from bespeak.protocol.exchange.headers import HeaderBlock
+from bespeak.protocol.exchange.messages import Connection, Malformed, Response
+
+
+@pytest.mark.parametrize(
+    ("scope", "path"),
+    [
+        ({"path": "/room:book", "raw_path": b"/room:book"}, "/room:book"),
+        ({"path": "/a/b:find", "raw_path": b"/a%2Fb:find"}, "/a%2Fb:find"),
+        ({"path": "/a b", "raw_path": None}, "/a%20b"),
+        ({"path": "/api/room:book", "raw_path": b"/api/room:book", "root_path": "/api"}, "/room:book"),
+        ({"path": "/api/v1/x", "raw_path": b"/%61pi/v1/x", "root_path": "/api/v1"}, "/x"),
+        ({"path": "/api", "raw_path": b"/api", "root_path": "/api"}, "/"),
+        ({"path": "/apiary:find", "raw_path": b"/apiary:find", "root_path": "/api"}, "/apiary:find"),
+        ({"path": "/room:book", "raw_path": b"/room:book", "root_path": "/api"}, "/room:book"),
+        ({"path": "/api/a/b", "raw_path": b"/api/a%2Fb", "root_path": "/api/"}, "/a%2Fb"),
+        ({"path": "/api/v1/x/room:book", "raw_path": b"/api%2Fv1/x/room:book", "root_path": "/api/v1"}, "/x/room:book"),
+        ({"path": "/api/x/room:book", "raw_path": b"/api%2Fx/room:book", "root_path": "/api"}, "/x/room:book"),
+        ({"path": "/api/room:book", "raw_path": b"/room:book", "root_path": "/api"}, "/room:book"),
+    ],
+)
+def test_the_path_below_a_mount_keeps_its_encoding(scope: dict[str, object], path: str) -> None:
+    assert local_path(scope) == path
+
+
+@pytest.mark.parametrize(
+    ("path", "left"), [("/v1/a", "/a"), ("/v1", "/"), ("/v1x/a", "/v1x/a"), ("/a", "/a"), ("/a/v1", "/a/v1")]
+)
+def test_a_prefix_is_taken_off_where_it_still_stands(path: str, left: str) -> None:
+    assert without_prefix(path, "/v1") == left
+
+
+def test_headers_are_read_by_name_and_lists_are_joined() -> None:
+    pairs = [(b"via", b"a"), (b"Agent-ID", b"x"), (b"via", b"b"), (b"task-id", "é".encode()), (b"request-id", b"\xe9")]
+    expected = {"via": "a, b", "agent-id": "x", "task-id": "é", "request-id": "é"}
+    assert read_headers(pairs, 10) == expected
+
+
+@pytest.mark.parametrize("name", [b"agent-id", b"authorization", b"host", b"idempotency-key", b"x-agis-method"])
+def test_what_two_readers_could_read_differently_stands_once(name: bytes) -> None:
+    found = read_headers([(name, b"a"), (name, b"b")], 10)
+    assert isinstance(found, Malformed)
+    assert (found.status, found.code) == (400, "invalid-header")
+
+
+def test_more_headers_than_allowed_are_refused() -> None:
+    assert isinstance(read_headers([(b"a", b"b")] * 3, 2), Malformed)
+
+
+def test_the_header_goes_before_the_verb_in_the_path() -> None:
+    assert meant("/room:find", {"x-agis-method": " book "}) == ("/room:find", "BOOK")
+    assert meant("/room:find", {}) == ("/room", "FIND")
+    assert meant("/room", {}) is None
+
+
+@pytest.mark.parametrize("verb", ["\ufb01nd", "f\u0131nd", "\u017fuspend"])
+def test_letters_that_only_become_those_of_a_verb_are_none(verb: str) -> None:
+    assert meant("/room", {"x-agis-method": verb}) == ("/room", verb)
+    assert meant(f"/room:{verb}", {}) is None
+
+
+def test_a_plus_in_a_query_is_a_space_and_an_encoded_one_a_plus() -> None:
+    request = to_request(("/a", "FIND"), "q=a+b%2B", {}, b"", Connection())
+    assert request.query == "q=a%20b%2B"
+
+
+def test_the_grammar_of_agis_has_two_names() -> None:
+    found = read_headers([(b"x-agis-grammar", b"AGIS/1.0")], 10)
+    assert isinstance(found, dict)
+    assert found["method-grammar"] == "AGIS/1.0"
+    both = [(b"x-agis-grammar", b"AGIS/1.0"), (b"method-grammar", b"AGIS/1.0")]
+    assert isinstance(read_headers(both, 10), dict)
+
+
+def test_two_grammars_at_once_are_refused() -> None:
+    found = read_headers([(b"x-agis-grammar", b"AGIS/2.0"), (b"method-grammar", b"AGIS/1.0")], 10)
+    assert isinstance(found, Malformed)
+    assert (found.status, found.code) == (400, "invalid-header")
+
+
+@given(st.text(max_size=50))
+def test_no_value_of_a_header_breaks_the_response(value: str) -> None:
+    if any("\ud800" <= char <= "\udfff" for char in value):
+        return
+    reply = to_http(Response(200, b"{}", headers=(("Task-ID", value),)), [], b"Bearer")
+    encoded = dict(reply.headers)[b"task-id"]
+    assert not set(b"\r\n\x00") & set(encoded)
+
+
+def test_media_types_of_agtp_are_json_on_the_web() -> None:
+    assert encode_block(HeaderBlock(("Content-Type", "application/vnd.agtp+json"))) == [
+        (b"content-type", b"application/json")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("agtp", "http", "length"), [(200, 200, True), (263, 201, True), (204, 204, False), (304, 304, False)]
+)
+def test_a_success_keeps_its_number_in_a_header(agtp: int, http: int, length: bool) -> None:
+    reply = to_http(Response(agtp, b"{}" if length else b""), [], b"Bearer")
+    headers = dict(reply.headers)
+    assert (reply.status, headers[b"agtp-status"]) == (http, b"%d" % agtp)
+    assert (b"content-length" in headers) is length

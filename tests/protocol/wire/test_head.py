@@ -1,0 +1,200 @@
+"""Start lines and headers: what is accepted, and which fault each malformed head is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.protocol.wire.head import RequestHead, ResponseHead, parse_request_head, parse_response_head
+from bespeak.protocol.wire.limits import Limits
+from bespeak.protocol.wire.messages import WireFault
+
+LIMITS = Limits()
+LINE = b"AGTP/1.0 QUERY /rooms\r\n"
+
+
+def accepted(head: bytes) -> RequestHead:
+    read = parse_request_head(head, LIMITS)
+    assert isinstance(read, RequestHead), read
+    return read
+
+
+def refused(head: bytes) -> tuple[int, str]:
+    fault = parse_request_head(head, LIMITS)
+    assert isinstance(fault, WireFault), fault
+    return fault.status, fault.code
+
+
+def test_a_request_line_has_version_method_and_target() -> None:
+    head = accepted(b"AGTP/1.0 BOOK /room\r\n")
+    assert (head.method, head.path, head.query) == ("BOOK", "/room", "")
+
+
+def test_two_tokens_mean_the_path_slash() -> None:
+    assert accepted(b"AGTP/1.0 DISCOVER\r\n").path == "/"
+
+
+@pytest.mark.requirement("CORE-2.1-2")
+@pytest.mark.requirement("API-5.5-1")
+def test_the_target_is_split_at_the_first_question_mark() -> None:
+    head = accepted(b"AGTP/1.0 SCHEDULE /meeting?date=050526&q=a?b\r\n")
+    assert (head.path, head.query) == ("/meeting", "date=050526&q=a?b")
+
+
+@pytest.mark.requirement("CORE-2.1-3")
+@pytest.mark.requirement("API-5.6-1")
+@pytest.mark.parametrize(
+    "line", [b"AGTP/1.0 QUERY /a#b", b"AGTP/1.0 QUERY /a?b=#", b"AGTP/1.0 QU#ERY /", b"AGTP/1.0 #"]
+)
+def test_a_fragment_anywhere_in_the_line_is_refused(line: bytes) -> None:
+    assert refused(line + b"\r\n") == (400, "invalid-request-line")
+
+
+@pytest.mark.requirement("CORE-2.1-1")
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"AGTP/1.0",
+        b"AGTP/1.0 ",
+        b"AGTP/1.1 QUERY /",
+        b"AGTP/2.0 QUERY /",
+        b"agtp/1.0 QUERY /",
+        b"GET / HTTP/1.1",
+        b" AGTP/1.0 QUERY /",
+        b"AGTP/1.0  QUERY /",
+        b"AGTP/1.0 QUERY  /",
+        b"AGTP/1.0 QUERY / ",
+        b"AGTP/1.0 QUERY / extra",
+        b"AGTP/1.0\tQUERY /",
+        b"AGTP/1.0 QUERY\t/",
+        b"AGTP/1.0 QU\x00ERY /",
+        b"AGTP/1.0 QUERY /\x00",
+        b"AGTP/1.0 QUERY /\x7f",
+        b"AGTP/1.0 QUERY /\rx",
+        b"AGTP/1.0 QUERY /\xff",
+        b"AGTP/1.0 QU\xc3\x84RY /",
+    ],
+)
+def test_a_malformed_request_line_is_refused(line: bytes) -> None:
+    assert refused(line + b"\r\nAgent-ID: a\r\n") == (400, "invalid-request-line")
+
+
+def test_a_target_that_is_no_path_is_left_to_the_path_rules() -> None:
+    assert accepted(b"AGTP/1.0 QUERY rooms\r\n").path == "rooms"
+    assert accepted("AGTP/1.0 QUERY /räume\r\n".encode()).path == "/räume"
+
+
+def test_an_unknown_method_within_the_line_limit_is_left_to_the_catalog() -> None:
+    assert accepted(b"AGTP/1.0 %s /\r\n" % (b"A" * 8000)).method == "A" * 8000
+
+
+def test_a_method_of_twenty_thousand_letters_is_refused() -> None:
+    assert refused(b"AGTP/1.0 %s /\r\n" % (b"A" * 20_000)) == (400, "request-line-too-long")
+
+
+def test_names_are_lower_case_and_values_trimmed() -> None:
+    assert accepted(LINE + b"Agent-ID: \t a b \t\r\nX-Empty:\r\n").headers == {"agent-id": "a b", "x-empty": ""}
+
+
+def test_values_may_hold_utf8() -> None:
+    assert accepted(LINE + "Task-ID: prüfen\tjetzt\r\n".encode()).headers == {"task-id": "prüfen\tjetzt"}
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        b"no colon",
+        b"Name : value",
+        b" folded: value",
+        b"\tfolded",
+        b": value",
+        b"Na me: v",
+        b"N\xc3\xa4me: v",
+        b"(x): v",
+    ],
+)
+def test_a_malformed_header_is_refused(field: bytes) -> None:
+    assert refused(LINE + b"Task-ID: t\r\n" + field + b"\r\n") == (400, "invalid-header")
+
+
+@pytest.mark.parametrize("character", [b"\x00", b"\x01", b"\x0b", b"\x1b", b"\x7f", b"\r", b"\xff", b"\xed\xa0\x80"])
+def test_a_control_character_or_invalid_utf8_in_a_header_is_refused(character: bytes) -> None:
+    assert refused(LINE + b"Task-ID: a" + character + b"b\r\n") == (400, "invalid-header")
+
+
+@pytest.mark.parametrize("name", [b"Agent-ID", b"Authority-Scope", b"Authorization", b"Session-ID", b"Idempotency-Key"])
+def test_a_header_that_says_who_calls_stands_once(name: bytes) -> None:
+    assert refused(LINE + name + b": a\r\n" + name.lower() + b": a\r\n") == (400, "invalid-header")
+
+
+@pytest.mark.requirement("CORE-2.2-1")
+def test_other_repeated_headers_are_joined() -> None:
+    assert accepted(LINE + b"Accept: a\r\nACCEPT: b\r\n").headers == {"accept": "a, b"}
+
+
+def test_without_content_length_there_is_no_body() -> None:
+    assert accepted(LINE).length == 0
+
+
+@pytest.mark.parametrize(("value", "length"), [(b"0", 0), (b"007", 7), (b" 12 ", 12)])
+def test_content_length_is_a_plain_number(value: bytes, length: int) -> None:
+    assert accepted(LINE + b"Content-Length:" + value + b"\r\n").length == length
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"-1", b"+1", b"1.0", b"1e3", b"0x10", b"1 2", b"1,1", "٣".encode(), b"9" * 16, b"9" * 5000]
+)
+def test_any_other_content_length_is_refused(value: bytes) -> None:
+    assert refused(LINE + b"Content-Length: " + value + b"\r\n") == (400, "invalid-content-length")
+
+
+def test_two_content_lengths_are_refused_even_if_equal() -> None:
+    assert refused(LINE + b"Content-Length: 3\r\nContent-Length: 3\r\n") == (400, "invalid-content-length")
+
+
+@pytest.mark.parametrize("value", [LIMITS.body + 1, 10**12])
+def test_a_body_beyond_the_limit_is_too_large(value: int) -> None:
+    assert refused(LINE + b"Content-Length: %d\r\n" % value) == (413, "content-too-large")
+
+
+def test_transfer_encoding_does_not_exist() -> None:
+    assert refused(LINE + b"Transfer-Encoding: chunked\r\n") == (400, "invalid-header")
+
+
+def test_too_many_headers_are_refused() -> None:
+    assert refused(LINE + b"A: b\r\n" * 129) == (400, "head-too-large")
+    assert accepted(LINE + b"A: b\r\n" * 128).headers["a"].count("b") == 128
+
+
+def test_a_fault_shows_little_of_what_was_sent() -> None:
+    fault = parse_request_head(LINE + b"x" * 5000 + b"\r\n", LIMITS)
+    assert isinstance(fault, WireFault)
+    assert len(fault.message) < 200
+
+
+@pytest.mark.requirement("CORE-2.1-5")
+def test_a_status_line_may_lack_its_text() -> None:
+    head = parse_response_head(b"AGTP/1.0 200\r\n", LIMITS)
+    assert isinstance(head, ResponseHead)
+    assert (head.status, head.reason) == (200, "")
+
+
+@pytest.mark.parametrize(
+    "line", [b"AGTP/1.0 OK", b"AGTP/1.0 20", b"AGTP/1.0 2000 OK", b"AGTP/1.0 000 X", b"HTTP/1.1 200 OK"]
+)
+def test_a_malformed_status_line_is_a_fault(line: bytes) -> None:
+    fault = parse_response_head(line + b"\r\n", LIMITS)
+    assert isinstance(fault, WireFault)
+    assert fault.code == "invalid-status-line"
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_head_or_a_fault(data: bytes) -> None:
+    for head in (data, b"AGTP/1.0 " + data, LINE + data):
+        read = parse_request_head(head, LIMITS)
+        assert isinstance(read, RequestHead | WireFault)
+        if isinstance(read, RequestHead):
+            assert all(name == name.lower() for name in read.headers)
+            assert " " not in read.method + read.path + read.query

@@ -1,0 +1,200 @@
+"""Bytes to messages: the same events however the bytes are cut, and a bounded buffer."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.protocol.wire.limits import Limits
+from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause, RequestMessage, ResponseMessage, WireFault
+from bespeak.protocol.wire.reader import Reader, RequestReader, ResponseReader
+
+SMALL = Limits(line=40, head=160, headers=5, body=30)
+
+PIECES = st.sampled_from(
+    [
+        b"AGTP/1.0 QUERY /rooms?x=1\r\n",
+        b"AGTP/1.0 QUERY\r\n",
+        b"AGTP/1.0 ",
+        b"AGTP/1.1 QUERY /\r\n",
+        b"AGTP/1.0 200 OK\r\n",
+        b"Agent-ID: a\r\n",
+        b"agent-id: b\n",
+        b"Accept: x\n",
+        b"Content-Length: 4\r\n",
+        b"Content-Length: 31\r\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"\r\n",
+        b"\n",
+        b"\r",
+        b"body",
+        b" folded\r\n",
+        b"\xff",
+        b"\x00",
+        b"x" * 50,
+    ]
+)
+STREAMS = st.lists(PIECES | st.binary(max_size=6), max_size=14).map(b"".join)
+
+
+def events(reader: Reader[object], pieces: list[bytes], *, eof: bool = False) -> list[object]:
+    """Every event of a stream that arrives in these pieces, up to the first fault."""
+    seen: list[object] = []
+
+    def take() -> bool:
+        while True:
+            event = reader.next_event()
+            if isinstance(event, Pause):
+                if event is CLOSED:
+                    seen.append(event)
+                return True
+            seen.append(event)
+            if isinstance(event, WireFault):
+                return False
+
+    for piece in pieces:
+        reader.receive_data(piece)
+        if not take():
+            return seen
+    if eof:
+        reader.receive_eof()
+        take()
+    return seen
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    bounds = sorted({0, len(data), *(place % (len(data) + 1) for place in places)})
+    return [data[start:end] for start, end in itertools.pairwise(bounds)]
+
+
+def single_bytes(data: bytes) -> list[bytes]:
+    return [data[at : at + 1] for at in range(len(data))]
+
+
+@given(STREAMS, st.lists(st.integers(0, 400), max_size=6), st.booleans())
+def test_requests_are_the_same_however_the_bytes_are_cut(data: bytes, places: list[int], eof: bool) -> None:
+    whole = events(RequestReader(SMALL), [data] if data else [], eof=eof)
+    assert events(RequestReader(SMALL), cut(data, places), eof=eof) == whole
+    assert events(RequestReader(SMALL), single_bytes(data), eof=eof) == whole
+
+
+@given(STREAMS, st.lists(st.integers(0, 400), max_size=6), st.booleans())
+def test_responses_are_the_same_however_the_bytes_are_cut(data: bytes, places: list[int], eof: bool) -> None:
+    whole = events(ResponseReader(SMALL), [data] if data else [], eof=eof)
+    assert events(ResponseReader(SMALL), cut(data, places), eof=eof) == whole
+    assert events(ResponseReader(SMALL), single_bytes(data), eof=eof) == whole
+
+
+@given(STREAMS)
+def test_the_buffer_stays_within_the_limits(data: bytes) -> None:
+    reader = RequestReader(SMALL)
+    for byte in single_bytes(data):
+        reader.receive_data(byte)
+        while isinstance(reader.next_event(), RequestMessage):
+            pass
+        assert reader.buffered <= SMALL.head + SMALL.body
+
+
+def test_pipelined_requests_come_out_in_order() -> None:
+    data = b"".join(b"AGTP/1.0 QUERY /%d\r\nContent-Length: 2\r\n\r\n%02d" % (n, n) for n in range(50))
+    read = events(RequestReader(), [data])
+    assert [(m.path, m.body) for m in read if isinstance(m, RequestMessage)] == [
+        (f"/{n}", b"%02d" % n) for n in range(50)
+    ]
+
+
+def test_a_response_has_status_reason_headers_and_body() -> None:
+    [response] = events(
+        ResponseReader(), [b"AGTP/1.0 263 Proposal Approved\r\nServer-ID: s\r\nContent-Length: 2\r\n\r\n{}"]
+    )
+    assert isinstance(response, ResponseMessage)
+    assert (response.status, response.reason, response.headers["server-id"], response.body) == (
+        263,
+        "Proposal Approved",
+        "s",
+        b"{}",
+    )
+
+
+def test_lines_may_end_with_a_bare_lf() -> None:
+    [request] = events(RequestReader(), [b"AGTP/1.0 QUERY /a\nTask-ID: t\nContent-Length: 3\n\n\n\r\n"])
+    assert isinstance(request, RequestMessage)
+    assert request.headers["task-id"] == "t"
+    assert request.body == b"\n\r\n"
+
+
+def test_an_unfinished_message_needs_data() -> None:
+    reader = RequestReader()
+    reader.receive_data(b"AGTP/1.0 QUERY /\r\nContent-Length: 5\r\n\r\n1234")
+    assert reader.next_event() is NEED_DATA
+    reader.receive_data(b"5")
+    assert isinstance(reader.next_event(), RequestMessage)
+    assert reader.buffered == 0
+
+
+@pytest.mark.parametrize(
+    "part", [b"AGTP", b"AGTP/1.0 QUERY /\r\n", b"AGTP/1.0 QUERY /\r\nContent-Length: 5\r\n\r\n1234"]
+)
+def test_the_end_in_the_middle_of_a_message_is_a_fault(part: bytes) -> None:
+    [fault] = events(RequestReader(), [part], eof=True)
+    assert isinstance(fault, WireFault)
+    assert fault.code == "incomplete-message"
+
+
+def test_the_end_between_messages_is_closed() -> None:
+    assert events(RequestReader(), [], eof=True) == [CLOSED]
+
+
+def test_nothing_is_read_after_a_fault() -> None:
+    reader = RequestReader()
+    reader.receive_data(b"GET / HTTP/1.1\r\n\r\n")
+    fault = reader.next_event()
+    assert isinstance(fault, WireFault)
+    reader.receive_data(b"AGTP/1.0 QUERY /\r\n\r\n")
+    assert reader.next_event() is fault
+    assert reader.buffered == 0
+
+
+def test_a_foreign_protocol_is_refused_by_its_first_bytes() -> None:
+    reader = RequestReader()
+    reader.receive_data(b"\x16\x03\x01\x02\x00")  # a TLS ClientHello on a plain port
+    fault = reader.next_event()
+    assert isinstance(fault, WireFault)
+    assert (fault.status, fault.code) == (400, "invalid-request-line")
+
+
+def test_a_line_without_end_is_refused_at_the_limit() -> None:
+    reader = RequestReader()
+    reader.receive_data(b"AGTP/1.0 " + b"A" * 20_000)
+    fault = reader.next_event()
+    assert isinstance(fault, WireFault)
+    assert (fault.status, fault.code) == (400, "request-line-too-long")
+
+
+def test_headers_without_end_are_refused_at_the_limit() -> None:
+    reader = RequestReader()
+    reader.receive_data(b"AGTP/1.0 QUERY /\r\nX: " + b"a" * 70_000)
+    fault = reader.next_event()
+    assert isinstance(fault, WireFault)
+    assert (fault.status, fault.code) == (400, "head-too-large")
+
+
+def test_a_body_within_the_limit_arrives_whole_from_small_pieces() -> None:
+    body = bytes(range(256)) * 1000
+    data = b"AGTP/1.0 EXECUTE /\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    [request] = events(RequestReader(), [data[at : at + 1000] for at in range(0, len(data), 1000)])
+    assert isinstance(request, RequestMessage)
+    assert request.body == body
+
+
+def test_a_parsed_head_is_remembered_but_cannot_be_changed() -> None:
+    data = b"AGTP/1.0 QUERY /remembered\r\nTask-ID: t\r\n\r\n"
+    first, second = (events(RequestReader(), [data])[0] for _ in range(2))
+    assert isinstance(first, RequestMessage)
+    assert isinstance(second, RequestMessage)
+    assert first.headers is second.headers
+    with pytest.raises(TypeError):
+        first.headers["task-id"] = "other"  # type: ignore[index]

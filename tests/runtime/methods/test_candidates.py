@@ -1,0 +1,47 @@
+"""What can be found on a server."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.service import AGENT, build, echo, make_endpoint
+
+from bespeak.contract.agent import Agent
+from bespeak.contract.endpoint import Endpoint
+from bespeak.runtime.methods.candidates import Candidates
+
+CONCIERGE = Agent(agent_id=AGENT, name="concierge", description="Helps guests.")
+
+
+def candidates(*endpoints: Endpoint, agents: tuple[Agent, ...] = ()) -> Candidates:
+    registry = build(*endpoints, agents=agents).assembled.registry
+    return Candidates(registry.endpoints.values(), registry.agents)
+
+
+def test_endpoints_and_agents_are_found_but_not_the_floor() -> None:
+    found = candidates(make_endpoint("BOOK", "/room", echo), agents=(CONCIERGE,))
+    assert [entry["kind"] for entry in found.find("guests room", 10, agents=True)] == ["endpoint", "agent"]
+    assert found.find("summarize", 10, agents=True) == []
+
+
+def test_agents_that_are_not_disclosed_cannot_be_found() -> None:
+    found = candidates(make_endpoint("BOOK", "/room", echo), agents=(CONCIERGE,))
+    assert [entry["kind"] for entry in found.find("guests room", 10, agents=False)] == ["endpoint"]
+
+
+def test_an_agent_is_found_with_whom_it_acts_for() -> None:
+    [entry] = candidates(agents=(replace(CONCIERGE, principal="Acme"),)).find("guests", 10, agents=True)
+    assert (entry["agent_id"], entry["name"], entry["principal"]) == (AGENT, "concierge", "Acme")
+
+
+@pytest.mark.requirement("CORE-7.4-2")
+@pytest.mark.parametrize("fields", [{"status": "suspended"}, {"status": "retired"}, {"trust_tier": 3}])
+def test_agents_that_may_not_act_and_experiments_are_found_by_nobody(fields: dict[str, Any]) -> None:
+    assert candidates(agents=(replace(CONCIERGE, **fields),)).find("guests", 10, agents=True) == []
+
+
+def test_no_more_are_given_than_asked_for() -> None:
+    endpoints = [make_endpoint("FETCH", f"/rooms/floor{number}", echo) for number in range(9)]
+    assert len(candidates(*endpoints).find("rooms", 4, agents=True)) == 4

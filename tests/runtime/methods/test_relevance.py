@@ -1,0 +1,24 @@
+"""How texts are ranked."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.runtime.methods.relevance import Index, words
+
+
+def test_rare_words_count_more_than_common_ones() -> None:
+    texts = ["room with a view", "room with a piano", "room"]
+    assert [index for _, index in Index(texts).rank("room piano")] == [1, 0, 2]
+
+
+def test_forms_of_a_word_meet() -> None:
+    assert words("Rooms, booked cities bookings") == ["room", "book", "city", "booking"]
+
+
+@given(st.text(max_size=200), st.lists(st.text(max_size=100), max_size=10))
+def test_scores_lie_between_zero_and_one_and_come_in_order(need: str, texts: list[str]) -> None:
+    ranked = Index(texts).rank(need)
+    assert all(0 < score <= 1 for score, _ in ranked)
+    assert [score for score, _ in ranked] == sorted((score for score, _ in ranked), reverse=True)

@@ -1,0 +1,134 @@
+"""SUSPEND: a session is paused by its owner, and its nonce is known to nobody else."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.service import AGENT, Reply
+from tests.stateful import StatefulBench, keeping
+
+from bespeak.documents.deployment.session_toml import SessionSettings
+from bespeak.protocol.exchange.instant import read_instant, write_instant
+from bespeak.runtime.idempotency import MARKER
+from bespeak.runtime.methods.suspend import MOST_CHECKPOINT, hash_nonce
+from bespeak.state.store.commands.sessions import BindSession, ReadSession, ResumeSession
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.sqlite import SqliteStore
+
+pytestmark = pytest.mark.anyio
+
+OTHER = "b" * 64
+SESSION = secrets.token_urlsafe(16)
+
+
+async def suspended(bench: StatefulBench, agent: str = AGENT, **fields: Any) -> Reply:
+    await bench.store.do(BindSession(SESSION, AGENT, "", 600.0))
+    return await bench.send("SUSPEND", "/", {"session_id": SESSION, **fields}, agent=agent)
+
+
+@pytest.mark.requirement("CORE-4.11-2", "CORE-4.11-3")
+async def test_the_answer_has_everything_needed_to_resume() -> None:
+    async with keeping() as bench:
+        resume_by = write_instant(time.time() + 3600)
+        reply = await suspended(bench, reason="awaiting_input", checkpoint={"step": [3]}, resume_by=resume_by)
+        assert reply.status == 200
+        result = reply.json["result"]
+        assert result.keys() == {"suspension_id", "session_id", "resumption_nonce", "resume_by", "status"}
+        assert (result["session_id"], result["status"], result["resume_by"]) == (SESSION, "suspended", resume_by)
+        assert re.fullmatch(r"[A-Za-z0-9_-]{22}", result["resumption_nonce"])
+        session = await bench.store.read(ReadSession(SESSION))
+        assert (session.state, session.reason, session.checkpoint) == ("suspended", "awaiting_input", '{"step":[3]}')
+
+
+async def test_of_the_nonce_only_its_hash_is_kept_and_it_resumes_the_session() -> None:
+    async with keeping() as bench:
+        nonce = (await suspended(bench, checkpoint=None)).json["result"]["resumption_nonce"]
+        assert hash_nonce(nonce) == hashlib.sha256(nonce.encode()).hexdigest()
+        done: Any = await bench.store.do(ResumeSession(SESSION, AGENT, "", hash_nonce(nonce), 60.0))
+        assert (done[0].state, done[0].checkpoint) == ("active", "null")
+
+
+@pytest.mark.requirement("CORE-4.11-3")
+async def test_each_suspension_has_a_nonce_of_its_own() -> None:
+    async with keeping() as bench:
+        nonces = set()
+        for _ in range(3):
+            nonce = (await suspended(bench)).json["result"]["resumption_nonce"]
+            nonces.add(nonce)
+            await bench.store.do(ResumeSession(SESSION, AGENT, "", hash_nonce(nonce), 60.0))
+        assert len(nonces) == 3
+
+
+@pytest.mark.parametrize("text", ["tomorrow", "2026-13-01T00:00:00Z", "2020-01-01T00:00:00Z", "9" * 200])
+async def test_a_time_that_is_none_or_over_is_422_and_nothing_is_suspended(text: str) -> None:
+    async with keeping() as bench:
+        reply = await suspended(bench, resume_by=text)
+        assert (reply.status, reply.error["code"], reply.error["field"]) == (422, "invalid-resume-by", "/resume_by")
+        assert (await bench.store.read(ReadSession(SESSION))).state == "active"
+
+
+@pytest.mark.parametrize("wish", [{}, {"resume_by": "2999-01-01T00:00:00Z"}])
+async def test_a_session_stays_suspended_for_as_long_as_the_operator_allows_at_most(wish: dict[str, str]) -> None:
+    async with keeping() as bench:
+        bench.bench.assembled.registry.sessions = SessionSettings(suspended=120)
+        resume_by = read_instant((await suspended(bench, **wish)).json["result"]["resume_by"])
+        assert resume_by == pytest.approx(time.time() + 120, abs=5)
+
+
+@pytest.mark.requirement("CORE-4.11-6")
+@pytest.mark.parametrize("session_id", ["no-such-session", "a\u0000b", "x" * 1000])
+async def test_a_session_that_is_not_there_is_404(session_id: str) -> None:
+    async with keeping() as bench:
+        reply = await bench.send("SUSPEND", "/", {"session_id": session_id})
+        assert (reply.status, reply.error["code"]) == (404, "session-not-found")
+
+
+@pytest.mark.requirement("CORE-4.11-6")
+@pytest.mark.parametrize("sole", [True, False])
+async def test_an_answer_that_was_lost_is_given_again_in_the_suspended_session(tmp_path: Path, *, sole: bool) -> None:
+    store = SqliteStore(str(tmp_path / "s.db"))
+    store.sole = sole
+    async with keeping(store=store) as bench:
+        first = await bench.send("SUSPEND", "/", {"session_id": SESSION}, session_id=SESSION, idempotency_key="k")
+        assert first.status == 200
+        again = await bench.send("SUSPEND", "/", {"session_id": SESSION}, session_id=SESSION, idempotency_key="k")
+        assert (again.response.body, again.header(MARKER[0])) == (first.response.body, "true")
+        for key in ({}, {"idempotency_key": "other"}):
+            refused = await bench.send("SUSPEND", "/", {"session_id": SESSION}, session_id=SESSION, **key)
+            assert (refused.status, refused.error["code"]) == (409, "session-suspended")
+
+
+async def test_the_session_of_another_agent_is_404_too() -> None:
+    async with keeping() as bench:
+        reply = await suspended(bench, agent=OTHER)
+        assert (reply.status, reply.error["code"]) == (404, "session-not-found")
+        assert (await bench.store.read(ReadSession(SESSION))).state == "active"
+
+
+async def test_what_is_suspended_is_not_suspended_again() -> None:
+    async with keeping() as bench:
+        await suspended(bench)
+        reply = await bench.send("SUSPEND", "/", {"session_id": SESSION})
+        assert (reply.status, reply.error["code"]) == (409, "session-suspended")
+
+
+async def test_a_checkpoint_is_bounded() -> None:
+    async with keeping() as bench:
+        assert (await suspended(bench, checkpoint="x" * (MOST_CHECKPOINT - 1))).status == 413
+        assert (await suspended(bench, checkpoint="x" * (MOST_CHECKPOINT - 2))).status == 200
+
+
+@pytest.mark.requirement("CORE-4.11-5")
+async def test_a_suspended_session_is_resumed_after_a_restart(tmp_path: Path) -> None:
+    place = str(tmp_path / "store.db")
+    async with keeping(store=open_store(place, role="sole")) as bench:
+        nonce = (await suspended(bench, checkpoint={"step": 3})).json["result"]["resumption_nonce"]
+    async with keeping(store=open_store(place, role="sole")) as bench:
+        done: Any = await bench.store.do(ResumeSession(SESSION, AGENT, "", hash_nonce(nonce), 60.0))
+        assert done[0].checkpoint == '{"step":3}'

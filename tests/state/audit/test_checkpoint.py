@@ -1,0 +1,39 @@
+"""Checkpoints: what they say, and that nothing else passes for one."""
+
+from __future__ import annotations
+
+import pytest
+from tests.state.audit.trails import ANN, KEY, KEYS, NOW, make_sealer
+
+from bespeak.protocol.exchange.base64url import encode64
+from bespeak.state.audit.checkpoint import BoundStream, make_checkpoint, read_checkpoint
+from bespeak.state.audit.compact import jws_id, parse_compact
+from bespeak.state.audit.record import FIRST
+from bespeak.state.audit.sealer import StreamHead
+from bespeak.state.audit.signing_key import SigningKey, encoded_header
+from bespeak.state.audit.verdict import judge
+
+
+def test_a_checkpoint_is_signed_and_says_how_far_streams_have_come() -> None:
+    head = StreamHead("s1", 7, bytes(range(32)))
+    made = make_checkpoint(SigningKey(KEY), [head], server_id="rooms", issued_at=NOW, previous=FIRST, position=12)
+    compact, read = parse_compact(made.jws), read_checkpoint(made.jws)
+    assert compact is not None
+    assert read is not None
+    assert judge(compact, KEYS) == "good"
+    assert made.checkpoint_id == jws_id(made.jws)
+    assert read.streams == (BoundStream("s1", 7, bytes(range(32)).hex()),)
+    assert (read.server_id, read.previous_checkpoint_id, read.position) == ("rooms", FIRST, 12)
+    assert read.issued_at == "2026-05-01T12:00:00.000Z"
+
+
+def test_a_record_is_no_checkpoint() -> None:
+    sealer = make_sealer()
+    sealer.learn(ANN, None)
+    assert read_checkpoint(sealer.seal(ANN, {}).jws) is None
+
+
+@pytest.mark.parametrize("payload", [b"", b"{}", b"[]", b'{"streams": 1}'])
+def test_what_says_nothing_is_none(payload: bytes) -> None:
+    header = encoded_header(SigningKey(KEY).header("checkpoint+jwt"))
+    assert read_checkpoint((header + encode64(payload)).decode() + ".x") is None

@@ -1,0 +1,260 @@
+"""Writing checkpoints: at start, at the end, in between, and over what other processes left."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.state.audit.trails import ANN, BOB, append, append_one, faults_in, make_checkpointer, make_sealer
+
+from bespeak.documents.identity.key_text import generate_key
+from bespeak.errors import StoreError
+from bespeak.state.audit.checkpoint import read_checkpoint
+from bespeak.state.audit.reading import payload_of
+from bespeak.state.audit.record import FIRST
+from bespeak.state.store.command import Command, Statement, Steps
+from bespeak.state.store.commands.audit import CHECKPOINTS, AppendAudit, AppendCheckpoint, ScanAudit, ScanCheckpoints
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Store
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+async def bound(store: Store) -> list[dict[str, int]]:
+    """The counts of each checkpoint, by stream."""
+    found = []
+    previous = FIRST
+    for _, checkpoint_id, jws in await store.read(ScanCheckpoints()):
+        checkpoint = read_checkpoint(jws)
+        assert checkpoint is not None
+        assert checkpoint.previous_checkpoint_id == previous
+        previous = checkpoint_id
+        found.append({entry.stream: entry.count for entry in checkpoint.streams})
+    return found
+
+
+async def test_an_empty_store_needs_no_checkpoint(store: Store) -> None:
+    checkpointer = make_checkpointer(store, make_sealer())
+    await checkpointer.start()
+    await checkpointer.stop()
+    assert await bound(store) == []
+
+
+async def test_the_end_of_a_process_is_bound(store: Store) -> None:
+    sealer = make_sealer()
+    store.attach(sealer)
+    checkpointer = make_checkpointer(store, sealer)
+    await checkpointer.start()
+    await append(store, [ANN, BOB, ANN])
+    await checkpointer.stop()
+    assert await bound(store) == [{"s1": 3}]
+    assert await faults_in(store) == []
+
+
+async def test_a_checkpoint_says_only_what_is_new(store: Store) -> None:
+    sealer = make_sealer()
+    store.attach(sealer)
+    checkpointer = make_checkpointer(store, sealer)
+    await append(store, [ANN, BOB])
+    assert len(await checkpointer.write()) == 1
+    assert await checkpointer.write() == []
+    await append(store, [ANN])
+    await checkpointer.write()
+    assert await bound(store) == [{"s1": 2}, {"s1": 3}]
+
+
+async def test_after_so_many_records_one_is_written_by_itself(memory: Store) -> None:
+    sealer = make_sealer()
+    memory.attach(sealer)
+    checkpointer = make_checkpointer(memory, sealer, every=3)
+    written = asyncio.Event()
+    memory.watch(CHECKPOINTS, written.set)
+    await checkpointer.start()
+    await append(memory, [ANN, BOB, ANN])
+    await written.wait()
+    assert await bound(memory) == [{"s1": 3}]
+    await checkpointer.stop()
+
+
+async def test_a_start_binds_what_a_killed_process_left(store: Store) -> None:
+    store.attach(make_sealer(prefix="old"))
+    await append(store, [ANN, BOB, ANN])  # and then it was killed: no checkpoint
+    sealer = make_sealer(prefix="new")
+    store.attach(sealer)
+    checkpointer = make_checkpointer(store, sealer)
+    await checkpointer.start()
+    record = await append_one(store, ANN)
+    await checkpointer.stop()
+    assert await bound(store) == [{"old1": 3}, {"new1": 1}]
+    content = payload_of(record.jws)
+    assert content is not None
+    assert content["checkpoint_id"] == (await store.read(ScanCheckpoints()))[0][1]
+    assert await faults_in(store) == []
+
+
+async def test_a_start_goes_on_where_the_last_checkpoint_looked(store: Store) -> None:
+    old = make_sealer(prefix="old")
+    store.attach(old)
+    await append(store, [ANN] * 4)
+    await make_checkpointer(store, old).write()
+    await append(store, [ANN] * 2)
+    sealer = make_sealer(prefix="new")
+    await make_checkpointer(store, sealer).start()
+    assert await bound(store) == [{"old1": 4}, {"old1": 6}]
+
+
+async def test_two_processes_bind_each_other(first: Store, second: Store) -> None:
+    one, two = make_sealer(prefix="a"), make_sealer(prefix="b")
+    first.attach(one)
+    second.attach(two)
+    mine, theirs = make_checkpointer(first, one), make_checkpointer(second, two)
+    await mine.start()
+    await theirs.start()
+    for _ in range(3):
+        await append(first, [ANN, BOB])
+        await append(second, [ANN])
+    await mine.write()
+    await append(second, [BOB])
+    await theirs.stop()
+    await mine.stop()
+    assert (await bound(first))[:2] == [{"a1": 6, "b1": 3}, {"a1": 6, "b1": 4}]
+    assert await faults_in(first) == []
+
+
+class Failing(Command, frozen=True):
+    def steps(self) -> Steps:
+        yield Statement("INSERT INTO no_such_table (a) VALUES (1)")
+
+
+async def test_a_stream_that_was_given_up_is_bound_too(store: Store) -> None:
+    sealer = make_sealer()
+    store.attach(sealer)
+    checkpointer = make_checkpointer(store, sealer)
+    await append(store, [ANN, BOB])
+    sealer.seal(ANN, {})
+    sealer.discard()
+    await append(store, [ANN])
+    await checkpointer.write()
+    assert await bound(store) == [{"s1": 2, "s2": 1}]
+    assert await faults_in(store) == []
+
+
+async def test_records_of_a_commit_that_seemed_to_fail_are_bound_when_they_are_there(memory: Store) -> None:
+    sealer = make_sealer()
+    memory.attach(sealer)
+    checkpointer = make_checkpointer(memory, sealer)
+    await append(memory, [ANN])
+    record = sealer.seal(ANN, {"agent_id": ANN})
+    sealer.discard()
+    await memory.do(Kept(record.stream, record.sequence, ANN, record.audit_id, record.jws))
+    await append(memory, [ANN])
+    await checkpointer.write()
+    assert await bound(memory) == [{"s1": 2, "s2": 1}]
+    assert await faults_in(memory) == []
+
+
+class Kept(Command, frozen=True):
+    """A row as it is, sealed by nobody here."""
+
+    stream: str
+    sequence: int
+    agent_id: str
+    audit_id: str
+    jws: str
+
+    def steps(self) -> Steps:
+        yield Statement(
+            "INSERT INTO audit (stream, sequence, agent_id, audit_id, jws) VALUES (?, ?, ?, ?, ?)",
+            (self.stream, self.sequence, self.agent_id, self.audit_id, self.jws),
+        )
+
+
+@pytest.mark.parametrize("row", [("x", 1, "", "zz", "no jws"), ("x", 3, "", "00", "e30.e30."), ("x", 0, "", "", "")])
+async def test_rows_that_are_no_records_do_not_stop_it(memory: Store, row: tuple[Any, ...]) -> None:
+    await memory.do(Kept(*row))
+    sealer = make_sealer()
+    memory.attach(sealer)
+    await append(memory, [ANN])
+    await make_checkpointer(memory, sealer).start()
+    assert await bound(memory) == [{"s1": 1}]
+
+
+async def test_a_last_checkpoint_by_a_stranger_is_not_believed(memory: Store) -> None:
+    stranger, sealer = make_sealer(prefix="x"), make_sealer()
+    memory.attach(stranger)
+    await append(memory, [ANN] * 3)
+    other = generate_key()
+    await make_checkpointer(memory, stranger, key=other).write()
+    await memory.do(AppendCheckpoint("0" * 64, "no checkpoint"))
+    await make_checkpointer(memory, sealer).start()
+    checkpoint = read_checkpoint((await memory.read(ScanCheckpoints()))[-1][2])
+    assert checkpoint is not None
+    assert [entry.count for entry in checkpoint.streams] == [3]
+
+
+async def test_a_store_that_cannot_write_does_not_end_it(memory: Store) -> None:
+    sealer = make_sealer()
+    memory.attach(sealer)
+    checkpointer = make_checkpointer(memory, sealer)
+    await append(memory, [ANN])
+    with pytest.raises(StoreError):
+        await memory.do(Failing(), AppendAudit(ANN, {}))
+    await memory.do(Drop())
+    await checkpointer.stop()
+
+
+class Drop(Command, frozen=True):
+    def steps(self) -> Steps:
+        yield Statement("DROP TABLE checkpoints")
+
+
+WRITER = """
+import asyncio, sys
+from tests.state.audit.trails import ANN, BOB, append, make_sealer
+from bespeak.state.store.opening import open_store
+
+async def main():
+    store = open_store(sys.argv[1])
+    await store.start()
+    store.attach(make_sealer(signing=None, prefix=sys.argv[2]))
+    while True:
+        for record in await append(store, [ANN, BOB, ANN, ""]):
+            print(record.audit_id, flush=True)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_killed_process_loses_nothing_it_told_and_the_next_one_binds_it(tmp_path: Path) -> None:
+    place = str(tmp_path / "bespeak.db")
+    told: list[str] = []
+    for prefix in ("one", "two"):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", WRITER, place, prefix, stdout=asyncio.subprocess.PIPE, cwd=ROOT
+        )
+        assert process.stdout is not None
+        told += [(await process.stdout.readline()).decode().strip() for _ in range(10)]
+        process.kill()
+        told += [line.decode().strip() async for line in process.stdout if line.endswith(b"\n")]
+        await process.wait()
+    store = open_store(place)
+    await store.start()
+    try:
+        sealer = make_sealer(prefix="three")
+        store.attach(sealer)
+        checkpointer = make_checkpointer(store, sealer)
+        await checkpointer.start()
+        await checkpointer.stop()
+        assert await faults_in(store) == []
+        rows = await store.read(ScanAudit(limit=100_000))
+        assert {row[4] for row in rows} >= set(told)
+        counts = Counter(row[1] for row in rows)
+        assert await bound(store) == [dict(counts)]
+    finally:
+        await store.close()

@@ -1,0 +1,17 @@
+"""Faults as data."""
+
+from __future__ import annotations
+
+import msgspec
+
+from bespeak.state.audit.fault import Fault
+
+
+def test_a_fault_as_json_has_only_what_is_known() -> None:
+    fault = Fault("removed", "record 2 is gone", stream="s", sequence=2)
+    assert msgspec.json.decode(msgspec.json.encode(fault)) == {
+        "kind": "removed",
+        "message": "record 2 is gone",
+        "stream": "s",
+        "sequence": 2,
+    }

@@ -1,0 +1,132 @@
+"""Payloads of attribution records: everything core 10.3 asks for, and nothing a caller wrote into its arguments."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+import pytest
+
+from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
+from bespeak.state.audit.record import make_payload, request_hash, roll
+
+AGENT = "a" * 64
+NOW = datetime(2026, 5, 1, 12, 30, 1, 250_000, tzinfo=UTC).timestamp()
+SECRET = "correct-horse-battery"
+
+
+def a_request(
+    method: str = "BOOK", path: str = "/room/12", query: str = "", body: bytes = b"", **headers: str
+) -> Request:
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Request(method, path, query, given, body, Connection())
+
+
+def payload(request: Request | None = None, response: Response | None = None, **given: Any) -> dict[str, Any]:
+    defaults: dict[str, Any] = {
+        "request": request or a_request(),
+        "response": response or Response(200, b"{}"),
+        "principal": ANONYMOUS,
+        "method": "BOOK",
+        "path": "/room/{number}",
+        "server_id": "rooms.example",
+        "issued_at": NOW,
+    }
+    return make_payload(**(defaults | given))
+
+
+@pytest.mark.requirement("CORE-10.3-1")
+def test_a_record_tells_what_was_asked_and_what_came_of_it() -> None:
+    made = payload(
+        a_request(request_id="r-1", session_id="s-1", task_id="t-1", confirmation_id="c-1"),
+        Response(200, b'{"room":12}', headers=(("Response-ID", "resp-7"),)),
+        principal=Principal(AGENT, verified="mtls", principal_id="acme", delegators=("b" * 64,)),
+        replayed=True,
+    )
+    assert msgspec.json.decode(msgspec.json.encode(made)) == {
+        "audit_record_version": "1",
+        "server_id": "rooms.example",
+        "issued_at": "2026-05-01T12:30:01.250Z",
+        "status": 200,
+        "method": "BOOK",
+        "path": "/room/{number}",
+        "request_hash": sha256(b"BOOK /room/12\n").hexdigest(),
+        "result_hash": sha256(b'{"room":12}').hexdigest(),
+        "request_id": "r-1",
+        "response_id": "resp-7",
+        "session_id": "s-1",
+        "task_id": "t-1",
+        "case_id": "c-1",
+        "agent_id": AGENT,
+        "identity_assurance": "mtls",
+        "owner_id": "acme",
+        "principal_id": "acme",
+        "delegators": ["b" * 64],
+        "replayed": True,
+    }
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    made = payload(path=None)
+    assert "path" not in made
+    assert not {"agent_id", "owner_id", "identity_assurance", "request_id", "replayed", "extra"} & made.keys()
+    assert None not in made.values()
+
+
+@pytest.mark.parametrize(
+    ("principal", "assurance"),
+    [
+        (Principal(AGENT), "asserted"),
+        (Principal(AGENT, known=True), "known"),
+        (Principal(AGENT, known=True, verified="signed"), "signed"),
+    ],
+)
+def test_a_record_says_how_the_id_was_proven(principal: Principal, assurance: str) -> None:
+    assert payload(principal=principal)["identity_assurance"] == assurance
+
+
+def test_no_argument_is_recorded_wherever_it_stands() -> None:
+    request = a_request("PAY", f"/card/{SECRET}", f"pin={SECRET}", f'{{"pin":"{SECRET}"}}'.encode())
+    made = payload(request, Response(200, SECRET.encode()), method="PAY", path="/card/{number}")
+    assert SECRET not in msgspec.json.encode(made).decode()
+
+
+def test_what_the_operator_asked_for_is_recorded() -> None:
+    assert payload(recorded={"guest_id": "g-1"})["extra"] == {"input": {"guest_id": "g-1"}}
+
+
+def test_input_that_is_too_long_for_a_header_is_told_by_its_hash() -> None:
+    made = payload(recorded={"note": "n" * 5000, "guest_id": "g-1"})["extra"]["input"]
+    told = sha256(b'"' + b"n" * 5000 + b'"').hexdigest()
+    assert made == {"note": {"sha256": told, "bytes": 5002}, "guest_id": "g-1"}
+    many = payload(recorded={f"field{number}": "v" * 500 for number in range(50)})
+    assert len(msgspec.json.encode(many)) < 8000
+
+
+def test_a_method_that_was_redirected_is_recorded_with_the_one_asked_for() -> None:
+    made = payload(a_request("GET"), method="QUERY")
+    assert (made["method"], made["requested_method"]) == ("QUERY", "GET")
+
+
+def test_ids_that_callers_choose_cannot_make_a_record_long() -> None:
+    assert len(payload(a_request(task_id="t" * 8000))["task_id"]) == 256
+
+
+def test_requests_that_differ_have_different_hashes() -> None:
+    requests = [
+        a_request(),
+        a_request("QUOTE"),
+        a_request(path="/room/13"),
+        a_request(query="x=1"),
+        a_request(body=b"{}"),
+        a_request(path="/room/12\udcff"),
+    ]
+    assert len({request_hash(request) for request in requests}) == len(requests)
+
+
+def test_the_digest_of_a_stream_depends_on_every_record_and_their_order() -> None:
+    one, two, start = b"1" * 32, b"2" * 32, bytes(32)
+    assert len({roll(roll(start, one), two), roll(roll(start, two), one), roll(start, one), roll(start, two)}) == 4

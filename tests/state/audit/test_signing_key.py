@@ -1,0 +1,36 @@
+"""The key of a server as records need it."""
+
+from __future__ import annotations
+
+import pytest
+from joserfc.jwk import OKPKey
+
+from bespeak.documents.identity.key_text import generate_key, key_id, private_text, public_jwk
+from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.base64url import encode64
+from bespeak.state.audit.compact import parse_compact
+from bespeak.state.audit.signing_key import SigningKey, encoded_header
+from bespeak.state.audit.trusted_keys import trusted
+from bespeak.state.audit.verdict import judge
+
+
+def test_what_it_signs_verifies_with_its_public_half_and_names_it() -> None:
+    key = generate_key()
+    signing = SigningKey(key)
+    token = signing.sign(encoded_header(signing.header("JWT")) + encode64(b"{}")).decode()
+    compact = parse_compact(token)
+    assert compact is not None
+    assert (compact.header.alg, compact.header.typ, compact.header.kid) == ("EdDSA", "JWT", key_id(key))
+    assert judge(compact, trusted([key])) == "good"
+
+
+def test_a_public_key_cannot_sign() -> None:
+    public = OKPKey.import_key(dict(public_jwk(generate_key())))
+    with pytest.raises(ConfigError, match="public half"):
+        SigningKey(public)
+
+
+def test_its_repr_shows_no_secret() -> None:
+    key = generate_key()
+    assert repr(SigningKey(key)) == f"SigningKey({key_id(key)})"
+    assert private_text(key).splitlines()[1] not in repr(SigningKey(key))

@@ -1,0 +1,48 @@
+"""Keys that signatures are checked with, from the texts they come in."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bespeak.documents.identity.key_text import KeyFault, generate_key, key_id, private_text, public_jwk
+from bespeak.state.audit.trusted_keys import parse_keys, trusted
+
+OLD, NEW = generate_key(), generate_key()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(public_jwk(NEW)),
+        public_jwk(NEW)["x"],
+        private_text(NEW),
+        json.dumps({"keys": [public_jwk(NEW)]}),
+    ],
+    ids=["jwk", "raw", "pem", "set"],
+)
+def test_one_key_is_read_in_every_form(text: str) -> None:
+    found = parse_keys(text)
+    assert not isinstance(found, KeyFault)
+    assert list(found) == [key_id(NEW)]
+
+
+def test_a_set_has_the_keys_before_a_rotation_too() -> None:
+    found = parse_keys(json.dumps({"keys": [public_jwk(OLD), public_jwk(NEW)]}))
+    assert not isinstance(found, KeyFault)
+    assert set(found) == {key_id(OLD), key_id(NEW)}
+
+
+def test_a_key_is_known_by_what_it_is_and_not_by_what_a_file_calls_it() -> None:
+    found = parse_keys(json.dumps({"keys": [public_jwk(OLD) | {"kid": key_id(NEW)}]}))
+    assert not isinstance(found, KeyFault)
+    assert list(found) == [key_id(OLD)]
+    assert found.keys() == trusted([OLD]).keys()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "{}", '{"keys": []}', '{"keys": [{"kty": "RSA"}]}', "nonsense", '{"keys": 1}']
+)
+def test_a_text_without_a_key_is_a_fault(text: str) -> None:
+    assert isinstance(parse_keys(text), KeyFault)

@@ -1,0 +1,352 @@
+"""Verification: whatever is done to a trail is found and named."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.state.audit.trails import (
+    ANN,
+    BOB,
+    KEY,
+    KEYS,
+    NOW,
+    append,
+    exported,
+    faults_in,
+    faults_of_lines,
+    make_checkpointer,
+    make_sealer,
+)
+
+from bespeak.documents.identity.key_text import generate_key
+from bespeak.protocol.exchange.base64url import encode64
+from bespeak.state.audit.checkpoint import make_checkpoint
+from bespeak.state.audit.compact import jws_id, parse_compact
+from bespeak.state.audit.fault import Fault
+from bespeak.state.audit.record import FIRST, roll
+from bespeak.state.audit.sealer import Signing, StreamHead
+from bespeak.state.audit.signing_key import SigningKey, encoded_header
+from bespeak.state.audit.trail import StoreTrail
+from bespeak.state.audit.trusted_keys import trusted
+from bespeak.state.audit.verification import Verification
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Store
+
+AGENTS = [ANN, BOB, "", ANN, ANN, BOB]
+
+
+async def make_trail(signing: Signing | None) -> list[bytes]:
+    """Two processes in turn, both with records of the same agents, and the checkpoints of both."""
+    one, two = make_sealer(signing=signing, prefix="a"), make_sealer(signing=signing, prefix="b")
+    store = open_store("memory")
+    await store.start()
+    for sealer in (one, two, one, two):
+        store.attach(sealer)
+        await append(store, AGENTS)
+        if signing is not None:
+            await make_checkpointer(store, sealer).write()
+    lines = await exported(store)
+    await store.close()
+    return lines
+
+
+TRAILS = {signing: asyncio.run(make_trail(signing)) for signing in ("each", "checkpoints", None)}
+SIGNED = TRAILS["each"]
+
+
+def rows(lines: list[bytes], kind: str) -> list[int]:
+    return [index for index, line in enumerate(lines) if f'"type":"{kind}"'.encode() in line]
+
+
+def line(lines: list[bytes], index: int) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.json.decode(lines[index])
+    return found
+
+
+def check(lines: list[bytes], keys: Any = KEYS) -> list[Fault]:
+    with TemporaryDirectory() as folder:
+        return asyncio.run(faults_of_lines(lines, Path(folder) / "trail.jsonl", keys))
+
+
+def replaced(lines: list[bytes], index: int, **members: Any) -> list[bytes]:
+    return [*lines[:index], msgspec.json.encode(line(lines, index) | members) + b"\n", *lines[index + 1 :]]
+
+
+def rewritten(lines: list[bytes], index: int, **members: Any) -> list[bytes]:
+    """The record with another content and the id that fits it: what somebody without the key can do."""
+    compact = parse_compact(line(lines, index)["jws"])
+    assert compact is not None
+    payload = msgspec.json.encode(msgspec.json.decode(compact.payload) | members)
+    signature = compact.signature
+    jws = f"{compact.protected}.{encode64(payload).decode()}.{signature}"
+    return replaced(lines, index, jws=jws, audit_id=jws_id(jws))
+
+
+@pytest.mark.parametrize("signing", TRAILS)
+def test_a_trail_as_it_was_written_has_no_fault(signing: Signing | None) -> None:
+    assert check(TRAILS[signing]) == []
+
+
+def named(faults: list[Fault], row: dict[str, Any]) -> bool:
+    """Whether a fault names a record, by its id or by its place."""
+    place = (row["stream"], row["sequence"])
+    return any(fault.audit_id == row["audit_id"] or (fault.stream, fault.sequence) == place for fault in faults)
+
+
+MODES = st.sampled_from(list(TRAILS))
+
+
+@settings(max_examples=60)
+@given(MODES, st.data())
+def test_a_changed_record_is_named(signing: Signing | None, data: st.DataObject) -> None:
+    lines = TRAILS[signing]
+    index = data.draw(st.sampled_from(rows(lines, "record")))
+    jws = line(lines, index)["jws"]
+    at = data.draw(st.integers(0, len(jws) - 1))
+    other = data.draw(st.sampled_from([char for char in "AQgw.9_-" if char != jws[at]]))
+    faults = check(replaced(lines, index, jws=jws[:at] + other + jws[at + 1 :]))
+    assert [fault.kind for fault in faults] == ["changed"]
+    assert named(faults, line(lines, index))
+
+
+@settings(max_examples=60)
+@given(MODES, st.data())
+def test_a_record_rewritten_with_an_id_that_fits_is_named(signing: Signing | None, data: st.DataObject) -> None:
+    lines = TRAILS[signing]
+    candidates = rows(lines, "record")
+    if signing is None:
+        last = {line(lines, index)["stream"]: index for index in candidates}
+        candidates = [index for index in candidates if index not in last.values()]  # nothing speaks for the last ones
+    index = data.draw(st.sampled_from(candidates))
+    changed = rewritten(lines, index, method="FORGED")
+    faults = check(changed)
+    assert named(faults, line(changed, index))
+    assert {fault.kind for fault in faults} <= {"changed", "forged", "removed"}
+
+
+@settings(max_examples=60)
+@given(MODES, st.sampled_from(["stream", "sequence", "agent_id", "audit_id"]), st.data())
+def test_a_changed_column_is_named(signing: Signing | None, column: str, data: st.DataObject) -> None:
+    lines = TRAILS[signing]
+    index = data.draw(st.sampled_from(rows(lines, "record")))
+    value: Any = 1000 if column == "sequence" else "0" * 64
+    row = line(lines, index)
+    changed = replaced(lines, index, **{column: value})
+    faults = check(changed)
+    assert named(faults, row) or named(faults, line(changed, index))
+    assert any(fault.kind == "changed" for fault in faults)
+
+
+@settings(max_examples=60)
+@given(MODES, st.data())
+def test_a_removed_record_is_named(signing: Signing | None, data: st.DataObject) -> None:
+    lines = TRAILS[signing]
+    candidates = rows(lines, "record")
+    if signing is None:
+        last = {line(lines, index)["stream"]: index for index in candidates}
+        candidates = [index for index in candidates if index not in last.values()]
+    index = data.draw(st.sampled_from(candidates))
+    faults = check([*lines[:index], *lines[index + 1 :]])
+    assert named(faults, line(lines, index))
+    assert {fault.kind for fault in faults} <= {"removed", "truncated"}
+
+
+@settings(max_examples=60)
+@given(MODES, st.data())
+def test_records_of_a_stream_that_changed_places_are_named(signing: Signing | None, data: st.DataObject) -> None:
+    lines = list(TRAILS[signing])
+    stream = data.draw(st.sampled_from(["a1", "b1"]))
+    candidates = [index for index in rows(lines, "record") if line(lines, index)["stream"] == stream]
+    one, two = sorted(data.draw(st.lists(st.sampled_from(candidates), min_size=2, max_size=2, unique=True)))
+    moved = line(lines, one)
+    lines[one], lines[two] = lines[two], lines[one]
+    faults = check(lines)
+    assert any(fault.kind == "reordered" and fault.audit_id == moved["audit_id"] for fault in faults)
+    assert {fault.kind for fault in faults} == {"reordered"}
+
+
+@settings(max_examples=60)
+@given(MODES, st.data())
+def test_a_repeated_record_is_named(signing: Signing | None, data: st.DataObject) -> None:
+    lines = TRAILS[signing]
+    records = rows(lines, "record")
+    index = data.draw(st.sampled_from(records))
+    behind = data.draw(st.sampled_from([place for place in records if place >= index]))
+    faults = check([*lines[: behind + 1], lines[index], *lines[behind + 1 :]])
+    assert [fault.kind for fault in faults] == ["added"]
+    assert named(faults, line(lines, index))
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(["each", "checkpoints"]), st.integers(1, 23))
+def test_an_end_that_was_cut_off_behind_a_checkpoint_is_named(signing: Signing, cut: int) -> None:
+    lines = TRAILS[signing]
+    faults = check(lines[:-cut])
+    assert any(fault.kind == "truncated" and fault.stream == "b1" for fault in faults)
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(["each", "checkpoints"]), st.data())
+def test_a_changed_removed_moved_or_unsigned_checkpoint_is_named(signing: Signing, data: st.DataObject) -> None:
+    lines = TRAILS[signing]
+    checkpoints = rows(lines, "checkpoint")
+    index = data.draw(st.sampled_from(checkpoints[:-1]))
+    row = line(lines, index)
+    header, payload, _ = row["jws"].split(".")
+    unsigned = encoded_header({"alg": "none", "typ": "checkpoint+jwt"}).decode() + payload + "."
+    swapped = list(lines)
+    swapped[index], swapped[index + 1] = swapped[index + 1], swapped[index]
+    mutations = {
+        "changed": replaced(lines, index, jws=f"{header}.{payload}A.x"),
+        "removed": [*lines[:index], *lines[index + 1 :]],
+        "moved": swapped,
+        "repeated": [*lines[: index + 1], lines[index], *lines[index + 1 :]],
+        "unsigned": replaced(lines, index, jws=unsigned, checkpoint_id=jws_id(unsigned)),
+    }
+    faults = check(data.draw(st.sampled_from(list(mutations.values()))))
+    assert faults
+    assert {fault.kind for fault in faults} == {"checkpoint"}
+
+
+def test_checkpoints_cut_off_at_the_end_are_missed_by_the_records_behind_them() -> None:
+    last = rows(SIGNED, "checkpoint")[1:]
+    faults = check([kept for index, kept in enumerate(SIGNED) if index not in last])
+    assert [(fault.kind, fault.checkpoint_id) for fault in faults] == [
+        ("checkpoint", line(SIGNED, last[0])["checkpoint_id"])
+    ]
+
+
+def test_a_checkpoint_by_a_stranger_is_named_and_claims_nothing() -> None:
+    stranger = make_checkpoint(
+        SigningKey(generate_key()),
+        [StreamHead("a1", 99, bytes(32))],
+        server_id="rooms",
+        issued_at=NOW,
+        previous=FIRST,
+        position=0,
+    )
+    added = msgspec.json.encode({"type": "checkpoint", **msgspec.structs.asdict(stranger)}) + b"\n"
+    faults = check([SIGNED[0], added, *SIGNED[1:]])
+    assert [(fault.kind, fault.checkpoint_id) for fault in faults] == [("checkpoint", stranger.checkpoint_id)]
+
+
+def forged(signing: Signing | None, key: Any = KEY, previous: str | None = None) -> bytes:
+    sealer = make_sealer(signing=signing, key=key, prefix="forged")
+    sealer.learn(ANN, previous)
+    return (
+        msgspec.json.encode({"type": "record", **msgspec.structs.asdict(sealer.seal(ANN, {"agent_id": ANN}))}) + b"\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("added", "kind"),
+    [
+        (forged(None), "unsigned"),
+        (forged("each", generate_key()), "forged"),
+        (forged("checkpoints", generate_key()), "forged"),
+    ],
+)
+@pytest.mark.parametrize("signing", ["each", "checkpoints"])
+def test_a_stream_that_somebody_else_began_is_named(signing: Signing, added: bytes, kind: str) -> None:
+    lines = TRAILS[signing]
+    faults = check([*lines, added])
+    assert [(fault.kind, fault.stream) for fault in faults] == [(kind, "forged1")]
+
+
+@pytest.mark.requirement("CORE-12-7")
+def test_a_record_whose_signature_was_taken_off_is_named() -> None:
+    index = rows(SIGNED, "record")[3]
+    _, payload, _ = line(SIGNED, index)["jws"].split(".")
+    jws = encoded_header({"alg": "none", "typ": "JWT"}).decode() + payload + "."
+    changed = replaced(SIGNED, index, jws=jws, audit_id=jws_id(jws))
+    faults = check(changed)
+    assert any(fault.kind == "unsigned" and fault.audit_id == jws_id(jws) for fault in faults)
+
+
+def test_a_record_that_follows_one_of_another_agent_or_none_at_all_is_named() -> None:
+    other = line(SIGNED, rows(SIGNED, "record")[1])["audit_id"]  # of Bob
+    assert [fault.kind for fault in check([*SIGNED, forged("each", previous=other)])] == ["forged"]
+    assert [fault.audit_id for fault in check([*SIGNED, forged("each", previous="e" * 64)])] == ["e" * 64]
+
+
+def test_keys_before_a_rotation_still_count_and_keys_that_are_not_trusted_do_not() -> None:
+    lines = [*SIGNED, forged("each", NEXT, previous=line(SIGNED, rows(SIGNED, "record")[-2])["audit_id"])]
+    assert check(lines, {**KEYS, **trusted([NEXT])}) == []
+    assert {fault.kind for fault in check(lines, trusted([NEXT]))} == {"forged", "checkpoint"}
+
+
+NEXT = generate_key()
+
+
+@pytest.mark.anyio
+async def test_the_tally_says_what_was_looked_at(store: Store) -> None:
+    sealer = make_sealer()
+    store.attach(sealer)
+    await append(store, [ANN, BOB, "", ANN])
+    written = await make_checkpointer(store, sealer).write()
+    await append(store, [ANN, BOB])
+    for keys in (KEYS, {}):
+        verification = Verification(StoreTrail(store, page=2), keys)
+        assert [fault async for fault in verification.faults()] == []
+        tally = verification.tally
+        assert (tally.records, tally.agents, tally.streams, tally.checkpoints, tally.behind) == (6, 3, 1, 1, 2)
+        assert (tally.signed, tally.unchecked, tally.unsigned) == ((6, 0, 0) if keys else (0, 6, 0))
+        assert tally.last_checkpoint == written[0]
+
+
+@pytest.mark.anyio
+async def test_few_heads_in_memory_change_nothing(memory: Store) -> None:
+    memory.attach(make_sealer())
+    await append(memory, [f"{number:064x}" for number in range(20)] * 3)
+    verification = Verification(StoreTrail(memory), KEYS, most_heads=2)
+    assert [fault async for fault in verification.faults()] == []
+
+
+@pytest.mark.anyio
+async def test_two_processes_at_once_leave_a_trail_without_a_fault(first: Store, second: Store) -> None:
+    first.attach(make_sealer(prefix="a"))
+    second.attach(make_sealer(prefix="b"))
+    await asyncio.gather(append(first, AGENTS * 5), append(second, AGENTS * 5))
+    assert await faults_in(first) == []
+
+
+def rewritten_to_the_end(lines: list[bytes], stream: str, start: int) -> list[bytes]:
+    """A stream written anew from a record on, every hash fitting: all that can be done without the key."""
+    made, renamed, digest = list(lines), dict[str, str](), b""
+    for index in rows(lines, "record"):
+        row = line(lines, index)
+        compact = parse_compact(row["jws"])
+        assert compact is not None
+        payload = msgspec.json.decode(compact.payload)
+        before = payload["previous_audit_id"]
+        payload["previous_audit_id"] = renamed.get(before, before)
+        if row["stream"] != stream or row["sequence"] < start:
+            continue
+        if row["sequence"] == start:
+            payload["method"] = "FORGED"
+            digest = bytes.fromhex(payload["stream_digest"])
+        payload["stream_digest"] = digest.hex()
+        jws = f"{compact.protected}.{encode64(msgspec.json.encode(payload)).decode()}.{compact.signature}"
+        renamed[row["audit_id"]] = jws_id(jws)
+        digest = roll(digest, bytes.fromhex(jws_id(jws)))
+        made = replaced(made, index, jws=jws, audit_id=jws_id(jws))
+    return made
+
+
+@pytest.mark.parametrize("start", [2, 5, 7, 12])
+def test_a_stream_written_anew_to_its_end_is_found_by_its_checkpoints(start: int) -> None:
+    lines = TRAILS["checkpoints"]
+    faults = check(rewritten_to_the_end(lines, "b1", start))
+    assert any(fault.kind == "changed" and fault.checkpoint_id and fault.stream == "b1" for fault in faults)
+
+
+def test_where_nothing_is_signed_a_stream_written_anew_can_only_be_found_by_other_streams() -> None:
+    lines = TRAILS[None]
+    assert check(rewritten_to_the_end(lines, "b1", 8)) == []  # the limit that the guide tells of

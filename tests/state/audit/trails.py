@@ -1,0 +1,89 @@
+"""Trails to look at: records sealed and kept in a store as a server does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from joserfc.jwk import OKPKey
+
+from bespeak.documents.identity.key_text import generate_key
+from bespeak.state.audit.checkpointer import Checkpointer
+from bespeak.state.audit.export import FileTrail, export_lines
+from bespeak.state.audit.fault import Fault
+from bespeak.state.audit.sealer import ChainSealer, Signing
+from bespeak.state.audit.signing_key import SigningKey
+from bespeak.state.audit.trail import StoreTrail, Trail
+from bespeak.state.audit.trusted_keys import TrustedKeys, trusted
+from bespeak.state.audit.verification import Verification
+from bespeak.state.store.command import Conflict, Sealed
+from bespeak.state.store.commands.audit import AppendAudit
+from bespeak.state.store.store import Store
+
+KEY: OKPKey = generate_key()
+KEYS: TrustedKeys = trusted([KEY])
+ANN, BOB = "a" * 64, "b" * 64
+NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC).timestamp()
+
+
+def make_sealer(
+    *, signing: Signing | None = "each", key: OKPKey = KEY, prefix: str = "s", heads: int = 100
+) -> ChainSealer:
+    """A sealer whose streams are called s1, s2 and so on; `signing` None for one without a key."""
+    numbers = count(1)
+    return ChainSealer(
+        SigningKey(key) if signing is not None else None,
+        signing=signing or "each",
+        most_heads=heads,
+        new_stream=lambda: f"{prefix}{next(numbers)}",
+    )
+
+
+def make_checkpointer(store: Store, sealer: ChainSealer, *, every: int = 1000, key: OKPKey = KEY) -> Checkpointer:
+    return Checkpointer(
+        store,
+        sealer,
+        SigningKey(key),
+        server_id="rooms",
+        trusted={**KEYS, **trusted([key])},
+        every=every,
+        clock=lambda: NOW,
+    )
+
+
+async def append(store: Store, agents: Iterable[str], **members: Any) -> list[Sealed]:
+    """One record for each agent named, one transaction each."""
+    return [await append_one(store, agent, **members) for agent in agents]
+
+
+async def append_one(store: Store, agent_id: str, **members: Any) -> Sealed:
+    payload = {"method": "BOOK", **({"agent_id": agent_id} if agent_id else {}), **members}
+    done = await store.do(AppendAudit(agent_id, payload))
+    assert not isinstance(done, Conflict)
+    sealed = done[0]
+    assert isinstance(sealed, Sealed)
+    return sealed
+
+
+async def faults_of(trail: Trail, keys: TrustedKeys = KEYS) -> list[Fault]:
+    return [fault async for fault in Verification(trail, keys).faults()]
+
+
+async def faults_in(store: Store, keys: TrustedKeys = KEYS) -> list[Fault]:
+    return await faults_of(StoreTrail(store, page=3), keys)
+
+
+async def exported(store: Store) -> list[bytes]:
+    return [line async for line in export_lines(store)]
+
+
+async def faults_of_lines(lines: Iterable[bytes], path: Path, keys: TrustedKeys = KEYS) -> list[Fault]:
+    path.write_bytes(b"".join(lines))
+    trail = FileTrail(path)
+    try:
+        return await faults_of(trail, keys)
+    finally:
+        trail.close()

@@ -1,0 +1,359 @@
+"""The modes together: whatever is presented has to hold, and all of it has to name one agent."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1
+from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as generate_curve_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from tests.state.identity.certificates import ENDS, Authority, certificate
+from tests.state.identity.issuer import (
+    AGENT,
+    NOW,
+    OTHER,
+    SERVER,
+    Clock,
+    claims,
+    encode,
+    jwks,
+    new_key,
+    public,
+    request,
+    sign,
+    write_keys,
+)
+from tests.state.identity.key_server import publishing
+
+from bespeak.agent.client.agtp_client_connection import AgtpClientConnection
+from bespeak.documents.deployment.auth_toml import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
+from bespeak.errors import ConfigError, RemoteProtocolError
+from bespeak.faces.agtp.server import AgtpServer
+from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.scope import Scopes
+from bespeak.protocol.tls import client_context, server_context
+from bespeak.state.identity.authentication import Authenticated, Outdated
+from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.jwks import FETCH_GAP, FILE_PERIOD
+from bespeak.state.identity.signed_request import AHEAD, sign_request
+
+pytestmark = pytest.mark.anyio
+
+KEY = new_key()
+AGENT_KEY = Ed25519PrivateKey.generate()
+CERTIFICATE = certificate(uris=[f"agtp://{AGENT}"])
+FOREIGN = certificate(uris=[f"agtp://{OTHER}"])
+TOKEN = sign(KEY, kid="k")
+
+
+class Bench:
+    """An authenticator of some modes and its clock."""
+
+    def __init__(self, folder: Path, *modes: str) -> None:
+        self.clock = Clock()
+        self.path = write_keys(folder / "keys.json", public(KEY, kid="k"))
+        settings = AuthSettings(
+            modes=modes,
+            token=TokenSettings(keys=self.path),
+            mtls=MtlsSettings(ca=folder / "ca.pem"),
+            signed=SignedSettings(max_age=60),
+        )
+        keys = {AGENT: AGENT_KEY.public_key()}
+        self.authenticator = Authenticator(settings, SERVER, keys.get, clock=self.clock)
+
+    def agent(self, request: Request) -> Authenticated:
+        found = self.authenticator.authenticate(request)
+        assert isinstance(found, Authenticated), found
+        return found
+
+    def code(self, request: Request) -> str:
+        found = self.authenticator.authenticate(request)
+        assert isinstance(found, Refused), found
+        assert found.status == 401
+        return found.code
+
+
+@pytest.fixture
+def every(tmp_path: Path) -> Bench:
+    return Bench(tmp_path, "token", "mtls", "signed")
+
+
+def signed(agent_id: str = AGENT, *, key: Ed25519PrivateKey = AGENT_KEY, **more: Any) -> Request:
+    """A request with an Agent-Signature, and with whatever else it should have."""
+    plain = request(more.pop("token", None), certificate=more.pop("certificate", None), agent_id=agent_id, **more)
+    value = sign_request(plain.method, plain.path, plain.headers, plain.body, key=key, server_id=SERVER, now=NOW)
+    return Request("QUERY", "/rooms", "", {**plain.headers, "agent-signature": value}, b"", plain.connection)
+
+
+def test_a_token_gives_agent_scopes_and_principal(every: Bench) -> None:
+    token = sign(KEY, claims(principal_id="acme"), kid="k")
+    assert every.agent(request(token)) == Authenticated(
+        AGENT, ("token",), Scopes(["booking:room"]), "acme", expires_at=NOW + 600
+    )
+    assert every.agent(request(token, agent_id=AGENT)) == every.agent(request(token))
+
+
+def test_a_certificate_gives_agent_and_tls_identity_and_says_nothing_about_scopes(every: Bench) -> None:
+    found = every.agent(request(certificate=CERTIFICATE))
+    identity = hashlib.sha256(CERTIFICATE).hexdigest()
+    assert found == Authenticated(AGENT, ("mtls",), tls_identity=identity, expires_at=ENDS.timestamp())
+
+
+def test_a_signature_gives_agent_and_the_nonce_to_remember(every: Bench) -> None:
+    found = every.agent(signed())
+    assert (found.agent_id, found.modes, found.scopes) == (AGENT, ("signed",), None)
+    assert found.nonce
+    assert found.nonce_expires_at == NOW + 60 + AHEAD
+
+
+@pytest.mark.parametrize("presented", [request(TOKEN, agent_id=AGENT), request(certificate=CERTIFICATE)])
+def test_what_is_known_of_a_credential_is_not_made_again(every: Bench, presented: Request) -> None:
+    assert every.agent(presented) is every.agent(presented)
+
+
+def test_credentials_add_up_when_they_agree(every: Bench) -> None:
+    found = every.agent(signed(token=TOKEN, certificate=CERTIFICATE))
+    assert found.modes == ("mtls", "token", "signed")
+    assert found.verified == "mtls+token+signed"
+    assert found.scopes == Scopes(["booking:room"])
+    assert found.tls_identity
+    assert found.nonce
+    assert found.expires_at == NOW + 600
+
+
+@pytest.mark.requirement("CORE-10.1-5")
+@pytest.mark.parametrize(
+    "disagreeing",
+    [
+        request(TOKEN, agent_id=OTHER),
+        request(TOKEN, agent_id="short"),
+        request(TOKEN, agent_id=""),
+        request(certificate=CERTIFICATE, agent_id=OTHER),
+        request(TOKEN, certificate=FOREIGN),
+        request(TOKEN, certificate=FOREIGN, agent_id=AGENT),
+        request(TOKEN, certificate=FOREIGN, agent_id=OTHER),
+        signed(certificate=FOREIGN),
+        signed(token=sign(KEY, claims(agent_id=OTHER), kid="k")),
+    ],
+)
+def test_credentials_of_different_agents_are_refused(every: Bench, disagreeing: Request) -> None:
+    assert every.code(disagreeing) == "agent-id-mismatch"
+    found = every.authenticator.authenticate(disagreeing)
+    assert AGENT not in str(found)
+    assert OTHER not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("presented", "code"),
+    [
+        (request(sign(new_key(), kid="k"), certificate=CERTIFICATE), "token-signature-invalid"),
+        (request(TOKEN, certificate=certificate()), "certificate-without-agent"),
+        (request(TOKEN, certificate=certificate(generate_private_key(65537, 2048))), "certificate-key-refused"),
+        (signed(token="x", certificate=CERTIFICATE), "token-malformed"),
+        (signed(key=Ed25519PrivateKey.generate(), token=TOKEN), "signature-invalid"),
+        (signed(OTHER), "agent-key-unknown"),
+        (request(TOKEN, agent_signature=""), "agent-id-missing"),
+    ],
+)
+def test_one_bad_credential_spoils_the_good_ones(every: Bench, presented: Request, code: str) -> None:
+    assert every.code(presented) == code
+
+
+def test_a_token_bound_to_a_certificate_is_good_with_that_one_only(every: Bench) -> None:
+    bound = sign(KEY, claims(cnf={"x5t#S256": encode(hashlib.sha256(CERTIFICATE).digest())}), kid="k")
+    assert every.agent(request(bound, certificate=CERTIFICATE)).verified == "mtls+token"
+    assert every.code(request(bound)) == "token-binding-wrong"
+    another = certificate(uris=[f"agtp://{AGENT}"])
+    assert every.code(request(bound, certificate=another)) == "token-binding-wrong"
+
+
+def test_nothing_presented_is_anonymous(every: Bench) -> None:
+    assert every.authenticator.authenticate(request()) is None
+    assert every.authenticator.authenticate(request(authority_scope="booking:room")) is None
+
+
+@pytest.mark.parametrize("agent_id", [AGENT, "", "short", "x" * 5000])
+def test_an_id_that_nothing_proves_is_refused(every: Bench, agent_id: str) -> None:
+    assert every.code(request(agent_id=agent_id)) == "agent-unauthenticated"
+
+
+@pytest.mark.parametrize("value", ["Basic YTpi", "bearer", "", "Bearer", "Token x", "Bearer\tx", "é"])
+def test_another_authorization_is_refused(every: Bench, value: str) -> None:
+    assert every.code(request(authorization=value)) == "token-malformed"
+
+
+def test_the_scheme_is_written_in_any_case(every: Bench) -> None:
+    assert every.agent(request(authorization=f"BEARER  {TOKEN}")).agent_id == AGENT
+
+
+def test_a_credential_of_a_mode_that_is_off_is_refused(tmp_path: Path) -> None:
+    assert Bench(tmp_path, "mtls").code(request(TOKEN)) == "credential-not-accepted"
+    assert Bench(tmp_path, "token").code(signed(token=TOKEN)) == "credential-not-accepted"
+    assert Bench(tmp_path, "signed").agent(signed(certificate=None)).modes == ("signed",)
+
+
+def test_open_believes_headers_and_looks_at_nothing() -> None:
+    authenticator = Authenticator(AuthSettings(), SERVER)
+    assert authenticator.is_open
+    assert authenticator.authenticate(request("nonsense", agent_id=AGENT)) is None
+
+
+async def test_keys_that_are_out_of_date_are_brought_up_to_date_once(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, "token")
+    new = new_key()
+    rotated = request(sign(new, kid="n"))
+    assert bench.code(rotated) == "token-key-unknown"
+    write_keys(bench.path, public(new, kid="n"))
+    assert isinstance(bench.authenticator.authenticate(rotated), Outdated)
+    await bench.authenticator.refresh()
+    assert isinstance(bench.authenticator.authenticate(rotated), Authenticated)
+    assert bench.code(request(sign(new_key(), kid="z"))) == "token-key-unknown"
+    await bench.authenticator.close()
+
+
+async def test_keys_that_an_issuer_rotates_are_followed_and_the_old_ones_end() -> None:
+    clock = Clock()
+    old, new = request(TOKEN), new_key()
+    rotated = request(sign(new, kid="n"))
+    async with publishing(jwks(public(KEY, kid="k"))) as issuer:
+        settings = AuthSettings(modes=("token",), token=TokenSettings(jwks_url=issuer.url))
+        authenticator = Authenticator(settings, SERVER, clock=clock)
+        await authenticator.refresh()
+        assert isinstance(authenticator.authenticate(old), Authenticated)
+        issuer.body = jwks(public(new, kid="n")).encode()
+        unknown = authenticator.authenticate(rotated)
+        assert isinstance(unknown, Refused)
+        assert unknown.code == "token-key-unknown"
+        clock.now += FETCH_GAP
+        assert isinstance(authenticator.authenticate(rotated), Outdated)
+        await authenticator.refresh()
+        assert isinstance(authenticator.authenticate(rotated), Authenticated)
+        assert isinstance(authenticator.authenticate(old), Refused)
+        await authenticator.close()
+    assert issuer.fetched == 2
+
+
+async def test_an_issuer_that_cannot_be_reached_is_told_apart_from_a_bad_token() -> None:
+    settings = AuthSettings(modes=("token",), token=TokenSettings(jwks_url="http://127.0.0.1:9/"))
+    authenticator = Authenticator(settings, SERVER, clock=Clock())
+    assert isinstance(authenticator.authenticate(request(TOKEN)), Outdated)
+    await authenticator.refresh()
+    found = authenticator.authenticate(request(TOKEN))
+    assert isinstance(found, Refused)
+    assert (found.status, found.code) == (503, "token-keys-unavailable")
+    await authenticator.close()
+
+
+async def test_without_tokens_there_is_nothing_to_refresh(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, "mtls")
+    await bench.authenticator.refresh()
+    await bench.authenticator.close()
+    assert bench.authenticator.authenticate(request()) is None
+
+
+def test_a_remembered_token_ends_with_its_key(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, "token")
+    bench.agent(request(TOKEN))
+    write_keys(bench.path, public(new_key(), kid="n"))
+    bench.clock.now += FILE_PERIOD
+    assert bench.code(request(TOKEN)) == "token-key-unknown"
+
+
+def test_what_a_mode_needs_has_to_be_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="register of agents"):
+        Authenticator(AuthSettings(modes=("signed",)), SERVER)
+    with pytest.raises(ConfigError, match="without keys"):
+        Authenticator(AuthSettings(modes=("token",)), SERVER)
+    with pytest.raises(ConfigError, match="gone"):
+        Authenticator(AuthSettings(modes=("token",), token=TokenSettings(keys=tmp_path / "gone")), SERVER)
+
+
+def test_a_certificate_counts_only_where_certificates_do(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, "token")
+    assert bench.agent(request(TOKEN, certificate=FOREIGN)).modes == ("token",)
+    assert bench.authenticator.authenticate(Request("QUERY", "/", "", {}, b"", Connection(certificate=FOREIGN))) is None
+
+
+class _Door:
+    """Answers with who the caller is, or why it is nobody."""
+
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
+
+    def __call__(self, request: Request) -> Response:
+        found = self._authenticator.authenticate(request)
+        if isinstance(found, Refused):
+            return Response(found.status, found.code.encode())
+        assert not isinstance(found, Outdated)
+        return Response(200, b"anonymous" if found is None else f"{found.verified} {found.agent_id}".encode())
+
+    def malformed(self, fault: Malformed, connection: Connection) -> Response:
+        return Response(fault.status)
+
+
+@pytest.mark.requirement("CORE-10.1-5")
+@pytest.mark.parametrize("modes", [("mtls",), ("mtls", "token")])
+async def test_over_a_real_handshake_the_certificate_is_the_agent(tmp_path: Path, modes: tuple[str, ...]) -> None:
+    ours, theirs = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
+    only = modes == ("mtls",)
+    server = AgtpServer(_Door(Bench(tmp_path, *modes).authenticator))
+    context = server_context(*ours.server(), client_ca=ours.ca, required=only)
+    [(_, port)] = await server.start("127.0.0.1", 0, ssl=context)
+
+    async def ask(presented: tuple[Path, Path] | None, **headers: str) -> str:
+        cert, key = presented or (None, None)
+        try:
+            connection = await AgtpClientConnection.open(
+                "127.0.0.1", port, ssl=client_context(ours.ca, cert=cert, key=key)
+            )
+            answer = await connection.request(
+                "QUERY", "/", [(name.replace("_", "-"), text) for name, text in headers.items()]
+            )
+        except (OSError, RemoteProtocolError):
+            return "no handshake"
+        connection.close()
+        return answer.body.decode()
+
+    agent = ours.client("agent", uris=[f"agtp://{AGENT}@rooms.example"])
+    elliptic = ours.client("elliptic", generate_curve_key(SECP256R1()), common=AGENT)
+    try:
+        assert await ask(agent) == f"mtls {AGENT}"
+        assert await ask(elliptic, agent_id=AGENT) == f"mtls {AGENT}"
+        assert await ask(agent, agent_id=OTHER) == "agent-id-mismatch"
+        assert await ask(ours.client("nobody", common="nobody")) == "certificate-without-agent"
+        rsa = ours.client("rsa", generate_private_key(65537, 2048), common=AGENT)
+        assert await ask(rsa) == "certificate-key-refused"
+        assert await ask(theirs.client("agent", uris=[f"agtp://{AGENT}"])) == "no handshake"
+        assert await ask(None) == ("no handshake" if only else "anonymous")
+        assert await ask(None, agent_id=AGENT) == ("no handshake" if only else "agent-unauthenticated")
+        if not only:
+            assert await ask(None, authorization=f"Bearer {TOKEN}") == f"token {AGENT}"
+            assert await ask(agent, authorization=f"Bearer {TOKEN}") == f"mtls+token {AGENT}"
+            other = sign(KEY, claims(agent_id=OTHER), kid="k")
+            assert await ask(agent, authorization=f"Bearer {other}") == "agent-id-mismatch"
+    finally:
+        await server.close()
+
+
+@pytest.mark.parametrize(
+    ("modes", "loaded"), [("open", []), ("mtls", ["cryptography"]), ("token", ["cryptography", "joserfc"])]
+)
+def test_a_mode_that_is_off_loads_nothing(tmp_path: Path, modes: str, loaded: list[str]) -> None:
+    path = write_keys(tmp_path / "keys.json", public(KEY))
+    script = f"""
+import sys
+from pathlib import Path
+from bespeak.documents.deployment.auth_toml import AuthSettings, TokenSettings
+from bespeak.state.identity.authenticator import Authenticator
+Authenticator(AuthSettings(modes=({modes!r},), token=TokenSettings(keys=Path({str(path)!r}))), "s")
+print([name for name in ("cryptography", "httpx", "joserfc") if name in sys.modules])
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert result.stdout.strip() == str(loaded)

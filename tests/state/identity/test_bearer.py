@@ -1,0 +1,267 @@
+"""Tokens: the good are believed and remembered, every forgery is told apart, and nothing makes the verifier raise."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.state.identity.issuer import (
+    AGENT,
+    NOW,
+    OTHER,
+    SERVER,
+    Clock,
+    claims,
+    decode,
+    encode,
+    new_key,
+    public,
+    sign,
+    unsigned,
+    write_keys,
+)
+
+from bespeak.documents.deployment.auth_toml import TokenSettings
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.scope import Scopes
+from bespeak.state.identity.authentication import Authenticated, Outdated
+from bespeak.state.identity.bearer import BearerVerifier
+from bespeak.state.identity.jwks import FILE_PERIOD, FileKeys, UrlKeys
+
+KEY = new_key()
+EC = new_key("P-256")
+RSA = new_key("RSA")
+
+
+class Bench:
+    """A verifier on a file of keys, and the clock of both."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.clock = Clock()
+        self.path = write_keys(folder / "keys.json", public(KEY, kid="k"), public(EC, kid="e"), public(RSA, kid="r"))
+        self.source = FileKeys(self.path, clock=self.clock)
+        self.verifier = BearerVerifier(TokenSettings(**settings), self.source, audience=SERVER, clock=self.clock)
+
+    def good(self, token: str) -> Authenticated:
+        found = self.verifier.verify(token)
+        assert isinstance(found, Authenticated), found
+        return found
+
+    def code(self, token: str) -> str:
+        found = self.verifier.verify(token)
+        assert isinstance(found, Refused), found
+        assert found.status == 401
+        assert not [part for part in token.split(".") if len(part) > 16 and part[:16] in str(found)]
+        return found.code
+
+    @property
+    def remembered(self) -> int:
+        return len(self.verifier._good)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def test_a_good_token_says_who_calls_with_which_scopes_for_whom(bench: Bench) -> None:
+    token = bench.good(sign(KEY, claims(principal_id="acme", scope="booking:room, rooms:*"), kid="k"))
+    assert token == Authenticated(AGENT, ("token",), Scopes(["booking:room", "rooms:*"]), "acme", expires_at=NOW + 600)
+
+
+@pytest.mark.parametrize(
+    ("key", "alg"), [(KEY, "EdDSA"), (KEY, "Ed25519"), (EC, "ES256"), (RSA, "RS256"), (RSA, "PS256")]
+)
+def test_every_algorithm_on_the_list_is_verified(tmp_path: Path, key: Any, alg: str) -> None:
+    bench = Bench(tmp_path, algorithms=("EdDSA", "ES256", "RS256", "PS256"))
+    for header in ({}, {"kid": None}):
+        names = {"kid": {"EdDSA": "k", "Ed25519": "k", "ES256": "e"}.get(alg, "r")} if "kid" in header else {}
+        assert bench.good(sign(key, alg=alg, **names)).agent_id == AGENT
+
+
+def test_a_good_token_is_remembered_until_it_ends(bench: Bench) -> None:
+    token = sign(KEY, kid="k")
+    first = bench.good(token)
+    assert bench.good(token) is first
+    bench.clock.now = NOW + 629
+    assert bench.good(token) is first
+    bench.clock.now = NOW + 630
+    assert bench.code(token) == "token-expired"
+    assert bench.remembered == 0
+
+
+def test_what_is_refused_is_not_remembered(bench: Bench) -> None:
+    for token in ("x", "a.b.c", sign(new_key(), kid="k"), sign(KEY, claims(aud="other"), kid="k")):
+        bench.code(token)
+    assert bench.remembered == 0
+
+
+def test_the_memory_is_bounded(bench: Bench, monkeypatch) -> None:
+    monkeypatch.setattr("bespeak.state.identity.bearer._REMEMBERED", 3)
+    tokens = [sign(KEY, claims(jti=str(number)), kid="k") for number in range(5)]
+    for token in tokens:
+        bench.good(token)
+    assert bench.remembered == 3
+    assert bench.good(tokens[0]).agent_id == AGENT
+
+
+def test_a_signed_claim_that_does_not_hold_is_refused(bench: Bench) -> None:
+    assert bench.code(sign(KEY, claims(exp=NOW - 31), kid="k")) == "token-expired"
+    assert bench.code(sign(KEY, claims(aud="other"), kid="k")) == "token-audience-wrong"
+    assert bench.remembered == 0
+
+
+def test_the_operator_names_the_audience_or_it_is_the_server(tmp_path: Path) -> None:
+    assert Bench(tmp_path, audience="us").code(sign(KEY, kid="k")) == "token-audience-wrong"
+    assert Bench(tmp_path, audience="us").good(sign(KEY, claims(aud="us"), kid="k"))
+
+
+def test_a_forged_signature_is_refused(bench: Bench) -> None:
+    assert bench.code(sign(new_key(), kid="k")) == "token-signature-invalid"
+    header, payload, signature = sign(KEY, kid="k").split(".")
+    other = encode(json.dumps(claims(agent_id=OTHER)).encode())
+    assert bench.code(f"{header}.{other}.{signature}") == "token-signature-invalid"
+    assert bench.code(f"{header}.{payload}.") == "token-signature-invalid"
+    assert bench.code(f"{header}.{payload}.{signature[:-4]}") == "token-signature-invalid"
+
+
+@pytest.mark.parametrize("alg", ["none", "None", "NONE", "", "HS256", "EdDSA ", "ES512", 7, None, ["EdDSA"]])
+def test_a_token_without_a_signature_is_refused(bench: Bench, alg: Any) -> None:
+    assert bench.code(unsigned({"alg": alg, "kid": "k"}, claims())) == "token-algorithm-refused"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [KEY.as_pem(private=False), json.dumps(public(KEY)).encode(), decode(KEY["x"])],
+    ids=["pem", "jwk", "raw"],
+)
+def test_the_public_key_is_no_shared_secret(bench: Bench, secret: bytes) -> None:
+    content = unsigned({"alg": "HS256", "kid": "k"}, claims()).removesuffix(".")
+    forged = f"{content}.{encode(hmac.digest(secret, content.encode(), 'sha256'))}"
+    assert bench.code(forged) == "token-algorithm-refused"
+
+
+def test_an_algorithm_that_is_not_allowed_or_not_the_keys_is_refused(bench: Bench) -> None:
+    assert bench.code(sign(RSA, alg="RS256", kid="r")) == "token-algorithm-refused"
+    assert bench.code(sign(EC, alg="ES256", kid="k")) == "token-algorithm-refused"
+
+
+def test_a_key_in_the_token_is_not_believed(bench: Bench) -> None:
+    forger = new_key()
+    carried = sign(forger, kid="k", jwk=public(forger), jku="https://forger.example/", x5u="https://forger.example/")
+    assert bench.code(carried) == "token-signature-invalid"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"typ": "agtp-delegation+jwt"},
+        {"typ": 7},
+        {"crit": ["x"], "x": 1},
+        {"crit": []},
+        {"crit": ["b64"], "b64": False},
+        {"b64": False},
+        {"kid": 7},
+        {"kid": ["k"]},
+    ],
+)
+def test_what_was_not_made_to_be_presented_is_refused(bench: Bench, header: dict[str, Any]) -> None:
+    assert bench.code(unsigned({"alg": "EdDSA", "kid": "k", **header}, claims(), "A" * 86)) == "token-malformed"
+
+
+@pytest.mark.parametrize("kind", ["JWT", "jwt", "at+jwt", "application/at+jwt"])
+def test_the_types_of_tokens_that_are_presented(bench: Bench, kind: str) -> None:
+    assert bench.good(sign(KEY, kid="k", typ=kind))
+
+
+@pytest.mark.parametrize(
+    "payload", [b"", b"null", b"[]", b"{", b'"text"', b"\xff", b"[" * 5000, b'{"exp": NaN}', b'{"a": 1e999}']
+)
+def test_a_signed_payload_that_is_no_object_is_refused(bench: Bench, payload: bytes) -> None:
+    assert bench.code(sign(KEY, payload or b"0", kid="k")) == "token-malformed"
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        "x",
+        ".",
+        "..",
+        "a.b",
+        "a.b.c.d",
+        "a.b.c.d.e",
+        "é.é.é",
+        "\x00",
+        "\ud800",
+        "a b.c.d",
+        "e30.e30.AA",
+        "W10.W10.AA",
+        "bnVsbA.e30.AA",
+        encode(b"[" * 2000) + ".e30.AA",
+        encode(b'{"alg":' * 400) + ".e30.AA",
+        "a" * 8193,
+        "a." * 1_000_000,
+        unsigned({"alg": "EdDSA", "kid": "k", "pad": "x" * 5000}, claims()),
+    ],
+    ids=range(19),
+)
+def test_a_text_that_is_no_token_is_refused(bench: Bench, token: str) -> None:
+    found = bench.verifier.verify(token)
+    assert isinstance(found, Refused)
+    assert found.code == "token-malformed"
+
+
+def test_an_unknown_key_waits_for_newer_ones_and_rotation_forgets_the_old(bench: Bench) -> None:
+    old, new = sign(KEY, kid="k"), new_key()
+    rotated = sign(new, kid="n")
+    bench.good(old)
+    assert bench.code(rotated) == "token-key-unknown"
+    write_keys(bench.path, public(new, kid="n"))
+    found = bench.verifier.verify(rotated)
+    assert isinstance(found, Outdated)
+    assert found.refused.code == "token-key-unknown"
+    bench.clock.now += FILE_PERIOD
+    assert bench.good(rotated).agent_id == AGENT
+    assert bench.code(old) == "token-key-unknown"
+    assert bench.remembered == 1
+
+
+def test_a_key_that_was_taken_back_ends_remembered_tokens(bench: Bench) -> None:
+    token = sign(KEY, kid="k")
+    bench.good(token)
+    write_keys(bench.path, public(EC, kid="e"))
+    bench.clock.now += FILE_PERIOD
+    assert bench.code(token) == "token-key-unknown"
+
+
+def test_without_any_keys_it_is_the_server_that_is_not_ready() -> None:
+    clock = Clock()
+    source = UrlKeys("http://127.0.0.1:9/", clock=clock)
+    source.due = clock.now + 1
+    found = BearerVerifier(TokenSettings(), source, audience=SERVER, clock=clock).verify(sign(KEY, kid="k"))
+    assert isinstance(found, Outdated)
+    assert (found.refused.status, found.refused.code) == (503, "token-keys-unavailable")
+    assert found.refused.headers == (("Retry-After", "10"),)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    return Bench(tmp_path_factory.mktemp("bearer"))
+
+
+part = st.text("abcABC012-_=+/") | st.binary().map(encode) | st.dictionaries(
+    st.sampled_from(["alg", "kid", "typ", "crit", "b64", "exp", "aud"]),
+    st.sampled_from(["EdDSA", "ES256", "none", "k", "JWT"]) | st.none() | st.integers() | st.lists(st.text()),
+).map(lambda value: encode(json.dumps(value).encode()))  # fmt: skip
+
+
+@given(token=st.text() | st.lists(part, min_size=3, max_size=3).map(".".join))
+def test_no_text_is_believed_and_none_raises(shared: Bench, token: str) -> None:
+    assert isinstance(shared.verifier.verify(token), Refused | Outdated)
+    assert shared.remembered == 0

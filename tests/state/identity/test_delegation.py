@@ -1,0 +1,239 @@
+"""Delegation-Chain: every hop is signed, linked, in time, and no wider than the one before."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import msgspec
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.scope import Scopes
+from bespeak.state.identity.delegation import LONGEST_CHAIN, Chain, verify_chain
+from bespeak.state.identity.delegation_token import Claims, sign_token, token_hash
+from bespeak.state.identity.jws import sign_compact
+
+SERVER = "rooms.acme.example"
+NOW = 1_800_000_000.0
+AGENTS = [f"{number:064x}" for number in range(1, 12)]
+KEYS = {agent: Ed25519PrivateKey.from_private_bytes(bytes([n] * 32)) for n, agent in enumerate([*AGENTS, SERVER])}
+OWN = Scopes(["booking:*", "rooms:read"])
+
+
+def key_of(name: str) -> Ed25519PublicKey | None:
+    return KEYS[name].public_key() if name in KEYS else None
+
+
+def claims(number: int, before: str | None = None, **members: Any) -> Claims:
+    """The claims of the hop from one agent to the next."""
+    standard: dict[str, Any] = {
+        "iss": AGENTS[number],
+        "sub": AGENTS[number + 1],
+        "aud": SERVER,
+        "scope": ("booking:room", "rooms:read"),
+        "depth": LONGEST_CHAIN - 1 - number,
+        "exp": int(NOW) + 60,
+        "iat": int(NOW),
+        "jti": f"token-{number}",
+        "parent": token_hash(before) if before is not None else None,
+    }
+    return Claims(**{**standard, **members})
+
+
+def signed(one: Claims, key: Ed25519PrivateKey | None = None) -> str:
+    return sign_token(one, key or KEYS[one.iss])
+
+
+def chain(hops: int, **last: Any) -> list[str]:
+    """Tokens from the first agent on; members are those of the last hop."""
+    tokens: list[str] = []
+    for number in range(hops):
+        members = last if number == hops - 1 else {}
+        tokens.append(signed(claims(number, tokens[-1] if tokens else None, **members)))
+    return tokens
+
+
+def verify(tokens: list[str] | str, caller: str | None = None, *, now: float = NOW, **options: Any) -> Chain | Refused:
+    header = tokens if isinstance(tokens, str) else ", ".join(tokens)
+    length = 1 if isinstance(tokens, str) else len(tokens)
+    standard = {"server_id": SERVER, "key_of": key_of, "grant_of": dict.fromkeys(AGENTS, OWN).get}
+    return verify_chain(header, caller=caller or AGENTS[length], now=now, **{**standard, **options})
+
+
+def broken(found: Chain | Refused) -> tuple[int, str]:
+    assert isinstance(found, Refused)
+    assert (found.status, found.code) == (551, "authority-chain-broken")
+    assert f"hop {found.details['hop']}" in found.message
+    return found.details["hop"], found.details["reason"]
+
+
+@pytest.mark.parametrize("hops", range(1, LONGEST_CHAIN + 1))
+def test_a_chain_of_signed_hops_gives_its_last_scopes_and_its_delegators(hops: int) -> None:
+    found = verify(chain(hops, scope=("booking:room",), exp=int(NOW) + 10))
+    assert isinstance(found, Chain)
+    assert found.scopes == Scopes(["booking:room"])
+    assert found.delegators == tuple(AGENTS[:hops])
+    assert (found.delegate, found.expires) == (AGENTS[hops], int(NOW) + 10)
+    assert [hop.token_id for hop in found.hops] == [f"token-{number}" for number in range(hops)]
+
+
+def test_white_space_around_commas_does_not_matter() -> None:
+    tokens = chain(3)
+    for between in (",", " ,\t", ", "):
+        found = verify(between.join(tokens), AGENTS[3])
+        assert isinstance(found, Chain)
+        assert found.header == ", ".join(tokens)
+
+
+def test_a_chain_is_good_for_its_last_delegate_only() -> None:
+    assert broken(verify(chain(2), AGENTS[1])) == (2, "not-the-caller")
+
+
+@pytest.mark.requirement("CORE-4.8-3")
+def test_the_server_signs_for_a_delegator_it_has_authenticated() -> None:
+    token = signed(claims(0, iss=SERVER, delegator=AGENTS[0]))
+    found = verify([token])
+    assert isinstance(found, Chain)
+    assert found.delegators == (AGENTS[0],)
+
+
+def test_an_agent_cannot_sign_for_another() -> None:
+    token = signed(claims(0, iss=AGENTS[5], delegator=AGENTS[0]))
+    assert broken(verify([token])) == (1, "malformed")
+
+
+def test_a_server_is_no_delegator_itself() -> None:
+    assert broken(verify([signed(claims(0, iss=SERVER))])) == (1, "malformed")
+
+
+@pytest.mark.requirement("CORE-4.8-4")
+@pytest.mark.parametrize(
+    ("members", "reason"),
+    [
+        ({"aud": "other.example"}, "wrong-audience"),
+        ({"exp": int(NOW)}, "expired"),
+        ({"iat": int(NOW) + 31}, "not-yet-valid"),
+        ({"scope": ()}, "malformed"),
+        ({"scope": ("Booking",)}, "malformed"),
+        ({"scope": ("booking:room\n",)}, "malformed"),
+        ({"scope": ("rooms:read",) * 65}, "malformed"),
+        ({"sub": "short"}, "malformed"),
+        ({"depth": -1}, "depth-exceeded"),
+        ({"depth": 10**9}, "depth-exceeded"),
+        ({"parent": "x"}, "not-linked"),
+    ],
+)
+@pytest.mark.parametrize("hops", [1, 3])
+def test_a_hop_that_says_something_wrong_breaks_the_chain_there(
+    hops: int, members: dict[str, Any], reason: str
+) -> None:
+    assert broken(verify(chain(hops, **members))) == (hops, reason)
+
+
+@pytest.mark.requirement("CORE-6.1-12")
+def test_a_hop_by_another_key_breaks_the_chain() -> None:
+    assert broken(verify([signed(claims(0), KEYS[AGENTS[7]])])) == (1, "signature-invalid")
+    assert broken(verify(chain(2), key_of=lambda name: key_of(name) if name == AGENTS[0] else None)) == (
+        2,
+        "key-unknown",
+    )
+
+
+def test_a_delegator_that_is_no_longer_active_passes_on_nothing() -> None:
+    for number in range(3):
+        active = {agent: OWN for agent in AGENTS if agent != AGENTS[number]}
+        assert broken(verify(chain(3), grant_of=active.get)) == (number + 1, "delegator-not-active")
+
+
+def test_a_grant_that_was_narrowed_meanwhile_breaks_the_chain() -> None:
+    assert broken(verify(chain(2), grant_of=lambda _: Scopes(["rooms:read"]))) == (1, "scope-exceeded")
+
+
+@pytest.mark.requirement("CORE-7.6-2")
+@pytest.mark.parametrize("scope", [("booking:*",), ("*:read",), ("payments:send",), ("rooms:read", "rooms:write")])
+def test_a_hop_wider_than_the_one_before_is_laundering_and_logged(
+    scope: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert broken(verify(chain(2, scope=scope))) == (2, "scope-exceeded")
+    assert AGENTS[1] in caplog.text
+    assert AGENTS[2] in caplog.text
+
+
+def test_the_own_grant_of_a_delegate_does_not_widen_what_it_was_given() -> None:
+    first = signed(claims(0, scope=("rooms:read",)))
+    second = signed(claims(1, first, scope=("booking:room",)))
+    assert broken(verify([first, second])) == (2, "scope-exceeded")
+
+
+def test_depth_only_shrinks() -> None:
+    first = signed(claims(0, depth=1))
+    assert isinstance(verify([first, signed(claims(1, first, depth=0))]), Chain)
+    assert broken(verify([first, signed(claims(1, first, depth=1))])) == (2, "depth-exceeded")
+    last = signed(claims(0, depth=0))
+    assert broken(verify([last, signed(claims(1, last, depth=0))])) == (2, "depth-exceeded")
+
+
+@pytest.mark.requirement("CORE-7.6-5")
+def test_no_hop_can_be_left_out_added_or_moved() -> None:
+    tokens = chain(4)
+    assert broken(verify(tokens[1:], AGENTS[4])) == (1, "not-linked")
+    assert broken(verify([tokens[0], *tokens[2:]], AGENTS[4])) == (2, "not-linked")
+    assert broken(verify([tokens[0], tokens[2], tokens[1], tokens[3]])) == (2, "not-linked")
+    assert broken(verify([tokens[0], *tokens])) == (2, "not-linked")
+    other = signed(claims(0, jti="another"))
+    assert broken(verify([other, *tokens[1:]])) == (2, "not-linked")
+
+
+def test_a_hop_starts_where_the_one_before_ends() -> None:
+    first = signed(claims(0, sub=AGENTS[5]))
+    assert broken(verify([first, signed(claims(1, first))])) == (2, "not-linked")
+
+
+def test_a_chain_has_an_end() -> None:
+    assert broken(verify([*chain(LONGEST_CHAIN), "x"], AGENTS[1])) == (LONGEST_CHAIN + 1, "too-long")
+    assert broken(verify("," * 100_000)) == (LONGEST_CHAIN + 1, "too-long")
+    assert broken(verify("x" * 1_000_000)) == (1, "malformed")
+    assert broken(verify("x" + " " * 1_000_000 + "x")) == (1, "malformed")
+
+
+def header(**members: Any) -> str:
+    return msgspec.json.encode({"alg": "EdDSA", "typ": "agtp-delegation+jwt", **members}).decode()
+
+
+@pytest.mark.parametrize(
+    "members", [{"alg": "none"}, {"alg": "HS256"}, {"typ": "JWT"}, {"crit": ["x"]}, {"alg": 1}, {"typ": None}]
+)
+def test_another_kind_of_token_is_no_delegation(members: dict[str, Any]) -> None:
+    head = msgspec.json.decode(header(**members))
+    token = sign_compact(head, msgspec.json.encode(claims(0)), KEYS[AGENTS[0]])
+    assert broken(verify([token])) == (1, "malformed")
+
+
+def test_neither_a_chain_nor_a_refusal_shows_tokens() -> None:
+    tokens = chain(2)
+    found = verify(tokens)
+    refused = verify(tokens, AGENTS[9])
+    for token in tokens:
+        assert token not in repr(found)
+        assert token not in repr(refused)
+
+
+@given(st.data())
+@settings(max_examples=150)
+def test_a_chain_with_one_other_character_is_refused(data: st.DataObject) -> None:
+    text = ", ".join(chain(2))
+    place = data.draw(st.integers(0, len(text) - 1))
+    other = data.draw(st.sampled_from("AZaz09-_.,=+ "))
+    assume(text[place] not in ", ")
+    assume(text[place] != other)
+    assert isinstance(verify(text[:place] + other + text[place + 1 :], AGENTS[2]), Refused)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_refusal_and_never_an_exception(text: str) -> None:
+    broken(verify(text))

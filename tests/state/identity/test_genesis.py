@@ -1,0 +1,109 @@
+"""Issuing an Agent Genesis, and judging one that somebody presents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from bespeak.contract.genesis import Genesis, genesis_id
+from bespeak.documents.identity.key_text import generate_key, key_id, public_jwk
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.state.identity.genesis import issue_genesis, verify_genesis
+
+ISSUER = generate_key()
+AGENT = generate_key()
+
+
+def issue(**members: Any) -> Genesis | Refused:
+    options: dict[str, Any] = {
+        "name": "Porter",
+        "owner": "Town Library",
+        "issuer": "https://library.example",
+        "key": ISSUER.private_key,
+        "issued_at": "2026-02-01T08:00:00Z",
+    }
+    assert isinstance(ISSUER.private_key, Ed25519PrivateKey)
+    return issue_genesis(**{**options, **members})
+
+
+def issued(**members: Any) -> Genesis:
+    genesis = issue(**members)
+    assert isinstance(genesis, Genesis), genesis
+    return genesis
+
+
+@pytest.mark.requirement("CORE-7.1-1")
+def test_what_is_issued_holds_and_gives_its_id() -> None:
+    genesis = issued(public_key=public_jwk(AGENT), scopes=["b:c", "a:b"], archetype="monitor", owner_id="o-1")
+    assert verify_genesis(genesis.document, agent_id=genesis.agent_id) == genesis
+    assert genesis.agent_id == genesis_id(genesis.document)
+    assert (genesis.public_key, genesis.scopes, genesis.principal_id) == (public_jwk(AGENT), ("a:b", "b:c"), "o-1")
+
+
+@pytest.mark.requirement("CORE-7.2-1")
+def test_a_record_has_the_fields_of_both_forms_and_no_private_key() -> None:
+    record = issued(public_key=AGENT.as_dict(private=True), more={"org_domain": "library.example"}).document
+    assert {"owner", "scope", "trust_tier", "verification_path", "archetype", "governance_zone"} <= set(record)
+    assert {"agtp_genesis_version", "name", "owner_id", "principal_id", "agent_public_key", "issuer"} <= set(record)
+    assert record["org_domain"] == "library.example"
+    assert str(AGENT.as_dict(private=True)["d"]) not in repr(record)
+    assert "PRIVATE" not in repr(record)
+
+
+@pytest.mark.requirement("CORE-7.1-3")
+def test_no_id_is_given_twice() -> None:
+    assert issued().agent_id != issued().agent_id
+
+
+@pytest.mark.requirement("CORE-7.1-2")
+def test_a_record_for_another_id_is_refused() -> None:
+    refused = verify_genesis(issued().document, agent_id="0" * 64)
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.code) == (422, "genesis-mismatch")
+
+
+@pytest.mark.requirement("CORE-7.2-2")
+def test_a_changed_record_is_refused() -> None:
+    refused = verify_genesis({**issued().document, "owner": "Somebody"})
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.code) == (422, "genesis-invalid")
+
+
+def test_only_trusted_issuers_count_where_some_are_named() -> None:
+    genesis = issued()
+    assert verify_genesis(genesis.document, issuers=[key_id(ISSUER)]) == genesis
+    for issuers in ([], [key_id(AGENT)]):
+        refused = verify_genesis(genesis.document, issuers=issuers)
+        assert isinstance(refused, Refused)
+        assert (refused.status, refused.code) == (401, "genesis-issuer-untrusted")
+
+
+@pytest.mark.requirement("CORE-7.2-3", "CORE-7.2-4")
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"trust_tier": 1},
+        {"trust_tier": 4},
+        {"archetype": "king"},
+        {"verification_path": "hearsay"},
+        {"trust_tier": 1, "verification_path": "log-anchored"},
+        {"public_key": {"kty": "oct", "k": "x"}},
+    ],
+)
+def test_a_record_that_breaks_a_rule_is_not_issued(members: dict[str, Any]) -> None:
+    refused = issue(**members)
+    assert isinstance(refused, Refused)
+    assert refused.code == "genesis-invalid"
+
+
+@pytest.mark.requirement("CORE-7.2-4")
+def test_a_verified_record_is_issued_with_its_proof() -> None:
+    genesis = issued(trust_tier=1, verification_path="log-anchored", more={"log_inclusion_proof": "p"})
+    assert (genesis.trust_tier, genesis.document["log_inclusion_proof"]) == (1, "p")
+
+
+@pytest.mark.parametrize("record", [{}, {"signature": 1}, {"issuer_public_key": {"kty": "OKP"}, "signature": "x"}])
+def test_anything_else_is_a_refusal(record: dict[str, Any]) -> None:
+    assert isinstance(verify_genesis(record), Refused)

@@ -1,0 +1,136 @@
+"""Claims under a good signature: for this server, now, by the right issuer, and of one agent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.state.identity.issuer import AGENT, NOW, OTHER, SERVER, claims, encode
+
+from bespeak.documents.deployment.auth_toml import TokenSettings
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.scope import Scopes
+from bespeak.state.identity.authentication import Authenticated
+from bespeak.state.identity.token_claims import read_claims
+
+
+def good(content: dict[str, Any], **settings: Any) -> Authenticated:
+    found = read_claims(content, TokenSettings(**settings), audience=SERVER, now=NOW)
+    assert isinstance(found, Authenticated), found
+    return found
+
+
+def refused(content: dict[str, Any], **settings: Any) -> str:
+    found = read_claims(content, TokenSettings(**settings), audience=SERVER, now=NOW)
+    assert isinstance(found, Refused), found
+    assert found.status == 401
+    return found.code
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"exp": NOW - 31}, "token-expired"),
+        ({"exp": NOW - 30}, "token-expired"),
+        ({"exp": -1e9}, "token-expired"),
+        ({"exp": None}, "token-malformed"),
+        ({"exp": "tomorrow"}, "token-malformed"),
+        ({"exp": True}, "token-malformed"),
+        ({"exp": 10**400}, "token-malformed"),
+        ({"exp": 1e308}, "token-malformed"),
+        ({"nbf": NOW + 31}, "token-not-yet-valid"),
+        ({"nbf": "now"}, "token-malformed"),
+        ({"iat": NOW + 31}, "token-not-yet-valid"),
+        ({"iat": []}, "token-malformed"),
+        ({"aud": "other"}, "token-audience-wrong"),
+        ({"aud": None}, "token-audience-wrong"),
+        ({"aud": []}, "token-audience-wrong"),
+        ({"aud": {SERVER: 1}}, "token-audience-wrong"),
+        ({"aud": f"{SERVER} "}, "token-audience-wrong"),
+        ({"agent_id": None}, "token-agent-missing"),
+        ({"agent_id": "short"}, "token-agent-missing"),
+        ({"agent_id": AGENT.upper()}, "token-agent-missing"),
+        ({"agent_id": f"{AGENT}\n"}, "token-agent-missing"),
+        ({"agent_id": [AGENT]}, "token-agent-missing"),
+        ({"agent_id": "short", "sub": AGENT}, "token-agent-missing"),
+        ({"agent_id": None, "sub": "alice"}, "token-agent-missing"),
+        ({"scope": "booking:room\nrooms:read"}, "token-malformed"),
+        ({"scope": "booking:room\x00"}, "token-malformed"),
+        ({"scope": "booking:r\x1bm"}, "token-malformed"),
+        ({"scope": ["booking:room", "rooms:read\r"]}, "token-malformed"),
+        ({"scope": ["booking:room rooms:read"]}, "token-malformed"),
+        ({"scope": ["booking:room", 7]}, "token-malformed"),
+        ({"scope": {"booking": "room"}}, "token-malformed"),
+        ({"scope": "a:b " * 300}, "token-malformed"),
+        ({"cnf": {"jkt": "x"}}, "token-binding-wrong"),
+        ({"cnf": {"x5t#S256": "short"}}, "token-binding-wrong"),
+        ({"cnf": {"x5t#S256": "é" * 43}}, "token-binding-wrong"),
+        ({"cnf": {"x5t#S256": "A" * 43, "jkt": "x"}}, "token-binding-wrong"),
+        ({"cnf": "x"}, "token-binding-wrong"),
+        ({"cnf": {}}, "token-binding-wrong"),
+        ({"principal_id": "a\nb"}, "token-malformed"),
+        ({"principal_id": ""}, "token-malformed"),
+        ({"principal_id": 7}, "token-malformed"),
+        ({"principal_id": "x" * 257}, "token-malformed"),
+    ],
+)
+def test_a_claim_that_does_not_hold_is_refused(changes: dict[str, Any], code: str) -> None:
+    assert refused(claims(**changes)) == code
+
+
+@pytest.mark.parametrize("changes", [{"exp": NOW - 29}, {"nbf": NOW + 30}, {"iat": NOW + 29}])
+def test_clocks_may_differ_a_little(changes: dict[str, Any]) -> None:
+    assert good(claims(**changes))
+
+
+def test_the_operator_says_by_how_much() -> None:
+    assert refused(claims(exp=NOW), leeway=0) == "token-expired"
+
+
+@pytest.mark.parametrize(("scope", "expected"), [
+    (None, None),
+    ("", Scopes()),
+    ("openid profile booking:room", Scopes(["booking:room"])),
+    (["a:b", "c:d"], Scopes(["a:b", "c:d"])),
+    ("a:b,c:d", Scopes(["a:b", "c:d"])),
+    ("Booking:Room", Scopes()),
+])  # fmt: skip
+def test_scopes_come_as_a_text_or_a_list_and_other_words_give_nothing(scope: Any, expected: Any) -> None:
+    assert good(claims(scope=scope)).scopes == expected
+
+
+def test_a_subject_that_is_an_agent_is_the_agent() -> None:
+    assert good(claims(agent_id=None, sub=OTHER)).agent_id == OTHER
+    assert good(claims(sub="alice")).agent_id == AGENT
+
+
+def test_the_operator_names_claims_and_issuer() -> None:
+    own = {"agent_claim": "who", "scope_claim": "scp", "principal_claim": "for", "issuer": "https://id"}
+    given = claims(who=OTHER, scp=["x:y"], iss="https://id", aud=["them", SERVER]) | {"for": "acme"}
+    token = good(given, **own)
+    assert (token.agent_id, token.scopes, token.principal_id) == (OTHER, Scopes(["x:y"]), "acme")
+    assert refused({**given, "iss": "https://other"}, **own) == "token-issuer-wrong"
+    assert refused({**given, "iss": ["https://id"]}, **own) == "token-issuer-wrong"
+    del given["iss"], given["who"]
+    assert refused(given, **own) == "token-issuer-wrong"
+    assert refused({**given, "iss": "https://id"}, **own) == "token-agent-missing"
+
+
+def test_a_token_may_be_bound_to_a_certificate() -> None:
+    assert good(claims(cnf={"x5t#S256": encode(b"\x01" * 32)})).tls_identity == "01" * 32
+    assert good(claims()).tls_identity is None
+
+
+value = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text() | st.integers())
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["exp", "nbf", "iat", "aud", "iss", "agent_id", "sub", "scope", "principal_id", "cnf"]), value
+    )
+)
+def test_claims_of_any_kind_are_believed_or_refused(changes: dict[str, Any]) -> None:
+    found = read_claims({**claims(), **changes}, TokenSettings(), audience=SERVER, now=NOW)
+    assert isinstance(found, Authenticated | Refused)

@@ -1,0 +1,245 @@
+"""Cases in the store: one for each question, decided once, a confirmation used once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.state.store.conftest import started
+
+from bespeak.state.store.command import Command, Conflict, Statement, Steps
+from bespeak.state.store.commands.cases import (
+    KINDS,
+    DecideCase,
+    ListCases,
+    OpenCase,
+    PurgeCases,
+    ReadCase,
+    UseCase,
+)
+from bespeak.state.store.commands.outbox import ClaimOutbox, PutOutbox
+from bespeak.state.store.store import Store
+
+pytestmark = pytest.mark.anyio
+
+AGENT, DESK, OTHER = "a" * 64, "d" * 64, "b" * 64
+
+
+class TimePasses(Command, frozen=True):
+    """Puts the end of a case into the past."""
+
+    case_id: str
+
+    def steps(self) -> Steps:
+        yield Statement("UPDATE cases SET expires = 1 WHERE case_id = ?", (self.case_id,))
+
+
+def ask(case_id: str = "c1", kind: str = "confirmation", digest: str = "d1", **fields: Any) -> OpenCase:
+    given: dict[str, Any] = {"agent_id": AGENT, "recipient": DESK, "subject": '{"price":  9}', "lifetime": 60.0}
+    return OpenCase(case_id=case_id, kind=kind, digest=digest, **{**given, **fields})
+
+
+def decide(status: str = "accepted", by: str = DESK, attestation_id: str = "att-1", **fields: Any) -> DecideCase:
+    return DecideCase("c1", status, by, attestation_id, **fields)
+
+
+def use(digest: str = "d1", agent: str = AGENT) -> UseCase:
+    return UseCase("c1", digest, agent)
+
+
+async def only(store: Store, command: Command) -> Any:
+    """The result of a single command, or its conflict."""
+    done = await store.do(command)
+    return done if isinstance(done, Conflict) else done[0]
+
+
+async def reason(store: Store, command: Command) -> str:
+    conflict = await only(store, command)
+    assert isinstance(conflict, Conflict)
+    return conflict.reason
+
+
+async def test_a_case_is_kept_as_it_came(store: Store) -> None:
+    opened = await only(store, ask(deadline=2e9))
+    assert opened.new
+    case = await store.read(ReadCase("c1"))
+    assert case == opened.case
+    assert (case.state, case.subject, case.deadline, case.recipient) == ("pending", '{"price":  9}', 2e9, DESK)
+    assert case.expires - case.created == pytest.approx(60, abs=1)
+    assert await store.read(ReadCase("c2")) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_same_question_is_one_case_while_it_is_open(store: Store, kind: str) -> None:
+    await store.do(ask(kind=kind))
+    again = await only(store, ask("c2", kind))
+    assert (again.case.case_id, again.new) == ("c1", False)
+    await store.do(decide("deferred", kinds=KINDS))
+    assert (await only(store, ask("c3", kind))).case.case_id == "c1"
+    await store.do(decide("rejected", kinds=KINDS))
+    assert (await only(store, ask("c4", kind))).case.case_id == "c4"
+
+
+@pytest.mark.parametrize(
+    "fields", [{"digest": "d2"}, {"agent_id": OTHER}, {"kind": "escalation"}], ids=["content", "agent", "kind"]
+)
+async def test_another_question_is_another_case(store: Store, fields: dict[str, Any]) -> None:
+    await store.do(ask())
+    assert (await only(store, ask("c2", **fields))).new
+
+
+async def test_an_accepted_confirmation_waits_to_be_used_and_an_accepted_escalation_is_over(store: Store) -> None:
+    await store.do(ask())
+    await store.do(decide())
+    again = await only(store, ask("c2"))
+    assert (again.case.case_id, again.case.state) == ("c1", "accepted")
+    await store.do(use())
+    assert (await only(store, ask("c3"))).new
+    await store.do(ask("e1", "escalation"))
+    await store.do(DecideCase("e1", "accepted", DESK, "att-2"))
+    assert (await only(store, ask("e2", "escalation"))).new
+
+
+async def test_a_question_that_expired_is_asked_anew(store: Store) -> None:
+    await store.do(ask(lifetime=0.0))
+    assert (await store.read(ReadCase("c1"))).state == "expired"
+    assert await reason(store, decide()) == "expired"
+    assert await reason(store, use()) == "expired"
+    assert (await only(store, ask("c2"))).new
+    assert (await store.read(ReadCase("c1"))).state == "expired"
+
+
+async def test_an_acceptance_expires_too(store: Store) -> None:
+    await store.do(ask())
+    await store.do(decide())
+    await store.do(TimePasses("c1"))
+    assert await reason(store, use()) == "expired"
+    assert (await only(store, ask("c2"))).new
+
+
+async def test_the_announcement_is_put_once_and_only_with_its_case(store: Store) -> None:
+    announcement = PutOutbox("escalation", DESK, "{}")
+    await store.do(ask(announcement=announcement))
+    await store.do(ask("c2", announcement=announcement))
+    messages = await only(store, ClaimOutbox("escalation", 10, 60.0))
+    assert len(messages) == 1
+
+
+async def test_the_same_question_to_two_processes_at_once_is_one_case(first: Store, second: Store) -> None:
+    await asyncio.gather(*((first, second)[n % 2].do(ask(f"c{n}")) for n in range(16)))
+    assert len(await first.read(ListCases())) == 1
+
+
+async def test_a_decision_is_recorded_with_who_took_it_and_why(store: Store) -> None:
+    await store.do(ask())
+    case = await only(store, decide("rejected", reason="too dear", attestation='"signed"'))
+    assert case == await store.read(ReadCase("c1"))
+    assert (case.state, case.decided_by, case.reason, case.attestation) == ("rejected", DESK, "too dear", '"signed"')
+    assert case.decided_at >= case.created
+
+
+@pytest.mark.parametrize("status", ["accepted", "rejected"])
+async def test_a_decision_is_final(store: Store, status: str) -> None:
+    await store.do(ask())
+    first = await only(store, decide(status))
+    other = {"accepted": "rejected", "rejected": "accepted"}[status]
+    for second in (decide(other), decide("deferred"), decide(status, OTHER, kinds=KINDS)):
+        conflict = await only(store, second)
+        assert conflict.reason == "already-decided"
+        assert conflict.details["status"] == status
+        assert conflict.details["attestation_id"] == "att-1"
+    assert await only(store, decide(status, attestation_id="att-2")) == first
+
+
+async def test_what_was_deferred_can_be_decided(store: Store) -> None:
+    await store.do(ask())
+    assert (await only(store, decide("deferred"))).state == "deferred"
+    assert await reason(store, use()) == "pending"
+    assert (await only(store, decide("accepted", attestation_id="att-2"))).attestation_id == "att-2"
+
+
+@pytest.mark.parametrize("by", [AGENT, OTHER])
+async def test_nobody_decides_a_case_of_its_own_nor_one_that_another_was_asked(store: Store, by: str) -> None:
+    await store.do(ask())
+    assert await reason(store, decide(by=by)) == ("own-case" if by == AGENT else "not-permitted")
+
+
+async def test_whoever_may_decide_the_kind_decides_in_the_place_of_the_recipient(store: Store) -> None:
+    await store.do(ask())
+    assert await reason(store, decide(by=OTHER, kinds=("escalation",))) == "not-permitted"
+    assert (await only(store, decide(by=OTHER, kinds=("confirmation",)))).decided_by == OTHER
+
+
+async def test_an_agent_cannot_have_its_own_case_decided_by_its_delegate(store: Store) -> None:
+    await store.do(ask())
+    assert await reason(store, decide(by=OTHER, kinds=KINDS, delegators=(DESK, AGENT))) == "own-case"
+
+
+async def test_a_confirmation_is_used_once_by_the_agent_and_for_the_call_it_was_given_for(store: Store) -> None:
+    assert await reason(store, use()) == "not-found"
+    await store.do(ask())
+    assert await reason(store, use()) == "pending"
+    await store.do(decide())
+    assert await reason(store, use(agent=OTHER)) == "of-another"
+    assert await reason(store, use("d2")) == "digest-differs"
+    assert (await only(store, use())).state == "executed"
+    assert await reason(store, use()) == "used"
+    assert await reason(store, decide("rejected")) == "already-decided"
+
+
+async def test_a_rejected_confirmation_and_an_escalation_let_nothing_run(store: Store) -> None:
+    await store.do(ask())
+    await store.do(decide("rejected", reason="no"))
+    conflict = await only(store, use())
+    assert (conflict.reason, conflict.details["reason"]) == ("rejected", "no")
+    await store.do(ask("e1", "escalation"))
+    await store.do(DecideCase("e1", "accepted", DESK, "att"))
+    assert await reason(store, UseCase("e1", "d1", AGENT)) == "not-found"
+
+
+async def test_of_many_at_once_one_uses_the_confirmation(first: Store, second: Store) -> None:
+    await first.do(ask())
+    await first.do(decide())
+    outcomes = await asyncio.gather(*((first, second)[n % 2].do(use()) for n in range(16)))
+    assert sum(not isinstance(outcome, Conflict) for outcome in outcomes) == 1
+
+
+async def test_cases_are_listed_by_state_in_order_up_to_a_bound(store: Store) -> None:
+    for n in range(5):
+        await store.do(ask(f"c{n}", digest=f"d{n}", lifetime=0.0 if n == 4 else 60.0))
+    await store.do(decide())
+    assert [case.case_id for case in await store.read(ListCases())] == ["c0", "c1", "c2", "c3", "c4"]
+    assert [case.case_id for case in await store.read(ListCases("pending", 2))] == ["c0", "c2"]
+    assert [case.case_id for case in await store.read(ListCases("expired"))] == ["c4"]
+    assert [case.case_id for case in await store.read(ListCases("accepted"))] == ["c1"]
+
+
+async def test_ended_confirmations_are_purged_after_a_while_and_escalations_stay(store: Store) -> None:
+    await store.do(ask(lifetime=-100.0))
+    await store.do(ask("e1", "escalation", lifetime=None))
+    assert await only(store, PurgeCases(1000.0)) == 0
+    assert await only(store, PurgeCases(50.0)) == 1
+    assert [case.case_id for case in await store.read(ListCases())] == ["e1"]
+
+
+async def test_cases_survive_a_restart(shared_place: str) -> None:
+    async for store in started(shared_place):
+        await store.do(ask())
+        await store.do(ask("e1", "escalation", announcement=PutOutbox("escalation", DESK, "{}")))
+        await store.do(decide())
+    async for store in started(shared_place):
+        assert [case.state for case in await store.read(ListCases())] == ["accepted", "pending"]
+        assert (await only(store, use())).state == "executed"
+        assert len(await only(store, ClaimOutbox("escalation", 10, 60.0))) == 1
+
+
+async def test_an_agent_cannot_ask_more_than_anybody_can_answer(store: Store) -> None:
+    await store.do(*(ask(f"c{number}", digest=f"d{number}", most_open=3) for number in range(3)))
+    one_more = ask("one-more", digest="one more", most_open=3)
+    assert await store.do(one_more) == Conflict("too-many", {"most": 3})
+    same = await store.do(ask("same", digest="d2", most_open=3))
+    assert not isinstance(same, Conflict)
+    assert same[0].case.case_id == "c2", "what was asked before is still answered"
+    await store.do(DecideCase("c0", "rejected", DESK, "att", kinds=("confirmation",)))
+    assert (await store.do(one_more))[0].new

@@ -1,0 +1,49 @@
+"""Expired rows go, the others stay, on every driver."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from bespeak.state.store.command import Command, Conflict, Statement, Steps
+from bespeak.state.store.commands.expiry import PurgeExpired
+from bespeak.state.store.commands.idempotency import RecordKey
+from bespeak.state.store.commands.nonces import UseNonce
+from bespeak.state.store.store import Store
+
+pytestmark = pytest.mark.anyio
+
+
+class Left(Command, frozen=True):
+    """The keys and values that are still there."""
+
+    def steps(self) -> Steps:
+        rows = yield Statement("SELECT key FROM idempotency UNION ALL SELECT value FROM nonces")
+        return sorted(row[0] for row in rows)
+
+
+async def fill(store: Store) -> None:
+    for name, retention in (("old", 0.0), ("older", -10.0), ("kept", 60.0)):
+        await store.do(RecordKey("scope", f"key-{name}", b"", b"", retention))
+        await store.do(UseNonce("kind", f"value-{name}", retention))
+
+
+async def test_what_has_expired_is_removed_and_counted_and_the_rest_stays(store: Store) -> None:
+    await fill(store)
+    assert await store.do(PurgeExpired()) == [4]
+    assert await store.read(Left()) == ["key-kept", "value-kept"]
+    assert await store.do(PurgeExpired()) == [0]
+
+
+async def test_no_more_is_removed_at_once_than_was_said(store: Store) -> None:
+    await fill(store)
+    assert await store.do(PurgeExpired(limit=1)) == [2]
+    assert await store.do(PurgeExpired(limit=1)) == [2]
+    assert await store.read(Left()) == ["key-kept", "value-kept"]
+
+
+async def test_two_processes_may_remove_at_once_and_nothing_is_counted_twice(first: Store, second: Store) -> None:
+    await fill(first)
+    removed = await asyncio.gather(*(store.do(PurgeExpired()) for store in (first, second) * 3))
+    assert sum(done[0] for done in removed if not isinstance(done, Conflict)) == 4

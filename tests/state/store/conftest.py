@@ -1,0 +1,61 @@
+"""Stores for tests: the same test runs on each driver."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from tests.state.store.sealing import PlainSealer
+
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Store
+
+Opening = Callable[[], Awaitable[Store]]
+
+
+@pytest.fixture(params=["sqlite", "memory", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a store is: a new file, memory, a new database."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_dsn"))
+    return "memory" if request.param == "memory" else str(tmp_path / "store.db")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where several processes may have a store."""
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_dsn"))
+    return str(tmp_path / "store.db")
+
+
+@pytest.fixture
+async def store(place: str) -> AsyncIterator[Store]:
+    """A store that is started, with a sealer."""
+    async for opened in started(place):
+        yield opened
+
+
+@pytest.fixture
+async def first(shared_place: str) -> AsyncIterator[Store]:
+    """A store on a place that others use too."""
+    async for opened in started(shared_place, "first"):
+        yield opened
+
+
+@pytest.fixture
+async def second(shared_place: str, first: Store) -> AsyncIterator[Store]:
+    """Another store on the same place, as another process would have it."""
+    async for opened in started(shared_place, "second"):
+        yield opened
+
+
+async def started(place: str, stream: str = "plain") -> AsyncIterator[Store]:
+    store = open_store(place)
+    store.attach(PlainSealer(stream))
+    try:
+        await store.start()
+        yield store
+    finally:
+        await store.close()

@@ -1,0 +1,34 @@
+"""Commands are values: frozen, comparable, and programs that do nothing until they are driven."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.state.store.command import Command, Conflict, Statement
+from bespeak.state.store.commands.nonces import UseNonce
+
+
+def test_a_command_is_a_value_that_cannot_be_changed() -> None:
+    command = UseNonce("k", "v", 60)
+    assert command == UseNonce("k", "v", 60)
+    with pytest.raises(AttributeError):
+        command.value = "w"  # type: ignore[misc]
+
+
+def test_a_program_only_says_what_it_wants_and_can_be_run_again() -> None:
+    command = UseNonce("k", "v", 60)
+    for rows, result in (([(1,)], True), ([], Conflict("nonce-used"))):
+        program = command.steps()
+        step = next(program)
+        assert isinstance(step, Statement)
+        assert step.parameters == ("k", "v", 60)
+        with pytest.raises(StopIteration) as end:
+            program.send(rows)
+        assert end.value.value == result
+
+
+def test_a_command_is_no_guard_and_runs_one_by_one_unless_it_says_otherwise() -> None:
+    assert not Command.guards
+    assert Command.grouping is None
+    with pytest.raises(NotImplementedError):
+        Command().steps()

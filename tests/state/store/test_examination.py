@@ -1,0 +1,116 @@
+"""A look at a store finds what is wrong and changes nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.state.store.process import running
+
+from bespeak.errors import ConfigError
+from bespeak.state.store.commands.nonces import UseNonce
+from bespeak.state.store.examination import examine, upgrade
+from bespeak.state.store.migrations import CURRENT
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.shape import shapes
+
+pytestmark = pytest.mark.anyio
+
+
+async def fill(place: str, rows: int = 3) -> None:
+    store = open_store(place)
+    await store.start()
+    for number in range(rows):
+        await store.do(UseNonce("k", f"{number:06}" + "x" * 200, -1 if number % 2 else 600))
+    await store.close()
+
+
+async def test_a_whole_store_is_described(shared_place: str) -> None:
+    await fill(shared_place)
+    found = await examine(shared_place)
+    assert found.is_current
+    assert found.damage == []
+    assert found.size > 0
+    assert found.rows == dict.fromkeys(shapes(), 0) | {"nonces": 3}
+    assert found.expired["nonces"] == 1
+    assert await upgrade(shared_place) == CURRENT
+
+
+async def test_looking_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    await fill(str(path))
+    before = path.read_bytes()
+    await examine(str(path))
+    assert path.read_bytes() == before
+
+
+async def test_a_store_that_is_served_from_can_be_looked_at_and_is_not_changed(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    await fill(str(path))
+    code = "store = open_store(sys.argv[1], role='sole'); print('ready', flush=True); sys.stdin.read()"
+    with running(code, path):
+        assert (await examine(str(path))).rows["nonces"] == 3
+        with pytest.raises(ConfigError, match="Another server uses the store"):
+            await upgrade(str(path))
+
+
+async def test_damage_in_the_middle_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    await fill(str(path), rows=500)
+    content = bytearray(path.read_bytes())
+    for at in range(0, len(content), 4096):
+        if b"xxxxxxxx" in content[at : at + 4096]:
+            content[at : at + 4096] = b"\xa5" * 4096
+    path.write_bytes(content)
+    found = await examine(str(path))
+    assert found.damage
+    assert "audit" in found.rows, "what can still be counted is counted"
+
+
+@pytest.mark.parametrize("content", [b"no database" * 500, b"\xa5" * 8192])
+async def test_a_file_that_is_no_database_is_damage(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "s.db"
+    path.write_bytes(content)
+    found = await examine(str(path))
+    assert "is no SQLite database" in found.damage[0]
+    with pytest.raises(ConfigError, match="is no SQLite database"):
+        await upgrade(str(path))
+
+
+async def test_tables_that_are_not_there_yet_are_of_version_0_and_made_by_an_upgrade(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    path.touch()
+    found = await examine(str(path))
+    assert (found.version, found.is_current, found.rows) == (0, False, {})
+    assert await upgrade(str(path)) == 0
+    assert (await examine(str(path))).is_current
+
+
+async def test_an_empty_database_of_postgresql_is_made_by_an_upgrade(postgres_dsn: str) -> None:
+    found = await examine(postgres_dsn)
+    assert (found.version, found.size, found.rows) == (0, 0, {})
+    assert await upgrade(postgres_dsn) == 0
+    assert (await examine(postgres_dsn)).is_current
+
+
+async def test_newer_tables_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    await fill(str(path))
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version = {CURRENT + 1}")
+    connection.close()
+    for look in (examine, upgrade):
+        with pytest.raises(ConfigError, match="newer bespeak"):
+            await look(str(path))
+
+
+async def test_what_is_not_there_is_not_made(tmp_path: Path) -> None:
+    for look in (examine, upgrade):
+        with pytest.raises(ConfigError, match="There is no store at"):
+            await look(str(tmp_path / "s.db"))
+        with pytest.raises(ConfigError, match="ends with its process"):
+            await look("memory")
+        with pytest.raises(ConfigError, match="cannot be reached"):
+            await look("postgresql://u:hunter2@127.0.0.1:1/n")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,95 @@
+"""Every grouped kind says the same in one statement for many as in its own steps."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import pkgutil
+import re
+from typing import Any
+
+import pytest
+from tests.state.store.sealing import PlainSealer
+
+import bespeak.state.store.commands
+from bespeak.state.store.command import Command, Conflict, Statement, Steps
+from bespeak.state.store.commands.audit import AppendAudit
+from bespeak.state.store.commands.idempotency import ClaimKey, FinishKey, RecordKey, ReleaseKey
+from bespeak.state.store.commands.nonces import UseNonce
+from bespeak.state.store.commands.outbox import AckOutbox, ClaimOutbox, PutOutbox
+from bespeak.state.store.postgres import PostgresStore
+
+for _module in pkgutil.iter_modules(bespeak.state.store.commands.__path__):
+    importlib.import_module(f"bespeak.state.store.commands.{_module.name}")
+
+GROUPED = [kind for kind in Command.__subclasses__() if kind.grouping is not None]
+
+
+@pytest.mark.parametrize("kind", GROUPED)
+def test_a_grouping_fits_its_command(kind: type[Command]) -> None:
+    grouping = kind.grouping
+    assert grouping is not None
+    if grouping.seal is None:
+        assert set(grouping.fields) <= set(kind.__struct_fields__)
+    assert "{input}" in grouping.change
+    if kind.guards:
+        # Whether a guard succeeded has to be seen, and those that change the same row must not meet.
+        assert grouping.answer is not None
+        assert grouping.row is not None
+    words = re.findall(r"\{(\w+)\}", grouping.change + (grouping.answer or ""))
+    assert set(words) <= {"now", "input", "change"}
+    assert "?" not in grouping.change
+
+
+def test_the_kinds_of_the_hot_path_are_grouped() -> None:
+    assert {ClaimKey, FinishKey, RecordKey, ReleaseKey, UseNonce, AppendAudit, PutOutbox, AckOutbox} <= set(GROUPED)
+
+
+class Look(Command, frozen=True):
+    """Not grouped, so that a unit with it runs by itself."""
+
+    def steps(self) -> Steps:
+        yield Statement("SELECT 1")
+
+
+SCRIPT: list[list[Command]] = [
+    [ClaimKey("s", f"k{number % 7}", b"h%d" % (number % 3), 0.0 if number % 2 else 30.0, 60.0) for number in range(7)],
+    [ClaimKey("s", f"k{number}", b"h%d" % (number % 2), 30.0, 60.0) for number in range(7)],
+    [FinishKey("s", f"k{number}", 1, b"a%d" % number, 60.0 if number % 3 else 0.0) for number in range(7)],
+    [RecordKey("s", f"k{number}", b"x", b"r%d" % number, 60.0) for number in range(9)],
+    [ReleaseKey("s", f"k{number}", 2) for number in range(9)],
+    [UseNonce("k", f"{number}", 0.0 if number % 2 else 60.0) for number in range(6)],
+    [UseNonce("k", f"{number}", 60.0) for number in range(8)],
+    [PutOutbox("t", f"r{number}", "{}") for number in range(6)],
+    [ClaimOutbox("t", 3, 60.0)],
+    [AckOutbox(number, number % 2) for number in range(1, 8)],
+    [AppendAudit(f"agent{number % 2}", {"n": number}) for number in range(5)],
+    [ClaimKey("s", f"k{number}", b"h0", 30.0, 60.0) for number in range(10)],
+]
+
+
+@pytest.mark.anyio
+async def test_a_group_does_what_its_units_would_do_one_by_one(postgres_server: Any) -> None:
+    seen = []
+    for more in ((), (Look(),)):
+        store = PostgresStore(await postgres_server.create_database())
+        store.attach(PlainSealer())
+        await store.start()
+        results: list[Any] = []
+        for commands in SCRIPT:
+            if more:
+                done = [await store.do(command, *more) for command in commands]
+            else:
+                done = await asyncio.gather(*(store.do(command) for command in commands))
+            results.append([one if isinstance(one, Conflict) else plain(one[0]) for one in done])
+        seen.append(results)
+        await store.close()
+    for grouped, alone in zip(*seen, strict=True):
+        assert grouped == alone
+
+
+def plain(result: Any) -> Any:
+    """A result without the moments in it."""
+    if isinstance(result, list):
+        return [(message.position, message.recipient, message.fence) for message in result]
+    return (type(result).__name__, result.request_hash) if hasattr(result, "seconds") else result

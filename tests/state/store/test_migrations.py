@@ -1,0 +1,47 @@
+"""Migrations: forward only, and never changed once they were released."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+
+import pytest
+
+from bespeak.state.store.migrations import CURRENT, MIGRATIONS, POSTGRES_WORDS, SQLITE_WORDS, statements
+from bespeak.state.store.shape import shapes
+
+
+def test_the_version_is_the_number_of_migrations() -> None:
+    assert len(MIGRATIONS) == CURRENT
+    assert statements(CURRENT, SQLITE_WORDS) == []
+
+
+@pytest.mark.parametrize("version", range(CURRENT))
+def test_from_each_version_the_rest_of_the_way_leads_to_the_same_tables(version: int) -> None:
+    whole, halves = sqlite3.connect(":memory:"), sqlite3.connect(":memory:")
+    rest = statements(version, SQLITE_WORDS)
+    everything = statements(0, SQLITE_WORDS)
+    for statement in everything:
+        whole.execute(statement)
+    for statement in (*everything[: len(everything) - len(rest)], *rest):
+        halves.execute(statement)
+    tables = "SELECT sql FROM sqlite_master ORDER BY name"
+    assert whole.execute(tables).fetchall() == halves.execute(tables).fetchall()
+    whole.close()
+    halves.close()
+
+
+def test_each_word_is_there_for_both_databases() -> None:
+    used = {word for migration in MIGRATIONS for text in migration for word in re.findall(r"\{(\w+)\}", text)}
+    assert used <= SQLITE_WORDS.keys()
+    assert SQLITE_WORDS.keys() == POSTGRES_WORDS.keys()
+
+
+@pytest.mark.parametrize("name", [name for name, shape in shapes().items() if shape.expires])
+def test_what_expires_is_found_without_a_look_at_the_whole_table(name: str) -> None:
+    connection = sqlite3.connect(":memory:")
+    for statement in statements(0, SQLITE_WORDS):
+        connection.execute(statement)
+    plan = connection.execute(f"EXPLAIN QUERY PLAN SELECT 1 FROM {name} WHERE expires <= ? LIMIT 5", (1,)).fetchall()
+    connection.close()
+    assert f"{name}_expires" in plan[0][3]

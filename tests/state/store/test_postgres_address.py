@@ -1,0 +1,130 @@
+"""Addresses of databases, what their faults are called, and the pauses between attempts."""
+
+from __future__ import annotations
+
+import asyncio
+
+import asyncpg
+import pytest
+from tests.postgres import PostgresServer
+
+from bespeak.errors import ConfigError, StoreUnavailableError
+from bespeak.state.store.postgres_address import Address, is_collision, is_outage
+
+
+@pytest.mark.parametrize(
+    ("dsn", "name"),
+    [
+        ("postgresql://u:s3cret@db.example:6000/shop", "The PostgreSQL database shop at db.example:6000"),
+        ("postgres://db.example", "The PostgreSQL at db.example"),
+        ("postgresql:///shop", "The PostgreSQL database shop at localhost"),
+        ("postgresql:///shop?host=/run/postgresql", "The PostgreSQL database shop at localhost"),
+        ("postgresql://u:s3%40cret@[::1]/shop?sslmode=require", "The PostgreSQL database shop at [::1]"),
+        ("postgresql://u:s3cret@one:1,two:2/shop", "The PostgreSQL database shop at one:1,two:2"),
+        ("postgresql://u:s3cret@1234@one/shop", "The PostgreSQL database shop at one"),
+    ],
+)
+def test_a_database_is_named_without_user_and_password(dsn: str, name: str) -> None:
+    assert Address(dsn, "full").name == name
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "postgresql://u:x@db:s3cret/x",
+        "postgresql://u:s3cret/9@db/x",
+        "postgresql://u:1/s3cret@db/x",
+        "postgresql://u:1?s3cret@db/x",
+        "postgresql://u:1#s3cret@db/x",
+        "postgresql://u:x@d b;s3cret/x",
+        "postgresql://u:s3cret@[::1/x",
+    ],
+)
+def test_an_address_that_cannot_be_read_is_refused_without_repeating_it(dsn: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be read") as caught:
+        Address(dsn, "full")
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "outage", "collision"),
+    [
+        (ConnectionRefusedError(), True, False),
+        (TimeoutError(), True, False),
+        (asyncpg.InterfaceError("connection is closed"), True, False),
+        (asyncpg.ConnectionDoesNotExistError(), True, False),
+        (asyncpg.AdminShutdownError(), True, False),
+        (asyncpg.CannotConnectNowError(), True, False),
+        (asyncpg.DiskFullError(), True, False),
+        (asyncpg.TooManyConnectionsError(), True, False),
+        (asyncpg.ReadOnlySQLTransactionError(), True, False),
+        (asyncpg.DeadlockDetectedError(), False, True),
+        (asyncpg.SerializationError(), False, True),
+        (asyncpg.UniqueViolationError(), False, False),
+        (asyncpg.DataError(), False, False),
+        (asyncpg.exceptions._base.DataError("invalid input for query argument"), False, False),
+        (KeyError("x"), False, False),
+    ],
+)
+def test_faults_of_the_server_are_told_from_those_of_a_statement(
+    error: Exception, outage: bool, collision: bool
+) -> None:
+    assert (is_outage(error), is_collision(error)) == (outage, collision)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (asyncpg.InvalidPasswordError("password authentication failed"), "does not let us in"),
+        (asyncpg.InvalidCatalogNameError("no database"), "is not there"),
+        (asyncpg.InsufficientPrivilegeError("denied"), "Grant the user"),
+        (asyncpg.TooManyConnectionsError("too many"), "max_connections"),
+        (TimeoutError(), "does not answer in time"),
+        (ConnectionRefusedError(111, "Connection refused"), r"cannot be reached \(Connection refused\)"),
+        (asyncpg.DiskFullError("no space left"), "cannot be used: no space left"),
+    ],
+)
+def test_each_fault_says_what_to_do(error: Exception, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        raise ConfigError(Address("postgresql://u:s3cret@db/shop", "full").explain(error))
+
+
+@pytest.mark.anyio
+async def test_after_a_failure_nobody_tries_again_before_an_ever_longer_pause_is_over(
+    postgres_server: PostgresServer,
+) -> None:
+    now = 0.0
+    address = Address(postgres_server.dsn("later"), "full", clock=lambda: now)
+    pauses = []
+    for _ in range(7):
+        with pytest.raises(StoreUnavailableError, match="is not there"):
+            await address.connect()
+        pauses.append(address.wait)
+        now += address.wait
+    assert pauses == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0])
+    with pytest.raises(StoreUnavailableError):
+        await address.connect()
+    created = await postgres_server.create_database("later")
+    with pytest.raises(StoreUnavailableError, match="is not there"):
+        await address.connect()
+    assert address.wait == pytest.approx(2.0)
+    now += 2.0
+    connection = await address.connect()
+    assert (address.wait, created) == (0.0, postgres_server.dsn("later"))
+    await connection.close()
+
+
+@pytest.mark.anyio
+async def test_attempts_that_fail_together_are_one_failure(postgres_server: PostgresServer) -> None:
+    address = Address(postgres_server.dsn("missing"), "full", clock=lambda: 0.0)
+    failed = await asyncio.gather(*(address.connect() for _ in range(5)), return_exceptions=True)
+    assert {type(error) for error in failed} == {StoreUnavailableError}
+    assert address.wait == pytest.approx(0.1)
+
+
+@pytest.mark.anyio
+async def test_a_connection_that_works_ends_the_pauses(postgres_dsn: str) -> None:
+    connection = await Address(postgres_dsn, "process").connect(enable_seqscan="off")
+    rows = await connection.fetch("SELECT current_setting('enable_seqscan'), current_setting('synchronous_commit')")
+    assert tuple(rows[0]) == ("off", "off")
+    await connection.close()

@@ -1,0 +1,74 @@
+"""News from other processes, and what is done about news that may have been missed."""
+
+from __future__ import annotations
+
+import asyncio
+
+import asyncpg
+import pytest
+from tests.state.store.relay import relayed
+
+from bespeak.state.store import postgres_listener
+from bespeak.state.store.postgres_address import Address
+from bespeak.state.store.postgres_listener import Listener
+
+pytestmark = pytest.mark.anyio
+
+
+class News:
+    """What was told."""
+
+    def __init__(self) -> None:
+        self.topics: asyncio.Queue[str] = asyncio.Queue()
+        self.all: asyncio.Queue[None] = asyncio.Queue()
+
+    def tell_all(self) -> None:
+        self.all.put_nowait(None)
+
+    def listener(self, dsn: str) -> Listener:
+        return Listener(Address(dsn, "full"), self.topics.put_nowait, self.tell_all)
+
+
+async def notify(dsn: str, topic: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    await connection.execute("SELECT pg_notify('bespeak', $1)", topic)
+    await connection.close()
+
+
+async def test_a_topic_is_told_when_somebody_has_changed_it(postgres_dsn: str) -> None:
+    news = News()
+    listener = news.listener(postgres_dsn)
+    await listener.start()
+    await notify(postgres_dsn, "agents")
+    assert await asyncio.wait_for(news.topics.get(), 20) == "agents"
+    assert news.all.empty()
+    await listener.close()
+
+
+async def test_everybody_is_told_after_a_lost_connection_and_it_listens_again(postgres_dsn: str) -> None:
+    news = News()
+    async with relayed(postgres_dsn) as (relay, dsn):
+        listener = news.listener(dsn)
+        await listener.start()
+        for topic in ("agents", "outbox"):
+            relay.cut()
+            await asyncio.wait_for(news.all.get(), 20)
+            await notify(postgres_dsn, topic)
+            assert await asyncio.wait_for(news.topics.get(), 20) == topic
+        await listener.close()
+
+
+async def test_everybody_is_told_now_and_then_even_without_news(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_listener, "POLL_SECONDS", 0.02)
+    news = News()
+    listener = news.listener(postgres_dsn)
+    await listener.start()
+    for _ in range(3):
+        await asyncio.wait_for(news.all.get(), 20)
+    await listener.close()
+
+
+async def test_a_listener_that_was_never_started_can_be_closed() -> None:
+    await News().listener("postgresql://127.0.0.1:1/nowhere").close()

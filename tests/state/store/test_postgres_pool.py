@@ -1,0 +1,70 @@
+"""Connections for whatever needs one of its own: kept, bounded, never handed on in the middle of something."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.errors import StoreUnavailableError
+from bespeak.state.store import postgres_pool
+from bespeak.state.store.postgres_address import Address
+from bespeak.state.store.postgres_pool import SIZE, Pool
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def pool(postgres_dsn: str) -> Pool:
+    return Pool(Address(postgres_dsn, "full"))
+
+
+async def test_a_connection_is_used_again(pool: Pool) -> None:
+    first = await pool.take()
+    pool.give_back(first)
+    assert await pool.take() is first
+    pool.give_back(first)
+    await pool.close()
+    assert first.is_closed()
+
+
+async def test_a_connection_that_is_closed_or_in_the_middle_of_something_is_not(pool: Pool) -> None:
+    closed = await pool.take()
+    pool.give_back(closed)
+    closed.terminate()
+    busy = await pool.take()
+    assert busy is not closed
+    await busy.execute("BEGIN")
+    pool.give_back(busy)
+    other = await pool.take()
+    assert other is not busy
+    assert busy.is_closed()
+    pool.give_back(other)
+    await pool.close()
+
+
+async def test_there_are_no_more_than_so_many_and_waiting_for_one_ends(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_pool, "COMMAND_SECONDS", 0.01)
+    taken = [await pool.take() for _ in range(SIZE)]
+    with pytest.raises(StoreUnavailableError, match="busy"):
+        await pool.take()
+    pool.give_back(taken.pop())
+    taken.append(await pool.take())
+    for connection in taken:
+        pool.give_back(connection)
+    monkeypatch.undo()
+    await pool.close()
+
+
+async def test_what_reads_cannot_write_by_mistake(pool: Pool) -> None:
+    connection = await pool.take()
+    assert [tuple(row) for row in await connection.fetch("SHOW transaction_read_only")] == [("on",)]
+    pool.give_back(connection)
+    await pool.close()
+
+
+async def test_a_failed_attempt_does_not_use_up_a_place() -> None:
+    pool = Pool(Address("postgresql://127.0.0.1:1/nowhere", "full"))
+    for _ in range(SIZE + 1):
+        with pytest.raises(StoreUnavailableError, match="cannot be reached"):
+            await pool.take()

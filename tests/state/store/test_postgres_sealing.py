@@ -1,0 +1,100 @@
+"""Turns to seal: one at a time, kept after the commit, taken back otherwise, and settled after an outage."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.state.store.sealing import PlainSealer
+
+from bespeak.errors import StoreError
+from bespeak.state.store import postgres_sealing
+from bespeak.state.store.command import Seal
+from bespeak.state.store.commands.audit import AppendAudit
+from bespeak.state.store.postgres import PostgresStore
+from bespeak.state.store.postgres_address import Address, Connection
+from bespeak.state.store.postgres_sealing import Sealing
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def connection(postgres_dsn: str) -> AsyncIterator[Connection]:
+    store = PostgresStore(postgres_dsn)
+    store.attach(PlainSealer("earlier"))
+    await store.start()
+    await store.do(AppendAudit("known", {}))
+    await store.do(AppendAudit("known", {}))
+    await store.close()
+    connection = await Address(postgres_dsn, "full").connect()
+    yield connection
+    await connection.close()
+
+
+@pytest.fixture
+def sealing() -> Sealing:
+    sealing = Sealing()
+    sealing.sealer = PlainSealer()
+    return sealing
+
+
+async def test_the_heads_of_all_chains_are_learned_at_once(sealing: Sealing, connection: Connection) -> None:
+    async with sealing.turn():
+        await sealing.learn(connection, ["known", "new", "known"])
+        assert sealing.seal(Seal("known", {})).audit_id == "plain-1<earlier-2"
+        assert sealing.seal(Seal("new", {})).audit_id == "plain-2<"
+        assert (await sealing.learn_and_seal(connection, Seal("known", {}))).audit_id == "plain-3<plain-1"
+
+
+async def test_what_was_sealed_before_a_fault_is_taken_back(sealing: Sealing, connection: Connection) -> None:
+    async def fail() -> None:
+        async with sealing.turn():
+            await sealing.learn_and_seal(connection, Seal("a", {}))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        await fail()
+    async with sealing.turn():
+        assert (await sealing.learn_and_seal(connection, Seal("a", {}))).audit_id == "plain-1<"
+
+
+@pytest.mark.parametrize("committed", [True, False])
+async def test_after_an_outage_the_chain_goes_on_from_what_is_there(
+    sealing: Sealing, connection: Connection, committed: bool
+) -> None:
+    async def lose() -> None:
+        async with sealing.turn():
+            sealed = await sealing.learn_and_seal(connection, Seal("a", {}))
+            if committed:
+                await connection.fetch(
+                    "INSERT INTO audit (stream, sequence, agent_id, audit_id, jws) VALUES ($1, $2, $3, $4, $5)",
+                    *(sealed.stream, sealed.sequence, sealed.agent_id, sealed.audit_id, sealed.jws),
+                )
+            raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        await lose()
+    async with sealing.turn():
+        pass  # nothing is sealed, so nothing is decided
+    async with sealing.turn():
+        following = await sealing.learn_and_seal(connection, Seal("a", {}))
+    assert following.audit_id == ("plain-2<plain-1" if committed else "plain-1<")
+
+
+async def test_turns_do_not_overlap_and_waiting_for_one_ends(sealing: Sealing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_sealing, "COMMAND_SECONDS", 0.01)
+    async with sealing.turn():
+        with pytest.raises(TimeoutError):
+            async with sealing.turn():
+                pass
+    async with sealing.turn():
+        pass
+
+
+async def test_nothing_is_sealed_out_of_turn_or_without_a_sealer(sealing: Sealing, connection: Connection) -> None:
+    await sealing.learn(connection, ["a"])
+    with pytest.raises(StoreError, match="does not end with AppendAudit"):
+        sealing.seal(Seal("a", {}))
+    async with Sealing().turn():
+        with pytest.raises(StoreError, match="no sealer"):
+            await Sealing().learn(connection, ["a"])

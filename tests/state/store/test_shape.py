@@ -1,0 +1,41 @@
+"""What the tables look like, and that both databases would make them alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.state.store.migrations import MIGRATIONS, POSTGRES_WORDS, statements
+from bespeak.state.store.shape import Column, Shape, shapes
+
+
+def test_columns_kinds_and_keys_are_those_of_the_migrations() -> None:
+    assert shapes()["nonces"] == Shape(
+        "nonces",
+        (Column("kind", "text", True), Column("value", "text", True), Column("expires", "real", True)),
+        ("kind", "value"),
+    )
+    answer = next(column for column in shapes()["idempotency"].columns if column.name == "answer")
+    assert answer == Column("answer", "blob", False)
+
+
+def test_rows_that_the_database_numbers_and_rows_that_expire_are_known() -> None:
+    numbered = {name for name, shape in shapes().items() if shape.is_numbered}
+    assert {"lifecycle_events", "outbox", "audit", "checkpoints"} <= numbered
+    assert shapes()["nonces"].expires
+    assert not shapes()["audit"].expires
+
+
+def test_every_table_that_is_made_has_a_shape() -> None:
+    made = [text.split()[2] for migration in MIGRATIONS for text in migration if text.startswith("CREATE TABLE")]
+    assert list(shapes()) == made
+
+
+@pytest.mark.parametrize("name", shapes())
+def test_the_columns_of_a_key_stand_in_its_order(name: str) -> None:
+    shape = shapes()[name]
+    assert shape.key
+    assert tuple(column.name for column in shape.columns if column.name in shape.key) == shape.key
+
+
+def test_no_word_for_a_database_is_left_over() -> None:
+    assert not [text for text in statements(0, POSTGRES_WORDS) if "{" in text]

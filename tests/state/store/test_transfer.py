@@ -1,0 +1,241 @@
+"""A store as a file and back: nothing lost, nothing doubled, and a file that is not whole changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bespeak.state.store.command import Conflict, Rows
+from bespeak.state.store.commands.audit import AppendAudit
+from bespeak.state.store.commands.idempotency import ClaimKey, FindKey, FinishKey, Recorded
+from bespeak.state.store.commands.nonces import UseNonce
+from bespeak.state.store.commands.tables import CountRows, FillTables, ReadTables
+from bespeak.state.store.migrations import CURRENT
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.shape import shapes
+from bespeak.state.store.sqlite import SqliteStore
+from bespeak.state.store.store import Store
+from bespeak.state.store.transfer import export_store, import_store
+
+pytestmark = pytest.mark.anyio
+
+HEAD = {"format": "bespeak-store", "version": CURRENT}
+NONCE = {"table": "nonces", "row": {"kind": "k", "value": "v", "expires": 1.5}}
+
+
+async def contents(store: Store) -> dict[str, list[tuple[Any, ...]]]:
+    found: dict[str, list[tuple[Any, ...]]] = {}
+
+    def take(table: str, rows: Rows) -> bool:
+        found.setdefault(table, []).extend(tuple(row) for row in rows)
+        return True
+
+    await store.read(ReadTables(take))
+    return {table: sorted(rows, key=repr) for table, rows in found.items()}
+
+
+async def test_what_was_written_comes_back_whole_on_either_database(store: Store, tmp_path: Path) -> None:
+    await store.do(ClaimKey("a b", 'key \u2713 \\ "', b"\0\xff", 30, 60))
+    await store.do(FinishKey("a b", 'key \u2713 \\ "', 1, bytes(range(256)), 60))
+    await store.do(ClaimKey("a b", "open", b"", 30, 60))
+    await asyncio.gather(*(store.do(UseNonce("k", str(number), 60)) for number in range(250)))
+    await store.do(AppendAudit("agent", {"a": 1}))
+    file = tmp_path / "export.jsonl"
+    with file.open("wb") as out:
+        assert await export_store(store, out.write) == 253
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert lines[0] == HEAD
+    assert lines[-1] == {"rows": 253}
+    assert {base64.b64decode(line["row"]["answer"] or "") for line in lines if line.get("table") == "idempotency"} == {
+        b"",
+        bytes(range(256)),
+    }
+    other = SqliteStore.in_memory()
+    try:
+        assert await import_store(other, file) == 253
+        assert await contents(other) == await contents(store)
+        assert await other.read(FindKey("a b", 'key \u2713 \\ "')) == Recorded(b"\0\xff", bytes(range(256)))
+    finally:
+        await other.close()
+
+
+async def test_an_export_of_sqlite_can_be_imported_anywhere(store: Store, tmp_path: Path) -> None:
+    source, file = SqliteStore.in_memory(), tmp_path / "export.jsonl"
+    try:
+        await source.do(ClaimKey("a", "k", b"\1", 30, 60), UseNonce("k", "v", 60))
+        with file.open("wb") as out:
+            await export_store(source, out.write)
+        assert await import_store(store, file) == 2
+        assert await contents(store) == await contents(source)
+    finally:
+        await source.close()
+
+
+async def test_an_output_that_takes_no_more_is_the_error_of_the_output(store: Store) -> None:
+    await store.do(UseNonce("k", "v", 60))
+    written = 0
+
+    def write(_: bytes) -> None:
+        nonlocal written
+        written += 1
+        if written > 1:
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        await export_store(store, write)
+    assert await store.do(UseNonce("k", "w", 60)) == [True]
+
+
+def text(*lines: Any) -> bytes:
+    return b"".join((line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in lines)
+
+
+def row(table: str, **values: Any) -> dict[str, Any]:
+    blank = {"text": "x", "blob": "", "integer": 1, "real": 1}
+    return {"table": table, "row": {column.name: blank[column.kind] for column in shapes()[table].columns} | values}
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "message"),
+    [
+        (b"", 1, "cut off"),
+        (b"\n", 1, "truncated"),
+        (b"\xff\xfe", 1, "malformed"),
+        (b"[" * 100_000, 1, ""),
+        (text({"format": "other", "version": 1}), 1, "no export of a store"),
+        (text({"format": "bespeak-store", "version": CURRENT + 1}), 1, f"newer bespeak.*version {CURRENT + 1}"),
+        (text({"format": "bespeak-store", "version": 0}), 1, "older bespeak.*bespeak store migrate"),
+        (text({"format": "bespeak-store"}), 1, "version"),
+        (text(HEAD), 2, "cut off"),
+        (text(HEAD, NONCE), 3, "cut off"),
+        (text(HEAD, NONCE)[:-5], 2, "truncated"),
+        (text(HEAD, NONCE, {"rows": 2}), 3, "says that there are 2 rows, and there are 1"),
+        (text(HEAD, NONCE, {"rows": 1}, NONCE), 4, "behind the last line"),
+        (text(HEAD, {"table": "orders", "row": {}}, {"rows": 1}), 2, "no table 'orders'"),
+        (text(HEAD, {"table": "sqlite_master", "row": {}}), 2, "no table"),
+        (text(HEAD, {"table": "nonces", "row": {"kind": "k", "value": "v"}}), 2, "'expires' of nonces is missing"),
+        (text(HEAD, row("nonces", more=1)), 2, "'more' of nonces is no column"),
+        (text(HEAD, {**NONCE, "more": 1}), 2, "unknown field"),
+        (text(HEAD, row("nonces", kind=None)), 2, "'kind' of nonces is text, and this is none"),
+        (text(HEAD, row("nonces", kind=1)), 2, "is text"),
+        (text(HEAD, row("nonces", kind="a\0b")), 2, "is text"),
+        (text(HEAD, row("nonces", expires="1")), 2, "is a number"),
+        (text(HEAD, row("nonces", expires=True)), 2, "is a number"),
+        (text(HEAD, row("nonces", expires=10**400)), 2, ""),
+        (text(HEAD, row("idempotency", fence=1.5)), 2, "is an integer"),
+        (text(HEAD, row("idempotency", fence=1 << 70)), 2, "is an integer"),
+        (text(HEAD, row("idempotency", request_hash="*")), 2, "is base64"),
+        (text(HEAD, row("idempotency", request_hash=7)), 2, "is base64"),
+        (text(HEAD, NONCE, NONCE, {"rows": 2}), 2, "has the key of another one"),
+    ],
+)
+async def test_a_file_that_is_not_whole_is_refused_by_its_line_and_changes_nothing(
+    tmp_path: Path, content: bytes, line: int, message: str
+) -> None:
+    file = tmp_path / "export.jsonl"
+    file.write_bytes(content)
+    store = open_store(str(tmp_path / "s.db"), role="sole")
+    try:
+        outcome = await import_store(store, file)
+        assert isinstance(outcome, Conflict)
+        assert outcome.reason == "wrong-row"
+        assert outcome.details["line"] == line
+        assert re.search(message, outcome.details["message"]), outcome.details["message"]
+        assert await contents(store) == {}
+        file.write_bytes(text(HEAD, NONCE, {"rows": 1}))
+        assert await import_store(store, file) == 1
+    finally:
+        await store.close()
+
+
+async def test_a_line_without_end_does_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bespeak.state.store.transfer._LONGEST_LINE", 1000)
+    file = tmp_path / "export.jsonl"
+    file.write_bytes(text(HEAD) + b"x" * 1_000_000)
+    store = SqliteStore.in_memory()
+    try:
+        outcome = await import_store(store, file)
+        assert isinstance(outcome, Conflict)
+        assert "longer than 1000 bytes" in outcome.details["message"]
+    finally:
+        await store.close()
+
+
+async def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    store = SqliteStore.in_memory()
+    try:
+        outcome = await import_store(store, tmp_path / "none")
+        assert isinstance(outcome, Conflict)
+        assert "No such file" in outcome.details["message"]
+    finally:
+        await store.close()
+
+
+KINDS = {
+    "text": st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), max_size=8),
+    "blob": st.binary(max_size=8),
+    "real": st.floats(-1e12, 1e12),
+    "integer": st.integers(-(1 << 63), (1 << 63) - 1),
+}
+ROWS = st.lists(
+    st.sampled_from(sorted(shapes())).flatmap(
+        lambda name: st.tuples(
+            st.just(name),
+            st.tuples(
+                *(
+                    KINDS[column.kind] if column.required else st.none() | KINDS[column.kind]
+                    for column in shapes()[name].columns
+                )
+            ),
+        )
+    ),
+    max_size=12,
+    unique_by=lambda pair: (pair[0], *pair[1][: len(shapes()[pair[0]].key)]),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(ROWS)
+def test_whatever_a_store_can_hold_comes_back(tmp_path_factory: Any, rows: list[tuple[str, tuple[Any, ...]]]) -> None:
+    async def use() -> None:
+        one, other = SqliteStore.in_memory(), SqliteStore.in_memory()
+        try:
+            numbered = [(number, name, values) for number, (name, values) in enumerate(sorted(rows, key=repr))]
+            assert await one.do(FillTables(lambda: numbered)) == [len(rows)]
+            written: list[bytes] = []
+            await export_store(one, written.append)
+            file = tmp_path_factory.mktemp("export") / "e.jsonl"
+            file.write_bytes(b"".join(written))
+            assert await import_store(other, file) == len(rows)
+            assert await contents(other) == await contents(one)
+        finally:
+            await one.close()
+            await other.close()
+
+    asyncio.run(use())
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=300), st.integers(0, 200))
+def test_whatever_a_file_holds_it_is_taken_whole_or_refused(tmp_path_factory: Any, junk: bytes, at: int) -> None:
+    async def use() -> None:
+        store = SqliteStore.in_memory()
+        try:
+            file = tmp_path_factory.getbasetemp() / "junk.jsonl"
+            whole = text(HEAD, NONCE, {"rows": 1})
+            file.write_bytes(whole[:at] + junk + whole[at + len(junk) :])
+            outcome = await import_store(store, file)
+            count = 0 if isinstance(outcome, Conflict) else outcome
+            assert await store.read(CountRows("nonces")) == count
+        finally:
+            await store.close()
+
+    asyncio.run(use())

@@ -1,0 +1,45 @@
+"""The table of formats."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.report import Finding, Report
+from bespeak.text.diagnostics.reporters import FORMATS, reporter
+from bespeak.text.diagnostics.score import Part, Score
+from bespeak.text.source.span import Location
+
+URL = "https://flights.test:8443/.well-known/ai"
+LIVE = Report(
+    findings=[Finding(Diagnostic("W919", "warning", "there is no Cache-Control", Location(URL)), "f1")],
+    files=[URL],
+    scores=[Score(subject="https://flights.test:8443", parts=[Part(name="headers", points=96, of=100)])],
+)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_writes_whole_lines_that_any_terminal_and_file_takes(name: str, report: Report) -> None:
+    text = reporter(name)(report)
+    assert text.endswith("\n")
+    text.encode()
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_names_every_rule(name: str, report: Report) -> None:
+    text = reporter(name)(report)
+    assert all(finding.diagnostic.rule in text for finding in report.findings)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_takes_an_address_for_a_file(name: str) -> None:
+    text = reporter(name)(LIVE)
+    assert URL in text.replace("%3A", ":")
+
+
+@pytest.mark.parametrize("name", ["full", "concise", "json", "sarif"])
+def test_formats_with_room_for_it_carry_the_score(name: str) -> None:
+    text = reporter(name)(LIVE)
+    assert "score" in text
+    assert "96" in text

@@ -1,0 +1,34 @@
+"""GitLab's code quality report."""
+
+from __future__ import annotations
+
+import json
+
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.report import Finding, Report
+from bespeak.text.diagnostics.reporters.gitlab import render
+from bespeak.text.source.span import Location
+
+
+def test_an_entry_has_what_gitlab_asks_for(report: Report) -> None:
+    first, second, third, fourth = json.loads(render(report))
+    assert first == {
+        "description": "the path '/room/' ends with a slash. Write '/room'.",
+        "check_name": "P321",
+        "fingerprint": "f1",
+        "severity": "major",
+        "location": {"path": "a/rooms.agis", "lines": {"begin": 4, "end": 4}},
+    }
+    assert [second["severity"], third["severity"]] == ["minor", "info"]
+    assert third["location"]["lines"] == {"begin": 1}
+    assert fourth["fingerprint"]
+
+
+def test_no_two_entries_share_a_fingerprint() -> None:
+    same = Finding(Diagnostic("P301", "error", "wrong", Location("a", 1)), "f")
+    entries = json.loads(render(Report(findings=[same, same, same])))
+    assert [entry["fingerprint"] for entry in entries] == ["f", "f-2", "f-3"]
+
+
+def test_a_clean_run_is_an_empty_list() -> None:
+    assert json.loads(render(Report(findings=[]))) == []

@@ -1,0 +1,21 @@
+"""Repairs as values."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.change import Change
+
+
+def test_a_repair_keeps_the_meaning_unless_it_says_otherwise() -> None:
+    changes = (Change("replace", "/path", "/room"),)
+    assert Fix("Write /room", changes).safe
+    assert Fix("Write /room", changes) != Fix("Write /room", changes, safe=False)
+
+
+def test_a_repair_cannot_be_changed_under_its_finding() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Fix("Write /room", ()).title = "Write /rooms"  # type: ignore[misc]

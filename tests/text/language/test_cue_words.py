@@ -1,0 +1,20 @@
+"""The closed lists of words."""
+
+from __future__ import annotations
+
+from bespeak.text.language import cue_words
+from bespeak.text.language.verb_form import is_verb
+
+
+def test_every_list_is_in_lower_case() -> None:
+    lists = [value for name, value in vars(cue_words).items() if name.isupper() and isinstance(value, frozenset)]
+    assert len(lists) > 10
+    assert all(word == word.lower() for words in lists for word in words)
+
+
+def test_what_leads_to_another_verb_is_a_verb() -> None:
+    assert [verb for verb in cue_words.PURPOSES | cue_words.VERBS_FIRST if not is_verb(verb)] == []
+
+
+def test_a_preposition_is_no_determiner() -> None:
+    assert cue_words.PREPOSITIONS.isdisjoint(cue_words.DETERMINERS)

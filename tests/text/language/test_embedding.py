@@ -1,0 +1,30 @@
+"""The cosine, with and without vectors."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from bespeak.text.language import embedding
+
+
+@pytest.mark.skipif(embedding.available(), reason="the extra 'embeddings' is installed")
+def test_without_vectors_there_is_no_cosine() -> None:
+    assert embedding.cosine("BOOK", "Books a table") is None
+
+
+@pytest.mark.skipif(not embedding.available(), reason="the extra 'embeddings' is not installed")
+def test_with_vectors_what_belongs_together_is_nearer() -> None:
+    near = embedding.cosine("BOOK", "Books a restaurant table")
+    far = embedding.cosine("BOOK", "Compresses an audio stream")
+    assert near is not None
+    assert far is not None
+    assert -1 <= far < near <= 1.0001
+
+
+def test_the_judgement_needs_no_vectors() -> None:
+    import bespeak.text.language.consistency
+
+    assert bespeak.text.language.consistency.judge("BOOK", "Books a table").verdict == "consistent"
+    assert embedding.PACKAGE not in sys.modules or embedding.available()

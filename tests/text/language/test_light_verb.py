@@ -1,0 +1,43 @@
+"""Light verbs and their objects."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.text.language.light_verb import hinted_verb, meant_verb
+
+
+@pytest.mark.parametrize(
+    ("verb", "text", "expected"),
+    [
+        ("make", "makes a hotel reservation for two", ("reserve", 3)),
+        ("submit", "submits a cancellation request", ("cancel", 2)),
+        ("initiate", "initiates the refund of an order", ("refund", 2)),
+        ("request", "requests details about a parcel", ("get", 1)),
+        ("give", "gives back the list", None),
+        ("take", "takes some items", None),
+        ("submit", "submits a request", None),
+        ("create", "creates a payment", None),
+        ("make", "makes", None),
+    ],
+)
+def test_the_object_of_a_light_verb_names_what_is_done(verb: str, text: str, expected: tuple[str, int] | None) -> None:
+    assert meant_verb(verb, text.split(), 0) == expected
+
+
+@pytest.mark.parametrize(
+    ("verb", "text", "expected"),
+    [
+        ("create", "creates a payment", ("pay", 2)),
+        ("mark", "marks a file for deletion", ("delete", 4)),
+        ("submit", "submits a verification code", ("verify", 2)),
+        ("create", "creates a payment method", None),
+        ("send", "sends a cancellation notice", None),
+        ("mark", "marks a file for the archive", None),
+        ("create", "creates", None),
+    ],
+)
+def test_a_noun_behind_another_verb_can_name_what_is_done(
+    verb: str, text: str, expected: tuple[str, int] | None
+) -> None:
+    assert hinted_verb(verb, text.split(), 0) == expected

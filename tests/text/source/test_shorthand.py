@@ -1,0 +1,130 @@
+"""Short fields as JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.text.source.shorthand import expand_input, expand_output, field_schema, joined, type_schema
+
+
+@pytest.mark.parametrize(
+    ("written", "schema"),
+    [
+        ("", {}),
+        ("any", {}),
+        ("int", {"type": "integer"}),
+        ("Integer", {"type": "integer"}),
+        ("ISO8601", {"type": "string", "format": "date-time"}),
+        ("ISO 8601", {"type": "string", "format": "date-time"}),
+        ("string, format: date-time, ISO 8601", {"type": "string", "format": "date-time"}),
+        ("date", {"type": "string", "format": "date"}),
+        ("url", {"type": "string", "format": "uri"}),
+        ("integer, minimum: 1, maximum: 20", {"type": "integer", "minimum": 1, "maximum": 20}),
+        ("number, min: 0.5, max: 1e3", {"type": "number", "minimum": 0.5, "maximum": 1000.0}),
+        ("string, enum: [CONFIRMED, PENDING]", {"type": "string", "enum": ["CONFIRMED", "PENDING"]}),
+        ("enum: [1, 'two, three', true]", {"enum": [1, "two, three", True]}),
+        ("array", {"type": "array"}),
+        ("[array]", {"type": "array"}),
+        ("[array of restaurant objects]", {"type": "array", "items": {"type": "object", "title": "restaurant"}}),
+        ("array of strings", {"type": "array", "items": {"type": "string"}}),
+        ("list of integer", {"type": "array", "items": {"type": "integer"}}),
+        ("array of objects", {"type": "array", "items": {"type": "object"}}),
+        ("array of rooms", {"type": "array", "items": {"title": "rooms"}}),
+        ("string, in lower case", {"type": "string", "description": "in lower case"}),
+        ("string, default: none, nullable: yes", {"type": "string", "default": "none", "description": "nullable: yes"}),
+    ],
+)
+def test_a_short_type_is_a_json_schema(written: str, schema: dict[str, Any]) -> None:
+    assert type_schema(written) == schema
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "schema"),
+    [
+        ("status", "status", {}),
+        ("  size   (int) ", "size", {"type": "integer"}),
+        ("size(int)", "size", {"type": "integer"}),
+        ("size: int", "size", {"type": "integer"}),
+        ("rooms: [array]", "rooms", {"type": "array"}),
+        ("not a name!", "not a name!", {}),
+    ],
+)
+def test_a_field_has_a_name_and_a_type(written: str, name: str, schema: dict[str, Any]) -> None:
+    assert field_schema(written) == (name, schema)
+
+
+def test_an_input_takes_what_it_lists_and_nothing_else() -> None:
+    assert expand_input({"required": ["a (int)"], "optional": ["b"]}) == {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}, "b": {}},
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+
+
+def test_what_yaml_cuts_at_a_comma_is_put_together() -> None:
+    assert joined(["a (integer", {"minimum": 1}, {"maximum": "20)"}, "b"]) == [
+        ("a (integer, minimum: 1, maximum: 20)", 0),
+        ("b", 3),
+    ]
+    assert joined(["a (open"]) == [("a (open", 0)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"type": "object", "properties": {"a": {}}, "required": ["a"]},
+        {"properties": {"a": {}}, "required": ["a"]},
+        {"$ref": "#/schemas/x"},
+        {"required": ["a"], "minProperties": 1},
+        {"required": [1]},
+        {"required": "a"},
+        {"optional": [{"a": {"type": "string"}}]},
+        {},
+        True,
+        None,
+        "text",
+        [],
+    ],
+)
+def test_what_is_a_schema_or_no_shorthand_stays_as_it_is(value: Any) -> None:
+    assert expand_input(value) is value
+
+
+@pytest.mark.parametrize(
+    ("value", "properties"),
+    [
+        (["a", "b (string)"], {"a": {}, "b": {"type": "string"}}),
+        ({"a": None, "title": None}, {"a": {}, "title": {}}),
+        (
+            {"a": "string", "b": ["array of integers"]},
+            {"a": {"type": "string"}, "b": {"type": "array", "items": {"type": "integer"}}},
+        ),
+    ],
+)
+def test_an_output_has_all_its_fields(value: Any, properties: dict[str, Any]) -> None:
+    assert expand_output(value) == {"type": "object", "properties": properties, "required": list(properties)}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"type": "object"}, {"type": "string"}, {"a": "some prose"}, {"a": {"type": "string"}}, {"a": 1}, {}, True, []],
+)
+def test_an_output_that_is_a_schema_or_no_shorthand_stays_as_it_is(value: Any) -> None:
+    assert expand_output(value) is value
+
+
+FIELDS = st.lists(st.text("ab(): ,[]{}'\"1", max_size=12), max_size=4)
+
+
+@given(st.fixed_dictionaries({}, optional={"required": FIELDS, "optional": FIELDS}))
+def test_expanding_twice_is_expanding_once(value: Any) -> None:
+    once = expand_input(value)
+    assert expand_input(once) == once
+    for fields in value.values():
+        output = expand_output(fields)
+        assert expand_output(output) == output

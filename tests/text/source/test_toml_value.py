@@ -1,0 +1,61 @@
+"""Values in TOML mean what they meant, and what TOML cannot say is not said."""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from typing import Any
+
+import pytest
+import tomli
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bespeak.text.source.toml_value import key_text, value_text
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(TEXTS, VALUES, st.booleans())
+def test_what_is_written_is_read_back_from_one_line(key: str, value: Any, literal: bool) -> None:
+    name, written = key_text(key), value_text(value, literal=literal)
+    assert name is not None
+    assert written is not None
+    assert "\n" not in name + written
+    assert tomli.loads(f"{name} = {written}") == {key: value}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (1e16, "10000000000000000.0"),
+        (10**400, str(10**400)),
+        (["a", {"b c": 1}], '["a", { "b c" = 1 }]'),
+        ({}, "{}"),
+        ("\x7f", '"\\u007f"'),
+    ],
+)
+def test_values_are_written_as_people_write_them(value: Any, text: str) -> None:
+    assert value_text(value) == text
+
+
+@pytest.mark.parametrize(("text", "written"), [("a\\b", "'a\\b'"), ("it's", '"it\'s"'), ("a\nb", '"a\\nb"')])
+def test_a_literal_text_keeps_its_single_quotes_if_it_can(text: str, written: str) -> None:
+    assert value_text(text, literal=True) == written
+
+
+@pytest.mark.parametrize(
+    "value", [None, [None], math.nan, math.inf, "\ud800", {"a": None}, {1: 2}, date(2026, 1, 1), b"a"]
+)
+def test_what_toml_cannot_say_or_json_could_not_is_not_written(value: Any) -> None:
+    assert value_text(value) is None
+
+
+def test_a_key_is_bare_where_it_can_be() -> None:
+    assert [key_text(key) for key in ("a-b_1", "a.b", "", "\ud800")] == ["a-b_1", '"a.b"', '""', None]
