@@ -27,13 +27,13 @@ from bespeak.checks.evolution.change_rules import RULES as CHANGE_RULES
 from bespeak.checks.evolution.change_rules import WHY as CHANGE_KINDS
 from bespeak.checks.lint.passes import PASSES
 from bespeak.checks.lint.registry import all_rules, pass_of
-from bespeak.checks.lint.rule import Rule
 from bespeak.checks.lint.rule_page import facts, sections
 from bespeak.contract.schema.compile import MAX_DEPTH as SCHEMA_DEPTH
 from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol import status
 from bespeak.protocol.wire.limits import Limits
 from bespeak.runtime.bindings.external import MAX_RESPONSE_BYTES
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.toml_tree import MAX_BYTES as DOCUMENT_BYTES
 from bespeak.text.source.tree import MAX_BYTES as TREE_BYTES
 from bespeak.text.source.tree import MAX_DEPTH as TREE_DEPTH

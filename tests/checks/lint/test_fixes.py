@@ -20,7 +20,7 @@ from bespeak.checks.lint.examine import Examined, examine
 from bespeak.checks.lint.fixer import FixResult, fix_text
 from bespeak.checks.lint.judge import Judge
 from bespeak.checks.lint.registry import all_rules
-from bespeak.checks.lint.rule import Rule
+from bespeak.text.diagnostics.rule import Rule
 
 LEVEL_2: Final = replace(CONTEXT, level=2)
 JUDGE: Final = Judge(Config())

@@ -13,9 +13,9 @@ from bespeak.checks.lint.config import Config
 from bespeak.checks.lint.examine import examine
 from bespeak.checks.lint.judge import Judge
 from bespeak.checks.lint.registry import all_rules
-from bespeak.checks.lint.rule import Rule
 from bespeak.contract.catalog.document import RULES as CATALOG_RULES
 from bespeak.contract.recipe import Recipe
+from bespeak.text.diagnostics.rule import Rule
 
 _SURROUNDINGS: Final = {
     **{rule: replace(CONTEXT, level=2) for rule in ("S425", "S426", "S432")},

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bespeak.checks.lint.registry import all_rules
-from bespeak.checks.lint.rule import Rule
 from bespeak.checks.lint.rule_page import facts, how_to_ignore, sections
+from bespeak.text.diagnostics.rule import Rule
 
 RULE = Rule(
     "P321", "trailing-slash", "SHOULD", "AGIS 4.1", "No slash.", "Two names.", "path: /a/\n", "path: /a\n", "safe"

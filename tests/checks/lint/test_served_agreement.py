@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from bespeak.checks.lint.registry import find_rule
-from bespeak.checks.lint.rule import Rule
 from bespeak.checks.lint.served_agreement import CUT, RULES
+from bespeak.text.diagnostics.rule import Rule
 
 TESTS = Path(__file__).parents[2] / "agent" / "discovery"
 

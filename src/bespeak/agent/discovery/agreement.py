@@ -13,10 +13,10 @@ from bespeak.agent.discovery.examination import Examination, Name
 from bespeak.agent.discovery.openapi_reading import openapi_capabilities
 from bespeak.agent.discovery.web_address import WebAddress, parse_address
 from bespeak.checks.lint import served_agreement as rules
-from bespeak.checks.lint.rule import Rule
 from bespeak.contract.http_route import split_verb
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.span import Location
 
 MEMBERS: Final = (

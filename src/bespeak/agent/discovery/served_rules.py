@@ -14,11 +14,11 @@ from bespeak.agent.discovery.fetched import FaultKind, Fetched
 from bespeak.agent.discovery.lookup import WELL_KNOWN_AI
 from bespeak.agent.discovery.web_address import AddressFault, parse_address
 from bespeak.checks.lint import served_answer as rules
-from bespeak.checks.lint.rule import Rule
 from bespeak.checks.lint.served_agreement import CUT
 from bespeak.protocol.exchange.media_type import is_json
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.span import Location
 
 SLOWEST: Final = 3.0

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from bespeak.app.authoring.function_check import IN_PYTHON, check_behaviour
 from bespeak.checks.lint.registration import check_endpoint, effective_policies
-from bespeak.checks.lint.rule import Rule
 from bespeak.checks.lint.rules.path import PathClaims
 from bespeak.checks.lint.rules.policy import COST, SCOPE
 from bespeak.checks.lint.rules.schema import ERROR_NAME, INVALID
@@ -33,6 +32,7 @@ from bespeak.runtime.functions.reading import Reading, locate, read_handler
 from bespeak.runtime.functions.signature import function_name
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.diagnostics.rule import Rule
 
 if TYPE_CHECKING:
     from bespeak.app.authoring.agis_contract import AgisContract

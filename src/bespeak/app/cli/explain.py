@@ -11,7 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.judge import Judge
-    from bespeak.checks.lint.rule import Rule
+    from bespeak.text.diagnostics.rule import Rule
 
 
 @click.command()

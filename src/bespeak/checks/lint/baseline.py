@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from bespeak.checks.lint.rule import Rule
 from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.span import Location
 
 NAME: Final = "bespeak-baseline.json"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.rule import Rule
 from bespeak.checks.lint.rules import (
     agis_error,
     agis_method,
@@ -38,6 +37,7 @@ from bespeak.checks.lint.rules import (
 )
 from bespeak.checks.lint.subject import Declared, Subject
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
 
 RULES: Final[dict[str, Rule]] = {
     rule.id: rule

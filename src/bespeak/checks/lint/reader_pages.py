@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from bespeak.checks.lint.rule import Notation
+from bespeak.text.diagnostics.rule import Notation
 
 
 class Page(NamedTuple):

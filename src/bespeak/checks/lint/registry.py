@@ -10,11 +10,11 @@ from typing import Final
 from bespeak.checks.lint import baseline, served_agreement, served_answer, suppress
 from bespeak.checks.lint.passes import RULES
 from bespeak.checks.lint.reader_pages import PAGES
-from bespeak.checks.lint.rule import Fixable, Normative, Rule
 from bespeak.contract.catalog.document import RULES as CATALOG_RULES
 from bespeak.documents.agis.rules import RULES as AGIS_RULES
 from bespeak.documents.findings import RULES as READER_RULES
 from bespeak.text.diagnostics.report import RuleText
+from bespeak.text.diagnostics.rule import Fixable, Normative, Rule
 
 ALWAYS: Final = frozenset({"D101", "D102"})
 """A file that cannot be read is reported whatever is selected: nothing else is known about it."""

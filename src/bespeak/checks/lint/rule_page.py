@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from bespeak.checks.lint.registry import ALWAYS, pass_of
-from bespeak.checks.lint.rule import Rule
+from bespeak.text.diagnostics.rule import Rule
 
 _BINDING: Final = {
     "MUST": "the draft demands it",

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from bespeak.checks.lint.rule import Rule
 from bespeak.text.diagnostics.diagnostic import Severity
+from bespeak.text.diagnostics.rule import Rule
 
 ALL: Final = "ALL"
 

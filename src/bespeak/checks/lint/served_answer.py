@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.checks.lint.rule import Rule
+from bespeak.text.diagnostics.rule import Rule
 
 _DRAFT: Final = "AI-Discovery"
 _GOOD: Final = "HTTP/1.1 200 OK\nContent-Type: application/json; charset=utf-8\n"

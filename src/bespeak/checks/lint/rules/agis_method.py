@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.rule import Rule
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.language.action_intent import Verdict, action_intent
 from bespeak.text.language.verb_form import Form, classify
 from bespeak.text.source.change import Change

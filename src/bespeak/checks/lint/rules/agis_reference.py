@@ -10,12 +10,12 @@ from urllib.parse import unquote
 import msgspec
 
 from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.rule import Rule
 from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, SchemaFault, compile_schema, nodes
 from bespeak.contract.schema.pattern import needs_backtracking
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child, pointer, unescaped
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.rule import Rule
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.language.action_intent import action_intent
 from bespeak.text.language.consistency import Judgement, judge
 from bespeak.text.language.embedding import cosine

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.disclosure import contents, details
-from bespeak.checks.lint.rule import Rule
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
 
 if TYPE_CHECKING:

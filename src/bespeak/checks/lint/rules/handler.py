@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
-from bespeak.checks.lint.rule import Rule
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import (
     COMPOSITION_FAILED,
@@ -21,6 +20,7 @@ from bespeak.contract.handler import (
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
 
 NOT_RUNNABLE: Final = Rule(

@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.rule import Rule
 from bespeak.checks.lint.subject import Subject
 from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.handler import HANDLER_TYPES
@@ -16,6 +15,7 @@ from bespeak.contract.policy import FLOOR_METHODS
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from bespeak.checks.lint.rule import Rule
 from bespeak.contract.catalog.bundled import versions_with
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
@@ -14,6 +13,7 @@ from bespeak.contract.policy import MethodPolicy
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
 
 SYNTAX: Final = Rule(

@@ -7,10 +7,10 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.rule import Rule
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child
 

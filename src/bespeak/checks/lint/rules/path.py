@@ -7,7 +7,6 @@ from collections.abc import Container, Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
-from bespeak.checks.lint.rule import Rule
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.path_syntax import PathFault, check_leakage, check_structure, parse_template
 from bespeak.contract.grammar.template_set import TemplateSet
@@ -15,6 +14,7 @@ from bespeak.contract.handler import RegisteredFunction
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
 
 STRUCTURE: Final = Rule(

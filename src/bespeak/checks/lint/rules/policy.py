@@ -6,7 +6,6 @@ from collections.abc import Container, Iterator
 from dataclasses import replace
 from typing import Final
 
-from bespeak.checks.lint.rule import Rule
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.method_syntax import is_method_name
@@ -16,6 +15,7 @@ from bespeak.protocol.exchange.headers import is_header_value
 from bespeak.protocol.exchange.scope import is_scope_token
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
 
 SCOPE: Final = Rule(
     "Y801",

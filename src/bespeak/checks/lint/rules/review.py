@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from bespeak.checks.lint.rule import Rule
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.context import Context

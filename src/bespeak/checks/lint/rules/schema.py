@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.checks.lint.rule import Rule
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.closing import closing_keyword, is_closed
 from bespeak.contract.schema.compile import SchemaFault, compile_schema
@@ -17,6 +16,7 @@ from bespeak.protocol.exchange.token_hints import LIST, read_place
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import pointer
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.rule import Rule
 from bespeak.contract.schema.traps import TrapKind, traps
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.checks.lint.context import Context
-from bespeak.checks.lint.rule import Rule
 from bespeak.contract.schema.compile import nodes
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.language.injection import addressed, blob, gap, injection, link, may_inject, role_marker, visible
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child, pointer

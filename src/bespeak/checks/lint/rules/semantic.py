@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Final
 
-from bespeak.checks.lint.rule import Rule
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
 
 MISSING_TEXT: Final = Rule(
     "S401",

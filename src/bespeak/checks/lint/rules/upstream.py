@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from bespeak.checks.lint.rule import Rule
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ANSWER_FORMS, BODY_FORMS, LIST_STYLES, ExternalService, is_reserved_header
 from bespeak.protocol.exchange.headers import is_header_name
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.pointer import child
 
 _HANDLER: Final = '[endpoint.handler]\ntype = "external_service"\nurl = "https://pms.example/rooms"\n'

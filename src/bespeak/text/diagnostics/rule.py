@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
-from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.source.span import Location
 
 Normative = Literal["MUST", "SHOULD", "style"]
 Fixable = Literal["none", "safe", "unsafe"]
@@ -15,6 +15,15 @@ Notation = Literal["yaml", "toml", "json", "python", "http"]
 
 SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning", "style": "info"}
 """What a draft demands is an error, what it recommends a warning, what only reads better an advice."""
+
+
+class Located(Protocol):
+    """What a finding can be about: an endpoint, for one. Its text names it in messages."""
+
+    @property
+    def location(self) -> Location | None:
+        """The place where it is declared."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +62,7 @@ class Rule:
 
     def at(
         self,
-        endpoint: Endpoint,
+        endpoint: Located,
         pointer: str,
         message: str,
         advice: str = "",

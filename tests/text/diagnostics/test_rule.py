@@ -8,11 +8,11 @@ import pytest
 
 from bespeak.checks.lint import rules
 from bespeak.checks.lint.passes import RULES
-from bespeak.checks.lint.rule import Rule
 from bespeak.checks.lint.rules import method
 from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.span import Location
 
 
