@@ -5,11 +5,11 @@ import re
 from importlib import import_module
 
 import pytest
+from tests.checks.lint.conftest import ROOM
 
 from bespeak.checks.lint import rules
 from bespeak.checks.lint.passes import RULES
 from bespeak.checks.lint.rules import method
-from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
@@ -21,8 +21,8 @@ def test_what_a_draft_demands_is_an_error_and_what_it_recommends_a_warning() -> 
     assert Rule("X1", "x", "SHOULD", "", "").severity == "warning"
 
 
-def test_a_finding_names_the_endpoint_its_place_and_what_to_do(room: Endpoint) -> None:
-    finding = method.SYNTAX.at(room, "/method", "it is wrong", "Do better.")
+def test_a_finding_names_the_endpoint_its_place_and_what_to_do() -> None:
+    finding = method.SYNTAX.at(ROOM, "/method", "it is wrong", "Do better.")
     assert finding == Diagnostic(
         "M201", "error", "BOOK /room: it is wrong", Location("room.toml", 1), "/endpoint/method", "Do better."
     )
