@@ -46,11 +46,12 @@ postgres:
 soak: $(READY) ## kill servers and take their disks and databases away for ten minutes; nothing may get lost
 	$(BIN)/python -m faults.soak
 
-check: $(READY) ## lint, types, import directions
+check: $(READY) ## lint, types, import directions, prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python docs/prose.py
 
 fix: $(READY) ## repair what can be repaired
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,71 @@
+"""The prose check finds what CONTRIBUTING.md asks for, and nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from tests.process import ROOT
+
+
+def _load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("prose", ROOT / "docs" / "prose.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+prose = _load()
+
+
+def rules(source: str, name: str = "page.py") -> list[str]:
+    checked = prose.check_python if name.endswith(".py") else prose.check_text
+    return [finding.rule for finding in checked(Path(name), source)]
+
+
+@pytest.mark.parametrize("first", ["The head.", "Whether it fits.", "Bytes as text.", "`x` as text.", "Returns."])
+def test_docstring_without_a_leading_verb_is_reported(first: str) -> None:
+    assert rules(f'class A:\n    async def f(self):\n        """{first}"""') == ["begin the docstring with a verb"]
+
+
+def test_verbs_properties_fixtures_and_nested_functions_pass() -> None:
+    assert rules('def f():\n    """Pass the head on."""\n    def g():\n        """The head."""') == []
+    assert rules('class A:\n    """The head."""\n    @property\n    def f(self):\n        """The head."""') == []
+    assert rules('@pytest.fixture\ndef f():\n    """A folder."""') == []
+
+
+@pytest.mark.parametrize("text", ["A list is no\nobject.", "The address is none to ask.", "Words that are nothing."])
+def test_denied_noun_is_reported_in_pages_and_messages(text: str) -> None:
+    assert rules(text, "page.md") == ['write "is not"']
+    assert rules(f"raise ValueError(f'''{{x}} {text}''')") == ['write "is not"']
+
+
+@pytest.mark.parametrize("text", ["It is no longer used.", "There is no endpoint.", "The list is not an object."])
+def test_plain_negations_pass(text: str) -> None:
+    assert rules(text, "page.md") == []
+
+
+def test_findings_keep_their_digest_when_the_text_moves() -> None:
+    [first] = prose.check_text(Path("a.md"), "A list is no object.")
+    [second] = prose.check_text(Path("b.md"), "A list is no\nobject.", 7)
+    assert (first.digest, str(second)) == (second.digest, 'b.md:7: write "is not": A list is no object')
+
+
+def test_only_new_findings_fail_and_update_never_adds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, baseline = tmp_path / "page.md", tmp_path / "baseline.txt"
+    page.write_text("A list is no object.")
+    [old] = prose.check([page])
+    baseline.write_text(f"{old.digest}\n0123456789\n")
+    monkeypatch.setattr(prose, "BASELINE", baseline)
+    monkeypatch.setattr(prose, "all_files", lambda: [page])
+    assert prose.main([]) == 0
+    page.write_text("A list is no object.\n\nA paragraph of its own, far from the first. A map is no list.")
+    assert prose.main(["--update"]) == 1
+    assert baseline.read_text() == f"{old.digest}\n"
+    assert "page.md:3" in capsys.readouterr().out
