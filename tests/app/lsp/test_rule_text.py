@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.cases import check_each
 
 from bespeak.app.lsp.rule_text import rule_text
 from bespeak.checks.lint.registry import all_rules
+from bespeak.text.diagnostics.rule import Rule
 
 
-@pytest.mark.parametrize("rule", all_rules())
-def test_a_rule_says_what_it_asks_and_how_to_ignore_it(rule: str) -> None:
-    text = rule_text(all_rules()[rule])
-    assert text.startswith(f"**{rule}**")
-    assert all_rules()[rule].summary in text
-    assert text.count("```") % 2 == 0
+def test_a_rule_says_what_it_asks_and_how_to_ignore_it() -> None:
+    def check(rule: Rule) -> None:
+        text = rule_text(rule)
+        assert text.startswith(f"**{rule.id}**")
+        assert rule.summary in text
+        assert text.count("```") % 2 == 0
+
+    check_each(all_rules().values(), check, name=lambda rule: rule.id)
 
 
 def test_a_rule_shows_bad_and_good() -> None:

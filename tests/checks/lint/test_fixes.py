@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 import yaml
+from tests.cases import check_each
 from tests.checks.lint.contexts import CONTEXT
 from tests.checks.lint.endpoint_files import FILES, Broken
 from tests.checks.lint.rule_examples import bad_document
@@ -65,26 +66,30 @@ def kinds(text: str, file: str, rule: Rule) -> set[bool]:
     return {finding.fix.safe for finding in found if finding.fix is not None}
 
 
-@pytest.mark.parametrize("rule", FIXABLE, ids=lambda rule: rule.id)
-def test_the_example_of_a_rule_is_mended_and_its_comments_stay(rule: Rule) -> None:
-    text, file = bad_document(rule)
-    text = commented(text, file)
-    assert rule.id in rules(text, file)
-    assert kinds(text, file, rule) == {rule.fix == "safe"}
-    result = fix(text, file)
-    assert rule.id in {finding.rule for finding in result.applied}
-    assert rule.id not in rules(result.text, file)
-    assert comments_of(result.text) == comments_of(text)
-    assert fix(result.text, file).text == result.text
+def test_the_example_of_a_rule_is_mended_and_its_comments_stay() -> None:
+    def check(rule: Rule) -> None:
+        text, file = bad_document(rule)
+        text = commented(text, file)
+        assert rule.id in rules(text, file)
+        assert kinds(text, file, rule) == {rule.fix == "safe"}
+        result = fix(text, file)
+        assert rule.id in {finding.rule for finding in result.applied}
+        assert rule.id not in rules(result.text, file)
+        assert comments_of(result.text) == comments_of(text)
+        assert fix(result.text, file).text == result.text
+
+    check_each(FIXABLE, check, name=lambda rule: rule.id)
 
 
-@pytest.mark.parametrize("rule", IN_JSON, ids=lambda rule: rule.id)
-def test_the_example_of_a_rule_is_mended_in_json(rule: Rule) -> None:
-    text = json.dumps(yaml.safe_load(bad_document(rule).text), indent=2)
-    assert rule.id in rules(text, "rooms.agis")
-    result = fix(text, "rooms.agis")
-    assert rule.id not in rules(result.text, "rooms.agis")
-    json.loads(result.text)
+def test_the_example_of_a_rule_is_mended_in_json() -> None:
+    def check(rule: Rule) -> None:
+        text = json.dumps(yaml.safe_load(bad_document(rule).text), indent=2)
+        assert rule.id in rules(text, "rooms.agis")
+        result = fix(text, "rooms.agis")
+        assert rule.id not in rules(result.text, "rooms.agis")
+        json.loads(result.text)
+
+    check_each(IN_JSON, check, name=lambda rule: rule.id)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.rule} {file.name}")
@@ -103,12 +108,14 @@ def test_every_rule_with_a_repair_is_shown_here() -> None:
     assert fixable == {rule.id for rule in FIXABLE} | {file.rule for file in FILES}
 
 
-@pytest.mark.parametrize("rule", SHOWN, ids=lambda rule: rule.id)
-def test_only_rules_that_say_so_have_repairs(rule: Rule) -> None:
-    text, file = bad_document(rule)
-    for context in (CONTEXT, LEVEL_2):
-        for finding in examine(text, file, context, JUDGE).findings:
-            assert finding.diagnostic.fix is None or RULES[finding.diagnostic.rule].fix != "none"
+def test_only_rules_that_say_so_have_repairs() -> None:
+    def check(rule: Rule) -> None:
+        text, file = bad_document(rule)
+        for context in (CONTEXT, LEVEL_2):
+            for finding in examine(text, file, context, JUDGE).findings:
+                assert finding.diagnostic.fix is None or RULES[finding.diagnostic.rule].fix != "none"
+
+    check_each(SHOWN, check, name=lambda rule: rule.id)
 
 
 def test_no_other_rule_has_a_repair_in_any_document_of_the_project() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-import pytest
+from tests.cases import check_each
 from tests.checks.lint.contexts import CONTEXT
 from tests.checks.lint.rule_examples import Placed, bad_document, good_document
 
@@ -63,20 +63,18 @@ def found(rule: Rule, document: Placed) -> set[str]:
     return {finding.diagnostic.rule for finding in examined.findings}
 
 
-@pytest.mark.parametrize("rule", EXAMPLES, ids=lambda rule: rule.id)
-def test_the_bad_example_of_a_rule_breaks_it(rule: Rule) -> None:
-    assert READ_FIRST.get(rule.id, rule.id) in found(rule, bad_document(rule))
+def test_the_bad_example_of_a_rule_breaks_it_and_the_good_one_keeps_it() -> None:
+    def check(rule: Rule) -> None:
+        assert READ_FIRST.get(rule.id, rule.id) in found(rule, bad_document(rule))
+        assert not {rule.id, READ_FIRST.get(rule.id)} & found(rule, good_document(rule))
+
+    check_each(EXAMPLES, check, name=lambda rule: rule.id)
 
 
-@pytest.mark.parametrize("rule", EXAMPLES, ids=lambda rule: rule.id)
-def test_the_good_example_of_a_rule_keeps_it(rule: Rule) -> None:
-    assert not {rule.id, READ_FIRST.get(rule.id)} & found(rule, good_document(rule))
-
-
-@pytest.mark.parametrize("rule", all_rules().values(), ids=lambda rule: rule.id)
-def test_every_rule_says_why_and_shows_both_sides_or_neither(rule: Rule) -> None:
-    assert rule.why.endswith((".", "!"))
-    assert bool(rule.bad) is bool(rule.good)
+def test_every_rule_says_why_and_shows_both_sides_or_neither() -> None:
+    rules = all_rules().values()
+    assert [rule.id for rule in rules if not rule.why.endswith((".", "!"))] == []
+    assert [rule.id for rule in rules if bool(rule.bad) is not bool(rule.good)] == []
 
 
 def test_a_rule_without_an_example_has_a_reason_for_it() -> None:

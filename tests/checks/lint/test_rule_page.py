@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from bespeak.checks.lint.registry import all_rules
 from bespeak.checks.lint.rule_page import facts, how_to_ignore, sections
 from bespeak.text.diagnostics.rule import Rule
@@ -31,9 +29,8 @@ def test_what_a_rule_does_not_say_is_left_out() -> None:
     assert dict(facts(all_rules()["P302"], ""))["pass"] == "none of AGIS 9.1"
 
 
-@pytest.mark.parametrize("rule", all_rules().values(), ids=lambda rule: rule.id)
-def test_every_page_tells_how_to_ignore_the_rule(rule: Rule) -> None:
-    assert (rule.id in how_to_ignore(rule)) is (rule.id not in ("D101", "D102"))
+def test_every_page_but_two_tells_how_to_ignore_the_rule() -> None:
+    assert {rule.id for rule in all_rules().values() if rule.id not in how_to_ignore(rule)} == {"D101", "D102"}
 
 
 def test_what_a_server_does_is_ignored_in_a_run_and_not_in_a_line() -> None:

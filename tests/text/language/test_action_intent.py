@@ -8,9 +8,9 @@ from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.text.language.action_intent import action_intent
 
 
-@pytest.mark.parametrize("verb", sorted(set(load_bundled().verbs) - {"OPEN", "PROCESS", "RUN"}))
-def test_a_verb_of_the_catalog_is_an_action(verb: str) -> None:
-    assert action_intent(verb).kind == "action"
+def test_every_verb_of_the_catalog_but_three_is_an_action() -> None:
+    kinds = {verb: action_intent(verb).kind for verb in load_bundled().verbs}
+    assert {verb for verb, kind in kinds.items() if kind != "action"} == {"OPEN", "PROCESS", "RUN"}
 
 
 @pytest.mark.parametrize(

@@ -227,25 +227,15 @@ UNVERIFIABLE = [
 ]
 
 
-@pytest.mark.parametrize(("method", "intent"), FITTING)
-def test_an_intent_that_does_what_the_method_says_is_consistent(method: str, intent: str) -> None:
-    assert judge(method, intent).verdict == "consistent"
-
-
-@pytest.mark.parametrize(("method", "intent"), CONTRADICTING)
-def test_an_intent_that_does_something_else_is_a_violation(method: str, intent: str) -> None:
-    assert judge(method, intent).verdict == "violation"
-
-
-@pytest.mark.parametrize(("method", "intent"), DOUBTFUL)
-def test_an_intent_of_a_neighbouring_class_or_without_a_verb_is_only_warned_about(method: str, intent: str) -> None:
-    assert judge(method, intent).verdict == "warning"
-
-
-@pytest.mark.parametrize(("method", "intent"), UNVERIFIABLE)
-def test_where_nothing_is_known_nothing_is_claimed(method: str, intent: str) -> None:
-    judgement = judge(method, intent)
-    assert (judgement.verdict, judgement.score) == ("unverifiable", None)
+@pytest.mark.parametrize(
+    ("pairs", "verdict"),
+    [(FITTING, "consistent"), (CONTRADICTING, "violation"), (DOUBTFUL, "warning"), (UNVERIFIABLE, "unverifiable")],
+    ids=["consistent", "violation", "warning", "unverifiable"],
+)
+def test_every_method_and_intent_gets_its_verdict(pairs: list[tuple[str, str]], verdict: str) -> None:
+    judgements = {pair: judge(*pair) for pair in pairs}
+    assert {pair: found.reason for pair, found in judgements.items() if found.verdict != verdict} == {}
+    assert all((found.score is None) is (verdict == "unverifiable") for found in judgements.values())
 
 
 def test_the_reason_names_what_the_method_does_and_the_word_that_does_something_else() -> None:

@@ -10,9 +10,9 @@ from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.text.language.verb_form import Form, Lemma, classify, lemmas
 
 
-@pytest.mark.parametrize("verb", sorted(load_bundled().verbs))
-def test_a_verb_of_the_catalog_is_accepted(verb: str) -> None:
-    assert classify(verb).kind in ("base", "phrasal")
+def test_every_verb_of_the_catalog_is_accepted() -> None:
+    kinds = {verb: classify(verb).kind for verb in load_bundled().verbs}
+    assert {verb: kind for verb, kind in kinds.items() if kind not in ("base", "phrasal")} == {}
 
 
 @pytest.mark.parametrize(
