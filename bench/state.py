@@ -73,7 +73,7 @@ def serving(variant: Variant, postgres: str | None) -> Iterator[ServerProcess]:
         folder = Path(name)
         signing = ""
         if variant.sign:
-            from bespeak.documents.identity.key_text import generate_key, private_text
+            from bespeak.state.identity.key_text import generate_key, private_text
 
             (folder / "key.pem").write_text(private_text(generate_key()))
             signing = 'signing_key = "key.pem"'
@@ -172,10 +172,10 @@ def _token_verification() -> None:
     from joserfc import jwt
     from joserfc.jwk import OKPKey
 
-    from bespeak.documents.deployment.auth_toml import TokenSettings
     from bespeak.protocol.exchange.refusal import Refused
     from bespeak.state.identity.bearer import BearerVerifier
     from bespeak.state.identity.jwks import FileKeys
+    from bespeak.state.identity.settings import TokenSettings
 
     key = OKPKey.generate_key("Ed25519")
     with tempfile.TemporaryDirectory(prefix="bespeak-bench-") as name:

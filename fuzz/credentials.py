@@ -19,12 +19,12 @@ from joserfc.jwk import OKPKey
 from bespeak import App
 from bespeak.app.server.assembly import assemble
 from bespeak.contract.agent import Agent
-from bespeak.documents.deployment.auth_toml import AuthSettings, TokenSettings
-from bespeak.documents.identity.key_text import public_jwk
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.delegation_grant import grant_authority
 from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.key_text import public_jwk
+from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.identity.signed_request import sign_request
 
 _AGENT, _DELEGATE = "a" * 64, "b" * 64

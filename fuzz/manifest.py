@@ -15,9 +15,9 @@ from campaign import campaign
 
 from bespeak.contract.agent import UNREADABLE
 from bespeak.documents.deployment.deployment import read_deployment
-from bespeak.documents.identity.agent_json import parse_agent
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.documents.projections.agtp_manifest import project_manifest
+from bespeak.state.identity.agent_json import parse_agent
 from bespeak.text.diagnostics.diagnostic import has_errors
 from bespeak.text.diagnostics.text import full
 

@@ -30,13 +30,13 @@ from tests.process import ROOT, Served, serving
 from bespeak.contract.handler import ExternalService
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.contract.semantic import Semantic
-from bespeak.documents.deployment.audit_toml import AuditSettings
-from bespeak.documents.deployment.auth_toml import MtlsSettings, SignedSettings, TokenSettings
 from bespeak.documents.deployment.deployment import read_deployment
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import AgentSettings, LimitSettings, ListenSettings, ResourceSettings
-from bespeak.documents.deployment.session_toml import CaseSettings, SessionSettings
-from bespeak.documents.deployment.store_toml import IdempotencySettings, StoreSettings
+from bespeak.state.audit.settings import AuditSettings
+from bespeak.state.identity.settings import MtlsSettings, SignedSettings, TokenSettings
+from bespeak.state.store.session_settings import CaseSettings, SessionSettings
+from bespeak.state.store.settings import IdempotencySettings, StoreSettings
 
 _BLOCK = re.compile(r"(?:^<!-- (\S+): (docs_src/\S+) -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _ADDRESS = re.compile(r"agtp://127\.0\.0\.1(?![:.\d])")

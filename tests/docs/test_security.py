@@ -12,12 +12,12 @@ from tests.process import ROOT
 from bespeak.app.cli.main import bespeak
 from bespeak.contract.policy import Policies
 from bespeak.contract.rate import RateLimits
-from bespeak.documents.deployment.audit_toml import AuditSettings
-from bespeak.documents.deployment.auth_toml import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import AgentSettings, LimitSettings, ListenSettings
-from bespeak.documents.deployment.session_toml import CaseSettings, SessionSettings
-from bespeak.documents.deployment.store_toml import IdempotencySettings, StoreSettings
+from bespeak.state.audit.settings import AuditSettings
+from bespeak.state.identity.settings import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
+from bespeak.state.store.session_settings import CaseSettings, SessionSettings
+from bespeak.state.store.settings import IdempotencySettings, StoreSettings
 
 TEXT = (ROOT / "SECURITY.md").read_text("utf-8")
 

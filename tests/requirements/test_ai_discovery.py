@@ -34,7 +34,7 @@ from bespeak.agent.discovery.lookup import Lookup
 from bespeak.checks.lint.run import check_text
 from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.rate import Rate, RateLimits
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 
 pytestmark = pytest.mark.anyio
 

@@ -20,10 +20,7 @@ from bespeak import Refusal
 from bespeak.contract.agent import Agent
 from bespeak.contract.cost import read_cost
 from bespeak.contract.rate import Rate, RateLimits
-from bespeak.documents.deployment.audit_toml import AuditSettings
-from bespeak.documents.deployment.auth_toml import AuthSettings, SignedSettings, TokenSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.documents.identity.key_text import generate_key
 from bespeak.protocol import status
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.protocol.exchange.context import Context
@@ -31,7 +28,10 @@ from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.access_log import LOGGER, AccessLog
 from bespeak.runtime.rate import Rates
 from bespeak.state.audit.reading import payload_of
+from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.key_text import generate_key
+from bespeak.state.identity.settings import AuthSettings, SignedSettings, TokenSettings
 from bespeak.state.identity.signed_request import sign_request
 from bespeak.state.store.commands.audit import ScanAudit
 from bespeak.state.store.commands.sessions import BindSession, SuspendSession

@@ -15,13 +15,13 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.contract.agent import Agent
 from bespeak.contract.cost import read_cost
 from bespeak.contract.rate import Rate, RateLimits
-from bespeak.documents.deployment.audit_toml import AuditSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.documents.deployment.session_toml import SessionSettings
-from bespeak.documents.identity.key_text import generate_key
 from bespeak.faces.timeouts import DEFAULT_TIMEOUTS
 from bespeak.protocol.exchange.context import Context
+from bespeak.state.audit.settings import AuditSettings
+from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.commands.sessions import BindSession, SuspendSession
+from bespeak.state.store.session_settings import SessionSettings
 
 SUSPENDED, REVOKED, STRANGER, OTHER = ("b" * 64, "c" * 64, "d" * 64, "e" * 64)
 SESSION = secrets.token_hex(16)

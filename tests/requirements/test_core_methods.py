@@ -11,7 +11,7 @@ from tests.runtime.methods.test_delegate import FIRST, SECOND, THIRD, granted, s
 from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import keeping
 
-from bespeak.documents.identity.key_text import generate_key
+from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.commands.cases import ReadCase
 
 pytestmark = pytest.mark.anyio

@@ -11,10 +11,10 @@ import pytest
 from tests.service import build, echo, make_endpoint
 from tests.stateful import keeping
 
-from bespeak.documents.deployment.audit_toml import AuditSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.runtime.access_log import LOGGER, AccessLog
+from bespeak.state.audit.settings import AuditSettings
 
 pytestmark = pytest.mark.anyio
 

@@ -16,7 +16,6 @@ from tests.stateful import keeping
 from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.policy import Policies
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.documents.deployment.session_toml import CaseSettings
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
@@ -25,6 +24,7 @@ from bespeak.runtime.confirmations import MOST_SUBJECT, Confirmations, call_dige
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.cases import KINDS, DecideCase, OpenCase, ReadCase, UseCase
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.session_settings import CaseSettings
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -18,13 +18,13 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.documents.deployment.store_toml import IdempotencySettings
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 from bespeak.runtime.idempotency import MARKER, Claim, Idempotency
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import IdempotencySettings
 from bespeak.state.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio

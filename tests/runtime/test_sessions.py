@@ -13,7 +13,6 @@ from tests.service import AGENT, build, echo, make_endpoint
 from tests.stateful import keeping
 
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.documents.deployment.session_toml import SessionSettings
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
@@ -23,6 +22,7 @@ from bespeak.runtime.sessions import Sessions
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.sessions import BindSession, ReadSession, ResumeSession, SuspendSession
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.session_settings import SessionSettings
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -14,18 +14,18 @@ from tests.stateful import keeping
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
-from bespeak.documents.deployment.audit_toml import AuditSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.documents.deployment.store_toml import IdempotencySettings
 from bespeak.errors import StoreUnavailableError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.idempotency import MARKER
+from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.cases import DecideCase
 from bespeak.state.store.commands.nonces import UseNonce
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import IdempotencySettings
 from bespeak.state.store.sqlite import SqliteStore
 from bespeak.state.store.store import Then
 

@@ -22,7 +22,7 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.schema.compile import Validator, compile_schema
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.exchange.headers import MEDIA_AGTP
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.protocol.exchange.token_hints import TokenHints

@@ -16,10 +16,10 @@ from tests.process import Served, bespeak, serving
 from tests.state.identity.certificates import Authority
 from tests.state.identity.issuer import AGENT, SERVER, claims, new_key, public, sign, write_keys
 
-from bespeak.documents.identity.key_text import generate_key, parse_key, private_text
 from bespeak.protocol.exchange.headers import AGENT_ID
 from bespeak.protocol.tls import client_context
 from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.key_text import generate_key, parse_key, private_text
 from bespeak.state.identity.signed_request import sign_request
 
 SCOPE = "booking:seat"

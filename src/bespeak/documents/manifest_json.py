@@ -20,10 +20,10 @@ from bespeak.documents.deployment.endpoint_shape import (
     read_semantic,
 )
 from bespeak.documents.deployment.policy_shape import read_policies
-from bespeak.documents.json_text import json_table
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_text import json_table
+from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
 _SERVERS: Final = ("/", "/methods")

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bespeak.contract.agent import ACTIVE, UNREADABLE, Agent
-from bespeak.documents.identity.agent_json import parse_agent
 from bespeak.errors import StoreError
 from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.scope import Scopes
+from bespeak.state.identity.agent_json import parse_agent
 from bespeak.state.store.commands.agents import TOPIC, AgentMark, AgentRow, ListAgents, MarkAgents, ReadAgent
 
 if TYPE_CHECKING:

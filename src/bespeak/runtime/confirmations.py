@@ -11,7 +11,6 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.confirmation import needs_confirmation
-from bespeak.documents.deployment.session_toml import CaseSettings
 from bespeak.protocol import status
 from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.headers import CONFIRMATION_ID, TASK_ID
@@ -22,6 +21,7 @@ from bespeak.runtime.functions.calling import HandlerCall
 from bespeak.runtime.registry import Registry
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, Case, OpenCase, Opened, UseCase
+from bespeak.state.store.session_settings import CaseSettings
 
 MOST_SUBJECT: Final = 256 * 1024
 """Bytes of a call that somebody can be asked to look at."""

@@ -10,7 +10,6 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
-from bespeak.documents.deployment.session_toml import CaseSettings, SessionSettings
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import HeaderBlock
 from bespeak.protocol.exchange.refusal import Refused
@@ -20,6 +19,7 @@ from bespeak.runtime.rate import Rates
 from bespeak.runtime.redirects import Redirects
 from bespeak.runtime.route import Route
 from bespeak.runtime.router import Router
+from bespeak.state.store.session_settings import CaseSettings, SessionSettings
 from bespeak.state.store.store import Store
 
 if TYPE_CHECKING:

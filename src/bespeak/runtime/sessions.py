@@ -9,7 +9,6 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Final
 
-from bespeak.documents.deployment.session_toml import SessionSettings
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import SESSION_ID
 from bespeak.protocol.exchange.instant import write_instant
@@ -19,6 +18,7 @@ from bespeak.runtime.call import Call
 from bespeak.runtime.particulars import particulars
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.sessions import ACTIVE, TOPIC, BindSession, SeekSession
+from bespeak.state.store.session_settings import SessionSettings
 from bespeak.state.store.store import Store
 
 _logger = logging.getLogger(__name__)

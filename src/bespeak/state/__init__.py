@@ -1,1 +1,1 @@
-"""What outlives a call: store, audit trail, identity. runtime, faces, agent and app may import it."""
+"""What outlives a call: store, audit trail, identity. documents and the rooms above may import it."""

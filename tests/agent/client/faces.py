@@ -17,7 +17,7 @@ from bespeak.app.server.http_face import make_face
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.refusal import Refusal
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.faces.http.server import HttpServer
 

@@ -30,11 +30,11 @@ from bespeak.agent.client.errors import (
     MethodViolationError,
     UnreachableError,
 )
-from bespeak.documents.identity.key_text import generate_key, public_jwk
 from bespeak.documents.projections.manifest_signature import sign_manifest
 from bespeak.errors import ConfigError
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.tls import server_context
+from bespeak.state.identity.key_text import generate_key, public_jwk
 
 pytestmark = pytest.mark.anyio
 

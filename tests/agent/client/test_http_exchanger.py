@@ -32,10 +32,10 @@ from bespeak.agent.discovery.address_guard import AddressGuard
 from bespeak.agent.discovery.pinned_transport import PinnedTransport
 from bespeak.agent.discovery.web_address import Origin
 from bespeak.contract.agent import Agent
-from bespeak.documents.deployment.auth_toml import AuthSettings, SignedSettings, TokenSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError, LocalProtocolError, RemoteProtocolError
 from bespeak.protocol.wire.messages import ResponseMessage
+from bespeak.state.identity.settings import AuthSettings, SignedSettings, TokenSettings
 
 pytestmark = pytest.mark.anyio
 

@@ -24,9 +24,9 @@ from bespeak.agent.client.errors import (
     NotFoundError,
 )
 from bespeak.agent.client.inventory import InventoryEntry
-from bespeak.documents.identity.key_text import generate_key, public_jwk
 from bespeak.documents.projections.manifest_signature import sign_manifest
 from bespeak.errors import ConfigError, RemoteProtocolError
+from bespeak.state.identity.key_text import generate_key, public_jwk
 
 pytestmark = pytest.mark.anyio
 

@@ -12,9 +12,9 @@ from tests.agent.client.scripted import AGENT, AT_ONCE, Seen, always, hang_up, i
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.locator import Locator
 from bespeak.agent.client.signer import Signer, read_signer
-from bespeak.documents.identity.key_text import generate_key, private_text, public_jwk
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
 from bespeak.state.identity.signed_request import SignedRequest, verify_signed
 
 NOW = 1_800_000_000.0

@@ -10,7 +10,7 @@ from tests.agent.discovery.web import always
 
 from bespeak.agent.discovery.agreement import MEMBERS, check_agreement
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections import agis_summary
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 

@@ -15,8 +15,8 @@ from tests.stateful import keeping
 from bespeak.app.cli.agents import agents
 from bespeak.app.cli.main import RefusedError
 from bespeak.contract.agent import Agent
-from bespeak.documents.identity.key_text import generate_key, parse_key, private_text, public_jwk
 from bespeak.errors import ConfigError
+from bespeak.state.identity.key_text import generate_key, parse_key, private_text, public_jwk
 from bespeak.state.store.opening import open_store
 
 FILED = "f" * 64

@@ -13,10 +13,10 @@ from tests.state.audit.trails import ANN, BOB, KEY, append, make_checkpointer, m
 
 from bespeak.app.cli.audit import audit
 from bespeak.app.cli.main import RefusedError
-from bespeak.documents.identity.key_history import history_path, history_text
-from bespeak.documents.identity.key_text import generate_key, private_text, public_jwk
 from bespeak.errors import ConfigError
 from bespeak.state.audit.sealer import Signing
+from bespeak.state.identity.key_history import history_path, history_text
+from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
 from bespeak.state.store.opening import open_store
 
 CONFIGURATION = """

@@ -9,7 +9,7 @@ from tests.process import HOTEL, serving
 
 from bespeak.app.cli.exported import open_exported
 from bespeak.app.cli.main import RefusedError
-from bespeak.documents.deployment.auth_toml import AuthSettings
+from bespeak.state.identity.settings import AuthSettings
 
 CALLER = {
     "agent_id": None,

@@ -11,10 +11,10 @@ from click.testing import CliRunner, Result
 from joserfc.jwk import OKPKey
 
 from bespeak.app.cli.keys import keys
-from bespeak.documents.identity.key_history import read_history
-from bespeak.documents.identity.key_text import key_id, parse_key, public_jwk
 from bespeak.documents.projections.manifest_signature import sign_manifest, verify_manifest
 from bespeak.errors import ConfigError
+from bespeak.state.identity.key_history import read_history
+from bespeak.state.identity.key_text import key_id, parse_key, public_jwk
 
 
 def run(*arguments: object) -> Result:

@@ -12,8 +12,8 @@ from bespeak.app.conformance.report import ITEMS, Report
 from bespeak.app.conformance.run import run_conformance
 from bespeak.app.server.assembly import assemble
 from bespeak.app.server.target import Target, load_target
-from bespeak.documents.identity.key_text import generate_key
 from bespeak.faces.agtp.server import AgtpServer
+from bespeak.state.identity.key_text import generate_key
 
 pytestmark = pytest.mark.anyio
 

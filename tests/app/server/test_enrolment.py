@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from bespeak.app.server.enrolment import Issuer, enrol, filed_agents, issuer_of, read_key
-from bespeak.documents.identity.agent_json import parse_agent
-from bespeak.documents.identity.key_text import generate_key, private_text, public_jwk
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.state.identity.agent_json import parse_agent
+from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
 
 WHEN = "2026-11-16T08:00:00Z"
 

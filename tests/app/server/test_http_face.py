@@ -7,7 +7,7 @@ from tests.faces.http.web import BOOK, FIND, Web, get, post, serving
 from tests.service import make_endpoint
 
 from bespeak.contract.rate import Rate, RateLimits
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.exchange.context import Context
 
 pytestmark = pytest.mark.anyio

@@ -18,8 +18,8 @@ from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.rate import Rate, RateLimits
-from bespeak.documents.deployment.auth_toml import AuthSettings
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.state.identity.settings import AuthSettings
 
 FIND = make_endpoint("FIND", "/rooms", echo, capability="discovery")
 BOOK = make_endpoint("BOOK", "/room", echo, impact="irreversible", capability="transaction")

@@ -11,9 +11,9 @@ from joserfc.jwk import OKPKey
 from tests.service import AGENT, make_endpoint
 from tests.stateful import keeping
 
-from bespeak.documents.deployment.auth_toml import AuthSettings, TokenSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import StoreUnavailableError
+from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.nonces import UseNonce
 
 pytestmark = pytest.mark.anyio

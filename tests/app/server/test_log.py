@@ -22,11 +22,11 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.app.server.log import FORMATS, LEVELS, JsonLines, TextLines, log_to_stderr
 from bespeak.contract.agent import Agent
 from bespeak.contract.refusal import Refusal
-from bespeak.documents.deployment.audit_toml import AuditSettings
-from bespeak.documents.deployment.auth_toml import AuthSettings, SignedSettings, TokenSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Malformed
 from bespeak.runtime.access_log import AccessLog
+from bespeak.state.audit.settings import AuditSettings
+from bespeak.state.identity.settings import AuthSettings, SignedSettings, TokenSettings
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from bespeak.app.server.public_url import with_http_face, with_public_url
 from bespeak.app.server.settings import Settings
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.address import Address
 
 FIND = make_endpoint("FIND", "/rooms", echo)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from bespeak.app.server.settings import plan_settings
-from bespeak.documents.deployment.auth_toml import AuthSettings, MtlsSettings
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import LimitSettings, ListenSettings, ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.protocol.address import Address
+from bespeak.state.identity.settings import AuthSettings, MtlsSettings
 
 
 def test_the_command_line_goes_over_the_configuration_and_that_over_the_default() -> None:

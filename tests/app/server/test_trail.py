@@ -11,14 +11,14 @@ from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak import Refusal
-from bespeak.documents.deployment.audit_toml import AuditSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.documents.identity.key_text import generate_key
 from bespeak.protocol.exchange.base64url import decode64
 from bespeak.state.audit.compact import parse_compact
+from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.audit.trail import StoreTrail
 from bespeak.state.audit.trusted_keys import trusted
 from bespeak.state.audit.verification import Verification
+from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.commands.audit import ScanAudit
 from bespeak.state.store.opening import open_store
 

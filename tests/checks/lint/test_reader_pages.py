@@ -5,7 +5,7 @@ from __future__ import annotations
 from bespeak.checks.lint.passes import RULES
 from bespeak.checks.lint.reader_pages import PAGES
 from bespeak.contract.catalog.document import RULES as CATALOG_RULES
-from bespeak.documents.findings import RULES as READER_RULES
+from bespeak.text.reading.findings import RULES as READER_RULES
 
 
 def test_every_rule_of_a_reader_has_its_page_and_no_other() -> None:

@@ -12,7 +12,7 @@ import bespeak
 from bespeak.checks.lint.passes import RULES
 from bespeak.checks.lint.registry import all_rules, find_rule, near_rules, pass_of, rule_texts
 from bespeak.contract.catalog.document import RULES as CATALOG_RULES
-from bespeak.documents.findings import RULES as READER_RULES
+from bespeak.text.reading.findings import RULES as READER_RULES
 
 
 def test_all_rules_are_there_once_and_in_order() -> None:

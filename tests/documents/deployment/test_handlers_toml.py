@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from bespeak.contract.handler import ExternalService, RegisteredFunction
 from bespeak.documents.deployment.handlers_toml import HandlerEntry, read_handlers
-from bespeak.documents.files.text_file import toml_table
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import toml_table
 
 
 def read(text: str) -> tuple[tuple[HandlerEntry, ...], list[Diagnostic]]:

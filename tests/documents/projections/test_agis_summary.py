@@ -13,7 +13,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.contract.vocabulary import Vocabulary
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections.agis_summary import project_summary
 
 FIND = make_endpoint("FIND", "/rooms", echo, capability="discovery")

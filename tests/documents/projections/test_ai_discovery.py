@@ -26,7 +26,7 @@ from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.ai.document import MOST_CAPABILITIES
 from bespeak.documents.ai.parts import MOST_BYTES
 from bespeak.documents.deployment.deployment import read_deployment
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections.ai_discovery import PATH, AiDocuments, project_ai
 from bespeak.documents.schemas import load_schema
 

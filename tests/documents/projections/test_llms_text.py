@@ -13,7 +13,7 @@ from tests.service import echo, make_endpoint
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections.llms_text import MOST_ENDPOINTS, project_llms
 
 FIND = make_endpoint("FIND", "/rooms", echo)

@@ -14,7 +14,6 @@ from joserfc.jwk import OctKey, OKPKey
 from joserfc.jws import detach_content, serialize_compact
 from joserfc.util import urlsafe_b64decode, urlsafe_b64encode
 
-from bespeak.documents.identity.key_text import generate_key, key_id, parse_key, public_jwk
 from bespeak.documents.projections.manifest_signature import (
     canonical_manifest,
     sign_content,
@@ -22,6 +21,7 @@ from bespeak.documents.projections.manifest_signature import (
     verify_content,
     verify_manifest,
 )
+from bespeak.state.identity.key_text import generate_key, key_id, parse_key, public_jwk
 
 MANIFEST: dict[str, Any] = {
     "server": {"server_id": "rooms.acme.example", "operator": "Zürich Rooms"},

@@ -11,7 +11,7 @@ from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.app.server.http_face import make_face
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.faces.http.face import CONNECTION, connection_of
 from bespeak.protocol.exchange.messages import Connection
 

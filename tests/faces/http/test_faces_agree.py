@@ -26,7 +26,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_route import http_route, split_verb
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.agis.shape import AGIS_CAPABILITY
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_MANIFEST
 

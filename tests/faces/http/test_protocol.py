@@ -10,7 +10,7 @@ import pytest
 from tests.faces.http.web import BOOK, FIND, get, post, serving
 from tests.service import echo, make_endpoint
 
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol.wire.limits import Limits
 

@@ -24,10 +24,10 @@ from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.policy import Policies
 from bespeak.contract.refusal import Refusal
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.deployment.auth_toml import AuthSettings, TokenSettings
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.documents.deployment.store_toml import MEMORY
+from bespeak.state.identity.settings import AuthSettings, TokenSettings
+from bespeak.state.store.settings import MEMORY
 
 SERVER = "rooms.example"
 NUMBER = {"type": "integer", "minimum": 0}

@@ -11,7 +11,7 @@ from tests.faces.http.test_protocol import THROUGH, Gate
 from tests.faces.http.web import BOOK, get, post, serving
 from tests.service import make_endpoint
 
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.errors import ConfigError
 from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol.tls import server_context

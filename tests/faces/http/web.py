@@ -13,7 +13,7 @@ from tests.service import build, echo, make_endpoint
 
 from bespeak.app.server.http_face import make_face, make_way
 from bespeak.contract.endpoint import Endpoint
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.faces.http.face import HttpFace
 from bespeak.faces.http.server import HttpServer
 from bespeak.faces.timeouts import Timeouts

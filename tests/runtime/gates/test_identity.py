@@ -13,12 +13,12 @@ from tests.state.identity.issuer import claims, new_key, public, sign, write_key
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
-from bespeak.documents.deployment.auth_toml import AuthSettings, SignedSettings, TokenSettings
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.call import Call
 from bespeak.runtime.gates.identity import identity_gate
 from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.settings import AuthSettings, SignedSettings, TokenSettings
 from bespeak.state.identity.signed_request import sign_request
 
 SERVER = "test.example"

@@ -14,8 +14,6 @@ from bespeak.app.server.assembly import assemble
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.deployment.auth_toml import AuthSettings
-from bespeak.documents.identity.key_text import KeyFault, generate_key, key_id, parse_jwk, public_jwk
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.documents.projections.agent_namespace import canonical_namespace
 from bespeak.documents.projections.manifest_signature import verify_content
@@ -26,6 +24,8 @@ from bespeak.runtime.methods.publication import Publication
 from bespeak.runtime.registration import build_registry
 from bespeak.state.identity.authentication import Authenticated
 from bespeak.state.identity.authenticator import Authenticator
+from bespeak.state.identity.key_text import KeyFault, generate_key, key_id, parse_jwk, public_jwk
+from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 
 OTHER = "b" * 64

@@ -19,10 +19,10 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.documents.identity.key_text import generate_key, public_jwk
 from bespeak.protocol.exchange.scope import Scopes
 from bespeak.state.identity.delegation import Chain
 from bespeak.state.identity.delegation_grant import grant_authority
+from bespeak.state.identity.key_text import generate_key, public_jwk
 from bespeak.state.store.commands.agents import SetAgentStatus
 from bespeak.state.store.commands.delegations import ReadDelegationChain
 from bespeak.state.store.opening import open_store

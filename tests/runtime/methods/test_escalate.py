@@ -11,11 +11,11 @@ from tests.service import AGENT
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.documents.deployment.session_toml import CaseSettings
 from bespeak.runtime.methods.escalate import MOST_CONTENT
 from bespeak.state.store.commands.cases import KINDS, DecideCase, ListCases, ReadCase
 from bespeak.state.store.commands.outbox import ClaimOutbox
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.session_settings import CaseSettings
 
 pytestmark = pytest.mark.anyio
 

@@ -13,12 +13,12 @@ import pytest
 from tests.service import AGENT, Reply
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.documents.deployment.session_toml import SessionSettings
 from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.runtime.idempotency import MARKER
 from bespeak.runtime.methods.suspend import MOST_CHECKPOINT, hash_nonce
 from bespeak.state.store.commands.sessions import BindSession, ReadSession, ResumeSession
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.session_settings import SessionSettings
 from bespeak.state.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from tests.state.audit.trails import ANN, BOB, append, append_one, faults_in, make_checkpointer, make_sealer
 
-from bespeak.documents.identity.key_text import generate_key
 from bespeak.errors import StoreError
 from bespeak.state.audit.checkpoint import read_checkpoint
 from bespeak.state.audit.reading import payload_of
 from bespeak.state.audit.record import FIRST
+from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.command import Command, Statement, Steps
 from bespeak.state.store.commands.audit import CHECKPOINTS, AppendAudit, AppendCheckpoint, ScanAudit, ScanCheckpoints
 from bespeak.state.store.opening import open_store

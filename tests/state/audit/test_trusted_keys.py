@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bespeak.documents.identity.key_text import KeyFault, generate_key, key_id, private_text, public_jwk
 from bespeak.state.audit.trusted_keys import parse_keys, trusted
+from bespeak.state.identity.key_text import KeyFault, generate_key, key_id, private_text, public_jwk
 
 OLD, NEW = generate_key(), generate_key()
 

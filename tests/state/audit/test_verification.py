@@ -25,7 +25,6 @@ from tests.state.audit.trails import (
     make_sealer,
 )
 
-from bespeak.documents.identity.key_text import generate_key
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.state.audit.checkpoint import make_checkpoint
 from bespeak.state.audit.compact import jws_id, parse_compact
@@ -36,6 +35,7 @@ from bespeak.state.audit.signing_key import SigningKey, encoded_header
 from bespeak.state.audit.trail import StoreTrail
 from bespeak.state.audit.trusted_keys import trusted
 from bespeak.state.audit.verification import Verification
+from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
 

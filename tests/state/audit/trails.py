@@ -10,7 +10,6 @@ from typing import Any
 
 from joserfc.jwk import OKPKey
 
-from bespeak.documents.identity.key_text import generate_key
 from bespeak.state.audit.checkpointer import Checkpointer
 from bespeak.state.audit.export import FileTrail, export_lines
 from bespeak.state.audit.fault import Fault
@@ -19,6 +18,7 @@ from bespeak.state.audit.signing_key import SigningKey
 from bespeak.state.audit.trail import StoreTrail, Trail
 from bespeak.state.audit.trusted_keys import TrustedKeys, trusted
 from bespeak.state.audit.verification import Verification
+from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.command import Conflict, Sealed
 from bespeak.state.store.commands.audit import AppendAudit
 from bespeak.state.store.store import Store

@@ -32,7 +32,6 @@ from tests.state.identity.issuer import (
 from tests.state.identity.key_server import publishing
 
 from bespeak.agent.client.agtp_client_connection import AgtpClientConnection
-from bespeak.documents.deployment.auth_toml import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
 from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
@@ -42,6 +41,7 @@ from bespeak.protocol.tls import client_context, server_context
 from bespeak.state.identity.authentication import Authenticated, Outdated
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.jwks import FETCH_GAP, FILE_PERIOD
+from bespeak.state.identity.settings import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
 from bespeak.state.identity.signed_request import AHEAD, sign_request
 
 pytestmark = pytest.mark.anyio
@@ -350,7 +350,7 @@ def test_a_mode_that_is_off_loads_nothing(tmp_path: Path, modes: str, loaded: li
     script = f"""
 import sys
 from pathlib import Path
-from bespeak.documents.deployment.auth_toml import AuthSettings, TokenSettings
+from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.identity.authenticator import Authenticator
 Authenticator(AuthSettings(modes=({modes!r},), token=TokenSettings(keys=Path({str(path)!r}))), "s")
 print([name for name in ("cryptography", "httpx", "joserfc") if name in sys.modules])

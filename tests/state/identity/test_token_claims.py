@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.state.identity.issuer import AGENT, NOW, OTHER, SERVER, claims, encode
 
-from bespeak.documents.deployment.auth_toml import TokenSettings
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import Scopes
 from bespeak.state.identity.authentication import Authenticated
+from bespeak.state.identity.settings import TokenSettings
 from bespeak.state.identity.token_claims import read_claims
 
 

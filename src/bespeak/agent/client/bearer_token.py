@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from bespeak.documents.files.text_file import read_text
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.headers import AUTHORIZATION
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
 
 TokenSource = str | Callable[[], str]
 """A token, or what gives the present one: short-lived tokens are asked for with each request."""

@@ -19,8 +19,8 @@ from bespeak.agent.client.signer import read_signer
 from bespeak.agent.client.synchronous import blocking
 from bespeak.agent.client.tls import choose_tls
 from bespeak.agent.client.web_options import WebOptions
-from bespeak.documents.identity.key_text import KeyFault, parse_key
 from bespeak.errors import ConfigError
+from bespeak.state.identity.key_text import KeyFault, parse_key
 
 
 @async_block

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.agent.client.locator import Locator
-from bespeak.documents.identity.key_file import read_key
-from bespeak.documents.identity.key_text import KeyFault, key_id
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.headers import AGENT_ID
 from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.key_file import read_key
+from bespeak.state.identity.key_text import KeyFault, key_id
 from bespeak.state.identity.signed_request import sign_request
 
 _SCHEME: Final = "agtp://"

@@ -17,9 +17,9 @@ from bespeak.agent.discovery.capability import (
 from bespeak.agent.discovery.web_address import AddressFault, WebAddress
 from bespeak.documents.ai.document import MOST_CAPABILITIES, AiCapability, AiDocument, consume_ai
 from bespeak.documents.ai.param_notation import parse_param
-from bespeak.documents.json_text import json_table
 from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, SINCE
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_text import json_table
 
 _HINTS: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
     "compact_mode": (COMPACT, {"type": "boolean", "description": "A shorter answer."}),

@@ -17,9 +17,9 @@ from bespeak.agent.discovery.lookup import OPENAPI_PLACES, WELL_KNOWN_AGIS, WELL
 from bespeak.agent.discovery.web_address import AddressFault, WebAddress, parse_address, resolve_address
 from bespeak.documents.agis.document import AgisDocument, read_agis
 from bespeak.documents.ai.document import AiDocument
-from bespeak.documents.json_text import json_table
 from bespeak.documents.openapi.description import Description
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_text import json_table
 from bespeak.text.source.tree import Tree
 
 Name = Literal["ai", "summary", "agis", "openapi", "agtp", "llms"]

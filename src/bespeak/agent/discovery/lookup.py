@@ -18,9 +18,9 @@ from bespeak.agent.discovery.search import Search
 from bespeak.agent.discovery.web_address import AddressFault, WebAddress, parse_address, resolve_address
 from bespeak.contract.http_route import split_verb
 from bespeak.documents.ai.document import MOST_CAPABILITIES
-from bespeak.documents.json_text import json_table
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_text import json_table
 
 WELL_KNOWN_AI: Final = "/.well-known/ai"
 WELL_KNOWN_AGIS: Final = "/.well-known/agis.json"

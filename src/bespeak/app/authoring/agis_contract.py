@@ -22,10 +22,10 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
 from bespeak.documents.agis.document import AgisDocument
 from bespeak.documents.agis.service import agis_service
-from bespeak.documents.files.text_file import read_text
 from bespeak.errors import BespeakError, ConfigError, ContractError
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.span import Location
 from bespeak.text.source.tree import MAX_BYTES
 

@@ -20,15 +20,15 @@ from bespeak.app.server.assembly import now
 from bespeak.app.server.enrolment import enrol, filed_agents, issuer_of, read_key
 from bespeak.app.server.state import store_place
 from bespeak.contract.agent import UNREADABLE, Agent
-from bespeak.documents.files.text_file import read_text
-from bespeak.documents.identity.agent_json import parse_agent
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import is_scope_token
+from bespeak.state.identity.agent_json import parse_agent
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.agents import RETIRED, AgentRow, ListAgents, PutAgent, ReadLifecycle, SetAgentStatus
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
 
 _ACTOR: Final = "operator"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -118,7 +118,7 @@ def _make(
     choice: _KeyChoice,
     issuer_key: Path | None,
 ) -> Agent:
-    from bespeak.documents.identity.key_text import generate_key, private_text, public_jwk  # noqa: PLC0415 - slow to load
+    from bespeak.state.identity.key_text import generate_key, private_text, public_jwk  # noqa: PLC0415 - slow to load
 
     if not _NAME.fullmatch(name):
         raise click.UsageError("--name is 1 to 128 letters, digits, '-' and '_'.")

@@ -10,8 +10,8 @@ from bespeak.contract.service import Service
 from bespeak.documents.agis.document import read_agis
 from bespeak.documents.agis.format import parse_agis
 from bespeak.documents.agis.service import agis_service
-from bespeak.documents.files.text_file import read_text
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.tree import MAX_BYTES
 
 

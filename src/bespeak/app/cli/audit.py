@@ -19,9 +19,6 @@ from bespeak.app.cli.console import line, print_json, print_lines
 from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, RefusedError
 from bespeak.app.cli.target_store import existing_place, store_option, store_options, use_store, written_in_one_step
 from bespeak.app.server.state import signing_key_file, store_place
-from bespeak.documents.files.text_file import read_text
-from bespeak.documents.identity.key_history import read_history
-from bespeak.documents.identity.key_text import KeyFault
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.state.audit.compact import parse_compact
@@ -32,9 +29,12 @@ from bespeak.state.audit.trail import StoreTrail, Trail
 from bespeak.state.audit.trusted_keys import TrustedKeys, parse_keys, trusted
 from bespeak.state.audit.verdict import judge
 from bespeak.state.audit.verification import Tally, Verification
+from bespeak.state.identity.key_history import read_history
+from bespeak.state.identity.key_text import KeyFault
 from bespeak.state.store.commands.audit import LatestAudit, ReadAudit
 from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
 
 _ID: Final = re.compile(r"[0-9a-fA-F]{64}")
 _SIGNATURES: Final = {

@@ -15,8 +15,8 @@ from bespeak.checks.evolution.deployment_scan import Conflict, scan_deployment
 from bespeak.contract.catalog.bundled import open_catalog
 from bespeak.contract.catalog.catalog import Verb
 from bespeak.contract.endpoint import Endpoint
-from bespeak.documents.files.text_file import read_text
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.span import Location
 from bespeak.text.source.tree import MAX_BYTES
 

@@ -24,10 +24,10 @@ from bespeak.documents.agis.deployment import with_document
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.deployment.folder import CONFIGURATIONS
 from bespeak.documents.files.positions import with_positions
-from bespeak.documents.files.text_file import read_text
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.errors import ConfigError, ContractError
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.span import Location
 from bespeak.text.source.tree import MAX_BYTES
 

@@ -22,10 +22,10 @@ from bespeak.checks.evolution.change_rules import CATEGORIES, Category
 from bespeak.checks.evolution.contract_diff import diff_contracts
 from bespeak.checks.evolution.version_bump import advise
 from bespeak.documents.files.file_replacement import replace_text
-from bespeak.documents.files.text_file import read_text
 from bespeak.errors import ConfigError, ContractError
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.text.diagnostics.reporters import reporter
+from bespeak.text.reading.text_file import read_text
 
 _FORMATS: Final = ("text", "json", "markdown", "github", "gitlab", "sarif", "junit", "concise")
 _FAIL_ON: Final = ("breaking", "risky", "any", "bump", "none")

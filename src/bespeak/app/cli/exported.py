@@ -17,10 +17,10 @@ from bespeak.app.server.assembly import now
 from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.target import load_target
 from bespeak.contract.service import Service
-from bespeak.documents.deployment.auth_toml import AuthSettings
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.documents.projections.agtp_manifest import project_manifest
+from bespeak.state.identity.settings import AuthSettings
 
 _UNTOLD = AuthSettings(modes=())
 """No manifest says how callers prove who they are."""

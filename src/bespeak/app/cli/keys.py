@@ -11,12 +11,12 @@ import click
 import msgspec
 from joserfc.jwk import OKPKey
 
-from bespeak.documents.files.text_file import read_text
-from bespeak.documents.identity.key_file import read_key
-from bespeak.documents.identity.key_history import history_path, history_text, parse_history, read_history
-from bespeak.documents.identity.key_text import KeyFault, generate_key, key_id, parse_key, private_text, public_jwk
 from bespeak.errors import ConfigError
+from bespeak.state.identity.key_file import read_key
+from bespeak.state.identity.key_history import history_path, history_text, parse_history, read_history
+from bespeak.state.identity.key_text import KeyFault, generate_key, key_id, parse_key, private_text, public_jwk
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
 
 _OWNER_ONLY = 0o600
 _FOR_ALL = 0o644

@@ -248,7 +248,7 @@ def _refuse_contradiction(*, fix: bool, unsafe_fixes: bool, diff: bool, write_ba
 
 def _add(project: Project, paths: tuple[Path, ...], stdin_filename: Path | None) -> str | None:
     """Look at what was named; the text of standard input, if that was."""
-    from bespeak.documents.files.text_file import read_stream  # noqa: PLC0415
+    from bespeak.text.reading.text_file import read_stream  # noqa: PLC0415
     from bespeak.text.source.tree import MAX_BYTES  # noqa: PLC0415
 
     if Path(_STDIN) not in paths:

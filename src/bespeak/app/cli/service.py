@@ -20,9 +20,9 @@ from bespeak.app.cli.console import print_findings
 from bespeak.app.cli.main import RefusedError
 from bespeak.app.server.local import connect_local
 from bespeak.documents.ai.document import MOST_CAPABILITIES
-from bespeak.documents.files.text_file import read_text
 from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

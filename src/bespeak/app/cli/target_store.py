@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import click
 
-from bespeak.documents.deployment.store_toml import MEMORY
 from bespeak.errors import ConfigError, StoreError
 from bespeak.state.store.opening import Role, open_store
+from bespeak.state.store.settings import MEMORY
 from bespeak.state.store.store import Store
 
 Result = TypeVar("Result")

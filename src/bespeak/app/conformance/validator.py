@@ -10,9 +10,9 @@ from bespeak.app.conformance.document_set import Case, Expected, Validator, Verd
 from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.run import check_text
 from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.documents.files.text_file import read_text
 from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.tree import MAX_BYTES
 
 _SECONDS: Final = 60

@@ -19,7 +19,7 @@ from bespeak.app.lsp.verb_text import verb_text
 from bespeak.checks.lint.registry import all_rules
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.documents.table import IGNORES
+from bespeak.text.reading.table import IGNORES
 from bespeak.text.source.tree import Tree
 
 _DECLARED: Final = re.compile(r"^[ \t]*+[\"']?+(?:method|declared_verbs)[\"']?+[ \t]*+[:=]([^\n#]*+)", re.MULTILINE)

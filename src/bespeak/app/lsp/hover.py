@@ -13,8 +13,8 @@ from bespeak.app.lsp.rule_text import rule_text
 from bespeak.app.lsp.verb_text import verb_text
 from bespeak.checks.lint.registry import find_rule
 from bespeak.checks.lint.subject import Kind
-from bespeak.documents.table import IGNORES
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.table import IGNORES
 
 IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore(?:-file)?+\[(?P<rules>[^\]]*+)$")
 """A comment up to the cursor that stands inside the brackets of an ignore."""

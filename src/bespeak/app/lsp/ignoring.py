@@ -12,9 +12,9 @@ from bespeak.app.lsp.positions import Positions
 from bespeak.checks.lint.registry import find_rule
 from bespeak.checks.lint.suppress import RULES, read_ignores
 from bespeak.documents.notation_text import parse_notation
-from bespeak.documents.table import IGNORES
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding, Replacement
+from bespeak.text.reading.table import IGNORES
 from bespeak.text.source.change import Change
 from bespeak.text.source.edit import edits
 from bespeak.text.source.pointer import child, parent, unescaped

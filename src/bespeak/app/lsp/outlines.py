@@ -11,10 +11,10 @@ from bespeak.contract.policy import LEGACY_VERBS
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS
 from bespeak.documents.ai.document import AUTH_TYPES
 from bespeak.documents.ai.document import METHODS as HTTP_METHODS
-from bespeak.documents.deployment.auth_toml import MODES
-from bespeak.documents.deployment.http_toml import CATEGORIES
-from bespeak.documents.deployment.store_toml import DURABILITIES
+from bespeak.documents.deployment.http_settings import CATEGORIES
 from bespeak.protocol.exchange.budget import UNITS
+from bespeak.state.identity.settings import MODES
+from bespeak.state.store.settings import DURABILITIES
 from bespeak.text.diagnostics.diagnostic import Severity
 
 Outline = dict[str, Any]

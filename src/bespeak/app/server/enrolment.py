@@ -56,8 +56,8 @@ def issuer_of(target: str, key_file: Path | None) -> Issuer:
 
 def read_key(path: Path) -> OKPKey:
     """The Ed25519 key in a file."""
-    from bespeak.documents.identity import key_file  # noqa: PLC0415 - slow to load
-    from bespeak.documents.identity.key_text import KeyFault  # noqa: PLC0415
+    from bespeak.state.identity import key_file  # noqa: PLC0415 - slow to load
+    from bespeak.state.identity.key_text import KeyFault  # noqa: PLC0415
 
     key = key_file.read_key(path)
     if isinstance(key, KeyFault):

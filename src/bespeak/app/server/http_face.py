@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from bespeak.app.server.assembly import Assembled
 from bespeak.app.server.http_pages import Publishing, make_pages
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.faces.http.asgi import Application
 from bespeak.faces.http.face import HttpFace
 from bespeak.faces.http.origin import Origins

@@ -11,14 +11,14 @@ import msgspec
 
 from bespeak.app.server.assembly import Assembled
 from bespeak.app.server.collector import collector_paused
-from bespeak.documents.deployment.auth_toml import AuthSettings
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections import agis_summary, agtp_bootstrap, ai_discovery, llms_text
 from bespeak.faces.http.negotiation import Root
 from bespeak.faces.http.page import Page
 from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_JSON
 from bespeak.protocol.exchange.principal import ANONYMOUS
 from bespeak.runtime.registry import Registry
+from bespeak.state.identity.settings import AuthSettings
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 OPENAPI: Final = "/openapi.json"

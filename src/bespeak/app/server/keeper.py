@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from bespeak.app.server.assembly import Assembled
 from bespeak.app.server.trail import RunningTrail
-from bespeak.documents.deployment.auth_toml import AuthSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.runtime.confirmations import Confirmations
 from bespeak.runtime.idempotency import Idempotency
@@ -14,6 +13,7 @@ from bespeak.runtime.rate_exchange import RateExchange
 from bespeak.runtime.registry import Registry
 from bespeak.runtime.sessions import Sessions
 from bespeak.runtime.settlement import Settlement
+from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.store import Store
 from bespeak.state.store.sweeper import Sweeper
 

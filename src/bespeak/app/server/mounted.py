@@ -19,16 +19,16 @@ from bespeak.app.server.log import log_findings
 from bespeak.app.server.serving import assemble_target, signing_keys
 from bespeak.app.server.state import store_place
 from bespeak.app.server.target import Target, load_app, load_target
-from bespeak.documents.deployment.http_toml import HttpSettings, read_http
-from bespeak.documents.deployment.store_toml import MEMORY
-from bespeak.documents.findings import Findings
-from bespeak.documents.table import Table
+from bespeak.documents.deployment.http_settings import HttpSettings, read_http
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.faces.http.asgi import Receive, Reply, Scope, Send, send_reply
 from bespeak.faces.http.face import refusal
 from bespeak.protocol import status
 from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
 from bespeak.state.store.opening import Role, open_store
+from bespeak.state.store.settings import MEMORY
+from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
 _logger = logging.getLogger(__name__)

@@ -60,8 +60,8 @@ def signing_keys(path: Path | None) -> tuple[OKPKey, ...]:
     """The key that signs, and those it has replaced."""
     if path is None:
         return ()
-    from bespeak.documents.identity.key_history import read_history  # noqa: PLC0415 - slow to load, for signers
-    from bespeak.documents.identity.key_text import KeyFault  # noqa: PLC0415
+    from bespeak.state.identity.key_history import read_history  # noqa: PLC0415 - slow to load, for signers
+    from bespeak.state.identity.key_text import KeyFault  # noqa: PLC0415
 
     before = read_history(path)
     if isinstance(before, KeyFault):
@@ -70,8 +70,8 @@ def signing_keys(path: Path | None) -> tuple[OKPKey, ...]:
 
 
 def _signing_key(path: Path) -> OKPKey:
-    from bespeak.documents.identity.key_file import read_key  # noqa: PLC0415 - slow to load, for signers
-    from bespeak.documents.identity.key_text import KeyFault  # noqa: PLC0415
+    from bespeak.state.identity.key_file import read_key  # noqa: PLC0415 - slow to load, for signers
+    from bespeak.state.identity.key_text import KeyFault  # noqa: PLC0415
 
     key = read_key(path)
     if isinstance(key, KeyFault):

@@ -6,14 +6,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bespeak.app.server.state import store_place
-from bespeak.documents.deployment.auth_toml import AuthSettings
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.documents.deployment.store_toml import MEMORY
 from bespeak.errors import ConfigError
 from bespeak.faces.timeouts import DEFAULT_TIMEOUTS
 from bespeak.protocol.address import HTTP_PORT, Address, parse_address
 from bespeak.protocol.wire.limits import DEFAULT_LIMITS
+from bespeak.state.identity.settings import AuthSettings
+from bespeak.state.store.settings import MEMORY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 from bespeak.documents.agis.deployment import configuration_naming
 from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_there
 from bespeak.documents.deployment.server_toml import ServerDocument, read_server
-from bespeak.documents.deployment.store_toml import MissingVariable, StoreSettings
 from bespeak.documents.files.positions import with_positions
 from bespeak.errors import ConfigError, ContractError
+from bespeak.state.store.settings import MissingVariable, StoreSettings
 
 
 def store_place(target: str, override: str | None = None) -> str:

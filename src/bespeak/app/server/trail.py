@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from bespeak.documents.deployment.audit_toml import AuditSettings
 from bespeak.runtime.auditor import Auditor
+from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.store import Store
 
 if TYPE_CHECKING:

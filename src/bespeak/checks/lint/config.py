@@ -10,11 +10,11 @@ from typing import Final, get_args
 from bespeak.checks.lint.path_pattern import matches
 from bespeak.checks.lint.registry import all_rules, near_rules
 from bespeak.checks.lint.selection import ALL, means_any
-from bespeak.documents.files.text_file import read_text, toml_table
-from bespeak.documents.table import Table
 from bespeak.errors import ConfigError, ContractError
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.reading.table import Table
+from bespeak.text.reading.text_file import read_text, toml_table
 
 FILES: Final = ("bespeak.toml", "pyproject.toml")
 """Where settings may stand; in one folder the first of them wins."""

@@ -20,10 +20,10 @@ from bespeak.checks.lint.surroundings import Surroundings
 from bespeak.checks.lint.timing import Times
 from bespeak.checks.lint.walk import looks_ours, walk
 from bespeak.contract.endpoint import Endpoint
-from bespeak.documents.files.text_file import read_text
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.diagnostics.report import SEVERITIES, Finding
 from bespeak.text.diagnostics.text import from_disk
+from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.span import Location
 from bespeak.text.source.tree import MAX_BYTES
 

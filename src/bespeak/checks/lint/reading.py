@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from bespeak.checks.lint.subject import AGIS_NAMES, Declared, Kind, Subject
 from bespeak.contract.endpoint import Endpoint
-from bespeak.documents.findings import Findings
 from bespeak.documents.notation_text import parse_notation
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 from bespeak.text.source.tree import Tree
 

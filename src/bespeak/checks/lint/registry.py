@@ -12,9 +12,9 @@ from bespeak.checks.lint.passes import RULES
 from bespeak.checks.lint.reader_pages import PAGES
 from bespeak.contract.catalog.document import RULES as CATALOG_RULES
 from bespeak.documents.agis.rules import RULES as AGIS_RULES
-from bespeak.documents.findings import RULES as READER_RULES
 from bespeak.text.diagnostics.report import RuleText
 from bespeak.text.diagnostics.rule import Fixable, Normative, Rule
+from bespeak.text.reading.findings import RULES as READER_RULES
 
 ALWAYS: Final = frozenset({"D101", "D102"})
 """A file that cannot be read is reported whatever is selected: nothing else is known about it."""

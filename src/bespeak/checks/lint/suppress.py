@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bespeak.documents.table import IGNORES as KEY
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading.table import IGNORES as KEY
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child, parent
 from bespeak.text.source.span import Location

@@ -29,10 +29,10 @@ from bespeak.documents.agis.rules import (
 )
 from bespeak.documents.agis.shape import declared_endpoints
 from bespeak.documents.schemas import load_schema
-from bespeak.documents.table import kind
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.reading.table import kind
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child, unescaped
 from bespeak.text.source.tree import Tree

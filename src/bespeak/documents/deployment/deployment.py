@@ -26,10 +26,10 @@ from bespeak.documents.deployment.folder import (
 )
 from bespeak.documents.deployment.recipes_toml import read_recipes, recipes_of
 from bespeak.documents.deployment.server_toml import ServerDocument, read_server, server_of
-from bespeak.documents.files.text_file import read_text, toml_table
-from bespeak.documents.identity.agent_json import read_agent
+from bespeak.state.identity.agent_json import read_agent
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.reading.text_file import read_text, toml_table
 from bespeak.text.source.span import Location
 
 _ASSUMED: Final = ServerIdentity(server_id="localhost", operator=UNSPECIFIED, contact="")

@@ -9,8 +9,8 @@ from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.schema.compile import DIALECT
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS, Semantic
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.table import Table
 
 _TYPES: Final = ("string", "integer", "number", "boolean", "object", "array", "null")
 

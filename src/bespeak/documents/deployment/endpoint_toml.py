@@ -16,12 +16,12 @@ from bespeak.documents.deployment.endpoint_shape import (
     read_semantic,
 )
 from bespeak.documents.deployment.handler_shape import read_handler
-from bespeak.documents.files.text_file import toml_table
-from bespeak.documents.findings import Findings
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.table import Table
+from bespeak.text.reading.text_file import toml_table
 from bespeak.text.source.change import Change
 from bespeak.text.source.span import Location
 

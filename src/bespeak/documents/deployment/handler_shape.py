@@ -18,8 +18,8 @@ from bespeak.contract.handler import (
     is_dotted_path,
     is_upstream_status,
 )
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.table import Table
 
 
 def read_handler(block: Table) -> HandlerBinding | None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from bespeak.contract.handler import HandlerBinding
 from bespeak.documents.deployment.handler_shape import read_handler
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
 _FORM = 'Write [handlers."BOOK /reservation"]: the method, a blank, the path.'

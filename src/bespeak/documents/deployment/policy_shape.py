@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final, Literal
 
 from bespeak.contract.policy import LEGACY_VERBS, MethodPolicy, Policies, Redirect
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.table import Table
 
 _DEFAULTS: Final = Policies()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from bespeak.contract.rate import Rate, RateLimits, parse_rate
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.table import Table
 
 _ADVICE: Final = 'Write it like "100/s", "600/min" or "100/s burst 200".'
 

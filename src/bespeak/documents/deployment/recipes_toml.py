@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from bespeak.contract.recipe import Recipe, RecipeStep
-from bespeak.documents.files.text_file import read_text, toml_table
-from bespeak.documents.table import Table, is_integer
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.table import Table, is_integer
+from bespeak.text.reading.text_file import read_text, toml_table
 from bespeak.text.source.span import Location
 
 _AGGREGATIONS: Final = ("last", "merge", "list")

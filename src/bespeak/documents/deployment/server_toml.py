@@ -13,18 +13,18 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.rate import RateLimits
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity
 from bespeak.contract.vocabulary import Vocabulary
-from bespeak.documents.deployment.audit_toml import REFERENCE_KEYS, AuditSettings, read_audit
-from bespeak.documents.deployment.auth_toml import AuthSettings, read_auth
 from bespeak.documents.deployment.handlers_toml import HandlerEntry, read_handlers
-from bespeak.documents.deployment.http_toml import HttpSettings, read_http
+from bespeak.documents.deployment.http_settings import HttpSettings, read_http
 from bespeak.documents.deployment.policy_shape import read_policies
 from bespeak.documents.deployment.rate_toml import read_rate_limits
-from bespeak.documents.deployment.session_toml import CaseSettings, SessionSettings, read_cases, read_sessions
-from bespeak.documents.deployment.store_toml import IdempotencySettings, StoreSettings, read_idempotency, read_store
 from bespeak.documents.deployment.vocabulary_toml import read_data_manifest, read_vocabulary
-from bespeak.documents.files.text_file import read_text, toml_table
-from bespeak.documents.table import Table
+from bespeak.state.audit.settings import REFERENCE_KEYS, AuditSettings, read_audit
+from bespeak.state.identity.settings import AuthSettings, read_auth
+from bespeak.state.store.session_settings import CaseSettings, SessionSettings, read_cases, read_sessions
+from bespeak.state.store.settings import IdempotencySettings, StoreSettings, read_idempotency, read_store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.table import Table
+from bespeak.text.reading.text_file import read_text, toml_table
 
 _SERVER_UNUSED: Final = ("amg_version",)
 _POLICIES_UNUSED: Final = ("negotiable", "rcns_enabled")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.vocabulary import Vocabulary
-from bespeak.documents.table import Table
+from bespeak.text.reading.table import Table
 
 
 def read_vocabulary(root: Table) -> Vocabulary | None:

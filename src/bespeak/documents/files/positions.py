@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from bespeak.documents.files.text_file import read_text
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.span import Location
 from bespeak.text.source.toml_tree import TomlTree, parse_toml
 

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import yaml
 
-from bespeak.documents.files.text_file import decode_text
-from bespeak.documents.json_text import json_table
 from bespeak.documents.openapi.spot import Document
 from bespeak.documents.openapi.yaml_events import YamlReader
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_text import json_table
+from bespeak.text.reading.text_file import decode_text
 from bespeak.text.source.json_places import find_repeated
 from bespeak.text.source.json_tree import JsonTree
 from bespeak.text.source.places import is_index

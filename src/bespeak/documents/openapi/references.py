@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
-from bespeak.documents.files.text_file import read_text
 from bespeak.documents.openapi.document_text import MAX_BYTES, parse_document
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.spot import Document, Spot
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.places import is_index
 from bespeak.text.source.pointer import child, unescaped
 

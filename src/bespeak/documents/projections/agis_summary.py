@@ -11,7 +11,7 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.agis.shape import AGIS_CAPABILITY, AGIS_VERSION
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 
 PATH: Final = "/.well-known/agis.json"
 

@@ -20,7 +20,7 @@ from bespeak.documents.ai.document import MOST_CAPABILITIES
 from bespeak.documents.ai.param_notation import cut, write_param
 from bespeak.documents.ai.parts import MOST_BYTES, Entry, Part, divide, fits, size_of
 from bespeak.documents.ai.returns_notation import write_returns
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 
 PATH: Final = "/.well-known/ai"
 

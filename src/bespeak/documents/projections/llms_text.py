@@ -10,7 +10,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_route import http_route
 from bespeak.contract.service import Service
 from bespeak.documents.ai.param_notation import cut
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 
 PATH: Final = "/llms.txt"
 MOST_ENDPOINTS: Final = 200

@@ -19,7 +19,7 @@ from joserfc.errors import JoseError, UnsupportedAlgorithmError
 from joserfc.jwk import OKPKey
 from joserfc.jws import JWSRegistry, detach_content, extract_compact, serialize_compact, validate_compact
 
-from bespeak.documents.identity.key_text import KeyFault, key_id, parse_key, public_jwk
+from bespeak.state.identity.key_text import KeyFault, key_id, parse_key, public_jwk
 
 SIGNATURE_MEMBER: Final = "manifest_signature"
 

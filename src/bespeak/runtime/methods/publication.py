@@ -203,6 +203,6 @@ class Publication:
     def _key_id(self) -> str | None:
         if self.signing_key is None:
             return None
-        from bespeak.documents.identity.key_text import key_id  # noqa: PLC0415 - slow to load, for signers only
+        from bespeak.state.identity.key_text import key_id  # noqa: PLC0415 - slow to load, for signers only
 
         return key_id(self.signing_key)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bespeak.documents.identity.key_text import key_id
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.state.identity.jws import ALGORITHM, PrivateKey
+from bespeak.state.identity.key_text import key_id
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from bespeak.documents.identity.key_history import parse_history
-from bespeak.documents.identity.key_text import KeyFault, key_id, parse_key
 from bespeak.state.identity.jws import PublicKey
+from bespeak.state.identity.key_history import parse_history
+from bespeak.state.identity.key_text import KeyFault, key_id, parse_key
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey

@@ -1,1 +1,1 @@
-"""Who calls: credentials to a proven agent and its authority."""
+"""Who calls: agents, keys and credentials as documents, and the proof of an agent and its authority."""

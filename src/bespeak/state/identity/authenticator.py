@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from bespeak.documents.deployment.auth_toml import AuthSettings, TokenSettings
 from bespeak.errors import ConfigError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import AGENT_ID, AGENT_SIGNATURE, AUTHORIZATION
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.authentication import Authenticated, Outdated
+from bespeak.state.identity.settings import AuthSettings, TokenSettings
 
 if TYPE_CHECKING:
     from bespeak.state.identity.bearer import BearerVerifier

@@ -13,12 +13,12 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from joserfc.errors import JoseError
 from joserfc.jws import CompactSignature, JWSRegistry, extract_compact, validate_compact
 
-from bespeak.documents.deployment.auth_toml import TokenSettings
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.authentication import Authenticated, Outdated
 from bespeak.state.identity.jwks import FETCH_GAP, KeySource
 from bespeak.state.identity.jws import ALGORITHMS
+from bespeak.state.identity.settings import TokenSettings
 from bespeak.state.identity.token_claims import read_claims
 
 _LONGEST: Final = 8192

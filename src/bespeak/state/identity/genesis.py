@@ -8,14 +8,14 @@ from typing import Any
 
 from bespeak.contract.genesis import GENESIS_VERSION, Genesis, canonical_genesis
 from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED
-from bespeak.documents.findings import Findings
-from bespeak.documents.identity.genesis_json import genesis_of
-from bespeak.documents.identity.key_text import KeyFault, parse_jwk
-from bespeak.documents.table import Table
 from bespeak.protocol import status
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.state.identity.genesis_json import genesis_of
 from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.key_text import KeyFault, parse_jwk
+from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
 

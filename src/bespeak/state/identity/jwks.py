@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from bespeak.documents.files.text_file import read_text
 from bespeak.errors import ConfigError
 from bespeak.state.identity.key_set import MAX_BYTES, KeySet, KeySetFault, parse_key_set
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
 
 _logger = logging.getLogger(__name__)
 

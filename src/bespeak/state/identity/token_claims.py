@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from bespeak.documents.deployment.auth_toml import TokenSettings
 from bespeak.protocol import status
 from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import Scopes, is_scope_token
 from bespeak.state.identity.authentication import Authenticated
+from bespeak.state.identity.settings import TokenSettings
 
 _BY_TOKEN: Final = ("token",)
 _MOST_SCOPES: Final = 256

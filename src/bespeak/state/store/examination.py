@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bespeak.documents.deployment.store_toml import MEMORY, POSTGRES
 from bespeak.errors import ConfigError
 from bespeak.state.store.commands.tables import CountExpired, CountRows
 from bespeak.state.store.migrations import CURRENT
 from bespeak.state.store.opening import open_store, postgres_needed, resolved
+from bespeak.state.store.settings import MEMORY, POSTGRES
 from bespeak.state.store.shape import shapes
 from bespeak.state.store.sqlite import read_with
 from bespeak.state.store.sqlite_file import connect, damage_of, explain, is_damage, version_of

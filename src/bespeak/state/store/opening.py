@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from bespeak.documents.deployment.store_toml import MEMORY, POSTGRES
 from bespeak.errors import ConfigError
+from bespeak.state.store.settings import MEMORY, POSTGRES
 from bespeak.state.store.store import Store
 
 Role = Literal["sole", "shared", "visitor"]

@@ -18,7 +18,7 @@ from bespeak.app.server.assembly import assemble
 from bespeak.app.server.target import load_target
 from bespeak.contract.http_route import http_route
 from bespeak.contract.service import Service
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections.openapi.document import project_openapi
 
 MODES = [("open",), ("token",), ("token", "mtls", "signed")]

@@ -6,9 +6,9 @@ import pytest
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.policy import Policies
-from bespeak.documents.deployment.auth_toml import MODES
 from bespeak.documents.projections.openapi.circumstances import Circumstances
 from bespeak.documents.projections.openapi.security import security_of, security_schemes
+from bespeak.state.identity.settings import MODES
 
 
 def test_where_headers_are_believed_nothing_is_called_security() -> None:

@@ -10,7 +10,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_route import http_route
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections.openapi.circumstances import Circumstances
 from bespeak.documents.projections.openapi.operation import Operations
 from bespeak.documents.projections.openapi.parameters import PARAMETERS

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bespeak.contract.genesis import ARCHETYPES, Genesis, canonical_genesis, genesis_id
 from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED, TIERS, VERIFICATION_PATHS, trust_fault
-from bespeak.documents.json_text import json_table
-from bespeak.documents.table import Table
 from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.scope import is_scope_token
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_text import json_table
+from bespeak.text.reading.table import Table
 
 
 def parse_genesis(text: str, file: str) -> tuple[Genesis | None, list[Diagnostic]]:
@@ -80,7 +80,7 @@ def read_public_key(record: Table, key: str) -> dict[str, str] | None:
     value = record.value(key)
     if value is None:
         return None
-    from bespeak.documents.identity.key_text import KeyFault, parse_jwk, parse_key, public_jwk  # noqa: PLC0415 - slow to load
+    from bespeak.state.identity.key_text import KeyFault, parse_jwk, parse_key, public_jwk  # noqa: PLC0415 - slow to load
 
     if isinstance(value, str):
         found = parse_key(value)

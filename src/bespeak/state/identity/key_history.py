@@ -9,9 +9,9 @@ from typing import Final
 import msgspec
 from joserfc.jwk import OKPKey
 
-from bespeak.documents.files.text_file import read_text
-from bespeak.documents.identity.key_text import KeyFault, key_id, parse_jwk, public_jwk
+from bespeak.state.identity.key_text import KeyFault, key_id, parse_jwk, public_jwk
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
 
 _SUFFIX: Final = ".keys.json"
 _MOST: Final = 1000

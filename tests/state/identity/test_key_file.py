@@ -6,8 +6,8 @@ from pathlib import Path
 
 from joserfc.jwk import OKPKey
 
-from bespeak.documents.identity.key_file import read_key
-from bespeak.documents.identity.key_text import KeyFault, generate_key, key_id, private_text
+from bespeak.state.identity.key_file import read_key
+from bespeak.state.identity.key_text import KeyFault, generate_key, key_id, private_text
 
 
 def test_a_key_is_read_from_its_file(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from bespeak.documents.findings import Findings
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 from bespeak.text.source.toml_tree import MAX_BYTES, parse_toml
 from bespeak.text.source.tree import Fault

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joserfc.jwk import OKPKey
 
-from bespeak.documents.identity.key_text import (
+from bespeak.state.identity.key_text import (
     KeyFault,
     generate_key,
     key_id,

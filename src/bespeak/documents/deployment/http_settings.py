@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.table import Table
 
 CATEGORIES: Final = (
     *("productivity", "ecommerce", "finance", "news", "weather", "maps", "search", "data", "communication"),

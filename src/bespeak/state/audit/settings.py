@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.table import Table
 
 SIGNINGS: Final = ("each", "checkpoints")
 REFERENCE_KEYS: Final = ("path", "attribution_records_enabled")

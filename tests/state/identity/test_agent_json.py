@@ -14,9 +14,9 @@ from joserfc.jwk import OKPKey
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.genesis import Genesis, genesis_id
-from bespeak.documents.identity.agent_json import parse_agent, read_agent
-from bespeak.documents.identity.key_text import generate_key, private_text, public_jwk
+from bespeak.state.identity.agent_json import parse_agent, read_agent
 from bespeak.state.identity.genesis import issue_genesis
+from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 ID = "a1" * 32

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.documents.deployment.server_toml import ServerDocument, parse_server
-from bespeak.documents.deployment.store_toml import (
+from bespeak.state.store.settings import (
     IdempotencySettings,
     MissingVariable,
     StoreSettings,
     read_idempotency,
     read_store,
 )
-from bespeak.documents.findings import Findings
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
 SERVER = '[server]\nserver_id = "s"\noperator = "o"\ncontact = "c"\n'

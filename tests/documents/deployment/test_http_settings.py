@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.deployment.http_toml import HttpSettings
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import parse_server
 
 

@@ -10,16 +10,16 @@ from typing import Final
 
 from bespeak.contract.agent import ACTIVE, STATUSES, UNREADABLE, Agent
 from bespeak.contract.genesis import Genesis
-from bespeak.documents.files.text_file import read_text
-from bespeak.documents.identity.genesis_json import genesis_of, read_public_key, read_trust
-from bespeak.documents.identity.private_key import private_keys
-from bespeak.documents.json_text import json_table
-from bespeak.documents.table import Table, is_integer
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.scope import is_scope_token
+from bespeak.state.identity.genesis_json import genesis_of, read_public_key, read_trust
+from bespeak.state.identity.private_key import private_keys
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_text import json_table
+from bespeak.text.reading.table import Table, is_integer
+from bespeak.text.reading.text_file import read_text
 
 _DOCUMENT_TYPE: Final = "agtp-identity"
 _REQUIRED: Final = (

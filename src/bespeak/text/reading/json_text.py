@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
-from bespeak.documents.findings import Findings
-from bespeak.documents.table import Table, kind
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.table import Table, kind
 from bespeak.text.source.span import Location
 
 _BYTE: Final = re.compile(r" \(byte (\d+)\)$")

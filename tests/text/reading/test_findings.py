@@ -7,8 +7,8 @@ from pathlib import Path
 
 import bespeak
 from bespeak.documents.agis.rules import RULES as AGIS_RULES
-from bespeak.documents.findings import RULES
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.findings import RULES
 
 
 def test_every_rule_that_is_reported_is_in_the_table_and_the_other_way_round() -> None:

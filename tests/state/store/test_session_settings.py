@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.documents.deployment.server_toml import ServerDocument, parse_server
-from bespeak.documents.deployment.session_toml import CaseSettings, SessionSettings, read_cases, read_sessions
-from bespeak.documents.findings import Findings
-from bespeak.documents.table import Table
+from bespeak.state.store.session_settings import CaseSettings, SessionSettings, read_cases, read_sessions
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
 SERVER = '[server]\nserver_id = "s"\noperator = "o"\ncontact = "c"\n'

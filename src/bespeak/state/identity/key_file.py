@@ -6,9 +6,9 @@ from pathlib import Path
 
 from joserfc.jwk import OKPKey
 
-from bespeak.documents.files.text_file import read_text
-from bespeak.documents.identity.key_text import KeyFault, parse_key
+from bespeak.state.identity.key_text import KeyFault, parse_key
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_text
 
 
 def read_key(path: Path) -> OKPKey | KeyFault:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.documents.deployment.auth_toml import AuthSettings, MtlsSettings, SignedSettings, TokenSettings, read_auth
 from bespeak.documents.deployment.server_toml import parse_server
-from bespeak.documents.findings import RULES, Findings
-from bespeak.documents.table import Table
+from bespeak.state.identity.settings import AuthSettings, MtlsSettings, SignedSettings, TokenSettings, read_auth
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.findings import RULES, Findings
+from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
 SERVER = '[server]\nserver_id = "s"\noperator = "o"\ncontact = "c"\n'

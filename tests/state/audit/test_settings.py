@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.deployment.audit_toml import AuditSettings
 from bespeak.documents.deployment.server_toml import parse_server
+from bespeak.state.audit.settings import AuditSettings
 
 SERVER = '[server]\nserver_id = "rooms"\noperator = "Acme"\ncontact = "ops@acme.example"\n'
 KEY = 'signing_key = "server.pem"\n'

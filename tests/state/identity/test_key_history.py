@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.documents.identity.key_history import history_path, history_text, parse_history, read_history
-from bespeak.documents.identity.key_text import KeyFault, generate_key, key_id
+from bespeak.state.identity.key_history import history_path, history_text, parse_history, read_history
+from bespeak.state.identity.key_text import KeyFault, generate_key, key_id
 
 
 def test_a_set_survives_in_order_each_key_once_and_without_private_parts() -> None:

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bespeak.contract.genesis import Genesis, canonical_genesis, genesis_id
-from bespeak.documents.identity.genesis_json import parse_genesis
-from bespeak.documents.identity.key_text import generate_key, public_jwk
 from bespeak.protocol.exchange.base64url import encode64
+from bespeak.state.identity.genesis_json import parse_genesis
+from bespeak.state.identity.key_text import generate_key, public_jwk
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 ISSUER = generate_key()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.documents.files.text_file import read_stream, read_text
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import read_stream, read_text
 from bespeak.text.source.span import Location
 
 

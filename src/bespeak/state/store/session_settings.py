@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.table import Table
 
 OPERATOR: Final = "operator"
 """Who decides where nobody else is named."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from bespeak.documents.table import Table
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.table import Table
 
 OPEN: Final = "open"
 MODES: Final = (OPEN, "token", "mtls", "signed")

@@ -8,9 +8,9 @@ from datetime import date
 from difflib import get_close_matches
 from typing import Any, Final, TypeGuard
 
-from bespeak.documents.findings import Findings
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.reading.findings import Findings
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child
 

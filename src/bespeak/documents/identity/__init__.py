@@ -1,1 +1,0 @@
-"""Agents and keys as documents: Agent Documents, Agent Genesis, keys and their history."""
