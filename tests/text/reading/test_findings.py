@@ -12,7 +12,7 @@ from bespeak.text.reading.findings import RULES
 
 
 def test_every_rule_that_is_reported_is_in_the_table_and_the_other_way_round() -> None:
-    packages = (Path(bespeak.__path__[0]) / name for name in ("documents", "app", "agent"))
+    packages = (Path(bespeak.__path__[0]) / name for name in ("text", "state", "documents", "app", "agent"))
     texts = [path.read_text() for package in packages for path in package.rglob("*.py")]
     used = {rule for text in texts for rule in re.findall(r'"([DY]\d{3}|W1\d{2})"(?!:)', text)}
     assert used == {*RULES, *(rule.id for rule in AGIS_RULES)}
