@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import sys
+from typing import Any
 
 from campaign import campaign
 
@@ -58,7 +59,7 @@ def cut(data: bytes, rng: random.Random) -> list[bytes]:
     return pieces
 
 
-def read(reader: Reader[object], pieces: list[bytes]) -> list[object]:
+def read(reader: Reader[Any, object], pieces: list[bytes]) -> list[object]:
     """Every event of the stream and of its end, up to the first fault."""
     events: list[object] = []
     for piece in [*pieces, None]:

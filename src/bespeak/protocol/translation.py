@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
-from bespeak.protocol.status import REASONS
+from bespeak.protocol.status import OK, REASONS
 from bespeak.protocol.wire.messages import RequestMessage, WireFault
-from bespeak.protocol.wire.writer import encode_response
+from bespeak.protocol.wire.writer import encode_ok, encode_response
 
 
 def to_request(message: RequestMessage, connection: Connection) -> Request:
@@ -19,6 +19,8 @@ def to_malformed(fault: WireFault) -> Malformed:
 
 
 def to_bytes(response: Response) -> bytes:
-    """A handler's answer as it goes on the wire."""
+    """Encode a handler's answer."""
     status = response.status
+    if status == OK:
+        return encode_ok(response.block.encoded, response.headers, response.body)
     return encode_response(status, REASONS.get(status, ""), response.block.encoded, response.headers, response.body)

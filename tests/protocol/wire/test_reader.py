@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -40,7 +41,7 @@ PIECES = st.sampled_from(
 STREAMS = st.lists(PIECES | st.binary(max_size=6), max_size=14).map(b"".join)
 
 
-def events(reader: Reader[object], pieces: list[bytes], *, eof: bool = False) -> list[object]:
+def events(reader: Reader[Any, object], pieces: list[bytes], *, eof: bool = False) -> list[object]:
     """Every event of a stream that arrives in these pieces, up to the first fault."""
     seen: list[object] = []
 
@@ -191,10 +192,10 @@ def test_a_body_within_the_limit_arrives_whole_from_small_pieces() -> None:
 
 
 def test_a_parsed_head_is_remembered_but_cannot_be_changed() -> None:
-    data = b"AGTP/1.0 QUERY /remembered\r\nTask-ID: t\r\n\r\n"
+    data = b"AGTP/1.0 QUERY /remembered\r\nSession-ID: t\r\n\r\n"
     first, second = (events(RequestReader(), [data])[0] for _ in range(2))
     assert isinstance(first, RequestMessage)
     assert isinstance(second, RequestMessage)
     assert first.headers is second.headers
     with pytest.raises(TypeError):
-        first.headers["task-id"] = "other"  # type: ignore[index]
+        first.headers["session-id"] = "other"  # type: ignore[index]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from bespeak.errors import LocalProtocolError
 from bespeak.protocol.wire.messages import RequestMessage, ResponseMessage
 from bespeak.protocol.wire.reader import RequestReader, ResponseReader
-from bespeak.protocol.wire.writer import encode_request, encode_response
+from bespeak.protocol.wire.writer import encode_ok, encode_request, encode_response
 
 NAMES = st.from_regex(r"X-[A-Za-z0-9]{1,8}", fullmatch=True)
 VALUES = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -109,3 +111,17 @@ def test_what_is_written_is_read_back(headers: dict[str, str], body: bytes) -> N
     responses.receive_data(answered)
     assert requests.next_event() == RequestMessage("QUERY", "/rooms", "a=1", expected, body)
     assert responses.next_event() == ResponseMessage(200, "OK", expected, body)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["Task-ID", "X-Y", "bad name", "Content-Length"]), st.text(max_size=5))))
+def test_a_200_is_encoded_as_any_other_response(headers: list[tuple[str, str]]) -> None:
+    def outcome(encode: Callable[[], bytes]) -> bytes | type[Exception]:
+        try:
+            return encode()
+        except LocalProtocolError as error:
+            return type(error)
+
+    block, body = b"Server-ID: s\r\n", b"{}"
+    assert outcome(lambda: encode_ok(block, headers, body)) == outcome(
+        lambda: encode_response(200, "OK", block, headers, body)
+    )

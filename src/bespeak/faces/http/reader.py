@@ -14,7 +14,7 @@ from bespeak.faces.http.translation import read_headers
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Malformed
 from bespeak.protocol.wire.limits import Limits
-from bespeak.protocol.wire.reader import REMEMBERED_HEADS, REMEMBERED_SIZE
+from bespeak.protocol.wire.request_heads import LONGEST, MOST
 
 _logger = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class RequestReader:
             return fault
         if self.in_message:
             return self._measure(head=was_in_head and self._in_head, message=was_in_message)
-        if 0 < end <= REMEMBERED_SIZE and self._last is not None:
+        if 0 < end <= LONGEST and self._last is not None:
             self._remember(data, end, self._last)
         return None
 
@@ -111,7 +111,7 @@ class RequestReader:
         watched = self._watched
         length = int(watched.get(b"content-length", b"0"))
         if len(data) == end + 4 + length and head.keep_alive and _UNPLAIN.isdisjoint(watched):
-            if len(self._heads) >= REMEMBERED_HEADS:
+            if len(self._heads) >= MOST:
                 self._heads.clear()
             self._heads[data[:end]] = (head, length)
 

@@ -24,6 +24,10 @@ FIELD_NAME: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 # RFC 9110 5.5 with UTF-8 in place of obs-text:  field-value = *( VCHAR / SP / HTAB )
 FIELD_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
+# Every plain header line of a head at once: a name right behind a line end, no tab in the value, CRLF behind it.
+# The quantifiers are possessive, so that a line that does not match is given up in one pass.
+FIELDS: Final = re.compile(r"(?<=\n)([!#$%&'*+\-.^_`|~0-9A-Za-z]++):[ \t]*+([^\x00-\x1f\x7f]*+)\r\n")
+
 # A character that no line may hold. Lines end with CRLF, or LF alone as hand-typed sessions and the reference
 # implementation have it; a CR anywhere else is one of these.
 CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")

@@ -11,7 +11,7 @@ import msgspec
 from bespeak.protocol.wire import abnf
 from bespeak.protocol.wire.limits import Limits
 from bespeak.protocol.wire.memory import Memory
-from bespeak.protocol.wire.messages import RequestMessage, ResponseMessage, WireFault
+from bespeak.protocol.wire.messages import WireFault
 
 INVALID_REQUEST_LINE: Final = "invalid-request-line"
 INVALID_STATUS_LINE: Final = "invalid-status-line"
@@ -30,12 +30,8 @@ class RequestHead(msgspec.Struct, frozen=True, gc=False):
     method: str
     path: str
     query: str
-    headers: Mapping[str, str]
+    headers: MappingProxyType[str, str]
     length: int
-
-    def message(self, body: bytes) -> RequestMessage:
-        """The request, now that its body is here."""
-        return RequestMessage(self.method, self.path, self.query, self.headers, body)
 
 
 class ResponseHead(msgspec.Struct, frozen=True, gc=False):
@@ -46,13 +42,24 @@ class ResponseHead(msgspec.Struct, frozen=True, gc=False):
     headers: Mapping[str, str]
     length: int
 
-    def message(self, body: bytes) -> ResponseMessage:
-        """The response, now that its body is here."""
-        return ResponseMessage(self.status, self.reason, self.headers, body)
-
 
 def parse_request_head(head: bytes, limits: Limits) -> RequestHead | WireFault:
-    """Read a request's head: every line with its line end, without the blank line that closes it."""
+    """Parse a request's head: every line with its line end, without the blank line that closes it."""
+    line = head[: head.find(b"\r\n")]
+    if len(line) < limits.line - 1 and line.startswith(abnf.PREFIX):
+        target = _request_lines[line]
+        if not isinstance(target, WireFault):
+            fields = _parse_plain_fields(head, limits)
+            if fields is not None:
+                return RequestHead(*target, *fields)
+    return parse_any_request_head(head, limits)
+
+
+def parse_any_request_head(head: bytes, limits: Limits) -> RequestHead | WireFault:
+    """Parse a request's head line by line; say what is wrong with a malformed one.
+
+    `parse_request_head` gives the same result for every head. It only takes a shorter way with a plain one.
+    """
     fault = check_beginning(head, limits, INVALID_REQUEST_LINE)
     if fault is not None:
         return fault
@@ -60,12 +67,12 @@ def parse_request_head(head: bytes, limits: Limits) -> RequestHead | WireFault:
     target = _request_lines[lines[0]]
     if isinstance(target, WireFault):
         return target
-    fields = _fields(lines, limits)
+    fields = _parse_fields(lines, limits)
     return fields if isinstance(fields, WireFault) else RequestHead(*target, *fields)
 
 
 def parse_response_head(head: bytes, limits: Limits) -> ResponseHead | WireFault:
-    """Read a response's head, given in the same form as to `parse_request_head`."""
+    """Parse a response's head, given in the same form as to `parse_request_head`."""
     fault = check_beginning(head, limits, INVALID_STATUS_LINE)
     if fault is not None:
         return fault
@@ -77,7 +84,7 @@ def parse_response_head(head: bytes, limits: Limits) -> ResponseHead | WireFault
     if match is None:
         wanted = "AGTP/1.0, a number of three digits and its text"
         return WireFault(400, INVALID_STATUS_LINE, f"A status line is {wanted}; this one is {_shown(first)}.")
-    fields = _fields(lines, limits)
+    fields = _parse_plain_fields(head, limits) or _parse_fields(lines, limits)
     return fields if isinstance(fields, WireFault) else ResponseHead(int(match[1]), match[2] or "", *fields)
 
 
@@ -147,21 +154,34 @@ def _read_field(line: bytes) -> tuple[str, str] | WireFault:
 
 # As many request lines as a large service has endpoints.
 _request_lines: Final = Memory(_read_request_line, most=16_384, longest=256)
-_field_lines: Final = Memory(_read_field, most=4096, longest=1024)
 
 
-def _fields(lines: list[bytes], limits: Limits) -> tuple[Mapping[str, str], int] | WireFault:
-    """The headers behind the start line, names in lower case, and how many bytes of body they announce.
+def _parse_plain_fields(head: bytes, limits: Limits) -> tuple[MappingProxyType[str, str], int] | None:
+    """Parse the headers in one pass and check what body they announce; return None where a line needs a closer look."""
+    try:
+        text = head.decode()
+    except UnicodeDecodeError:
+        return None
+    found = abnf.FIELDS.findall(text)
+    if len(found) != text.count("\n") - 1 or len(found) > limits.headers or " \r\n" in text:
+        return None
+    headers = {name.lower(): value for name, value in found}
+    if len(headers) != len(found):
+        return None
+    length = _length(headers, limits)
+    return None if isinstance(length, WireFault) else (MappingProxyType(headers), length)
+
+
+def _parse_fields(lines: list[bytes], limits: Limits) -> tuple[MappingProxyType[str, str], int] | WireFault:
+    """Parse the headers behind the start line, names in lower case, and how many bytes of body they announce.
 
     A repeated list-valued header is joined by commas (RFC 9110 5.3).
     """
     if len(lines) - 1 > limits.headers:
         return WireFault(400, "head-too-large", f"{len(lines) - 1} header lines; at most {limits.headers} are read.")
     headers: dict[str, str] = {}
-    remaining = iter(lines)
-    next(remaining)
-    for line in remaining:
-        field = _field_lines[line]
+    for line in lines[1:]:
+        field = _read_field(line)
         if isinstance(field, WireFault):
             return field
         name, value = field

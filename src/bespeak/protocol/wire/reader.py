@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from bespeak.protocol.wire.head import (
     INVALID_REQUEST_LINE,
@@ -12,21 +12,18 @@ from bespeak.protocol.wire.head import (
     RequestHead,
     ResponseHead,
     check_beginning,
-    parse_request_head,
     parse_response_head,
 )
 from bespeak.protocol.wire.limits import DEFAULT_LIMITS, RESPONSE_LIMITS, Limits
 from bespeak.protocol.wire.memory import Memory
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause, RequestMessage, ResponseMessage, WireFault
+from bespeak.protocol.wire.request_heads import LONGEST, MOST, request_heads
 
+HeadT = TypeVar("HeadT", bound="Head")
 MessageT_co = TypeVar("MessageT_co", covariant=True)
 
-REMEMBERED_HEADS: Final = 512
-REMEMBERED_SIZE: Final = 2048
-"""Whole heads that are remembered: of a client that sends nothing new, the head is found in one look-up."""
 
-
-class Head(Protocol[MessageT_co]):
+class Head(Protocol):
     """A message up to its body."""
 
     @property
@@ -34,27 +31,27 @@ class Head(Protocol[MessageT_co]):
         """Bytes of body that follow."""
         ...
 
-    def message(self, body: bytes) -> MessageT_co:
-        """The whole message."""
-        ...
 
-
-class Reader(Generic[MessageT_co]):
+class Reader(Generic[HeadT, MessageT_co]):
     """Feed it with `receive_data`, then take events until NEED_DATA. After a WireFault it reads nothing more."""
 
     __slots__ = ("_body", "_buffer", "_code", "_ended", "_fault", "_head", "_heads", "_limits", "_scanned", "_start")
 
-    def __init__(self, heads: Mapping[bytes, Head[MessageT_co] | WireFault], limits: Limits, code: str) -> None:
+    def __init__(self, heads: Mapping[bytes, HeadT | WireFault], limits: Limits, code: str) -> None:
         self._heads = heads
         self._limits = limits
         self._code = code
         self._buffer: bytes | bytearray = b""
         self._start = 0  # where the current message begins in the buffer
         self._scanned = 0  # up to here no end of a head was found
-        self._head: Head[MessageT_co] | None = None
+        self._head: HeadT | None = None
         self._body = 0  # where the body of the current message begins
         self._fault: WireFault | None = None
         self._ended = False
+
+    def build(self, head: HeadT, body: bytes) -> MessageT_co:
+        """Make a message of its two parts."""
+        raise NotImplementedError
 
     @property
     def buffered(self) -> int:
@@ -81,30 +78,32 @@ class Reader(Generic[MessageT_co]):
         self._ended = True
 
     def next_event(self) -> MessageT_co | WireFault | Pause:
-        """The next whole message, the fault that ended the reading, or why there is neither."""
+        """Return the next whole message, the fault that ended the reading, or why there is neither."""
         head = self._head
+        buffer = self._buffer
         if head is None:
-            if not self._buffer and not self._ended and self._fault is None:
+            if not buffer and not self._ended and self._fault is None:
                 return NEED_DATA
             found = self._next_head()
             if isinstance(found, (Pause, WireFault)):
                 return found
             head = found
-        end = self._body + head.length
-        buffer = self._buffer
-        if len(buffer) < end:
+        start = self._body
+        end = start + head.length
+        size = len(buffer)
+        if size < end:
             self._head = head
             return self._starved()
-        body = bytes(buffer[self._body : end])
-        if end == len(buffer):
+        body = bytes(buffer[start:end])
+        if size == end:
             self._buffer = b""
             end = 0
         self._start = self._scanned = end
         self._head = None
-        return head.message(body)
+        return self.build(head, body)
 
-    def _next_head(self) -> Head[MessageT_co] | WireFault | Pause:
-        """Find the end of the head and read it. A head ends with an empty line: CRLF, or LF alone."""
+    def _next_head(self) -> HeadT | WireFault | Pause:
+        """Find the end of the head and parse it. A head ends with an empty line: CRLF, or LF alone."""
         if self._fault is not None:
             return self._fault
         buffer, start = self._buffer, self._start
@@ -147,16 +146,20 @@ class Reader(Generic[MessageT_co]):
         return fault
 
 
-class RequestReader(Reader[RequestMessage]):
+class RequestReader(Reader[RequestHead, RequestMessage]):
     """The server's reader."""
 
     __slots__ = ()
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
-        super().__init__(_request_heads(limits), limits, INVALID_REQUEST_LINE)
+        super().__init__(request_heads(limits), limits, INVALID_REQUEST_LINE)
+
+    def build(self, head: RequestHead, body: bytes) -> RequestMessage:
+        """Make a request of its two parts."""
+        return RequestMessage(head.method, head.path, head.query, head.headers, body)
 
 
-class ResponseReader(Reader[ResponseMessage]):
+class ResponseReader(Reader[ResponseHead, ResponseMessage]):
     """The client's reader."""
 
     __slots__ = ()
@@ -164,13 +167,11 @@ class ResponseReader(Reader[ResponseMessage]):
     def __init__(self, limits: Limits = RESPONSE_LIMITS) -> None:
         super().__init__(_response_heads(limits), limits, INVALID_STATUS_LINE)
 
-
-@functools.lru_cache(maxsize=8)
-def _request_heads(limits: Limits) -> Memory[RequestHead | WireFault]:
-    """Shared by all readers with these limits."""
-    return Memory(functools.partial(parse_request_head, limits=limits), most=REMEMBERED_HEADS, longest=REMEMBERED_SIZE)
+    def build(self, head: ResponseHead, body: bytes) -> ResponseMessage:
+        """Make a response of its two parts."""
+        return ResponseMessage(head.status, head.reason, head.headers, body)
 
 
 @functools.lru_cache(maxsize=8)
 def _response_heads(limits: Limits) -> Memory[ResponseHead | WireFault]:
-    return Memory(functools.partial(parse_response_head, limits=limits), most=REMEMBERED_HEADS, longest=REMEMBERED_SIZE)
+    return Memory(functools.partial(parse_response_head, limits=limits), most=MOST, longest=LONGEST)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Final
 
 from bespeak.errors import LocalProtocolError
 from bespeak.protocol.wire import abnf
 
-Pairs = Iterable[tuple[str, str]]
+Pairs = Collection[tuple[str, str]]
 """Headers as name and value."""
 
 _NO_CONTENT: Final = 204
@@ -38,6 +38,16 @@ def encode_response(status: int, reason: str, block: bytes = b"", headers: Pairs
             headers = [(name, value) for name, value in headers if name.lower() != "content-type"]
     lines = _encode_headers(headers) if headers else b""
     return b"%b%b%bContent-Length: %d\r\n\r\n%b" % (_status_line(status, reason), block, lines, len(body), body)
+
+
+def encode_ok(block: bytes, headers: Pairs, body: bytes) -> bytes:
+    """Encode a response with status 200, which most have; the result is that of `encode_response`."""
+    lines = ""
+    for name, value in headers:
+        if not value.isprintable():
+            return encode_response(200, "OK", block, headers, body)
+        lines += f"{_checked_name(name)}: {value}\r\n"
+    return b"".join((b"AGTP/1.0 200 OK\r\n", block, f"{lines}Content-Length: {len(body)}\r\n\r\n".encode(), body))
 
 
 def _encode_headers(headers: Pairs) -> bytes:
