@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from bespeak.checks.lint.rules.method import method_findings
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import METHOD_GRAMMAR
 from bespeak.protocol.exchange.refusal import Refused
@@ -43,8 +44,6 @@ def check_method_grammar(call: Call) -> Refused | None:
 
 def _judge(call: Call) -> list[Diagnostic]:
     """A verb of the vocabulary is a verb, but has to have its form; another custom method is right by its operator."""
-    from bespeak.checks.lint.rules.agis_method import method_findings  # noqa: PLC0415 - English, which few servers are asked
-
     service = call.registry.service
     declared = service.vocabulary.declared_verbs if service.vocabulary else ()
     custom = call.registry.policies.methods.custom if call.method.upper() not in declared else ()

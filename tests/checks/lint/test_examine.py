@@ -8,7 +8,7 @@ from bespeak.checks.lint.config import Config, PathIgnore
 from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.examine import Examined, examine, settle
 from bespeak.checks.lint.judge import Judge
-from bespeak.checks.lint.rules.path import DUPLICATE
+from bespeak.checks.lint.rules.path_collision import DUPLICATE
 from bespeak.checks.lint.run import check_text
 from bespeak.contract.catalog.bundled import load_bundled
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from bespeak.app.authoring.function_check import IN_PYTHON, check_behaviour
 from bespeak.checks.lint.registration import check_endpoint, effective_policies
-from bespeak.checks.lint.rules.path import PathClaims
+from bespeak.checks.lint.rules.error import ERROR_NAME
+from bespeak.checks.lint.rules.path_collision import PathClaims
 from bespeak.checks.lint.rules.policy import COST, SCOPE
-from bespeak.checks.lint.rules.schema import ERROR_NAME, INVALID
+from bespeak.checks.lint.rules.schema import INVALID
 from bespeak.checks.lint.rules.semantic import MISSING_TEXT
 from bespeak.contract.catalog.bundled import open_catalog
 from bespeak.contract.catalog.catalog import Catalog

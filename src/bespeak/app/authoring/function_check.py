@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from bespeak.checks.lint.rules.error import UNDECLARED_ERROR
 from bespeak.checks.lint.rules.handler import SIGNATURE
-from bespeak.checks.lint.rules.schema import UNDECLARED_ERROR
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.projections.deployment_files import near_field
 from bespeak.errors import ContractError

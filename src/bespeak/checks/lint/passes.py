@@ -8,16 +8,11 @@ from typing import Final
 
 from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.rules import (
-    agis_error,
-    agis_method,
-    agis_path,
-    agis_reference,
-    agis_schema,
-    agis_semantic,
     ai_discovery,
     consequence,
     consistency,
     data_manifest,
+    error,
     handler,
     intent,
     manifest,
@@ -25,8 +20,10 @@ from bespeak.checks.lint.rules import (
     method,
     parameter_hint,
     path,
+    path_collision,
     policy,
     recipe,
+    reference,
     review,
     schema,
     schema_safety,
@@ -42,9 +39,9 @@ from bespeak.text.diagnostics.rule import Rule
 RULES: Final[dict[str, Rule]] = {
     rule.id: rule
     for module in (
-        *(manifest, ai_discovery, method, agis_method, path, agis_path),
-        *(semantic, agis_semantic, intent, consequence, parameter_hint, consistency, vocabulary, data_manifest),
-        *(schema, agis_schema, agis_reference, agis_error, mcp_tool, handler, upstream, policy, recipe),
+        *(manifest, ai_discovery, method, path, path_collision),
+        *(semantic, intent, consequence, parameter_hint, consistency, vocabulary, data_manifest),
+        *(schema, reference, error, mcp_tool, handler, upstream, policy, recipe),
         *(security, schema_safety, review),
     )
     for rule in module.RULES
@@ -73,20 +70,20 @@ PASSES: Final = (
         2,
         "Method Syntax",
         "every method is one word in capitals, a verb in its imperative base form",
-        endpoint=(agis_method.check_syntax,),
+        endpoint=(method.check_syntax,),
     ),
     Pass(
         3,
         "Method Class",
         "every method says what its caller wants done, and none is an HTTP method",
-        endpoint=(agis_method.check_class,),
+        endpoint=(method.check_class,),
     ),
-    Pass(4, "Path Syntax", "every path names things, without verbs", endpoint=(agis_path.check,)),
+    Pass(4, "Path Syntax", "every path names things, without verbs", endpoint=(path.check,)),
     Pass(
         5,
         "Semantic Completeness",
         "every semantic block says intent, actor and outcome, in a form an agent can use",
-        endpoint=(agis_semantic.check, intent.check, consequence.check, parameter_hint.check, security.check),
+        endpoint=(semantic.check, intent.check, consequence.check, parameter_hint.check, security.check),
         document=(security.check_document,),
     ),
     Pass(6, "Semantic Consistency", "no intent contradicts its method", endpoint=(consistency.check,)),
@@ -100,8 +97,8 @@ PASSES: Final = (
         8,
         "Schema Completeness",
         "every endpoint has valid schemas for input and output, and names its errors",
-        endpoint=(agis_schema.check, agis_error.check, schema_safety.check),
-        document=(agis_reference.check_document, mcp_tool.check_document),
+        endpoint=(schema.check, error.check, schema_safety.check),
+        document=(reference.check_document, mcp_tool.check_document),
     ),
 )
 """The order is the draft's."""
@@ -110,10 +107,11 @@ PASSES: Final = (
 def check_registration(declared: Declared, context: Context) -> Iterator[Diagnostic]:
     """What AGTP-API asks of an endpoint wherever it is declared."""
     endpoint, verbs = declared.endpoint, context.catalog.names
-    yield from method.check(endpoint, context.catalog, context.policies.methods)
-    yield from path.check(endpoint, verbs)
-    yield from semantic.check(endpoint, context.policies.methods.custom)
-    yield from schema.check(endpoint)
+    yield from method.check_endpoint(endpoint, context.catalog, context.policies.methods)
+    yield from path.check_endpoint(endpoint, verbs)
+    yield from semantic.check_endpoint(endpoint, context.policies.methods.custom)
+    yield from schema.check_endpoint(endpoint)
+    yield from error.check_endpoint(endpoint)
     yield from policy.check(endpoint, verbs)
 
 

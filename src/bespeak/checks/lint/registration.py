@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bespeak.checks.lint.rules import handler, method, path, policy, schema, semantic, upstream
+from bespeak.checks.lint.rules import error, handler, method, path, path_collision, policy, schema, semantic, upstream
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
@@ -18,10 +18,11 @@ def check_endpoint(
     """Everything that is wrong with one endpoint by itself. An error means that it must not be registered."""
     verbs = catalog.names
     return [
-        *method.check(endpoint, catalog, policies.methods),
-        *path.check(endpoint, verbs),
-        *semantic.check(endpoint, policies.methods.custom),
-        *schema.check(endpoint),
+        *method.check_endpoint(endpoint, catalog, policies.methods),
+        *path.check_endpoint(endpoint, verbs),
+        *semantic.check_endpoint(endpoint, policies.methods.custom),
+        *schema.check_endpoint(endpoint),
+        *error.check_endpoint(endpoint),
         *handler.check(endpoint, {recipe.name for recipe in recipes}),
         *upstream.check(endpoint),
         *policy.check(endpoint, verbs),
@@ -30,7 +31,7 @@ def check_endpoint(
 
 def check_service(endpoints: Iterable[Endpoint]) -> list[tuple[Endpoint, Diagnostic]]:
     """The endpoints that cannot stand beside an earlier one, each with the reason (AGTP-API 5.4, 6.1)."""
-    return list(path.check_together(endpoints))
+    return list(path_collision.check_together(endpoints))
 
 
 def effective_policies(policies: Policies, catalog: Catalog) -> tuple[Policies, list[Diagnostic]]:

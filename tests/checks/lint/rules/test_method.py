@@ -2,13 +2,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.checks.lint.conftest import ROOM
 
+from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.registration import check_endpoint
+from bespeak.checks.lint.rules import method as rules
+from bespeak.checks.lint.rules.method import method_findings
+from bespeak.checks.lint.subject import Declared
+from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.catalog.catalog import Catalog, Verb
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import MethodPolicy, Policies
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.language.method_word import HTTP_METHODS
 
 Check = Callable[..., list[str]]
 
@@ -70,3 +81,247 @@ def test_an_endpoint_no_request_can_reach_is_a_warning(check: Check) -> None:
     assert check(policy=MethodPolicy(disallow=("BOOK",))) == ["M205"]
     assert check(policy=MethodPolicy(allow=("RESERVE",))) == ["M205"]
     assert check(policy=MethodPolicy(allow=("BOOK",))) == []
+
+
+CATALOG = load_bundled()
+
+
+def judge(method: str, **surroundings: Any) -> list[Diagnostic]:
+    declared = Declared(replace(ROOM, method=method.upper()), "/endpoints/0", {"method": method})
+    context = Context(catalog=CATALOG, **surroundings)
+    return [*rules.check_syntax(declared, context), *rules.check_class(declared, context)]
+
+
+def found(method: str, **surroundings: Any) -> list[str]:
+    return [finding.rule for finding in judge(method, **surroundings)]
+
+
+# Table 5 of the draft: what a method may look like.
+
+
+@pytest.mark.requirement("AGIS-4.1-2")
+@pytest.mark.parametrize("method", ["BOOK", "FIND", "SCHEDULE", "RECONCILE"])
+def test_one_verb_in_base_form_and_capitals_is_right(method: str) -> None:
+    assert found(method) == []
+
+
+@pytest.mark.requirement("AGIS-4.1-3", "AGIS-4.1-4", "AGIS-4.1-5", "AGIS-4.1-8")
+@pytest.mark.parametrize(
+    ("method", "rule", "says", "advice"),
+    [
+        ("BOOKING", "M211", "BOOKING is a present participle", "Write BOOK."),
+        ("BOOK_TABLE", "M213", "joins 2 words with an underscore", "Write BOOK /table."),
+        ("book-reservation", "M213", "joins 2 words with a hyphen", "Write BOOK /reservation."),
+        ("FindRestaurant", "M213", "FindRestaurant joins 2 words", "Write FIND /restaurant."),
+        ("SEARCH2", "M212", "SEARCH2 has a digit in it", "Write SEARCH."),
+    ],
+)
+def test_what_is_no_single_base_form_is_refused_with_what_to_write(
+    method: str, rule: str, says: str, advice: str
+) -> None:
+    (finding,) = judge(method)
+    assert (finding.rule, finding.severity) == (rule, "error")
+    assert says in finding.message
+    assert advice in finding.help
+
+
+# Table 6 of the draft: what a method may mean.
+
+
+@pytest.mark.requirement("AGIS-4.2-1")
+@pytest.mark.parametrize("method", ["BOOK", "FIND", "CANCEL", "AUTHORIZE", "TRIAGE", "DISPATCH", "RESERVE", "LOCATE"])
+def test_verbs_that_ask_for_something_are_right(method: str) -> None:
+    assert found(method) == []
+
+
+@pytest.mark.requirement("AGIS-4.2-2", "AGIS-9.2-1")
+@pytest.mark.parametrize(
+    ("method", "rule"),
+    [
+        ("AVAILABLE", "M231"),
+        ("ACTIVE", "M231"),
+        ("OPEN", "M231"),
+        ("VALID", "M231"),
+        ("EXISTS", "M232"),
+        ("IS", "M232"),
+        ("HAS", "M232"),
+        ("DATA", "M233"),
+        ("STATUS", "M233"),
+        ("INFO", "M233"),
+        ("RESTAURANT", "M233"),
+    ],
+)
+def test_states_beings_and_things_are_no_methods(method: str, rule: str) -> None:
+    (finding,) = judge(method)
+    assert (finding.rule, finding.severity) == (rule, "error")
+    assert f"{method} is no action" in finding.message
+    assert finding.help.startswith("Write ")
+
+
+@pytest.mark.requirement("AGIS-4.2-3")
+def test_a_borderline_verb_is_a_warning_with_plainer_ones() -> None:
+    (finding,) = judge("PROCESS")
+    assert (finding.rule, finding.severity) == ("M234", "warning")
+    assert "SETTLE" in finding.help
+
+
+@pytest.mark.requirement("AGIS-4.3-1")
+@pytest.mark.parametrize("method", sorted(HTTP_METHODS))
+def test_the_methods_of_http_are_refused_in_any_case_with_a_verb_in_their_place(method: str) -> None:
+    for written in (method, method.lower()):
+        (finding,) = judge(written, allowed_verbs=frozenset({method}))
+        assert finding.rule == "M230"
+        assert HTTP_METHODS[method][0] in finding.help
+
+
+def test_the_verb_in_place_of_a_legacy_one_is_the_catalogs() -> None:
+    for name, legacy in CATALOG.legacy.items():
+        assert HTTP_METHODS[name][0] == legacy.preferred
+    assert {verb for verbs in HTTP_METHODS.values() for verb in verbs} <= CATALOG.names
+
+
+@pytest.mark.parametrize("verbs", HTTP_METHODS.values())
+def test_what_is_suggested_is_itself_right(verbs: tuple[str, ...]) -> None:
+    assert [found(verb) for verb in verbs] == [[] for _ in verbs]
+
+
+@pytest.mark.requirement("AGIS-4.1-1", "AGIS-4.1-2", "AGIS-4.1-3", "AGIS-4.1-5", "AGIS-4.1-8")
+@pytest.mark.parametrize(
+    ("method", "rule", "says", "advice"),
+    [
+        ("BOOKS", "M211", "a third person", "Write BOOK."),
+        ("BOOKED", "M211", "a past tense", "Write BOOK."),
+        ("TAKEN", "M211", "a past participle", "Write TAKE."),
+        ("GETTING", "M211", "a present participle", "Write FETCH."),
+        ("BOOK TABLE", "M210", "'BOOK TABLE' is 2 words", "Write BOOK /table."),
+        ("BOOK\tTABLE", "M210", "is 2 words", "Write BOOK /table."),
+        (" BOOK ", "M210", "has spaces around it", "Write BOOK."),
+        ("R\u00c9SERVER", "M212", "'\u00c9'", "Write RESERVER."),
+        ("\u4e88\u7d04", "M212", "'\u4e88'", "letters A to Z"),
+        ("BOOK!", "M212", "'!'", "Write BOOK."),
+        ("_BOOK", "M212", "an underscore", "Write BOOK."),
+        ("logistics.DISPATCH", "M212", "the namespace logistics", "Write DISPATCH;"),
+        ("CANCEL_BOOKING", "M213", "an underscore", "Write CANCEL /booking."),
+        ("FINDRESTAURANT", "M213", "FINDRESTAURANT joins a verb and a noun", "Write FIND /restaurant."),
+        ("GetRestaurant", "M213", "joins 2 words", "Write FETCH /restaurant."),
+        ("RestaurantFind", "M213", "joins 2 words", "Write FIND /restaurant."),
+        ("isAvailable", "M213", "joins 2 words", "Write CHECK."),
+        ("CANCLE", "M216", "is no verb the lexicon knows", "Did you mean CANCEL?"),
+        ("FLOOBLE", "M216", "is no verb the lexicon knows", "name it in allowed-verbs"),
+    ],
+)
+def test_the_message_says_what_is_wrong_and_the_advice_what_to_write(
+    method: str, rule: str, says: str, advice: str
+) -> None:
+    (finding,) = judge(method)
+    assert finding.rule == rule
+    assert says in finding.message
+    assert advice in finding.help
+
+
+@pytest.mark.requirement("AGIS-4.1-6")
+@pytest.mark.parametrize("method", ["book", "Book"])
+def test_another_case_is_a_warning_that_can_be_repaired_safely(method: str) -> None:
+    (finding,) = judge(method)
+    assert (finding.rule, finding.severity) == ("M214", "warning")
+    assert finding.fix is not None
+    assert finding.fix.safe
+    assert [(change.op, change.at, change.value) for change in finding.fix.changes] == [("replace", "/method", "BOOK")]
+
+
+@pytest.mark.parametrize("method", ["BOOKING", "SEARCH2", "BOOK_TABLE", "CANCLE", "GET", "BOOK TABLE"])
+def test_a_repair_that_may_change_the_meaning_says_so_and_repairs(method: str) -> None:
+    (finding,) = judge(method)
+    assert finding.fix is not None
+    assert not finding.fix.safe
+    assert found(finding.fix.changes[0].value) == []
+
+
+def test_a_verb_and_its_particle_are_advised_against_and_no_more() -> None:
+    (finding,) = judge("CHECKOUT")
+    assert (finding.rule, finding.severity) == ("M215", "info")
+
+
+@pytest.mark.parametrize(
+    ("method", "rules"), [("GO", ["M217"]), ("DO", ["M217", "M234"]), ("B" * 33, ["M216", "M217"]), ("", []), (" ", [])]
+)
+def test_a_method_agtp_cannot_carry_is_a_warning(method: str, rules: list[str]) -> None:
+    assert found(method) == rules
+
+
+@pytest.mark.parametrize("method", ["OPEN", "BOOKING", "FLOOBLE", "FINDRESTAURANT", "PROCESS", "STATUS"])
+def test_what_the_author_vouches_for_is_accepted(method: str) -> None:
+    assert found(method) != []
+    assert found(method, allowed_verbs=frozenset({method})) == []
+    assert found(method, policies=Policies(methods=MethodPolicy(custom=(method,)))) == []
+
+
+@pytest.mark.requirement("AGIS-13-15")
+@pytest.mark.parametrize("method", ["RESERVAR", "BUCHEN", "YOYAKU"])
+def test_a_verb_of_another_language_is_right_once_it_is_vouched_for(method: str) -> None:
+    (finding,) = judge(method)
+    assert (finding.rule, "allowed-verbs" in finding.help) == ("M216", True)
+    assert found(method, allowed_verbs=frozenset({method})) == []
+    assert found(f"{method}2", allowed_verbs=frozenset({f"{method}2"})) == ["M212"]
+
+
+def test_nobody_can_vouch_for_characters() -> None:
+    assert found("BOOK_TABLE", allowed_verbs=frozenset({"BOOK_TABLE"})) == ["M213"]
+
+
+@pytest.mark.parametrize("method", ["OPEN", "PROCESS", "CHECKOUT", "CONNECT"])
+def test_outside_of_agis_documents_a_verb_of_the_catalog_is_right(method: str) -> None:
+    assert found(method, agis=False) == []
+
+
+STARTERS = (  # Table 11 of the draft
+    "BOOK FIND SCHEDULE CANCEL QUERY SUMMARIZE AUTHORIZE TRANSFER SUBMIT NOTIFY VERIFY DISPATCH LOCATE RESERVE TRIAGE "
+    "RECONCILE RECOMMEND ESCALATE EXTRACT VALIDATE GENERATE MONITOR APPROVE REJECT RETRIEVE REVOKE FETCH SEARCH "
+    "PURCHASE SYNC ROUTE ADMIT"
+)
+
+
+@pytest.mark.parametrize("method", STARTERS.split())
+def test_the_verbs_the_draft_recommends_are_right(method: str) -> None:
+    assert found(method) == []
+
+
+def test_nothing_in_the_catalog_is_wrong_but_what_the_draft_itself_names() -> None:
+    wrong = {(verb, finding.rule) for verb in CATALOG.names for finding in judge(verb) if finding.severity == "error"}
+    assert wrong == {("OPEN", "M231"), ("CONNECT", "M230"), ("TRACE", "M230")}
+
+
+def test_each_pass_has_its_own_findings() -> None:
+    context = Context(catalog=CATALOG)
+    declared = Declared(replace(ROOM, method="DO"), "/endpoints/0", {"method": "do"})
+    assert [finding.rule for finding in rules.check_syntax(declared, context)] == ["M217", "M214"]
+    assert [finding.rule for finding in rules.check_class(declared, context)] == ["M234"]
+
+
+def test_a_method_alone_can_be_judged() -> None:
+    (finding,) = method_findings("BOOKING", frozenset(), CATALOG)
+    assert (finding.rule, finding.message, finding.help) == (
+        "M211",
+        "BOOKING is a present participle",
+        "Write BOOK.",
+    )
+    assert method_findings("BOOKING", frozenset({"BOOKING"}), CATALOG) == []
+
+
+def test_a_declared_word_is_a_verb_but_not_in_any_form() -> None:
+    known = frozenset({"FLOOBLE", "BOOKING"})
+    assert method_findings("FLOOBLE", frozenset(), CATALOG, known) == []
+    assert [finding.rule for finding in method_findings("BOOKING", frozenset(), CATALOG, known)] == ["M211"]
+
+
+@pytest.mark.parametrize("rule", [rule for rule in rules.RULES if rule.notation == "yaml"], ids=lambda rule: rule.id)
+def test_the_examples_of_a_rule_show_it(rule: Any) -> None:
+    bad, good = (text.partition("\n")[0].removeprefix("method: ") for text in (rule.bad, rule.good))
+    assert rule.id in found(bad)
+    assert found(good) == []
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_judged_in_few_words(method: str) -> None:
+    for finding in method_findings(method, frozenset(), CATALOG):
+        assert len(finding.message) + len(finding.help) < 500

@@ -2,14 +2,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.checks.lint.conftest import ROOM
 
-from bespeak.checks.lint.registration import check_endpoint, check_service
-from bespeak.checks.lint.rules.path import PathClaims
+from bespeak.checks.lint.context import Context
+from bespeak.checks.lint.registration import check_endpoint
+from bespeak.checks.lint.rules import path as rules
+from bespeak.checks.lint.subject import Declared
+from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
+from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 Check = Callable[..., list[str]]
 
@@ -63,35 +72,189 @@ def test_a_template_parameter_that_is_no_input_property_is_refused(check: Check)
     assert check(path="/rooms/{room_id}/{guest_id}") == ["P305"]
 
 
-@pytest.mark.requirement("API-5.4-5", "API-5.4-6")
-def test_two_templates_that_match_equally_well_are_refused_with_both_places(room: Endpoint) -> None:
-    first = replace(room, path="/rooms/{room_id}")
-    second = replace(room, path="/{kind}/{room_id}")
-    third = replace(room, path="/{kind}/first")
-    assert [(endpoint, finding.rule) for endpoint, finding in check_service([first, second, third])] == [
-        (third, "P306")
-    ]
-    ((_, finding),) = check_service([first, third])
-    assert "/rooms/{room_id} (room.toml:1)" in finding.message
+CATALOG = load_bundled()
 
 
-def test_the_same_template_under_another_method_is_fine(room: Endpoint) -> None:
-    endpoints = [replace(room, method=method, path="/rooms/{room_id}") for method in ("BOOK", "CANCEL", "FETCH")]
-    assert check_service(endpoints) == []
+def judge(path: str, method: str = "FIND", **surroundings: Any) -> list[Diagnostic]:
+    declared = Declared(replace(ROOM, method=method, path=path), "/endpoints/0", {})
+    return list(rules.check(declared, Context(catalog=CATALOG, **surroundings)))
 
 
-def test_a_pair_that_is_declared_twice_is_refused(room: Endpoint) -> None:
-    twin = replace(room)
-    assert [(endpoint is twin, finding.rule) for endpoint, finding in check_service([room, twin])] == [(True, "P307")]
+def found(path: str, method: str = "FIND", **surroundings: Any) -> list[str]:
+    return [finding.rule for finding in judge(path, method, **surroundings)]
 
 
-def test_an_endpoint_without_a_usable_path_claims_nothing(room: Endpoint) -> None:
-    assert PathClaims().claim(replace(room, path="room")) is None
+# Table 7 of the draft.
 
 
-def test_ten_thousand_templates_are_told_apart(room: Endpoint) -> None:
-    endpoints = [replace(room, path=f"/{{kind}}/n{number % 100}/{{id}}/m{number}") for number in range(10_000)]
-    endpoints.append(replace(room, path="/{kind}/n7/x/{other}"))
-    ((endpoint, finding),) = check_service(endpoints)
-    assert endpoint is endpoints[-1]
-    assert finding.rule == "P306"
+@pytest.mark.requirement("AGIS-5-2", "AGIS-5-4", "AGIS-5-5")
+@pytest.mark.parametrize("path", ["/reservation", "/restaurant/{id}", "/patient-record/{id}", "/calendar/event/{id}"])
+def test_nouns_in_lower_case_are_right(path: str) -> None:
+    assert found(path) == []
+
+
+@pytest.mark.requirement("AGIS-5-3", "AGIS-5-4", "AGIS-5-7")
+@pytest.mark.parametrize(
+    ("path", "rule", "advice"),
+    [
+        ("/bookReservation", "P330", "Write /reservation."),
+        ("/get-restaurant", "P330", "Write /restaurant."),
+        ("/reservation?type=dinner", "P334", "Write /reservation."),
+        ("/RESERVATION", "P322", "Write /reservation."),
+    ],
+)
+def test_verbs_queries_and_capitals_are_refused_with_what_to_write(path: str, rule: str, advice: str) -> None:
+    (finding,) = judge(path)
+    assert (finding.rule, finding.severity) == (rule, "error")
+    assert advice in finding.help
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/order",
+        "/book",
+        "/report",
+        "/booking",
+        "/order-history",
+        "/funds",
+        "/account/{id}/transactions",
+        "/restaurants",
+    ],
+)
+def test_nouns_that_are_verbs_as_well_are_right(path: str) -> None:
+    assert found(path) == []
+
+
+@pytest.mark.requirement("AGIS-5-6")
+@pytest.mark.parametrize(
+    ("path", "rule", "severity", "says"),
+    [
+        ("/book-reservation", "P332", "error", "'book-reservation' repeats the method"),
+        ("/bookReservation", "P332", "error", "'bookReservation' repeats the method"),
+        ("/book", "P333", "warning", "'book' repeats the method"),
+        ("/restaurant/{id}/book-table", "P332", "error", "'book-table' repeats the method"),
+    ],
+)
+def test_a_path_does_not_repeat_its_method(path: str, rule: str, severity: str, says: str) -> None:
+    for method in ("BOOK", "book"):
+        (finding,) = judge(path, method)
+        assert (finding.rule, finding.severity) == (rule, severity)
+        assert says in finding.message
+
+
+@pytest.mark.requirement("AGIS-5-1", "AGIS-5-2", "AGIS-5-3", "AGIS-5-4", "AGIS-5-5")
+@pytest.mark.parametrize(
+    ("path", "rule", "says", "written"),
+    [
+        ("reservation", "P320", "does not begin with a slash", "/reservation"),
+        ("agtp://acme.example/reservation", "P320", "is an address", "/reservation"),
+        ("/reservation/", "P321", "ends with a slash", "/reservation"),
+        ("/reservation//guest", "P321", "an empty segment", "/reservation/guest"),
+        ("/Reservation", "P322", "has capitals", "/reservation"),
+        ("/Order/ITEM", "P322", "(and 1 more)", "/order/item"),
+        ("/patientRecord/{id}", "P323", "told apart by capitals", "/patient-record/{id}"),
+        ("/HTTPHeader", "P323", "told apart by capitals", "/http-header"),
+        ("/patient_record/{id}", "P324", "an underscore", "/patient-record/{id}"),
+        ("/room/:id", "P325", "':id' is no parameter", "/room/{id}"),
+        ("/room/<id>", "P325", "'<id>' is no parameter", "/room/{id}"),
+        ("/room/<int:id>", "P325", "is no parameter", "/room/{id}"),
+        ("/room/[id]", "P325", "is no parameter", "/room/{id}"),
+        ("/room/{id", "P325", "is no parameter", "/room/{id}"),
+        ("/room/id}", "P325", "is no parameter", "/room/{id}"),
+        ("/room/{{id}}", "P325", "is no parameter", "/room/{id}"),
+        ("/room/{room-id}", "P325", "is no parameter", "/room/{room_id}"),
+        ("/room/{}", "P325", "is no parameter", None),
+        ("/room/v{n}", "P325", "is no parameter", None),
+        ("/room/{?page}", "P325", "'{?page}' is no parameter", None),
+        ("/room/{id}/guest/{id}", "P326", "{id} stands twice", None),
+        ("/{id}", "P327", "begins with the parameter '{id}'", None),
+        ("/2024/report", "P327", "begins with the number", None),
+        ("/", "P327", "names nothing", None),
+        ("/v1/room", "P328", "begins with the version v1", "/room"),
+        ("/v1", "P328", "begins with the version v1", None),
+        ("/create", "P330", "'create' is the verb create", None),
+        ("/validate", "P330", "'validate' is the verb validate", "/validation"),
+        ("/exists", "P330", "a form of the verb exist", None),
+        ("/is-available", "P330", "asks a question with is", None),
+        ("/bulk-delete", "P330", "ends with the verb delete", None),
+        ("/room/{id}/confirm", "P330", "'confirm' is the verb confirm", "/room/{id}/confirmation"),
+        ("/search-hotel", "P331", "begins with the verb search", "/hotel"),
+        ("/room#top", "P334", "is a fragment", "/room"),
+        ("/menu.pdf", "P335", "has a dot", None),
+        ("/order item", "P335", "has a space", None),
+        ("/caf%C3%A9", "P335", "has a percent sign", None),
+        ("/caf\u00e9", "P335", "has '\u00e9'", None),
+        ("/order--item", "P335", "stands between no words", None),
+        ("/-order", "P335", "stands between no words", None),
+        (" /order", "P335", "has spaces around it", "/order"),
+    ],
+)
+def test_the_finding_says_what_is_wrong_and_the_repair_what_to_write(
+    path: str, rule: str, says: str, written: str | None
+) -> None:
+    finding = judge(path)[0]
+    assert finding.rule == rule
+    assert says in finding.message
+    assert (finding.fix and finding.fix.changes[0].value) == written
+    assert finding.help
+
+
+@pytest.mark.parametrize(
+    "path", ["reservation", "/reservation/", "/Reservation", "/patientRecord", "/patient_record", "/room/:id", "/a?b"]
+)
+def test_a_repair_repairs(path: str) -> None:
+    (finding,) = judge(path)
+    assert finding.fix is not None
+    assert found(finding.fix.changes[0].value) == []
+
+
+def test_only_what_keeps_the_meaning_is_repaired_without_asking() -> None:
+    safe = {finding.rule for path in ("x", "/x/", "/X") for finding in judge(path) if finding.fix and finding.fix.safe}
+    assert safe == {"P320", "P321", "P322"}
+    for path in ("/patientRecord", "/patient_record", "/room/:id", "/room?x", "/get-room", "/v1/room"):
+        (finding,) = judge(path)
+        assert finding.fix is not None
+        assert not finding.fix.safe
+
+
+def test_a_rule_speaks_once_of_a_path_however_long() -> None:
+    findings = judge("/create/patient_record" * 10_000)
+    assert [finding.rule for finding in findings] == ["P330", "P324"]
+    assert max(len(finding.help) for finding in findings) < 300
+
+
+def test_a_segment_the_author_vouches_for_is_accepted() -> None:
+    for segment in ("create", "get-restaurant", "patient_record", "v1"):
+        assert found(f"/{segment}") != []
+        assert found(f"/{segment}", allowed_segments=frozenset({segment})) == []
+
+
+def test_outside_of_agis_documents_the_root_is_a_path() -> None:
+    assert found("/", agis=False) == []
+
+
+def test_a_missing_path_is_for_another_pass() -> None:
+    assert found("") == []
+
+
+@pytest.mark.parametrize("rule", [rule for rule in rules.RULES if rule.notation == "yaml"], ids=lambda rule: rule.id)
+def test_the_examples_of_a_rule_show_it(rule: Any) -> None:
+    def entry(text: str) -> list[str]:
+        written = yaml.safe_load(text)
+        return found(written["path"], written["method"])
+
+    assert entry(rule.bad) == [rule.id]
+    assert entry(rule.good) == []
+
+
+@given(st.text(alphabet="/{}:<>[]?#%._- aAbB1\u00e9", max_size=60) | st.text(max_size=60))
+def test_any_text_is_judged_and_safe_repairs_come_to_an_end(path: str) -> None:
+    for _ in range(8):
+        findings = judge(path)
+        assert len({finding.rule for finding in findings}) == len(findings)
+        fixes = [finding.fix for finding in findings if finding.fix and finding.fix.safe]
+        if not fixes:
+            return
+        path = fixes[0].changes[0].value
+    raise AssertionError("the repairs go round in circles")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.checks.lint.agis_text import GONE, advice, document, endpoint, findings, of_endpoint
 
 from bespeak.contract.policy import MethodPolicy
 from bespeak.contract.semantic import CAPABILITIES
@@ -71,3 +72,134 @@ def test_is_idempotent_is_a_boolean(check: Check, value: Any) -> None:
 def test_a_confidence_guidance_is_checked_where_there_is_one(check: Check) -> None:
     assert check(semantic={"confidence_guidance": 0.9}) == []
     assert check(semantic={"confidence_guidance": 9}) == ["S406"]
+
+
+def test_a_whole_block_is_right() -> None:
+    assert of_endpoint() == []
+
+
+@pytest.mark.requirement("AGIS-6-1")
+@pytest.mark.parametrize("semantic", [GONE, {}])
+def test_a_missing_block_is_one_finding(semantic: Any) -> None:
+    entry = endpoint()
+    if semantic is GONE:
+        del entry["semantic"]
+    else:
+        entry["semantic"] = semantic
+    assert [found.rule for found in findings(document(entry))] == ["S410"]
+
+
+@pytest.mark.requirement("AGIS-6.1-1", "AGIS-6.1-3", "AGIS-6.1-4")
+@pytest.mark.parametrize(("field", "rule"), [("intent", "S411"), ("actor", "S412"), ("outcome", "S413")])
+@pytest.mark.parametrize("value", [GONE, None, "", "  "])
+def test_intent_actor_and_outcome_are_required(field: str, rule: str, value: Any) -> None:
+    assert of_endpoint(semantic={field: value}) == [rule]
+
+
+@pytest.mark.parametrize("field", ["intent", "actor", "outcome", "capability", "impact_tier", "is_idempotent"])
+def test_a_value_of_a_wrong_type_is_found_once_and_by_the_reader(field: str) -> None:
+    assert of_endpoint(semantic={field: 7}) == ["D121"]
+
+
+@pytest.mark.requirement("AGIS-6.1-3")
+@pytest.mark.parametrize("actor", ["agent", "user", "system"])
+def test_the_three_actors_are_right(actor: str) -> None:
+    assert of_endpoint(semantic={"actor": actor}) == []
+
+
+@pytest.mark.requirement("AGIS-6.1-3", "AGIS-6.2-2", "AGIS-6.2-8")
+@pytest.mark.parametrize(
+    ("field", "value", "rule", "meant"),
+    [
+        ("actor", "guest", "S414", "user"),
+        ("actor", "merchant", "S414", ""),
+        ("capability", "creation", "S415", "transaction"),
+        ("capability", "notify", "S415", "notification"),
+        ("capability", "mechanics", "S415", ""),
+        ("impact_tier", "high", "S416", "irreversible"),
+        ("impact_tier", "severe", "S416", ""),
+    ],
+)
+def test_another_word_is_refused_with_the_word_that_may_be_meant(field: str, value: str, rule: str, meant: str) -> None:
+    found = advice(rule, document(endpoint(semantic={field: value})))
+    assert found.severity == "error"
+    assert repr(value) in found.message
+    assert found.help == (f"Write {meant}, if that is meant." if meant else "Choose the one that comes nearest.")
+    assert found.fix is None
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "rule", "pointer"),
+    [
+        ("actor", "Agent", "S414", "actor"),
+        ("capability", "TRANSACTION", "S415", "capability"),
+        ("impact_tier", " Irreversible", "S416", "impact_tier"),
+    ],
+)
+def test_only_the_case_is_mended_safely(field: str, value: str, rule: str, pointer: str) -> None:
+    found = advice(rule, document(endpoint(semantic={field: value})))
+    assert found.fix is not None
+    assert found.fix.safe
+    (change,) = found.fix.changes
+    assert (change.at, change.value) == (f"/endpoints/0/semantic/{pointer}", value.strip().lower())
+
+
+@pytest.mark.requirement("AGIS-6.2-4")
+@pytest.mark.parametrize("guidance", [0, 1, 0.0, 1.0, 0.85])
+def test_a_share_is_a_confidence(guidance: float) -> None:
+    assert "S417" not in of_endpoint(semantic={"confidence_guidance": guidance})
+
+
+@pytest.mark.requirement("AGIS-6.2-4")
+@pytest.mark.parametrize("guidance", [-0.1, 1.01, 85, 1e300])
+def test_anything_else_is_none(guidance: float) -> None:
+    assert of_endpoint(semantic={"confidence_guidance": guidance}) == ["S417"]
+
+
+def test_a_percentage_is_mended_but_not_safely() -> None:
+    found = advice("S417", document(endpoint(semantic={"confidence_guidance": 85})))
+    assert found.fix is not None
+    assert (found.fix.safe, found.fix.changes[0].value) == (False, 0.85)
+
+
+@pytest.mark.parametrize("name", ["book_room", "book", "book_room_2"])
+def test_a_tool_name_in_small_letters_is_right(name: str) -> None:
+    assert of_endpoint(semantic={"mcp_tool_name": name}) == []
+
+
+@pytest.mark.requirement("AGIS-6.2-15")
+@pytest.mark.parametrize(
+    ("name", "meant"), [("bookRoom", "book_room"), ("BOOK_ROOM", "book_room"), ("book-room", "book_room"), ("…", None)]
+)
+def test_other_tool_names_are_refused_with_one_that_is_right(name: str, meant: str | None) -> None:
+    found = advice("S418", document(endpoint(semantic={"mcp_tool_name": name})))
+    assert found.severity == "error"
+    assert (found.fix.changes[0].value if found.fix else None) == meant
+
+
+@pytest.mark.requirement("AGIS-6.2-1", "AGIS-6.2-3", "AGIS-6.2-7", "AGIS-6.2-11")
+def test_what_is_recommended_is_one_finding_that_names_all_of_it() -> None:
+    semantic = dict.fromkeys(("capability", "confidence_guidance", "impact_tier", "is_idempotent"), GONE)
+    found = advice("S424", document(endpoint(semantic=semantic)))
+    assert found.severity == "warning"
+    assert "capability, confidence_guidance, impact_tier, is_idempotent" in found.message
+    assert all(f"{field}: " in (found.help or "") for field in semantic)
+    assert of_endpoint(semantic={"is_idempotent": GONE}) == ["S424"]
+
+
+@pytest.mark.requirement("AGIS-3.3-2")
+def test_level_two_requires_what_level_one_recommends() -> None:
+    transition = {"reservation.status": "NONE -> CONFIRMED"}
+    hints = {"room_id": ["the blue room"]}
+    semantic = {"state_transition": transition, "parameter_hints": hints}
+    assert of_endpoint(level=2, semantic=semantic) == []
+    assert of_endpoint(level=2, semantic={**semantic, "capability": GONE}) == ["S425"]
+    assert advice("S425", document(endpoint(semantic={"capability": GONE})), level=2).severity == "error"
+
+
+@pytest.mark.requirement("AGIS-3.3-3")
+def test_level_two_recommends_hints_where_there_are_parameters() -> None:
+    transition = {"reservation.status": "NONE -> CONFIRMED"}
+    assert of_endpoint(level=2, semantic={"state_transition": transition}) == ["S426"]
+    no_input = {"type": "object"}
+    assert of_endpoint(level=2, semantic={"state_transition": transition}, input=no_input) == []

@@ -1,10 +1,11 @@
-"""M2xx: the method of an endpoint is a word of the catalog (AGTP-API 3)."""
+"""M2xx: the method of an endpoint is a word of the catalog (AGTP-API 3) and one verb in its base form (AGIS 4)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Container, Iterator
+from typing import TYPE_CHECKING, Final
 
+from bespeak.checks.lint.context import Context
 from bespeak.contract.catalog.bundled import versions_with
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
@@ -15,6 +16,10 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.subject import Declared
+    from bespeak.text.language.method_word import Kind, MethodFault
 
 SYNTAX: Final = Rule(
     "M201",
@@ -81,11 +86,175 @@ NOT_ADMITTED: Final = Rule(
     notation="json",
 )
 
-RULES: Final = (SYNTAX, UNKNOWN, LEGACY, DEPRECATED, NOT_ADMITTED)
+WHITESPACE: Final = Rule(
+    "M210",
+    "method-with-whitespace",
+    "MUST",
+    "AGIS 4.1(a)",
+    "A method is a single word without spaces.",
+    why="A request line is split at spaces: what follows the first one would be read as the path.",
+    bad="method: BOOK TABLE\npath: /restaurant\n",
+    good="method: BOOK\npath: /restaurant/table\n",
+    fix="unsafe",
+)
+INFLECTED: Final = Rule(
+    "M211",
+    "inflected-method",
+    "MUST",
+    "AGIS 4.1(b)",
+    "A method is the base form of a verb, as in a command: no -ing, no past tense, no third person.",
+    why="An agent finds a method by the verb of its instruction. People say `book a table`, never `booking a table`.",
+    bad="method: BOOKING\npath: /table\n",
+    good="method: BOOK\npath: /table\n",
+    fix="unsafe",
+)
+CHARACTERS: Final = Rule(
+    "M212",
+    "method-characters",
+    "MUST",
+    "AGIS 4.1(c)",
+    "A method has only the letters A to Z: no digits, no punctuation, no letters of other alphabets.",
+    why="A version or a variant in the method hides the verb; a letter outside ASCII cannot stand on a request line.",
+    bad="method: SEARCH2\npath: /restaurant\n",
+    good="method: SEARCH\npath: /restaurant\n",
+    fix="unsafe",
+)
+COMPOUND: Final = Rule(
+    "M213",
+    "compound-method",
+    "MUST",
+    "AGIS 4.1(d)",
+    "A method is the verb alone; what it acts on is the path.",
+    why="CANCEL is what an agent hears in `cancel my booking`. CANCEL_BOOKING is another word to it, and says twice "
+    "what the path says once.",
+    bad="method: CANCEL_BOOKING\npath: /booking/{id}\n",
+    good="method: CANCEL\npath: /booking/{id}\n",
+    fix="unsafe",
+)
+CASE: Final = Rule(
+    "M214",
+    "method-case",
+    "SHOULD",
+    "AGIS 4.1(e)",
+    "A method is written in capitals.",
+    why="Capitals tell the verb from the path at a glance. Methods are compared without regard to case, so nothing "
+    "else changes.",
+    bad="method: book\npath: /table\n",
+    good="method: BOOK\npath: /table\n",
+    fix="safe",
+)
+PHRASAL: Final = Rule(
+    "M215",
+    "phrasal-method",
+    "style",
+    "AGIS 4.1(d)",
+    "A method is better one plain verb than a verb and a particle in one word.",
+    why="`check out` is two words to whoever says it, and each service writes them together in its own way.",
+    bad="method: SIGNUP\npath: /member\n",
+    good="method: ENROLL\npath: /member\n",
+)
+UNKNOWN_VERB: Final = Rule(
+    "M216",
+    "unknown-verb",
+    "MUST",
+    "AGIS 4.1(b)",
+    "A method is a verb: of English as the lexicon knows it, of the catalog, or one the author vouches for.",
+    why="An agent infers what a method does from the word alone; from a word that nobody uses it can infer nothing.",
+    bad="method: CANCLE\npath: /booking/{id}\n",
+    good="method: CANCEL\npath: /booking/{id}\n",
+    fix="unsafe",
+)
+LENGTH: Final = Rule(
+    "M217",
+    "method-length",
+    "SHOULD",
+    "AGTP-API 3.2",
+    "A method has 3 to 32 letters.",
+    why="AGTP carries no other methods: a server answers them with 459.",
+    bad="method: GO\npath: /checkpoint\n",
+    good="method: REACH\npath: /checkpoint\n",
+)
+PROHIBITED: Final = Rule(
+    "M230",
+    "http-method",
+    "MUST",
+    "AGIS 4.3",
+    "A method is none of HTTP's: GET, POST, PUT, DELETE, PATCH, HEAD, OPTIONS, CONNECT, TRACE.",
+    why="These names mean something in HTTP that they do not mean here; an agent that knows both mixes them up.",
+    bad="method: GET\npath: /restaurant/{id}\n",
+    good="method: FETCH\npath: /restaurant/{id}\n",
+    fix="unsafe",
+)
+STATE: Final = Rule(
+    "M231",
+    "state-as-method",
+    "MUST",
+    "AGIS 4.2",
+    "A method says what to do, not how something is.",
+    why="AVAILABLE asks for nothing: an agent cannot tell whether it makes a table available or asks if it is.",
+    bad="method: AVAILABLE\npath: /table\n",
+    good="method: CHECK\npath: /table-availability\n",
+)
+EXISTENCE: Final = Rule(
+    "M232",
+    "being-as-method",
+    "MUST",
+    "AGIS 4.2",
+    "A method says what to do, not that something is, has, knows or happens.",
+    why="Nobody can be asked to exist, to own or to want something on behalf of somebody else.",
+    bad="method: EXISTS\npath: /account/{id}\n",
+    good="method: VERIFY\npath: /account/{id}\n",
+)
+NOUN: Final = Rule(
+    "M233",
+    "noun-as-method",
+    "MUST",
+    "AGIS 4.2",
+    "A method is a verb; the noun belongs into the path.",
+    why="DATA names a thing and leaves open whether it is read, written or thrown away.",
+    bad="method: STATUS\npath: /order/{id}\n",
+    good="method: TRACK\npath: /order/{id}\n",
+)
+VAGUE: Final = Rule(
+    "M234",
+    "vague-method",
+    "SHOULD",
+    "AGIS 4.2",
+    "A method says plainly which action is meant.",
+    why="PROCESS fits every endpoint, so an agent that looks for one purpose cannot choose it for its name.",
+    bad="method: PROCESS\npath: /payment\n",
+    good="method: SETTLE\npath: /payment\n",
+)
+
+_BY_KIND: Final[dict[Kind, Rule]] = {
+    "whitespace": WHITESPACE,
+    "inflected": INFLECTED,
+    "characters": CHARACTERS,
+    "compound": COMPOUND,
+    "case": CASE,
+    "phrasal": PHRASAL,
+    "unknown": UNKNOWN_VERB,
+    "length": LENGTH,
+    "http": PROHIBITED,
+    "state": STATE,
+    "being": EXISTENCE,
+    "noun": NOUN,
+    "vague": VAGUE,
+}
+"""The rule of AGIS for each fault of a word."""
+
+RULES: Final = (SYNTAX, UNKNOWN, LEGACY, DEPRECATED, NOT_ADMITTED, *_BY_KIND.values())
+
+_FORMS: Final = frozenset({"inflected", "compound", "unknown"})
+"""Judgements about the form of a word. What is in the catalog is a verb, whatever the lexicon makes of it."""
+_WORDS: Final = _FORMS | {"phrasal", "state", "being", "noun", "vague"}
+"""Judgements about a word, which an author may know better."""
+_CLASS: Final = frozenset({"http", "state", "being", "noun", "vague"})
+"""Judgements of pass 3; the others belong to pass 2."""
 
 
-def check(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -> Iterator[Diagnostic]:
-    """Findings about the method of one endpoint."""
+def check_endpoint(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -> Iterator[Diagnostic]:
+    """Check the method of one endpoint as registration does: is it in the catalog and admitted?"""
     method = endpoint.method
     if method.upper() in catalog.legacy:
         preferred = catalog.legacy[method.upper()].preferred
@@ -98,7 +267,7 @@ def check(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -> Iterato
             endpoint,
             "/method",
             f"{brief(method)} is no method: a method is 3 to 32 capital letters",
-            _suggest(method, catalog),
+            _suggest(catalog.near(method)),
         )
         return
     verb = catalog.verbs.get(method)
@@ -106,8 +275,8 @@ def check(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -> Iterato
         known_in = versions_with(method)
         once = f" (catalog {known_in[-1]} has it)" if known_in else ""
         message = f"{method} is not in catalog {catalog.version}{once}, and no custom method of this server"
-        advice = _suggest(method, catalog) or "Choose a verb of the catalog, or declare it in policies.methods.custom."
         near = catalog.near(method)
+        advice = _suggest(near) or "Choose a verb of the catalog, or declare it in policies.methods.custom."
         yield UNKNOWN.at(endpoint, "/method", message, advice, _instead(near[0]) if len(near) == 1 else None)
         return
     if verb is not None and verb.deprecated_in is not None:
@@ -120,10 +289,67 @@ def check(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -> Iterato
         yield NOT_ADMITTED.at(endpoint, "/method", message, "Allow the method or remove the endpoint.")
 
 
-def _instead(method: str) -> Fix:
-    return Fix(f"Write {method}", (Change("replace", "/method", method),), safe=False)
+def check_syntax(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """Run pass 2: the method of an endpoint is one word, in its base form."""
+    return _check_word(declared, context, in_class=False)
 
 
-def _suggest(method: str, catalog: Catalog) -> str:
-    near = catalog.near(method)
+def check_class(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """Run pass 3: the method of an endpoint asks for an action, and is not an HTTP method."""
+    return _check_word(declared, context, in_class=True)
+
+
+def method_findings(
+    method: str, allowed: Container[str], catalog: Catalog, known: Container[str] = ()
+) -> list[Diagnostic]:
+    """Run passes 2 and 3 on a method alone, as a transport does (AGIS 9.2).
+
+    An `allowed` method passes whatever the lexicon says of it; a `known` one is a verb, though perhaps in a
+    wrong form. Both are in capitals.
+    """
+    vouch = "`DISCOVER /methods` lists the verbs of this server."
+    return [
+        _BY_KIND[fault.kind].inside("", fault.message, fault.advice)
+        for fault in _faults(method, method.upper() in allowed, catalog, vouch)
+        if not (fault.kind == "unknown" and method.upper() in known)
+    ]
+
+
+def _check_word(declared: Declared, context: Context, *, in_class: bool) -> Iterator[Diagnostic]:
+    endpoint, catalog = declared.endpoint, context.catalog
+    name = endpoint.method.upper()
+    if not context.agis and name in catalog.names:
+        return  # AGTP-API decides there what a good verb is, by its catalog
+    allowed = name in context.allowed_verbs or name in context.policies.methods.custom
+    written = declared.written.get("method") if context.agis else None
+    method = written if isinstance(written, str) else endpoint.method  # the model has it in capitals
+    vouch = "Write a verb in its base form; if it is one, of another language perhaps, name it in allowed-verbs."
+    for fault in _faults(method, allowed, catalog, vouch):
+        if (fault.kind in _CLASS) is in_class:
+            fix = _instead(fault.instead, safe=fault.safe) if fault.instead else None
+            yield _BY_KIND[fault.kind].at(endpoint, "/method", fault.message, fault.advice, fix)
+
+
+def _faults(method: str, allowed: bool, catalog: Catalog, unknown: str) -> Iterator[MethodFault]:
+    """Yield the faults that count for this catalog; `unknown` is the advice for a word that no verb resembles."""
+    from bespeak.text.language.method_word import judge_method  # noqa: PLC0415 - a plain server does without English
+
+    for fault in judge_method(method):
+        if allowed and fault.kind in _WORDS and method.isalpha():
+            continue
+        if fault.kind in _FORMS and method.upper() in catalog.names:
+            continue
+        if fault.kind == "unknown":
+            near = catalog.near(method)
+            instead = near[0] if len(near) == 1 else ""
+            yield fault._replace(advice=_suggest(near) or unknown, instead=instead)
+        else:
+            yield fault
+
+
+def _instead(method: str, *, safe: bool = False) -> Fix:
+    return Fix(f"Write {method}", (Change("replace", "/method", method),), safe=safe)
+
+
+def _suggest(near: list[str]) -> str:
     return f"Did you mean {' or '.join(near)}?" if near else ""

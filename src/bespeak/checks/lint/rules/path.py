@@ -1,21 +1,25 @@
-"""P3xx: the path of an endpoint keeps the path grammar (AGTP-API 5)."""
+"""P3xx: a path keeps the grammar (AGTP-API 5) and names things in lower case, without verbs (AGIS 5)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator
-from functools import lru_cache
-from typing import Final
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
+from bespeak.checks.lint.context import Context
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.grammar import segment_spelling as spelling
 from bespeak.contract.grammar.path_syntax import PathFault, check_leakage, check_structure, parse_template
-from bespeak.contract.grammar.template_set import TemplateSet
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.subject import Declared
+    from bespeak.text.language.segment import SegmentVerdict
 
 STRUCTURE: Final = Rule(
     "P301",
@@ -68,42 +72,12 @@ UNDECLARED: Final = Rule(
     "MUST",
     "AGTP-API 5.3",
     "Each template parameter is a property of input_schema.",
-    why=(
-        "The value of a path parameter is part of the input, and an input with a field its schema does not know "
-        "is refused."
-    ),
-    bad=(
-        '[endpoint]\npath = "/room/{room_id}"\n\n[endpoint.input_schema]\n'
-        'type = "object"\nproperties = { nights = { type = "integer" } }\n'
-        "additionalProperties = false\n"
-    ),
-    good=(
-        '[endpoint]\npath = "/room/{room_id}"\n\n[endpoint.input_schema]\n'
-        'type = "object"\n'
-        'properties = { room_id = { type = "string" }, nights = { type = "integer" } }\n'
-        "additionalProperties = false\n"
-    ),
+    why="The value of a path parameter is part of the input. A field that the schema does not know is refused.",
+    bad='[endpoint]\npath = "/room/{room_id}"\n\n[endpoint.input_schema]\n'
+    'type = "object"\nproperties = { nights = { type = "integer" } }\nadditionalProperties = false\n',
+    good='[endpoint]\npath = "/room/{room_id}"\n\n[endpoint.input_schema]\ntype = "object"\n'
+    'properties = { room_id = { type = "string" }, nights = { type = "integer" } }\nadditionalProperties = false\n',
     notation="toml",
-)
-AMBIGUOUS: Final = Rule(
-    "P306",
-    "ambiguous-path",
-    "MUST",
-    "AGTP-API 5.4",
-    "No request path matches two templates of one method with equally many parameters.",
-    why="Which endpoint answers a request would depend on chance, or on the order of files.",
-    bad=("endpoints:\n  - method: FIND\n    path: /room/{room_id}\n  - method: FIND\n    path: /room/{name}\n"),
-    good=("endpoints:\n  - method: FIND\n    path: /room/{room_id}\n  - method: FIND\n    path: /room/named/{name}\n"),
-)
-DUPLICATE: Final = Rule(
-    "P307",
-    "duplicate-endpoint",
-    "MUST",
-    "AGTP-API 6.1",
-    "A method stands on a path once.",
-    why="Only one of the two can answer, and nobody can tell which.",
-    bad=("endpoints:\n  - method: BOOK\n    path: /room\n  - method: BOOK\n    path: /room\n"),
-    good=("endpoints:\n  - method: BOOK\n    path: /room\n  - method: BOOK\n    path: /suite\n"),
 )
 LOOKALIKE: Final = Rule(
     "P308",
@@ -112,33 +86,211 @@ LOOKALIKE: Final = Rule(
     "AGTP-API 5.2",
     "A segment like :id is a literal; a parameter is {id}.",
     fix="unsafe",
-    why=(
-        "Other frameworks write parameters like this. Here such a segment stands for itself, and the endpoint is "
-        "never found."
-    ),
+    why="Other frameworks write parameters like this. Here such a segment is a literal: no request has that path.",
     bad='[endpoint]\npath = "/room/:room_id"\n',
     good='[endpoint]\npath = "/room/{room_id}"\n',
     notation="toml",
 )
 
-_LOOKALIKE: Final = re.compile(r":([A-Za-z0-9_]+)|<(?:\w+:)?([A-Za-z0-9_]+)>", re.ASCII)
-"""A parameter as other frameworks write it."""
+SLASH: Final = Rule(
+    "P320",
+    "path-without-slash",
+    "MUST",
+    "AGIS 5(a)",
+    "A path begins with a slash.",
+    why="No request has such a path, so the endpoint can never be called.",
+    bad="method: BOOK\npath: reservation\n",
+    good="method: BOOK\npath: /reservation\n",
+    fix="safe",
+)
+EMPTY: Final = Rule(
+    "P321",
+    "empty-segment",
+    "MUST",
+    "AGIS 5(b), AGTP-API 5.1",
+    "Between two slashes stands a name, and no slash ends the path.",
+    why="Whether /a/ is /a is answered differently everywhere; a contract must not leave it open.",
+    bad="method: BOOK\npath: /reservation/\n",
+    good="method: BOOK\npath: /reservation\n",
+    fix="safe",
+)
+UPPERCASE: Final = Rule(
+    "P322",
+    "uppercase-path",
+    "MUST",
+    "AGIS 5(c)",
+    "Path segments are in lower case.",
+    why="Paths are compared letter by letter, and capitals are how a reader tells the method from the path.",
+    bad="method: BOOK\npath: /RESERVATION\n",
+    good="method: BOOK\npath: /reservation\n",
+    fix="safe",
+)
+CAMEL: Final = Rule(
+    "P323",
+    "camel-case-path",
+    "MUST",
+    "AGIS 5(c)",
+    "The words of a path segment are told apart by hyphens, not by capitals.",
+    why="An agent reads /patient-record as two words; /patientRecord is one that it has never seen.",
+    bad="method: UPDATE\npath: /patientRecord/{id}\n",
+    good="method: UPDATE\npath: /patient-record/{id}\n",
+    fix="unsafe",
+)
+UNDERSCORE: Final = Rule(
+    "P324",
+    "underscore-in-path",
+    "MUST",
+    "AGIS 5(c)",
+    "The words of a path segment are told apart by hyphens, not by underscores.",
+    why="One way of writing two words in a path lets an agent guess a path and be right.",
+    bad="method: UPDATE\npath: /patient_record/{id}\n",
+    good="method: UPDATE\npath: /patient-record/{id}\n",
+    fix="unsafe",
+)
+PARAMETER: Final = Rule(
+    "P325",
+    "parameter-notation",
+    "MUST",
+    "AGIS 5(d)",
+    "A parameter is a whole segment of the form {name}, with letters, digits and underscores.",
+    why="Any other notation is a literal: a caller would have to send `:id` itself.",
+    bad="method: FETCH\npath: /reservation/:id\n",
+    good="method: FETCH\npath: /reservation/{id}\n",
+    fix="unsafe",
+)
+DUPLICATE_PARAMETER: Final = Rule(
+    "P326",
+    "parameter-twice",
+    "MUST",
+    "AGIS 5(d)",
+    "Each parameter of a path has a name of its own.",
+    why="The two would be one input field, and it can have only one value.",
+    bad="method: FETCH\npath: /order/{id}/item/{id}\n",
+    good="method: FETCH\npath: /order/{order_id}/item/{id}\n",
+)
+NO_NOUN: Final = Rule(
+    "P327",
+    "path-without-noun",
+    "MUST",
+    "AGIS 5(b)",
+    "The first segment names the kind of thing that the method acts on.",
+    why="A path that begins with a value says nothing to an agent that has not seen the value.",
+    bad="method: FETCH\npath: /{id}\n",
+    good="method: FETCH\npath: /reservation/{id}\n",
+)
+VERSION: Final = Rule(
+    "P328",
+    "version-in-path",
+    "SHOULD",
+    "AGIS 5(b)",
+    "The first segment is a noun, not a version.",
+    why="A version is no thing to act on; vocabulary.version says it once for all endpoints.",
+    bad="method: FETCH\npath: /v1/reservation/{id}\n",
+    good="method: FETCH\npath: /reservation/{id}\n",
+    fix="unsafe",
+)
+VERB: Final = Rule(
+    "P330",
+    "verb-in-path",
+    "MUST",
+    "AGIS 5(b)",
+    "No segment of a path is a verb or begins with one.",
+    why="The method says what is done. A second verb either repeats it or contradicts it.",
+    bad="method: FIND\npath: /get-restaurant\n",
+    good="method: FIND\npath: /restaurant\n",
+    fix="unsafe",
+)
+LIKELY_VERB: Final = Rule(
+    "P331",
+    "likely-verb-in-path",
+    "SHOULD",
+    "AGIS 5(b)",
+    "A segment that can be read as a command is written so that it can only be read as a name.",
+    why="/search-hotel may be a hotel for searching or an order to search; an agent has to guess.",
+    bad="method: FIND\npath: /search-hotel\n",
+    good="method: FIND\npath: /hotel\n",
+    fix="unsafe",
+)
+METHOD: Final = Rule(
+    "P332",
+    "method-in-path",
+    "MUST",
+    "AGIS 5(e)",
+    "A path does not begin a segment with the verb of its method.",
+    why="BOOK /book-reservation says the verb twice and the thing once.",
+    bad="method: BOOK\npath: /book-reservation\n",
+    good="method: BOOK\npath: /reservation\n",
+    fix="unsafe",
+)
+METHOD_AS_NOUN: Final = Rule(
+    "P333",
+    "method-as-path",
+    "SHOULD",
+    "AGIS 5(e)",
+    "A path is not the same word as its method, even where that word is a noun as well.",
+    why="REPORT /report may be meant well, and still an agent cannot tell the thing from the action.",
+    bad="method: BOOK\npath: /book\n",
+    good="method: BOOK\npath: /reservation\n",
+)
+QUERY: Final = Rule(
+    "P334",
+    "query-in-path",
+    "MUST",
+    "AGIS 5(f)",
+    "A path has no query string and no fragment; what varies is declared as input.",
+    why="What stands behind the question mark has no schema, and so nobody checks it.",
+    bad="method: FIND\npath: /reservation?type=dinner\n",
+    good="method: FIND\npath: /reservation\n",
+    fix="unsafe",
+)
+CHARACTERS: Final = Rule(
+    "P335",
+    "path-characters",
+    "MUST",
+    "AGIS 5(c)",
+    "A segment has lower-case letters, digits, and hyphens between them.",
+    why="Spaces, dots and percent signs are written one way in a document and another on the wire.",
+    bad="method: FETCH\npath: '/menu '\n",
+    good="method: FETCH\npath: /menu\n",
+    fix="safe",
+)
 
-_template: Final = lru_cache(maxsize=1 << 14)(parse_template)
-"""An endpoint's path is looked at by itself and beside the others, when it is declared and when it is registered."""
+RULES: Final = (
+    *(STRUCTURE, LEAKAGE, TEMPLATE, REPEATED, UNDECLARED, LOOKALIKE),
+    *(SLASH, EMPTY, UPPERCASE, CAMEL, UNDERSCORE, PARAMETER, DUPLICATE_PARAMETER, NO_NOUN, VERSION),
+    *(VERB, LIKELY_VERB, METHOD, METHOD_AS_NOUN, QUERY, CHARACTERS),
+)
 
-RULES: Final = (STRUCTURE, LEAKAGE, TEMPLATE, REPEATED, UNDECLARED, AMBIGUOUS, DUPLICATE, LOOKALIKE)
+_QUERY: Final = re.compile(r"(?<!\{)[?#]")
+"""Where the query or the fragment begins; `{?page}` is a wrong parameter and no query."""
+_VERSION: Final = re.compile(r"v[0-9]+(?:[.-][0-9]+)*")
+_WHERE: Final = {
+    "question": "asks a question with {}",
+    "method": "repeats the method",
+    "alone": "is the verb {}",
+    "third person": "is a form of the verb {}",
+    "past": "is a past form of the verb {}",
+    "first": "begins with the verb {}",
+    "last": "ends with the verb {}",
+    "joined": "joins the verb {} and a noun",
+}
+_NAME_THE_THING: Final = "The method says what is done; the path names the thing it is done to."
+_SHOWN: Final = 120
+_MOST: Final = 100
+"""Segments whose words are looked up; whoever writes more is not read to the end by anybody."""
 
 
-def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
-    """Findings about the path of one endpoint."""
-    template = _template(endpoint.path)
+def check_endpoint(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
+    """Check the path of one endpoint as registration does, by the grammar of AGTP-API."""
+    template = parse_template(endpoint.path)
     fault = check_structure(endpoint.path) if isinstance(template, PathFault) else None
     if fault is not None:
         in_braces = "{" in fault.segment or "}" in fault.segment
         rule = TEMPLATE if in_braces and endpoint.path.startswith("/") else STRUCTURE
         fix = _with_slashes(endpoint.path) if rule is STRUCTURE else None
-        yield rule.at(endpoint, "/path", fault.message, _parameter_advice(fault.segment), fix)
+        yield rule.at(
+            endpoint, "/path", fault.message, _write_parameter(spelling.foreign_parameter(fault.segment)), fix
+        )
         return
     leak = check_leakage(endpoint.path, verbs)
     if leak is not None:
@@ -157,7 +309,7 @@ def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
 
 
 def _with_slashes(path: str) -> Fix | None:
-    """The path with one slash before it and none behind, if that is all it lacks."""
+    """Write the path with one slash before it and none behind, if that is all it lacks."""
     meant = "/" + path.strip("/")
     if check_structure(meant) is not None:
         return None
@@ -167,22 +319,16 @@ def _with_slashes(path: str) -> Fix | None:
 def _check_lookalikes(endpoint: Endpoint) -> Iterator[Diagnostic]:
     segments = endpoint.path.split("/")
     for index, segment in enumerate(segments):
-        advice = _parameter_advice(segment)
-        if advice:
-            message = f"{brief(segment)} matches only itself, to the letter"
-            meant = "/".join([*segments[:index], f"{{{_parameter_meant(segment)}}}", *segments[index + 1 :]])
+        name = spelling.foreign_parameter(segment)
+        if name:
+            message, advice = f"{brief(segment)} matches only itself, to the letter", _write_parameter(name)
+            meant = "/".join([*segments[:index], f"{{{name}}}", *segments[index + 1 :]])
             fix = Fix(f"Write {brief(meant)[1:-1]}", (Change("replace", "/path", meant),), safe=False)
             yield LOOKALIKE.at(endpoint, "/path", message, advice, fix)
 
 
-def _parameter_advice(segment: str) -> str:
-    name = _parameter_meant(segment)
+def _write_parameter(name: str) -> str:
     return f"Write a parameter as {{{name}}}." if name else ""
-
-
-def _parameter_meant(segment: str) -> str:
-    match = _LOOKALIKE.fullmatch(segment)
-    return match[1] or match[2] if match else ""
 
 
 def _undeclared(endpoint: Endpoint, name: str) -> Diagnostic:
@@ -196,35 +342,156 @@ def _undeclared(endpoint: Endpoint, name: str) -> Diagnostic:
     )
 
 
-class PathClaims:
-    """Which paths the endpoints of a service have taken so far, method by method."""
+def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """Run pass 4: at most one finding of each rule about the path of an endpoint."""
+    from bespeak.text.language.segment import judge_segment  # noqa: PLC0415 - a plain server does without English
 
-    def __init__(self) -> None:
-        self._templates: dict[str, TemplateSet] = {}
-        self._places: dict[tuple[str, str], Endpoint] = {}
+    endpoint = declared.endpoint
+    path = endpoint.path
+    if not path.strip():
+        return  # pass 1 says that it is missing
+    if "://" in path:
+        path = "/" + path.partition("://")[2].partition("/")[2]
+        yield _replacing(SLASH, endpoint, f"{brief(endpoint.path)} is an address", path, "The path alone is declared.")
+    elif path != path.strip():
+        yield _replacing(CHARACTERS, endpoint, f"{brief(path)} has spaces around it", path.strip(), safe=True)
+        return
+    if not path.startswith("/"):
+        yield _replacing(SLASH, endpoint, f"{brief(path)} does not begin with a slash", f"/{path}", safe=True)
+        path = f"/{path}"
+    query = _QUERY.search(path)
+    if query is not None:
+        what = "a query string" if query[0] == "?" else "a fragment"
+        advice = "Declare what varies as properties of the input."
+        yield _replacing(QUERY, endpoint, f"{brief(path[query.start() :])} is {what}", path[: query.start()], advice)
+        path = path[: query.start()]
+    segments = path[1:].split("/")
+    if "" in segments and path != "/":
+        segments = list(filter(None, segments))
+        message = "the path ends with a slash" if path.endswith("/") else "the path has an empty segment"
+        yield _replacing(EMPTY, endpoint, message, "/" + "/".join(segments), safe=True)
+    yield from _check_first(endpoint, segments, context)
+    yield from _check_parameters(endpoint, segments)
+    judged = {
+        segment: judge_segment(segment, endpoint.method)
+        for segment in segments[:_MOST]
+        if segment and not spelling.is_parameter(segment) and segment not in context.allowed_segments
+    }
+    verdicts = {segment: verdict for segment, verdict in judged.items() if verdict is not None}
+    if verdicts:
+        yield from _check_verbs(endpoint, segments, verdicts)
+    rest = [
+        segment
+        for segment, verdict in judged.items()
+        if not spelling.is_name(segment) and (verdict is None or verdict.tier != "error")
+    ]
+    if rest:
+        yield from _check_spelling(endpoint, segments, rest)
 
-    def claim(self, endpoint: Endpoint) -> Diagnostic | None:
-        """Take the endpoint's path for its method, or say which earlier endpoint stands in the way."""
-        template = _template(endpoint.path)
-        if isinstance(template, PathFault):
-            return None
-        rival = self._templates.setdefault(endpoint.method, TemplateSet()).add(template)
-        if rival is None:
-            self._places[endpoint.key] = endpoint
-            return None
-        earlier = self._places[endpoint.method, rival.path]
-        where = f" ({earlier.location})" if earlier.location else ""
-        if rival.path == endpoint.path:
-            message = f"this method and path are already declared{where}"
-            return DUPLICATE.at(endpoint, "/path", message, "Remove one of the two.")
-        message = f"the path is ambiguous with {rival.path}{where}: some request matches both equally well"
-        return AMBIGUOUS.at(endpoint, "/path", message, "Make one of the two more specific.")
+
+def _check_first(endpoint: Endpoint, segments: Sequence[str], context: Context) -> Iterator[Diagnostic]:
+    first = segments[0] if segments else ""
+    if first in context.allowed_segments:
+        return
+    if not first:
+        if context.agis:  # the floor methods of AGTP stand at the root
+            yield NO_NOUN.at(
+                endpoint, "/path", "the path names nothing", "Write what the method acts on: /reservation."
+            )
+    elif spelling.parameter_name(first):
+        advice = f"Name the kind of thing first: /reservation/{first[:80]}."
+        yield NO_NOUN.at(endpoint, "/path", f"the path begins with the parameter {brief(first)}", advice)
+    elif first.isdecimal():
+        yield NO_NOUN.at(endpoint, "/path", f"the path begins with the number {brief(first)}", "Name the thing first.")
+    elif _VERSION.fullmatch(first):
+        without = "/" + "/".join(segments[1:])
+        message = f"the path begins with the version {first[:80]}"
+        advice = "vocabulary.version says it for all endpoints."
+        yield _replacing(VERSION, endpoint, message, without if len(segments) > 1 else "", advice)
 
 
-def check_together(endpoints: Iterable[Endpoint]) -> Iterator[tuple[Endpoint, Diagnostic]]:
-    """The endpoints that collide with an earlier one, each with its finding."""
-    claims = PathClaims()
-    for endpoint in endpoints:
-        finding = claims.claim(endpoint)
-        if finding is not None:
-            yield endpoint, finding
+def _check_parameters(endpoint: Endpoint, segments: Sequence[str]) -> Iterator[Diagnostic]:
+    wrong: dict[str, str] = {}
+    seen: set[str] = set()
+    twice = ""
+    for segment in segments:
+        name = spelling.parameter_name(segment)
+        if name:
+            twice = twice or (name if name in seen else "")
+            seen.add(name)
+        elif spelling.is_parameter(segment):
+            meant = spelling.meant_parameter(segment)
+            wrong[segment] = f"{{{meant}}}" if meant else ""
+    if wrong:
+        segment, written = next(iter(wrong.items()))
+        message = f"{brief(segment)} is no parameter{_and_more(len(wrong))}"
+        path = _rebuilt(segments, wrong) if all(wrong.values()) else ""
+        advice = "" if written else "Write a parameter as a whole segment: {id}."
+        yield _replacing(PARAMETER, endpoint, message, path, advice)
+    if twice:
+        message = f"the parameter {{{twice[:80]}}} stands twice in the path"
+        yield DUPLICATE_PARAMETER.at(endpoint, "/path", message, "Say of what each one is the id: {order_id}.")
+
+
+def _check_verbs(
+    endpoint: Endpoint, segments: Sequence[str], verdicts: Mapping[str, SegmentVerdict]
+) -> Iterator[Diagnostic]:
+    grouped: dict[Rule, list[str]] = {}
+    method = endpoint.method.lower()
+    for segment, verdict in verdicts.items():
+        if verdict.reason == "method" or verdict.verb == method:
+            rule = METHOD if verdict.tier == "error" else METHOD_AS_NOUN
+        else:
+            rule = VERB if verdict.tier == "error" else LIKELY_VERB
+        grouped.setdefault(rule, []).append(segment)
+    for rule, found in grouped.items():
+        verdict = verdicts[found[0]]
+        where = _WHERE[verdict.reason].format(verdict.verb)
+        message = f"{brief(found[0])} {where}{_and_more(len(found))}"
+        instead = {segment: verdicts[segment].instead or "" for segment in found}
+        path = _rebuilt(segments, instead) if all(instead.values()) and rule is not METHOD_AS_NOUN else ""
+        yield _replacing(rule, endpoint, message, path, _NAME_THE_THING)
+
+
+def _check_spelling(endpoint: Endpoint, segments: Sequence[str], odd: Sequence[str]) -> Iterator[Diagnostic]:
+    grouped: dict[Rule, list[str]] = {}
+    for segment in odd:
+        if not spelling.is_name(spelling.hyphenated(segment)):
+            grouped.setdefault(CHARACTERS, []).append(segment)
+            continue
+        if "_" in segment:
+            grouped.setdefault(UNDERSCORE, []).append(segment)
+        if segment != segment.lower():
+            grouped.setdefault(CAMEL if spelling.is_camel(segment) else UPPERCASE, []).append(segment)
+    for rule, found in grouped.items():
+        segment = found[0]
+        more = _and_more(len(found))
+        if rule is CHARACTERS:
+            message = f"{brief(segment)} has {spelling.odd_character(segment)}{more}"
+            yield rule.at(endpoint, "/path", message, "Write lower-case words with hyphens between them.")
+        elif rule is UPPERCASE:
+            path = _rebuilt(segments, {each: each.lower() for each in found})
+            yield _replacing(rule, endpoint, f"{brief(segment)} has capitals{more}", path, safe=True)
+        else:
+            what = "an underscore" if rule is UNDERSCORE else "words told apart by capitals"
+            path = _rebuilt(segments, {each: spelling.hyphenated(each) for each in found})
+            yield _replacing(rule, endpoint, f"{brief(segment)} has {what}{more}", path)
+
+
+def _rebuilt(segments: Sequence[str], instead: Mapping[str, str]) -> str:
+    return "/" + "/".join(instead.get(segment, segment) for segment in segments)
+
+
+def _and_more(count: int) -> str:
+    return f" (and {count - 1} more)" if count > 1 else ""
+
+
+def _replacing(
+    rule: Rule, endpoint: Endpoint, message: str, path: str, advice: str = "", *, safe: bool = False
+) -> Diagnostic:
+    """Make a finding with the path to write, if there is one choice, as advice and as a repair."""
+    if not path:
+        return rule.at(endpoint, "/path", message, advice)
+    shown = path if len(path) <= _SHOWN else f"{path[:_SHOWN]}..."
+    fix = Fix(f"Write {shown}", (Change("replace", "/path", path),), safe=safe)
+    return rule.at(endpoint, "/path", message, f"Write {shown}. {advice}".rstrip(), fix)

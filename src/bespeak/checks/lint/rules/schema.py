@@ -1,13 +1,14 @@
-"""J6xx: the schemas are valid, inputs are closed, outputs are open, errors have names (AGTP-API 6.3, 13.3)."""
+"""J60x and J62x: the schemas of an endpoint are valid, inputs closed, outputs open (AGTP-API 6.3; AGIS 7, 8.1)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.checks.lint.context import Context
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.closing import closing_keyword, is_closed
 from bespeak.contract.schema.compile import SchemaFault, compile_schema
@@ -18,7 +19,11 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
-from bespeak.text.source.pointer import pointer
+from bespeak.text.source.pointer import child, pointer
+from bespeak.text.source.shorthand import KEYWORDS
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.subject import Declared
 
 INVALID: Final = Rule(
     "J601",
@@ -74,49 +79,6 @@ CLOSED_OUTPUT: Final = Rule(
     good='[endpoint.output_schema]\ntype = "object"\nadditionalProperties = true\n',
     notation="toml",
 )
-ERROR_NAME: Final = Rule(
-    "J605",
-    "error-name",
-    "MUST",
-    "AGTP-API 6.3",
-    "An error has a name that works as an identifier in any language.",
-    why="Callers branch on the name; one with blanks or signs cannot be written in a program.",
-    bad='[endpoint]\nerrors = ["room unavailable!"]\n',
-    good='[endpoint]\nerrors = ["room_unavailable"]\n',
-    notation="toml",
-)
-REPEATED_ERROR: Final = Rule(
-    "J606",
-    "repeated-error",
-    "MUST",
-    "AGTP-API 6.3",
-    "An error is declared once.",
-    fix="unsafe",
-    why="The second tells nothing new, or something else than the first.",
-    bad='[endpoint]\nerrors = ["room_unavailable", "room_unavailable"]\n',
-    good='[endpoint]\nerrors = ["room_unavailable", "room_unknown"]\n',
-    notation="toml",
-)
-UNDECLARED_ERROR: Final = Rule(
-    "J607",
-    "undeclared-error",
-    "MUST",
-    "AGTP-API 6.3",
-    "A handler refuses by no name but those its endpoint declares.",
-    why="Callers prepare for the errors a contract names. Another one reaches them as a failure of the server.",
-    bad=(
-        '@app.endpoint("BOOK", "/room", impact="irreversible")\n'
-        'def book_room(room_id: str) -> str:\n    """Book a room."""\n'
-        '    raise Refusal("room_unavailable", "The room is taken.")\n'
-    ),
-    good=(
-        '@app.endpoint("BOOK", "/room", impact="irreversible")\n'
-        'def book_room(room_id: str) -> str:\n    """Book a room.\n\n    Errors:\n'
-        '        room_unavailable: Somebody else has it.\n    """\n'
-        '    raise Refusal("room_unavailable", "The room is taken.")\n'
-    ),
-    notation="python",
-)
 DEFAULT: Final = Rule(
     "J608",
     "default-against-schema",
@@ -167,20 +129,105 @@ SINCE_OF_ACTION: Final = Rule(
     notation="toml",
 )
 
-RULES: Final = (
-    *(INVALID, NOT_OBJECT, OPEN_INPUT, CLOSED_OUTPUT, ERROR_NAME, REPEATED_ERROR, UNDECLARED_ERROR, DEFAULT),
-    *(SINCE, SINCE_OF_ACTION),
-)
-"""J607 is found where the handler's source is at hand: in contracts written in Python."""
+_BOOK: Final = "method: BOOK\npath: /room\n"
+_INPUT: Final = f"{_BOOK}input:\n  type: object\n  properties:\n    room_id: {{type: string}}\n"
+_OUTPUT: Final = "output:\n  type: object\n  properties:\n    reservation_id: {type: string}\n"
+_REQUIRED: Final = f"{_INPUT}  required: [room_id]\n"
 
+NO_INPUT: Final = Rule(
+    "J620",
+    "missing-input",
+    "MUST",
+    "AGIS 7, 9.1 pass 8",
+    "Every endpoint has an input.",
+    why="Without it an agent has to guess which parameters there are.",
+    bad=f"{_BOOK}{_OUTPUT}",
+    good=f"{_REQUIRED}{_OUTPUT}",
+)
+NO_OUTPUT: Final = Rule(
+    "J621",
+    "missing-output",
+    "MUST",
+    "AGIS 7, 9.1 pass 8",
+    "Every endpoint has an output.",
+    why="Without it an agent does not know what it gets, and cannot plan the next step.",
+    bad=_REQUIRED,
+    good=f"{_REQUIRED}{_OUTPUT}",
+)
+INPUT_NOT_NAMED: Final = Rule(
+    "J623",
+    "input-no-object",
+    "MUST",
+    "AGIS 7",
+    "The input is the schema of an object, with a property for each parameter.",
+    why="Parameters have names; a list or a single value has none.",
+    bad=f"{_BOOK}input:\n  type: array\n",
+    good=_REQUIRED,
+)
+UNKNOWN_REQUIRED: Final = Rule(
+    "J624",
+    "required-without-property",
+    "SHOULD",
+    "AGIS 7",
+    "What `required` names is a property.",
+    why="An agent is asked for a value of which nothing is known, not even its type.",
+    bad=f"{_INPUT}  required: [room_id, arrival]\n",
+    good=_REQUIRED,
+)
+NO_REQUIRED: Final = Rule(
+    "J627",
+    "no-required-list",
+    "style",
+    "AGIS 7",
+    "An input with parameters has `required`, if only an empty list.",
+    why="Without the list every parameter is optional, and nobody sees whether that is meant.",
+    bad=_INPUT,
+    good=f"{_INPUT}  required: []\n",
+    fix="unsafe",
+)
+NOT_SNAKE: Final = Rule(
+    "J628",
+    "parameter-not-snake-case",
+    "SHOULD",
+    "AGIS 7",
+    "The names of parameters are in snake_case.",
+    why="Agents fill in parameters of many services; one way of writing their names saves them slips.",
+    bad=f"{_BOOK}input:\n  type: object\n  properties:\n    roomId: {{type: string}}\n",
+    good=_REQUIRED,
+    fix="unsafe",
+)
+PATH_PARAMETER: Final = Rule(
+    "J629",
+    "path-parameter-not-in-input",
+    "SHOULD",
+    "AGIS 5(f), 7",
+    "A parameter of the path is a property of the input.",
+    why="The input is where an agent reads what to send; a name in braces has no type and no description.",
+    bad="method: CANCEL\npath: /room/{room_id}\ninput:\n  type: object\n  properties:\n    reason: {type: string}\n",
+    good="method: CANCEL\npath: /room/{room_id}\ninput:\n  type: object\n  properties:\n    room_id: {type: string}\n",
+    fix="unsafe",
+)
+
+RULES: Final = (
+    *(INVALID, NOT_OBJECT, OPEN_INPUT, CLOSED_OUTPUT, DEFAULT, SINCE, SINCE_OF_ACTION),
+    *(NO_INPUT, NO_OUTPUT, INPUT_NOT_NAMED, UNKNOWN_REQUIRED, NO_REQUIRED, NOT_SNAKE, PATH_PARAMETER),
+)
+"""Values of a wrong type are found when the document is read."""
+
+_COMPOSING: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties"})
+"""Beside these a schema may have properties that it does not list."""
+_SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NO_SNAKE: Final = re.compile(r"[^a-z0-9]+")
+_PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]{1,64})\}")
+_MOST: Final = 50
+"""Names of one schema that are spoken of."""
 _DEFINING: Final = frozenset({"$defs", "definitions"})
 """Where the schemas of properties may refer to."""
 
-_ERROR_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 
-
-def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
-    """Findings about the schemas and the declared errors of one endpoint."""
+def check_endpoint(endpoint: Endpoint) -> Iterator[Diagnostic]:
+    """Check the schemas of one endpoint as registration does."""
     yield from _check_valid(endpoint, "input_schema", endpoint.input_schema)
     yield from _check_valid(endpoint, "output_schema", endpoint.output_schema)
     kind = endpoint.input_schema.get("type")
@@ -202,7 +249,6 @@ def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
         fix = Fix("Leave room for further fields", (Change("replace", at, True),), safe=False)
         yield CLOSED_OUTPUT.at(endpoint, at, message, 'Set "additionalProperties": true.', fix)
     yield from _check_defaults(endpoint)
-    yield from _check_errors(endpoint)
     if endpoint.since is not None:
         yield from _check_since(endpoint, endpoint.since)
 
@@ -215,7 +261,7 @@ def _check_valid(endpoint: Endpoint, name: str, schema: Mapping[str, Any]) -> It
 
 
 def _check_defaults(endpoint: Endpoint) -> Iterator[Diagnostic]:
-    """Defaults that their own schemas forbid: nobody could leave the property out and have a valid input."""
+    """Check each default by its own schema: otherwise leaving the property out makes the input invalid."""
     properties = endpoint.input_schema.get("properties")
     if not isinstance(properties, dict):
         return
@@ -240,20 +286,6 @@ def _check_defaults(endpoint: Endpoint) -> Iterator[Diagnostic]:
             yield DEFAULT.at(endpoint, f"/input_schema/properties{pointer([name])}/default", message)
 
 
-def _check_errors(endpoint: Endpoint) -> Iterator[Diagnostic]:
-    seen: set[str] = set()
-    for index, name in enumerate(endpoint.error_names):
-        if _ERROR_NAME.fullmatch(name) is None:
-            message = f"{brief(name)} is no error name: a letter, then letters, digits, '_', '-' and '.'"
-            yield ERROR_NAME.at(endpoint, f"/errors/{index}", message, "Write it like room_unavailable.")
-        elif name in seen:
-            fix = Fix("Remove the second entry", (Change("remove", f"/errors/{index}"),), safe=False)
-            yield REPEATED_ERROR.at(
-                endpoint, f"/errors/{index}", f"the error {name} is declared twice", "Remove one.", fix
-            )
-        seen.add(name)
-
-
 def _check_since(endpoint: Endpoint, since: str) -> Iterator[Diagnostic]:
     place = read_place(since)
     if endpoint.semantic.impact != "informational":
@@ -269,7 +301,7 @@ def _check_since(endpoint: Endpoint, since: str) -> Iterator[Diagnostic]:
 
 
 def _misplaced(place: tuple[str, ...], members: Members) -> str | None:
-    """Why a place leads to no moment in an output."""
+    """Explain why a place does not lead to a time in an output; return None if it does."""
     here = "the output"
     for step in place:
         if step == LIST:
@@ -282,3 +314,116 @@ def _misplaced(place: tuple[str, ...], members: Members) -> str | None:
         else:
             members, here = members.below(step), brief(step)
     return None if not members.types or "string" in members.types else f"{here} is no text"
+
+
+def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """Check the input and the output of one endpoint as pass 8 does."""
+    written = declared.written
+    schema = written.get("input" if context.agis else "input_schema")
+    if context.agis:
+        if schema is None:
+            advice = (
+                "Write input: {type: object, properties: {...}, required: [...]}; without properties if it takes none."
+            )
+            yield NO_INPUT.at(declared.endpoint, "/input_schema", "there is no input", advice)
+        output = written.get("output")
+        if output is None:
+            advice = "Write output: {type: object, properties: {...}} with what a successful call returns."
+            yield NO_OUTPUT.at(declared.endpoint, "/output_schema", "there is no output", advice)
+        elif isinstance(output, dict):
+            yield from _check_required(declared, output, "/output_schema")
+    if not isinstance(schema, dict):
+        return
+    kind = schema.get("type")
+    if context.agis and kind is not None and kind != "object" and not (isinstance(kind, list) and "object" in kind):
+        message = f"the input has type {brief(kind)}, and parameters need the names of an object"
+        yield INPUT_NOT_NAMED.at(declared.endpoint, "/input_schema/type", message, "Write type: object.")
+        return
+    bare = _bare_parameter(schema) if context.agis else None
+    if bare is not None:
+        message = f"{brief(bare)} stands where keywords of JSON Schema stand, and is no parameter there"
+        advice = f"Write properties: {{{brief(bare)[1:-1]}: {{type: ...}}}}, and type: object."
+        yield INPUT_NOT_NAMED.at(declared.endpoint, child("/input_schema", bare), message, advice)
+        return
+    yield from _check_parameters(declared, context, schema)
+
+
+def _bare_parameter(schema: Mapping[str, Any]) -> str | None:
+    """Find a name that was written without `properties` around it."""
+    if "properties" in schema or not _COMPOSING.isdisjoint(schema):
+        return None
+    for key, value in schema.items():
+        described = isinstance(value, str) or (isinstance(value, dict) and not {"type", "$ref"}.isdisjoint(value))
+        # Keywords of others are allowed in JSON Schema; OpenAPI's `example` may be a text.
+        if described and key not in KEYWORDS and key != "example" and not key.startswith("x-"):
+            return key
+    return None
+
+
+def _check_parameters(declared: Declared, context: Context, schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
+    properties = schema.get("properties")
+    if isinstance(properties, dict) and properties:
+        yield from _check_names(declared, properties, schema.get("required"))
+        if "required" not in schema and _COMPOSING.isdisjoint(schema):
+            message = "the input does not say which parameters are required"
+            advice = "Add required: [...], or required: [] if none is."
+            fix = Fix("Say that none is", (Change("insert", "/input_schema", [], key="required"),), safe=False)
+            yield NO_REQUIRED.at(declared.endpoint, "/input_schema", message, advice, fix)
+    yield from _check_required(declared, schema, "/input_schema")
+    if context.agis and "{" in declared.endpoint.path and _COMPOSING.isdisjoint(schema):
+        known = properties if isinstance(properties, dict) else {}
+        for name in _PARAMETER.findall(declared.endpoint.path)[:_MOST]:
+            if name not in known:
+                message = f"the path parameter {{{name}}} is no property of the input"
+                fix = Fix(f"Add the property {name}", _with_property(schema, name), safe=False)
+                yield PATH_PARAMETER.at(declared.endpoint, "/path", message, f"Add the property {name}.", fix)
+
+
+def _with_property(schema: Mapping[str, Any], name: str) -> tuple[Change, ...]:
+    """Make the changes that add a required text to an input."""
+    made, at = {"type": "string"}, "/input_schema"
+    if not schema:
+        whole = {"type": "object", "properties": {name: made}, "required": [name]}
+        return (Change("replace", at, whole),)
+    if "properties" in schema:
+        described = Change("insert", f"{at}/properties", made, key=name)
+    else:
+        described = Change("insert", at, {name: made}, key="properties")
+    required = schema.get("required")
+    if required is None:
+        return described, Change("insert", at, [name], key="required")
+    if isinstance(required, list) and name in required:
+        return (described,)
+    return described, Change("append", f"{at}/required", name)
+
+
+def _check_required(declared: Declared, schema: Mapping[str, Any], at: str) -> Iterator[Diagnostic]:
+    required, properties = schema.get("required"), schema.get("properties")
+    if not isinstance(required, list) or not isinstance(properties, dict) or not _COMPOSING.isdisjoint(schema):
+        return
+    for index, name in enumerate(required[:_MOST]):
+        if isinstance(name, str) and name not in properties:
+            message = f"`required` names {brief(name)}, which is no property"
+            advice = "Describe it under properties, or take it off the list."
+            yield UNKNOWN_REQUIRED.at(declared.endpoint, f"{at}/required/{index}", message, advice)
+
+
+def _check_names(declared: Declared, properties: Mapping[str, Any], required: object) -> Iterator[Diagnostic]:
+    for name in list(properties)[:_MOST]:
+        if _SNAKE.fullmatch(name) is None:
+            meant = _NO_SNAKE.sub("_", _HUMP.sub("_", name[:100]).lower()).strip("_")
+            advice, fix = "Write it like party_size.", None
+            pointer = child("/input_schema/properties", name)
+            if _SNAKE.fullmatch(meant):
+                advice = f"Write {meant}."
+                changes = [Change("rename", pointer, key=meant)]
+                if isinstance(required, list) and name in required:
+                    changes.append(Change("replace", f"/input_schema/required/{required.index(name)}", meant))
+                # Where the path or a hint has the name as well, an author has to change them together.
+                if (
+                    f"{{{name}}}" not in declared.endpoint.path
+                    and name not in declared.endpoint.semantic.parameter_hints
+                ):
+                    fix = Fix(f"Rename it to {meant}", tuple(changes), safe=False)
+            message = f"the parameter {brief(name)} is not in snake_case"
+            yield NOT_SNAKE.at(declared.endpoint, pointer, message, advice, fix, on_key=True)

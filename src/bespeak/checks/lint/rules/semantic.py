@@ -1,15 +1,23 @@
-"""S4xx: the semantic block is complete and in range (AGTP-API 6.2, 7.1)."""
+"""S4xx: the semantic block is complete and in range (AGTP-API 6.2, 7.1), in the words agents look for (AGIS 3.3, 6)."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from typing import Final
+import re
+from collections.abc import Container, Iterator, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
 
+from bespeak.checks.lint.context import Context
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.source.change import Change
+
+if TYPE_CHECKING:
+    from bespeak.checks.lint.subject import Declared
 
 MISSING_TEXT: Final = Rule(
     "S401",
@@ -81,11 +89,193 @@ GUIDANCE: Final = Rule(
     notation="toml",
 )
 
-RULES: Final = (MISSING_TEXT, CAPABILITY, CONFIDENCE, IMPACT, IDEMPOTENT, GUIDANCE)
+_BOOK: Final = "method: BOOK\npath: /room\nsemantic:\n"
+_SAID: Final = f"{_BOOK}  intent: Books a room for the guest\n  actor: agent\n"
+_FULL: Final = f"{_SAID}  outcome: A reservation exists with status CONFIRMED\n"
+
+MISSING_BLOCK: Final = Rule(
+    "S410",
+    "missing-semantic-block",
+    "MUST",
+    "AGIS 6",
+    "Every endpoint has a semantic block.",
+    why="Agents find an endpoint by its intent and judge it by its outcome; without the block they see a bare verb.",
+    bad="method: BOOK\npath: /room\n",
+    good=_FULL,
+)
+MISSING_INTENT: Final = Rule(
+    "S411",
+    "missing-intent",
+    "MUST",
+    "AGIS 6.1, 9.1 pass 5",
+    "A semantic block has an intent.",
+    why="An instruction is matched against the intent; an endpoint without one is passed over.",
+    bad=f"{_BOOK}  actor: agent\n  outcome: A reservation exists with status CONFIRMED\n",
+    good=_FULL,
+)
+MISSING_ACTOR: Final = Rule(
+    "S412",
+    "missing-actor",
+    "MUST",
+    "AGIS 6.1, 9.1 pass 5",
+    "A semantic block has an actor.",
+    why="Whether an agent may start the action by itself depends on who is meant to start it.",
+    bad=f"{_BOOK}  intent: Books a room for the guest\n  outcome: A reservation exists with status CONFIRMED\n",
+    good=_FULL,
+)
+MISSING_OUTCOME: Final = Rule(
+    "S413",
+    "missing-outcome",
+    "MUST",
+    "AGIS 6.1, 9.1 pass 5",
+    "A semantic block has an outcome.",
+    why="Without it an agent cannot tell whether a call did what its user asked for.",
+    bad=_SAID,
+    good=_FULL,
+)
+ACTOR: Final = Rule(
+    "S414",
+    "actor-value",
+    "MUST",
+    "AGIS 6.1",
+    "actor is agent, user or system.",
+    why="Runtimes decide by this word whether to ask a person first, and know only these three.",
+    bad=f"{_BOOK}  intent: Books a room for the guest\n  actor: Agent\n",
+    good=_SAID,
+    fix="safe",
+)
+AGIS_CAPABILITY: Final = Rule(
+    "S415",
+    "capability-value",
+    "MUST",
+    "AGIS 6.2",
+    "capability is discovery, transaction, modification, retrieval, analysis or notification.",
+    why="Agents filter by capability before they read anything else; a word of one's own is filtered out.",
+    bad=f"{_BOOK}  capability: Transaction\n",
+    good=f"{_BOOK}  capability: transaction\n",
+    fix="safe",
+)
+IMPACT_TIER: Final = Rule(
+    "S416",
+    "impact-tier-value",
+    "MUST",
+    "AGIS 6.2",
+    "impact_tier is informational, reversible or irreversible.",
+    why="A runtime that does not know the word cannot tell whether a person has to confirm the call.",
+    bad=f"{_BOOK}  impact_tier: Irreversible\n",
+    good=f"{_BOOK}  impact_tier: irreversible\n",
+    fix="safe",
+)
+AGIS_GUIDANCE: Final = Rule(
+    "S417",
+    "confidence-guidance-value",
+    "MUST",
+    "AGIS 6.2",
+    "confidence_guidance lies between 0.0 and 1.0.",
+    why="It is compared with an agent's own confidence, which is a share of one; 85 can never be reached.",
+    bad=f"{_BOOK}  confidence_guidance: 85\n",
+    good=f"{_BOOK}  confidence_guidance: 0.85\n",
+    fix="unsafe",
+)
+TOOL_NAME: Final = Rule(
+    "S418",
+    "mcp-tool-name-form",
+    "MUST",
+    "AGIS 6.2",
+    "mcp_tool_name is lower-case letters, digits and underscores.",
+    why="The name is taken over as it stands into the list of MCP tools.",
+    bad=f"{_BOOK}  mcp_tool_name: bookRoom\n",
+    good=f"{_BOOK}  mcp_tool_name: book_room\n",
+    fix="unsafe",
+)
+RECOMMENDED: Final = Rule(
+    "S424",
+    "missing-recommended-semantics",
+    "SHOULD",
+    "AGIS 3.3, 6.2",
+    "A semantic block has capability, confidence_guidance, impact_tier and is_idempotent.",
+    why="What is not said is assumed: not idempotent, of unknown consequence, so that careful agents ask or stay away.",
+    bad=_FULL,
+    good=f"{_FULL}  capability: transaction\n  confidence_guidance: 0.85\n"
+    "  impact_tier: irreversible\n  is_idempotent: false\n",
+)
+LEVEL_2: Final = Rule(
+    "S425",
+    "missing-at-level-two",
+    "MUST",
+    "AGIS 3.3 table 4",
+    "At conformance level 2 capability, confidence_guidance, impact_tier and is_idempotent are required.",
+    why="A level 2 runtime routes, retries and escalates by these fields and by no other knowledge.",
+    bad=_FULL,
+    good=f"{_FULL}  capability: transaction\n  confidence_guidance: 0.85\n"
+    "  impact_tier: irreversible\n  is_idempotent: false\n",
+)
+LEVEL_2_HINTS: Final = Rule(
+    "S426",
+    "no-parameter-hints-at-level-two",
+    "SHOULD",
+    "AGIS 3.3 table 4, 6.2",
+    "At conformance level 2 an endpoint with parameters has parameter_hints.",
+    why="Hints lead from what people say, `for two`, to the parameter that is meant.",
+    bad="method: BOOK\npath: /room\nsemantic:\n  actor: agent\ninput:\n  properties:\n    guests: {type: integer}\n",
+    good="method: BOOK\npath: /room\nsemantic:\n  parameter_hints:\n    guests: [for two, party of four]\n"
+    "input:\n  properties:\n    guests: {type: integer}\n",
+)
+
+RULES: Final = (
+    *(MISSING_TEXT, CAPABILITY, CONFIDENCE, IMPACT, IDEMPOTENT, GUIDANCE),
+    *(MISSING_BLOCK, MISSING_INTENT, MISSING_ACTOR, MISSING_OUTCOME, ACTOR, AGIS_CAPABILITY, IMPACT_TIER),
+    *(AGIS_GUIDANCE, TOOL_NAME, RECOMMENDED, LEVEL_2, LEVEL_2_HINTS),
+)
+"""Values of a wrong type are found when the document is read; S425 and S426 are asked at level 2 only."""
+
+_ASKED: Final = (
+    ("intent", MISSING_INTENT, "Say in one sentence what the endpoint does for its caller."),
+    ("actor", MISSING_ACTOR, "Write actor: agent, or user or system, whoever starts the action."),
+    ("outcome", MISSING_OUTCOME, "Say in one sentence what can be verified afterwards."),
+)
+_ACTORS: Final = ("agent", "user", "system")
+_AGIS_CAPABILITIES: Final = ("discovery", "transaction", "modification", "retrieval", "analysis", "notification")
+_WORDS: Final = (
+    ("actor", "/semantic/actor", _ACTORS, ACTOR),
+    ("capability", "/semantic/capability", _AGIS_CAPABILITIES, AGIS_CAPABILITY),
+    ("impact_tier", "/semantic/impact", IMPACTS, IMPACT_TIER),
+)
+_OTHER_WORDS: Final = {
+    **dict.fromkeys(("ai", "bot", "llm", "caller", "client", "assistant"), "agent"),
+    **dict.fromkeys(("human", "person", "customer", "guest", "end-user", "end_user"), "user"),
+    **dict.fromkeys(("service", "server", "scheduler", "cron", "automation"), "system"),
+    **dict.fromkeys(("search", "lookup"), "discovery"),
+    **dict.fromkeys(("creation", "booking", "purchase", "payment", "commit"), "transaction"),
+    **dict.fromkeys(("update", "mutation", "edit"), "modification"),
+    **dict.fromkeys(("query", "fetch"), "retrieval"),
+    **dict.fromkeys(("read-only", "read_only", "readonly", "none", "low"), "informational"),
+    **dict.fromkeys(("undoable", "medium"), "reversible"),
+    **dict.fromkeys(("permanent", "destructive", "high", "critical"), "irreversible"),
+}
+"""Words authors use for those of the draft: an advice, never a repair."""
+
+_RECOMMENDED: Final = ("capability", "confidence_guidance", "impact_tier", "is_idempotent")
+_SLIP: Final = 0.8
+"""How like a word has to be to one of the draft's to be that one, mistyped."""
+_TOOL_NAME: Final = re.compile(r"[a-z0-9_]{1,128}")
+_NO_TOOL_NAME: Final = re.compile(r"[^a-z0-9]+")
+_ASKS: Final = {
+    "description": "what the endpoint does, for people.",
+    "intent": "what the caller wants done, as a command.",
+    "actor": "who should call it, for example agent.",
+    "outcome": "what is true afterwards.",
+}
+_EXAMPLES: Final = {
+    "capability": f"one of {', '.join(_AGIS_CAPABILITIES)}",
+    "confidence_guidance": "how sure an agent should be before it acts alone, for example 0.85",
+    "impact_tier": f"{', '.join(IMPACTS[:-1])} or {IMPACTS[-1]}",
+    "is_idempotent": "true if calling twice does no more than calling once",
+}
 
 
-def check(endpoint: Endpoint, custom: Container[str]) -> Iterator[Diagnostic]:
-    """Findings about the prose and the semantic block of one endpoint."""
+def check_endpoint(endpoint: Endpoint, custom: Container[str]) -> Iterator[Diagnostic]:
+    """Check the prose and the semantic block of one endpoint as registration does."""
     semantic = endpoint.semantic
     texts: dict[str, object] = {
         "/description": endpoint.description,
@@ -117,13 +307,90 @@ def check(endpoint: Endpoint, custom: Container[str]) -> Iterator[Diagnostic]:
         yield GUIDANCE.at(endpoint, "/semantic/confidence_guidance", message)
 
 
-_ASKS: Final = {
-    "description": "what the endpoint does, for people.",
-    "intent": "what the caller wants done, as a command.",
-    "actor": "who should call it, for example agent.",
-    "outcome": "what is true afterwards.",
-}
-
-
 def _is_share(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
+def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+    """Check the semantic block of one endpoint as pass 5 does."""
+    semantic = declared.semantic
+    if context.agis:
+        if not semantic:
+            # A block of a wrong type is the reader's to refuse.
+            if not declared.written.get("semantic"):
+                advice = "Add semantic with intent, actor and outcome."
+                yield MISSING_BLOCK.at(declared.endpoint, "/semantic", "there is no semantic block", advice)
+            return
+        for field, rule, advice in _ASKED:
+            value = semantic.get(field)
+            if value is None or (isinstance(value, str) and not value.strip()):
+                absence = "empty" if field in semantic else "missing"
+                yield rule.at(declared.endpoint, f"/semantic/{field}", f"{field} is {absence}", advice)
+        for word, pointer, words, rule in _WORDS:
+            value = semantic.get(word)
+            if isinstance(value, str) and value not in words and (value.strip() or word != "actor"):
+                yield _wrong_word(declared, rule, pointer, value, words)
+        guidance = semantic.get("confidence_guidance")
+        if isinstance(guidance, int | float) and not 0 <= guidance <= 1 and not isinstance(guidance, bool):
+            yield _wrong_guidance(declared, guidance)
+        yield from _check_level(declared, semantic, context.level)
+    name = semantic.get("mcp_tool_name")
+    if isinstance(name, str) and _TOOL_NAME.fullmatch(name) is None:
+        yield _wrong_tool_name(declared, name)
+
+
+def _wrong_word(declared: Declared, rule: Rule, pointer: str, value: str, words: tuple[str, ...]) -> Diagnostic:
+    field = rule.name.removesuffix("-value").replace("-", "_")
+    message = f"{field} is {', '.join(words[:-1])} or {words[-1]}, not {brief(value)}"
+    plain = value.strip().lower()
+    if plain in words:
+        fix = Fix(f"Write {plain}", (Change("replace", pointer, plain),))
+        return rule.at(declared.endpoint, pointer, message, f"Write {plain}.", fix)
+    meant = _OTHER_WORDS.get(plain, "")
+    if meant not in words:
+        meant = next((word for word in words if plain.startswith(word[:5])), "")
+    near = get_close_matches(plain[:40], words, n=1, cutoff=_SLIP)
+    if near:
+        fix = Fix(f"Write {near[0]}", (Change("replace", pointer, near[0]),), safe=False)
+        return rule.at(declared.endpoint, pointer, message, f"Write {near[0]}, if that is meant.", fix)
+    advice = f"Write {meant}, if that is meant." if meant else "Choose the one that comes nearest."
+    return rule.at(declared.endpoint, pointer, message, advice)
+
+
+def _wrong_guidance(declared: Declared, guidance: float) -> Diagnostic:
+    message = f"confidence_guidance is a number from 0.0 to 1.0, not {brief(guidance)}"
+    if 1 < guidance <= 100:
+        share = guidance / 100
+        fix = Fix(f"Write {share}", (Change("replace", "/semantic/confidence_guidance", share),), safe=False)
+        advice = f"If it is a percentage, write {share}."
+        return AGIS_GUIDANCE.at(declared.endpoint, "/semantic/confidence_guidance", message, advice, fix)
+    advice = "Write how sure an agent should be before it acts alone: 0.85 and more where nothing can be undone."
+    return AGIS_GUIDANCE.at(declared.endpoint, "/semantic/confidence_guidance", message, advice)
+
+
+def _check_level(declared: Declared, semantic: Mapping[str, Any], level: int) -> Iterator[Diagnostic]:
+    missing = [field for field in _RECOMMENDED if semantic.get(field) is None]
+    if missing:
+        rule = LEVEL_2 if level > 1 else RECOMMENDED
+        demand = "level 2 requires" if level > 1 else "the semantic block lacks"
+        message = f"{demand} {', '.join(missing)}"
+        advice = "; ".join(f"{field}: {_EXAMPLES[field]}" for field in missing)
+        yield rule.at(declared.endpoint, "/semantic", message, f"Add {advice}.")
+    if level > 1 and not semantic.get("parameter_hints"):
+        properties = declared.endpoint.input_schema.get("properties")
+        if isinstance(properties, dict) and properties:
+            name = next(iter(properties))
+            message = "no parameter_hints say how people speak of the parameters"
+            advice = f"Add parameter_hints with phrases for {brief(name)[1:-1]}."
+            yield LEVEL_2_HINTS.at(declared.endpoint, "/semantic", message, advice)
+
+
+def _wrong_tool_name(declared: Declared, name: str) -> Diagnostic:
+    pointer = "/semantic/mcp_tool_name"
+    message = f"mcp_tool_name is lower-case letters, digits and '_', not {brief(name)}"
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:200]) if not name.isupper() else name[:200]
+    meant = _NO_TOOL_NAME.sub("_", spaced.lower()).strip("_")[:64]
+    if not meant:
+        return TOOL_NAME.at(declared.endpoint, pointer, message, "Write it like book_room.")
+    fix = Fix(f"Write {meant}", (Change("replace", pointer, meant),), safe=False)
+    return TOOL_NAME.at(declared.endpoint, pointer, message, f"Write {meant}.", fix)

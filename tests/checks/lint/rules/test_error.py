@@ -1,9 +1,27 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.checks.lint.agis_text import GONE, advice, document, endpoint, of_endpoint
+
+from bespeak.contract.endpoint import DeclaredError
+
+Check = Callable[..., list[str]]
+
+
+@pytest.mark.parametrize("name", ["", "room unavailable", "9lives", "a\n", "x" * 65, "naïve"])
+def test_an_error_has_a_name_that_is_an_identifier(check: Check, name: str) -> None:
+    assert check(errors=(DeclaredError(name),)) == ["J605"]
+
+
+def test_an_error_is_declared_once(check: Check) -> None:
+    assert check(errors=(DeclaredError("gone"), DeclaredError("gone", "again"))) == ["J606"]
+
+
+def test_an_endpoint_may_have_no_errors(check: Check) -> None:
+    assert check(errors=()) == []
 
 
 def named(*names: Any) -> list[dict[str, Any]]:

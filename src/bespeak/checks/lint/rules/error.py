@@ -1,4 +1,4 @@
-"""J63x: the errors of an endpoint have names that say what happened (AGIS 7)."""
+"""J60x and J63x: the errors of an endpoint have names that say what happened (AGTP-API 6.3, AGIS 7)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.checks.lint.context import Context
+from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
@@ -16,6 +17,49 @@ from bespeak.text.source.change import Change
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared
 
+ERROR_NAME: Final = Rule(
+    "J605",
+    "error-name",
+    "MUST",
+    "AGTP-API 6.3",
+    "An error has a name that works as an identifier in any language.",
+    why="Callers branch on the name; one with blanks or signs cannot be written in a program.",
+    bad='[endpoint]\nerrors = ["room unavailable!"]\n',
+    good='[endpoint]\nerrors = ["room_unavailable"]\n',
+    notation="toml",
+)
+REPEATED_ERROR: Final = Rule(
+    "J606",
+    "repeated-error",
+    "MUST",
+    "AGTP-API 6.3",
+    "An error is declared once.",
+    fix="unsafe",
+    why="The second tells nothing new, or something else than the first.",
+    bad='[endpoint]\nerrors = ["room_unavailable", "room_unavailable"]\n',
+    good='[endpoint]\nerrors = ["room_unavailable", "room_unknown"]\n',
+    notation="toml",
+)
+UNDECLARED_ERROR: Final = Rule(
+    "J607",
+    "undeclared-error",
+    "MUST",
+    "AGTP-API 6.3",
+    "A handler refuses by no name but those its endpoint declares.",
+    why="Callers prepare for the errors a contract names. Another one reaches them as a failure of the server.",
+    bad=(
+        '@app.endpoint("BOOK", "/room", impact="irreversible")\n'
+        'def book_room(room_id: str) -> str:\n    """Book a room."""\n'
+        '    raise Refusal("room_unavailable", "The room is taken.")\n'
+    ),
+    good=(
+        '@app.endpoint("BOOK", "/room", impact="irreversible")\n'
+        'def book_room(room_id: str) -> str:\n    """Book a room.\n\n    Errors:\n'
+        '        room_unavailable: Somebody else has it.\n    """\n'
+        '    raise Refusal("room_unavailable", "The room is taken.")\n'
+    ),
+    notation="python",
+)
 _BOOK: Final = "method: BOOK\npath: /room\n"
 
 NO_ERRORS: Final = Rule(
@@ -81,9 +125,14 @@ UNDESCRIBED: Final = Rule(
     good=f"{_BOOK}errors:\n  - name: room_unavailable\n    description: The room is taken on one of the nights.\n",
 )
 
-RULES: Final = (NO_ERRORS, UNNAMED, GENERIC, REPEATED, FORM, UNDESCRIBED)
-"""Values of a wrong type are found when the document is read."""
+RULES: Final = (
+    *(ERROR_NAME, REPEATED_ERROR, UNDECLARED_ERROR),
+    *(NO_ERRORS, UNNAMED, GENERIC, REPEATED, FORM, UNDESCRIBED),
+)
+"""J607 is found where the handler's source is at hand: in contracts written in Python. Values of a wrong type are found
+when the document is read."""
 
+_ERROR_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _ANY_FAILURE: Final = """
 error errors err failure failures fail failed fault unknown exception exceptions problem issue other misc default
 generic general unspecified undefined unexpected invalid bad wrong oops unknownerror unknownfailure genericerror
@@ -101,8 +150,23 @@ _NO_SNAKE: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST: Final = 100
 
 
+def check_endpoint(endpoint: Endpoint) -> Iterator[Diagnostic]:
+    """Check the names of the declared errors of one endpoint as registration does."""
+    seen: set[str] = set()
+    for index, name in enumerate(endpoint.error_names):
+        if _ERROR_NAME.fullmatch(name) is None:
+            message = f"{brief(name)} is no error name: a letter, then letters, digits, '_', '-' and '.'"
+            yield ERROR_NAME.at(endpoint, f"/errors/{index}", message, "Write it like room_unavailable.")
+        elif name in seen:
+            fix = Fix("Remove the second entry", (Change("remove", f"/errors/{index}"),), safe=False)
+            yield REPEATED_ERROR.at(
+                endpoint, f"/errors/{index}", f"the error {name} is declared twice", "Remove one.", fix
+            )
+        seen.add(name)
+
+
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Findings about the errors of one endpoint."""
+    """Check the errors of one endpoint as pass 8 does."""
     if not context.agis:
         for index, name in enumerate(declared.endpoint.error_names):
             if _is_generic(name):

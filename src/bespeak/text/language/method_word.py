@@ -1,0 +1,208 @@
+"""A word as a method (AGIS 4): one verb in its base form, in capitals, that asks for something to be done."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.language.action_intent import Verdict, action_intent
+from bespeak.text.language.verb_form import Form, classify
+
+Kind = Literal[
+    "whitespace",
+    "inflected",
+    "characters",
+    "compound",
+    "case",
+    "phrasal",
+    "unknown",
+    "length",
+    "http",
+    "state",
+    "being",
+    "noun",
+    "vague",
+]
+"""What can be wrong with a method: first its form, then its meaning."""
+
+HTTP_METHODS: Final = {
+    "GET": ("FETCH", "RETRIEVE"),
+    "POST": ("CREATE", "SUBMIT"),
+    "PUT": ("REPLACE",),
+    "DELETE": ("REMOVE", "CANCEL"),
+    "PATCH": ("MODIFY", "UPDATE"),
+    "HEAD": ("CHECK",),
+    "OPTIONS": ("DISCOVER", "DESCRIBE"),
+    "CONNECT": ("LINK", "JOIN"),
+    "TRACE": ("TRACK", "FOLLOW"),
+}
+"""The methods AGIS 4.3 rules out, and verbs that say what is usually meant by them."""
+
+_BY_GROUP: Final[dict[str, Kind]] = {"condition": "state", "thing": "noun"}
+_INFLECTIONS: Final = {
+    "present participle": "a present participle",
+    "past": "a past tense",
+    "past participle": "a past participle",
+    "third person": "a third person",
+}
+_SIGNS: Final = {
+    "_": "an underscore",
+    "-": "a hyphen",
+    ".": "a dot",
+    "/": "a slash",
+    ":": "a colon",
+    "+": "a plus sign",
+}
+_SHORTEST: Final = 3
+_LONGEST: Final = 32
+_PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_NAMESPACED: Final = re.compile(r"([a-z][a-z0-9-]*)\.([A-Z]+)")
+
+
+class MethodFault(NamedTuple):
+    """A reason why a word is not a good method."""
+
+    kind: Kind
+    message: str
+    advice: str = ""
+    instead: str = ""
+    """The method to write, if there is one choice."""
+    safe: bool = False
+    """True if writing `instead` keeps the meaning."""
+
+
+def judge_method(method: str) -> tuple[MethodFault, ...]:
+    """List what the drafts and the lexicon find wrong with a method, apart from any catalog."""
+    return _judge(method) if len(method) <= _LONGEST else _judge_long(method)
+
+
+def _judge_long(method: str) -> tuple[MethodFault, ...]:
+    """Judge only the characters: no verb is that long, so there is nothing to look up."""
+    fault = _characters(method[:_LONGEST]) or MethodFault("unknown", f"{brief(method)} is no verb")
+    length = f"{brief(method)} has {len(method)} letters"
+    return fault, MethodFault("length", length, "Write one verb of 3 to 32 letters.")
+
+
+@lru_cache(maxsize=4096)
+def _judge(method: str) -> tuple[MethodFault, ...]:
+    if not method.strip():
+        return ()  # pass 1 says that it is missing
+    fault = _characters(method)
+    if fault is not None:
+        return (fault,)
+    name = method.upper()
+    if name in HTTP_METHODS:
+        verbs = HTTP_METHODS[name]
+        return (MethodFault("http", f"{method} is a method of HTTP", f"Write {_either(verbs)}.", verbs[0]),)
+    form, verdict = classify(method), action_intent(method)
+    if verdict.kind == "state" and form.kind != "compound":
+        return (_no_action(method, verdict),)
+    fault = _form(method, form)
+    if fault is not None:
+        return (fault,)
+    found = []
+    if form.kind == "phrasal":
+        found.append(
+            MethodFault("phrasal", f"{method} is a verb and a particle in one word", "A plain verb reads better.")
+        )
+    if verdict.kind == "borderline":
+        advice = f"Write {_either(verdict.instead)}, if that is meant." if verdict.instead else "Choose a plainer verb."
+        found.append(MethodFault("vague", f"{method} is no clear action: {verdict.reason}", advice))
+    if len(method) < _SHORTEST:
+        found.append(MethodFault("length", f"{method} has {len(method)} letters", "Write a verb of 3 to 32 letters."))
+    if method != name:
+        found.append(MethodFault("case", f"{method} is not in capitals", f"Write {name}.", name, safe=True))
+    return tuple(found)
+
+
+def _characters(method: str) -> MethodFault | None:
+    """Report characters other than the letters A to Z."""
+    if method.isascii() and method.isalpha():
+        return None
+    shown = method if method.isprintable() and " " not in method and method.isascii() else brief(method)
+    words = method.split()
+    if method != method.strip() and len(words) == 1:
+        return MethodFault(
+            "whitespace", f"{brief(method)} has spaces around it", f"Write {words[0]}.", words[0], safe=True
+        )
+    if len(words) > 1:
+        verb, things = _verb_and_things(words)
+        return MethodFault("whitespace", f"{brief(method)} is {len(words)} words", _write(verb, things), verb)
+    namespaced = _NAMESPACED.fullmatch(method)
+    if namespaced is not None:
+        verb = namespaced[2]
+        advice = f"Write {verb}; the namespace stands in the vocabulary block."
+        return MethodFault("characters", f"{shown} has the namespace {namespaced[1]} in it", advice, verb)
+    plain = unicodedata.normalize("NFKD", method).encode("ascii", "ignore").decode("ascii")
+    letters = plain.strip("_-./:+!?0123456789").upper()
+    letters = letters if letters.isalpha() else ""
+    pieces = re.split(r"[^A-Za-z]+", plain.strip("_-./:+0123456789"))
+    sign = next((char for char in method if not char.isalnum()), "")
+    if sign and len(pieces) > 1 and all(pieces):
+        verb, things = _verb_and_things(pieces)
+        with_sign = _SIGNS.get(sign, brief(sign))
+        return MethodFault(
+            "compound", f"{shown} joins {len(pieces)} words with {with_sign}", _write(verb, things), verb
+        )
+    odd = next(char for char in method if not (char.isascii() and char.isalpha()))
+    if odd.isdecimal():
+        what = "a digit"
+    elif odd in _SIGNS:
+        what = _SIGNS[odd]
+    else:
+        what = brief(odd)
+    advice = f"Write {letters}." if letters else "Write a verb with the letters A to Z."
+    return MethodFault("characters", f"{shown} has {what} in it", advice, letters)
+
+
+def _form(method: str, form: Form) -> MethodFault | None:
+    if form.kind == "inflected" and form.base is not None:
+        verb = _action(form.base)
+        return MethodFault("inflected", f"{method} is {_INFLECTIONS[form.inflection]}", f"Write {verb}.", verb)
+    pieces = _PIECE.findall(method)
+    joined = len(pieces) > 1 and not method.isupper()
+    if form.kind == "compound" and form.base is not None and form.rest is not None and not joined:
+        verb = _action(form.base)
+        return MethodFault("compound", f"{method} joins a verb and a noun", _write(verb, form.rest), verb)
+    if joined and form.kind in ("compound", "unknown"):
+        verb, things = _verb_and_things(pieces)
+        return MethodFault("compound", f"{method} joins {len(pieces)} words", _write(verb, things), verb)
+    return MethodFault("unknown", f"{method} is no verb the lexicon knows") if form.kind == "unknown" else None
+
+
+def _no_action(method: str, verdict: Verdict) -> MethodFault:
+    kind = _BY_GROUP.get(verdict.group, "being")
+    advice = f"Write {_either(verdict.instead)}, if that is meant." if verdict.instead else "Write what is to be done."
+    return MethodFault(kind, f"{method} is no action: {verdict.reason}", advice)
+
+
+def _verb_and_things(pieces: list[str]) -> tuple[str, str]:
+    """Split joined words into the verb and the rest as a path segment."""
+    at, base = next(
+        ((at, form.base) for at, piece in enumerate(pieces) if (form := classify(piece.lower())).base), (0, pieces[0])
+    )
+    rest = [piece.lower() for number, piece in enumerate(pieces) if number != at and piece.isalpha()]
+    verb = _action(base or pieces[at])
+    # What follows a state is what is true of the thing, not the thing: isAvailable, hasSeats.
+    return verb, "" if action_intent(base or "").kind == "state" else "-".join(rest)
+
+
+def _action(base: str) -> str:
+    """Return the method to suggest for a verb: never one that is itself refused."""
+    name = base.upper()
+    if name in HTTP_METHODS:
+        return HTTP_METHODS[name][0]
+    verdict = action_intent(base)
+    return verdict.instead[0] if verdict.kind == "state" and verdict.instead else name
+
+
+def _write(verb: str, things: str) -> str:
+    return f"Write {verb} /{things}." if things else f"Write {verb}."
+
+
+def _either(verbs: Sequence[str]) -> str:
+    return " or ".join(verbs)
