@@ -53,10 +53,21 @@ Ctrl-C closes the hotel and forgets its bookings. (A warning above is part of th
 
 
 def main() -> int:
-    """Run the hotel until Ctrl-C or SIGTERM. The exit code is that of the server."""
+    """Run the hotel until Ctrl-C, SIGTERM or SIGHUP, then return 0; the server's exit code if it ends by itself."""
     port = free_port(int(sys.argv[1]) if len(sys.argv) > 1 else FIRST_PORT)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(0))
+    server: subprocess.Popen[str] | None = None
+    stopped = False
+
+    def stop(*_: object) -> None:
+        # An exception raised here could be raised before the server is known, or while it is being stopped.
+        nonlocal stopped
+        stopped = True
+        if server is not None:
+            server.terminate()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
     with tempfile.TemporaryDirectory(prefix="bespeak-demo-") as folder:
         faces = ("--agtp", f"127.0.0.1:{port}", "--http", "127.0.0.1:0")
         options = (*faces, "--store", str(Path(folder) / "bespeak.db"))
@@ -68,14 +79,17 @@ def main() -> int:
             # Ctrl-C then reaches this process only, which stops the server and waits for it.
             start_new_session=True,
         )
+        if stopped:
+            server.terminate()
         try:
             assert server.stdout is not None
-            if server.stdout.readline():
-                url = server.stdout.readline().split()[1]  # HTTP  http://127.0.0.1:PORT  ...
-                sys.stdout.write(what_to_try(port, url))
+            announced = server.stdout.readline() and server.stdout.readline()  # HTTP  http://127.0.0.1:PORT  ...
+            if announced:
+                sys.stdout.write(what_to_try(port, announced.split()[1]))
                 sys.stdout.flush()
-            return server.wait()
-        except (KeyboardInterrupt, BrokenPipeError):
+            code = server.wait()
+            return 0 if stopped else code
+        except BrokenPipeError:
             return 0
         finally:
             server.terminate()

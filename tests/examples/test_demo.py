@@ -14,6 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+pytestmark = pytest.mark.process
+
 DEMO = Path(__file__).resolve().parents[2] / "examples" / "demo.py"
 
 
@@ -22,13 +24,7 @@ class Demo:
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder
-        self.process = subprocess.Popen(
-            [sys.executable, str(DEMO), str(port)],
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self.process = start(folder, port)
         assert self.process.stdout is not None
         self.text = ""
         for line in self.process.stdout:
@@ -49,6 +45,21 @@ class Demo:
         self.process.send_signal(number)
         self.process.communicate()
         return self.process.returncode
+
+
+def start(folder: Path, port: int) -> subprocess.Popen[str]:
+    """Start the demo with SIGINT at its default: where the tests run in the background, it may be ignored."""
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            [sys.executable, str(DEMO), str(port)],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, inherited)
 
 
 @pytest.fixture
@@ -98,6 +109,19 @@ def test_a_signal_ends_the_demo_and_its_server(demo: Demo, number: int) -> None:
     assert demo.stop(number) == 0
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", demo.port))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are found in /proc")
+def test_signals_during_startup_leave_no_server_behind(tmp_path: Path) -> None:
+    demo = start(tmp_path, 4480)
+    children = Path(f"/proc/{demo.pid}/task/{demo.pid}/children")
+    while not (server := children.read_text().strip()):
+        assert demo.poll() is None
+    for _ in range(20):
+        demo.send_signal(signal.SIGTERM)
+    demo.communicate(timeout=60)
+    assert demo.returncode == 0
+    assert not Path(f"/proc/{server}").exists()
 
 
 def test_a_second_demo_runs_beside_the_first(demo: Demo, tmp_path: Path) -> None:
