@@ -1,4 +1,4 @@
-"""Writes the pages and blocks that come from the code: `make docs`. A test fails when one of them is stale."""
+"""Write the pages and blocks that come from the code: `make docs`. A test fails if one of them is stale."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import click
+import types_tables
+from api_page import api_parts
 
 from bespeak.agent.discovery.document_kind import DISCOVERY, OPENAPI
 from bespeak.agent.discovery.fetcher import DEADLINE as FETCH_DEADLINE
@@ -210,6 +212,16 @@ def _code(node: ast.expr, constants: dict[str, object]) -> str | None:
     return value if isinstance(value, str) and CODE.fullmatch(value) else None
 
 
+def api_page() -> str:
+    """Write the public Python names, from their signatures and docstrings."""
+    return _page(
+        "Python API",
+        "Import these names from `bespeak`: `from bespeak import App, Refusal`. Everything else below `bespeak` is "
+        "internal and may change ([versioning](../../VERSIONING.md)).",
+        *api_parts(),
+    )
+
+
 def commands_table() -> str:
     """The commands in one line each, for the README."""
     rows = [(f"`bespeak {name}`", entry.summary) for name, entry in COMMANDS.items()]
@@ -304,9 +316,15 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "layers": layers_table,
     "limits": limits_table,
     "statuses": statuses_table,
+    "scalars": lambda: types_tables.input_table(types_tables.SCALARS),
+    "containers": lambda: types_tables.input_table(types_tables.CONTAINERS),
+    "classes": lambda: types_tables.input_table(types_tables.CLASSES),
+    "outputs": types_tables.output_table,
+    "refused": types_tables.refused_list,
 }
 
 REFERENCE_PAGES: dict[str, Callable[[], str]] = {
+    "api.md": api_page,
     "commands.md": commands_page,
     "rules.md": rules_page,
     "status.md": status_page,
@@ -314,9 +332,10 @@ REFERENCE_PAGES: dict[str, Callable[[], str]] = {
 
 
 def hand_written() -> list[Path]:
-    """The pages people write: at the root, beside the examples, and under docs."""
+    """List the pages that people write: at the root, beside the examples, and under docs."""
     pages = [*ROOT.glob("*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("docs/**/*.md")]
-    return sorted(page for page in pages if REFERENCE not in page.parents)
+    generated = {REFERENCE / name for name in REFERENCE_PAGES}
+    return sorted(page for page in pages if page not in generated and page.parent != REFERENCE / "rules")
 
 
 def stale() -> dict[Path, str | None]:

@@ -1,7 +1,6 @@
 from dataclasses import dataclass, field
 
-from bespeak import App
-from bespeak.contract.policy import Policies
+from bespeak import App, Policies
 
 app = App(
     "Notices",

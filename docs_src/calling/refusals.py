@@ -1,6 +1,5 @@
 import bespeak
-from bespeak.agent.client.errors import AuthorityMissingError, BusinessError, InvalidInputError, ServiceError
-from bespeak.agent.client.synchronous import SyncServiceClient
+from bespeak import AuthorityMissingError, BusinessError, InvalidInputError, ServiceError, SyncServiceClient
 
 AGENT = "0a3f" * 16
 STAY = {"guest_id": "5f3c2a52-6f0e-4c1b-9a44-0d4b1f0c8f11", "arrival": "2027-05-01", "departure": "2027-05-03"}

@@ -1,7 +1,6 @@
 """bespeak: write an agent-facing contract once; serve it, prove it, publish it.
 
-The names below, and the errors a client raises (bespeak.agent.client.errors), are the public API (VERSIONING.md).
-They are imported when first used, so that `import bespeak` costs next to nothing.
+The names below are the public API (VERSIONING.md). They are imported when first used, so that `import bespeak` is fast.
 """
 
 from __future__ import annotations
@@ -11,7 +10,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bespeak.agent.client.connect import connect, connect_sync
-    from bespeak.agent.client.errors import ServiceError
+    from bespeak.agent.client.errors import (
+        AuthorityMissingError,
+        BadRequestError,
+        BusinessError,
+        CallTimeoutError,
+        EndpointViolationError,
+        ForbiddenError,
+        GoneError,
+        IdentityMismatchError,
+        InvalidInputError,
+        MethodNotAllowedError,
+        MethodViolationError,
+        NoCommonCatalogError,
+        NotFoundError,
+        NothingDiscoveredError,
+        ProposalRejectedError,
+        RateLimitedError,
+        ServerFaultError,
+        ServiceError,
+        UnauthorizedError,
+        UnavailableError,
+        UnreachableError,
+    )
+    from bespeak.agent.client.reply import Reply, ReplyError
+    from bespeak.agent.client.retry import RetryPolicy
+    from bespeak.agent.client.service import ServiceClient
+    from bespeak.agent.client.synchronous import SyncServiceClient
     from bespeak.agent.client.web_options import WebOptions
     from bespeak.app.authoring.app import App
     from bespeak.app.server.mounted import asgi
@@ -20,23 +45,51 @@ if TYPE_CHECKING:
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
     from bespeak.contract.refusal import Refusal
     from bespeak.contract.vocabulary import Vocabulary
-    from bespeak.errors import BespeakError, ConfigError, ContractError
+    from bespeak.errors import BespeakError, ConfigError, ContractError, RemoteProtocolError
     from bespeak.protocol.exchange.context import Context
+    from bespeak.protocol.exchange.principal import Principal
 
 __all__ = [
     "App",
+    "AuthorityMissingError",
+    "BadRequestError",
     "BespeakError",
+    "BusinessError",
+    "CallTimeoutError",
     "ConfigError",
     "Context",
     "ContractError",
     "DataClass",
     "DataManifest",
     "Deprecation",
+    "EndpointViolationError",
+    "ForbiddenError",
+    "GoneError",
+    "IdentityMismatchError",
+    "InvalidInputError",
+    "MethodNotAllowedError",
     "MethodPolicy",
+    "MethodViolationError",
+    "NoCommonCatalogError",
+    "NotFoundError",
+    "NothingDiscoveredError",
     "Policies",
+    "Principal",
+    "ProposalRejectedError",
+    "RateLimitedError",
     "Redirect",
     "Refusal",
+    "RemoteProtocolError",
+    "Reply",
+    "ReplyError",
+    "RetryPolicy",
+    "ServerFaultError",
+    "ServiceClient",
     "ServiceError",
+    "SyncServiceClient",
+    "UnauthorizedError",
+    "UnavailableError",
+    "UnreachableError",
     "Vocabulary",
     "WebOptions",
     "asgi",
@@ -45,32 +98,38 @@ __all__ = [
 ]
 
 _HOMES = {
-    "App": "bespeak.app.authoring.app",
-    "BespeakError": "bespeak.errors",
-    "ConfigError": "bespeak.errors",
-    "Context": "bespeak.protocol.exchange.context",
-    "ContractError": "bespeak.errors",
-    "DataClass": "bespeak.contract.data_manifest",
-    "DataManifest": "bespeak.contract.data_manifest",
-    "Deprecation": "bespeak.contract.deprecation",
-    "MethodPolicy": "bespeak.contract.policy",
-    "Policies": "bespeak.contract.policy",
-    "Redirect": "bespeak.contract.policy",
-    "Refusal": "bespeak.contract.refusal",
-    "ServiceError": "bespeak.agent.client.errors",
-    "Vocabulary": "bespeak.contract.vocabulary",
-    "WebOptions": "bespeak.agent.client.web_options",
-    "asgi": "bespeak.app.server.mounted",
-    "connect": "bespeak.agent.client.connect",
-    "connect_sync": "bespeak.agent.client.connect",
+    "App": "app.authoring.app",
+    "BespeakError": "errors",
+    "ConfigError": "errors",
+    "Context": "protocol.exchange.context",
+    "ContractError": "errors",
+    "DataClass": "contract.data_manifest",
+    "DataManifest": "contract.data_manifest",
+    "Deprecation": "contract.deprecation",
+    "MethodPolicy": "contract.policy",
+    "Policies": "contract.policy",
+    "Principal": "protocol.exchange.principal",
+    "Redirect": "contract.policy",
+    "Refusal": "contract.refusal",
+    "RemoteProtocolError": "errors",
+    "Reply": "agent.client.reply",
+    "ReplyError": "agent.client.reply",
+    "RetryPolicy": "agent.client.retry",
+    "ServiceClient": "agent.client.service",
+    "SyncServiceClient": "agent.client.synchronous",
+    "Vocabulary": "contract.vocabulary",
+    "WebOptions": "agent.client.web_options",
+    "asgi": "app.server.mounted",
+    "connect": "agent.client.connect",
+    "connect_sync": "agent.client.connect",
 }
+"""Module of each public name below `bespeak`. Names that are not listed are exceptions of the client."""
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    if name not in __all__:
         raise AttributeError(f"module 'bespeak' has no attribute {name!r}")
-    return getattr(importlib.import_module(home), name)
+    return getattr(importlib.import_module(f"bespeak.{_HOMES.get(name, 'agent.client.errors')}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""The exceptions bespeak raises: one root, few families. A refusal on the wire is a value, not an exception."""
+"""Exceptions that bespeak raises, all under one root. A refusal on the wire is a value, not an exception."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ if TYPE_CHECKING:
 
 
 class BespeakError(Exception):
-    """The root: catching it catches everything bespeak raises on purpose."""
+    """Base class of all exceptions that bespeak raises on purpose."""
 
 
 class LocalProtocolError(BespeakError):
-    """This side tried to send something the protocol does not allow."""
+    """This side tried to send a message that the protocol does not allow."""
 
 
 class RemoteProtocolError(BespeakError):
-    """The peer sent bytes that are not AGTP, or stopped in the middle of a message."""
+    """The peer sent bytes that are not valid AGTP, or closed the connection within a message."""
 
 
 class ConfigError(BespeakError):
-    """A configuration, a command or a target cannot be used; the message says where and what to do."""
+    """A configuration, an argument or a target is not valid. The message says where and what to do."""
 
 
 class ContractError(BespeakError):
-    """A contract is not valid. `findings` holds one Diagnostic for each thing that is wrong."""
+    """A contract is not valid. `findings` has one Diagnostic for each mistake."""
 
     def __init__(self, message: str, findings: Sequence[object] = ()) -> None:
         self.message = message
@@ -34,8 +34,8 @@ class ContractError(BespeakError):
 
 
 class StoreError(BespeakError):
-    """The store did not do what it was told: a fault, not a refusal."""
+    """The store failed: a fault, not a refusal."""
 
 
 class StoreUnavailableError(StoreError):
-    """The store cannot answer now; whether the last change took place is unknown until it can."""
+    """The store is temporarily unavailable. It is unknown whether the last change was committed."""

@@ -11,7 +11,6 @@ A page is read from top to bottom in a folder of its own, as a reader would foll
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shlex
@@ -22,8 +21,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import fields
 from pathlib import Path
-from types import ModuleType
 
+import api_page
+import generate
 import pytest
 from tests.process import ROOT, Served, serving
 
@@ -43,18 +43,6 @@ _ADDRESS = re.compile(r"agtp://127\.0\.0\.1(?![:.\d])")
 _PORT = re.compile(r"(?<=127\.0\.0\.1:)\d+")
 _SERVE = re.compile(r"((?:[A-Z_]+=\S+ )*)bespeak serve (.+)", re.DOTALL)
 _RUNNING = re.compile(r"Uvicorn running on \S+:(\d+)")
-
-
-def _load_generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-generate = _load_generator()
 
 
 class Reader:
@@ -243,6 +231,10 @@ def test_generated_pages_are_as_the_code_says() -> None:
     command = [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout) == (0, ""), f"run `make docs`: {run.stdout}{run.stderr}"
+
+
+def test_every_public_name_is_documented() -> None:
+    assert api_page.left_out() == set()
 
 
 def test_every_rule_that_is_reported_is_documented() -> None:

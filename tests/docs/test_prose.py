@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
+import prose
 import pytest
-from tests.process import ROOT
-
-
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("prose", ROOT / "docs" / "prose.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-prose = _load()
 
 
 def rules(source: str, name: str = "page.py") -> list[str]:
@@ -44,7 +30,7 @@ def test_denied_noun_is_reported_in_pages_and_messages(text: str) -> None:
     assert rules(f"raise ValueError(f'''{{x}} {text}''')") == ['write "is not"']
 
 
-@pytest.mark.parametrize("text", ["It is no longer used.", "There is no endpoint.", "The list is not an object."])
+@pytest.mark.parametrize("text", ["It is no longer used.", "There is no endpoint.", "Which is None."])
 def test_plain_negations_pass(text: str) -> None:
     assert rules(text, "page.md") == []
 

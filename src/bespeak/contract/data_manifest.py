@@ -1,4 +1,4 @@
-"""The data manifest of an AGIS document: which classes of data a service would negotiate about (AGIS 8.3)."""
+"""Data manifest of an AGIS document: the classes of data that may be negotiated (AGIS 8.3)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataClass:
-    """One class of data a service holds, in words that may be public."""
+    """A class of data that a service holds, described for the public."""
 
     name: str
-    """The `class` of the document; Python keeps that word for itself."""
+    """The `class` of the document; `class` is a keyword in Python."""
     description: str = ""
     formats: tuple[str, ...] = ()
     sensitivity: str | None = None
     requires_authorization: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The entry of `available_data`; what is not said is not there."""
+        """Write the entry of `available_data`, without empty fields."""
         entry = {
             "class": self.name,
             "description": self.description or None,
@@ -31,13 +31,13 @@ class DataClass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataManifest:
-    """The ceiling of negotiation: no endpoint is negotiated for a class that is not here."""
+    """The classes of data that agents may negotiate about. Other data is out of reach."""
 
     available_data: tuple[DataClass, ...] = ()
     pre_auth_discovery: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The `data_manifest` block."""
+        """Write the `data_manifest` block."""
         block: dict[str, Any] = {"available_data": [entry.to_json() for entry in self.available_data]}
         if self.pre_auth_discovery is not None:
             block["pre_auth_discovery"] = self.pre_auth_discovery

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deprecation:
-    """When an endpoint became deprecated, when it goes, and what to call in its place."""
+    """Deprecation of an endpoint: since which version, until which version, and its successor."""
 
     deprecated_in: str
     removed_in: str | None = None
@@ -16,7 +16,7 @@ class Deprecation:
     successor_path: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The `deprecated` block of a manifest."""
+        """Write the `deprecated` block of a manifest."""
         block: dict[str, Any] = {"deprecated_in": self.deprecated_in}
         if self.removed_in is not None:
             block["removed_in"] = self.removed_in
@@ -30,13 +30,13 @@ class Deprecation:
         return block
 
     def warning(self) -> str:
-        """The value of AGTP-Endpoint-Warning."""
+        """Write the value of the header AGTP-Endpoint-Warning."""
         successor = " ".join(part for part in (self.successor_method, self.successor_path) if part)
         return format_warning(successor or None, self.removed_in)
 
 
 def format_warning(successor: str | None, removed_in: str | None) -> str:
-    """`deprecated; successor=NAME; removed_in=VERSION`, each part only when known (AGTP-API 4.4, 6.4)."""
+    """Write `deprecated; successor=NAME; removed_in=VERSION`, without unknown parts (AGTP-API 4.4, 6.4)."""
     parts = ["deprecated"]
     if successor:
         parts.append(f"successor={successor}")

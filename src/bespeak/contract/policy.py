@@ -1,4 +1,4 @@
-"""What a server accepts in the first place: the policies block and its method policy (AGTP-API 8.7, 9)."""
+"""Policies of a server: which methods it admits, and its operational toggles (AGTP-API 8.7, 9)."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ FLOOR_METHODS: Final = (
 """AGTP-API 3.1: the twelve every server supports, whatever its policy allows."""
 
 LIFECYCLE_METHODS: Final = ("ACTIVATE", "DEACTIVATE", "REINSTATE", "REVOKE", "DEPRECATE")
-"""Core 7.4: what becomes of agents."""
+"""Lifecycle methods of agents (core 7.4)."""
 
 SERVER_ENDPOINTS: Final = frozenset(
     [(method, "/") for method in (*FLOOR_METHODS, *LIFECYCLE_METHODS, "INSPECT")]
     + [("DISCOVER", "/methods")]
     + [(method, path) for method in ("DISCOVER", "DESCRIBE") for path in ("/agents", "/agents/{name}")]
 )
-"""The endpoints that a server has without being told; they are no part of the contract its operator wrote."""
+"""Built-in endpoints of every server. They are not part of the contract that its operator wrote."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirect:
-    """One redirect entry: a missing `from_path` matches any path, a missing `to_path` keeps it."""
+    """A redirect of one method to another. Without `from_path` any path matches; without `to_path` the path is kept."""
 
     from_method: str
     to_method: str
@@ -44,7 +44,7 @@ class Redirect:
     to_path: str | None = None
 
     def to_json(self) -> dict[str, str]:
-        """The entry as it stands in a manifest."""
+        """Write the entry of a manifest."""
         entry = {
             "from_method": self.from_method,
             "from_path": self.from_path,
@@ -56,23 +56,26 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodPolicy:
-    """Allowed, disallowed, legacy and custom methods, and redirects."""
+    """Methods that a server admits: allowed, disallowed, legacy and custom ones, and redirects."""
 
     allow: Literal["*"] | tuple[str, ...] = "*"
+    """Admitted methods; `"*"` for all."""
     disallow: tuple[str, ...] = ()
+    """Refused methods. They win over `allow`."""
     legacy: tuple[str, ...] = ()
+    """Admitted HTTP verbs."""
     redirects: tuple[Redirect, ...] = ()
     custom: tuple[str, ...] = ()
-    """Methods beyond the catalog (AGTP-API 3.3). The draft names no field for them; this is ours."""
+    """Methods that are not in the catalog (AGTP-API 3.3). The draft has no field for them; this one is ours."""
 
     def admits(self, method: str) -> bool:
-        """Whether the policy lets the method through at all. Floor methods pass unless disallowed by name."""
+        """Test whether the policy admits the method. Floor methods pass unless disallowed by name."""
         if method in self.disallow:
             return False
         return self.allow == "*" or method in self.allow or method in FLOOR_METHODS or method in self.custom
 
     def to_json(self) -> dict[str, Any]:
-        """The `policies.methods` block."""
+        """Write the `policies.methods` block of a manifest."""
         return {
             "allow": "*" if self.allow == "*" else list(self.allow),
             "disallow": list(self.disallow),
@@ -84,21 +87,26 @@ class MethodPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policies:
-    """The operational toggles of AGTP-API 8.7 with the draft's defaults."""
+    """Policies of a server, with the defaults of AGTP-API 8.7."""
 
     wildcards_accepted: bool = False
+    """Accept ad-hoc invocations of undeclared methods."""
     anonymous_discovery: bool = True
+    """Answer discovery without an Agent-ID."""
     scope_required_for_invocation: bool = True
+    """Refuse calls that declare no scope."""
     synthesis_enabled: bool = False
+    """Reserved for negotiation; no effect in this version."""
     max_synthesis_depth: int = 10
+    """Reserved for negotiation; no effect in this version."""
     strict_output: bool = False
-    """AGTP-API 13.3: also refuse output fields that the output schema does not name."""
+    """Also refuse output fields that the output schema does not name (AGTP-API 13.3)."""
     confirm_irreversible: bool = False
-    """Calls of irreversible endpoints wait until somebody other than the caller has confirmed them."""
+    """Make calls of irreversible endpoints wait until another party confirms them."""
     methods: MethodPolicy = field(default_factory=MethodPolicy)
 
     def to_json(self) -> dict[str, Any]:
-        """The `policies` block of a manifest."""
+        """Write the `policies` block of a manifest."""
         return {
             "wildcards_accepted": self.wildcards_accepted,
             "anonymous_discovery": self.anonymous_discovery,

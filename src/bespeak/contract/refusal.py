@@ -1,4 +1,4 @@
-"""How a handler says no: by the name of an error its endpoint declares."""
+"""Refusal: a handler raises it to answer with an error that its endpoint declares."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bespeak.errors import BespeakError
 
 
 class Refusal(BespeakError):
-    """Raise it in a handler to answer 422 with a declared error. Keyword arguments become `error.details`."""
+    """Raised by a handler to answer 422 with a declared error. Keyword arguments become `error.details`."""
 
     def __init__(self, name: str, message: str = "", /, **details: Any) -> None:
         self.name = name

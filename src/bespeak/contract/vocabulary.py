@@ -1,4 +1,4 @@
-"""The vocabulary block of an AGIS document: which verbs a service speaks, in which domain (AGIS 8.2)."""
+"""Vocabulary block of an AGIS document: the verbs of a service and their domain (AGIS 8.2)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """What an AGIS document declares about its verbs."""
+    """The verbs that an AGIS document declares, and their domain."""
 
     declared_verbs: tuple[str, ...] = ()
     domain: str | None = None
     namespace: str | None = None
-    """Tells verbs of the same name apart when an agent holds several services: `logistics.DISPATCH`."""
+    """Prefix that separates equal verbs of several services: `logistics.DISPATCH`."""
     version: str | None = None
     negotiable: bool = False
-    """Agents may propose endpoints; the data manifest is the ceiling."""
+    """True if agents may propose endpoints within the data manifest."""

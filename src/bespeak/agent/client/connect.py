@@ -1,4 +1,4 @@
-"""`connect` and `connect_sync`: from a URI to a service that can be called."""
+"""`connect` and `connect_sync` open a client for the service at a URI."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ async def connect(
     retry: RetryPolicy | None = None,
     web: WebOptions | None = None,
 ) -> AsyncIterator[ServiceClient]:
-    """A service by its URI: `agtp://host[:port]`, `agtp://<agent-id>@host[:port]` or `https://host[:port][/path]`.
+    """Open a client for the service at `uri`, to be used as an `async with` block.
 
-    Connections are opened when needed, at most `pool_size`, and closed at the end of the block. TLS is used for every
-    host but the loopback ones, where `tls`, `ca_file` or `client_cert` asks for it; `insecure` means plain TCP,
-    `verify=False` TLS with whoever answers. `signing_key` is the public key, PEM or JWK, that the service's manifest
-    should be signed by, and the identity of an agent must be.
+    The URI is `agtp://host[:port]`, `agtp://<agent-id>@host[:port]` or `https://host[:port][/path]`. Connections are
+    opened on demand, at most `pool_size`, and closed at the end of the block. On the web, the client first reads the
+    discovery documents; `web` sets how.
 
-    An agent in the URI must be vouched for by the host before the block is entered, and calls are made in its name
-    unless `agent_id` names another. To prove that it is this agent, a client has a bearer `token`, or a function that
-    gives the present one; the files of a certificate, `client_cert`, and of its key, `client_key`; or `agent_key`, the
-    file with the agent's private key: requests are signed with it for the server named `server_id`, or, without it,
-    for the host itself.
-
-    On the web, documents say what can be called: they are looked up before the block is entered, as `web` says. There
-    plain http is for loopback hosts or with `insecure`, and a certificate is always verified.
+    - `agent_id` is the calling agent, `scopes` the authority it declares. An agent in the URI is verified with the host
+      before the block is entered, and is the caller unless `agent_id` is given.
+    - `timeout` is in seconds and covers a whole call with its retries; `retry` sets how many and how far apart.
+    - `tls`, `ca_file` and `client_cert` request TLS on loopback; every other host uses TLS anyway. `insecure` uses
+      plain TCP or plain http. `verify=False` accepts any certificate (AGTP only).
+    - Credentials are a bearer `token` (a text, or a function that returns the current one), a certificate in
+      `client_cert` with its key in `client_key`, or `agent_key`, the file of the agent's private key. Requests are
+      signed for `server_id`, or for the host if it is None.
+    - `signing_key` pins the public key (PEM or JWK) that signs the manifest and the identity of an agent.
     """
     if pool_size < 1:
         raise ConfigError(f"pool_size is at least 1, not {pool_size!r}: without a connection nothing can be sent.")
@@ -115,7 +115,7 @@ async def connect(
 
 
 connect_sync = blocking(connect)
-"""`connect` for a plain `with` block: the same options, and methods that block."""
+"""`connect` for a plain `with` block: same options, blocking methods."""
 
 
 def _read_key(text: str | None) -> OKPKey | None:

@@ -1,4 +1,4 @@
-"""What `call` raises: one class for each thing an agent can do about a refusal."""
+"""Exceptions of the client: one class for each reaction an agent can have to a refusal."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from bespeak.agent.discovery.discovered import Discovered
 
 _INVALID_INPUT_CODES: Final = frozenset({"input-validation-failed", "missing-required-params"})
-"""Ours and the reference implementation's codes for input that breaks the schema; any other 422 is a declared error."""
+"""Codes for schema violations, ours and the reference implementation's. Any other 422 is a declared error."""
 
 
 class UnreachableError(BespeakError):
-    """No connection, or it broke before the reply was whole. Whether the request was carried out is not known."""
+    """The connection failed or broke before the reply was complete. The request may or may not have been processed."""
 
 
 class CallTimeoutError(BespeakError):
-    """No reply in the time given. Whether the request was carried out is not known."""
+    """No reply arrived within the timeout. The request may or may not have been processed."""
 
 
 class NothingDiscoveredError(BespeakError):
-    """An address of the web has no document that says what can be called there. `discovered` is what was seen."""
+    """No discovery document was found at a web address. `discovered` lists what was tried."""
 
     def __init__(self, message: str, discovered: Discovered) -> None:
         self.discovered = discovered
@@ -34,15 +34,15 @@ class NothingDiscoveredError(BespeakError):
 
 
 class IdentityMismatchError(BespeakError):
-    """The host does not vouch for the agent the URI names (core 3, form 1a)."""
+    """The host does not confirm the agent named in the URI (core 3, form 1a)."""
 
 
 class NoCommonCatalogError(BespeakError):
-    """Client and server know no common version of the method catalog (AGTP-API 4.6)."""
+    """Client and server support no common version of the method catalog (AGTP-API 4.6)."""
 
 
 class ServiceError(BespeakError):
-    """The service refused. `reply` is the whole answer."""
+    """The service refused the request. Attributes: `status`, `code`, `message`, `details` and the whole `reply`."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -55,7 +55,7 @@ class ServiceError(BespeakError):
         super().__init__(f"{reply.status} {error.code}: {error.message}")
 
     def _texts(self, name: str) -> tuple[str, ...]:
-        """A list of texts in the error object, without what is no text."""
+        """Return the strings of a list in the error object, skipping other values."""
         found = self._members.get(name)
         return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
 
@@ -69,20 +69,20 @@ class BadRequestError(ServiceError):
 
 
 class UnauthorizedError(ServiceError):
-    """401: the Agent-ID is unknown or not authenticated."""
+    """401: the agent is unknown or not authenticated."""
 
 
 class AuthorityMissingError(ServiceError):
-    """262 or 455: a credential, a scope or a consent is missing. Never retried unchanged."""
+    """262 or 455: a credential, a scope or a confirmation is missing. Do not retry unchanged."""
 
     @property
     def missing_scopes(self) -> tuple[str, ...]:
-        """The scopes the server asks for, if it names them."""
+        """Scopes that the server requires, if it names them."""
         return self._texts("missing_scopes")
 
     @property
     def condition(self) -> str | None:
-        """Which condition of core 6.2 a 262 names, `scope-required`."""
+        """Condition of core 6.2 that a 262 names, such as `scope-required`."""
         return self._text("type")
 
 
@@ -95,30 +95,30 @@ class NotFoundError(ServiceError):
 
 
 class MethodNotAllowedError(ServiceError):
-    """405: the path exists, the method is not offered on it."""
+    """405: the path exists but does not offer the method."""
 
     @property
     def allowed_methods(self) -> tuple[str, ...]:
-        """The methods to try instead (AGTP-API 11)."""
+        """Methods that the path offers (AGTP-API 11)."""
         return self._texts("allowed_methods_for_path")
 
     @property
     def redirects(self) -> Mapping[str, Any]:
-        """Which methods this server redirects on the path, and to what."""
+        """Methods that the server redirects on this path, and their targets."""
         found = self._members.get("redirects_for_path")
         return found if isinstance(found, dict) else {}
 
 
 class GoneError(ServiceError):
-    """410: revoked for good. Never retried."""
+    """410: permanently revoked. Do not retry."""
 
 
 class InvalidInputError(ServiceError):
-    """422: the input breaks the endpoint's schema."""
+    """422: the input violates the schema of the endpoint."""
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        """Everything that is wrong, as far as the server says it."""
+        """All violations that the server reports."""
         found = self._members.get("violations")
         if isinstance(found, list):
             return tuple(_violation(item, "pointer", "schema_pointer") for item in found if isinstance(item, dict))
@@ -127,11 +127,11 @@ class InvalidInputError(ServiceError):
 
 
 class BusinessError(ServiceError):
-    """422: the endpoint refused with one of the errors it declares; `name` says which."""
+    """422: the endpoint refused with a declared error."""
 
     @property
     def name(self) -> str:
-        """The declared error."""
+        """Name of the declared error."""
         return self.code
 
 
@@ -144,35 +144,35 @@ class MethodViolationError(ServiceError):
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        """Verbs close to the refused one."""
+        """Similar verbs of the catalog."""
         return self._texts("suggestions")
 
     @property
     def catalog_version(self) -> str | None:
-        """The catalog the server judged by."""
+        """Catalog version that the server uses."""
         return self._text("catalog_version")
 
 
 class EndpointViolationError(ServiceError):
-    """460: the path breaks the path grammar."""
+    """460: the path violates the path grammar."""
 
     @property
     def segment(self) -> str | None:
-        """The segment to fix."""
+        """Segment to fix."""
         return self._text("segment")
 
 
 class ProposalRejectedError(ServiceError):
-    """463: the proposed endpoint will not exist."""
+    """463: the server rejected the proposed endpoint."""
 
     @property
     def rejection(self) -> str | None:
-        """The server's reason, `synthesis-disabled`."""
+        """Reason of the server, such as `synthesis-disabled`."""
         return self._text("reason")
 
     @property
     def counter_proposal(self) -> Any:
-        """What the server offers instead, or None."""
+        """Alternative that the server offers, or None."""
         return self._members.get("counter_proposal")
 
 
@@ -181,7 +181,7 @@ class ServerFaultError(ServiceError):
 
 
 class UnavailableError(ServerFaultError):
-    """503: the service, or the agent it speaks for, is not available now."""
+    """503: the service or its agent is temporarily unavailable."""
 
 
 _BY_STATUS: Final[Mapping[int, type[ServiceError]]] = {
@@ -202,7 +202,7 @@ _BY_STATUS: Final[Mapping[int, type[ServiceError]]] = {
 
 
 def error_of(reply: Reply) -> ServiceError:
-    """The typed error of a reply that is a refusal."""
+    """Build the typed error for a refused reply."""
     if reply.status == status.UNPROCESSABLE:
         code = reply.error.code if reply.error else ""
         return (InvalidInputError if code in _INVALID_INPUT_CODES else BusinessError)(reply)

@@ -1,4 +1,4 @@
-"""An answer as the agent sees it: refusals included, nothing raised."""
+"""Reply of a service. A refusal is a reply too; nothing is raised here."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _WARNING_HEADERS: Final[tuple[tuple[Literal["catalog", "endpoint"], str], ...]] 
 
 
 class Advisory(msgspec.Struct, frozen=True):
-    """An advisory on a reply: the verb or the endpoint goes away (AGTP-API 4.4, 6.4)."""
+    """A deprecation warning on a reply, for the verb or for the endpoint (AGTP-API 4.4, 6.4)."""
 
     about: Literal["catalog", "endpoint"]
     kind: str
-    """`deprecated`, the one class the draft defines."""
+    """`deprecated`, the only class that the draft defines."""
     successor: str | None = None
-    """A verb for the catalog; `METHOD /path`, or one of the two, for an endpoint."""
+    """Replacement: a verb for `catalog`; `METHOD /path`, or one of the two, for `endpoint`."""
     removed_in: str | None = None
 
 
 class ReplyError(msgspec.Struct, frozen=True):
-    """What a refusal says. Servers differ in their field names; the code is what to rely on."""
+    """Error object of a refusal. Servers use different field names; rely on `code`."""
 
     code: str
     message: str
     details: Mapping[str, Any]
-    """The `details` member: what the server says about this occurrence."""
+    """The `details` member: data about this occurrence."""
     members: Mapping[str, Any]
     """The whole `error` object."""
 
@@ -47,21 +47,21 @@ class Reply(msgspec.Struct, frozen=True):
     status: int
     reason: str
     headers: Mapping[str, str]
-    """Names in lower case."""
+    """Response headers, with lower-case names."""
     body: bytes
 
     @property
     def ok(self) -> bool:
-        """Whether the request was carried out. 262 is a refusal."""
+        """True if the request was carried out. A 262 is a refusal."""
         return codes.is_success(self.status)
 
     @property
     def unchanged(self) -> bool:
-        """Whether the service says that nothing has changed since the moment, or the version, that was asked about."""
+        """True if nothing changed since the moment or version in the request (304)."""
         return self.status == codes.NOT_MODIFIED
 
     def json(self) -> Any:
-        """The decoded body; None when there is none."""
+        """Decode the body; return None if it is empty. Raises RemoteProtocolError if it is not JSON."""
         if not self.body:
             return None
         try:
@@ -71,7 +71,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def output(self) -> Any:
-        """What the method gave back: the body, or the result inside the envelope of a floor method."""
+        """The output of the endpoint: the body, or the result inside the envelope of a floor method."""
         value = self.json()
         if (
             isinstance(value, dict)
@@ -84,7 +84,7 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def error(self) -> ReplyError | None:
-        """What a refusal says, or None for a success. Also for a server that says nothing but its status."""
+        """The error of a refusal; None for a success. Filled from the status if the server sends no error object."""
         if self.ok:
             return None
         try:
@@ -110,17 +110,17 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def replayed(self) -> bool:
-        """Whether this is the answer to an earlier request with the same Idempotency-Key, given again."""
+        """True if this is the stored answer to an earlier request with the same Idempotency-Key."""
         return self.headers.get("idempotency-replayed", "").lower() == "true"
 
     @property
     def audit_id(self) -> str | None:
-        """The id of the server's record of this call; None where it keeps none."""
+        """Audit-ID of the record of this call; None if the server does not record it."""
         return self.headers.get("audit-id")
 
     @property
     def warnings(self) -> list[Advisory]:
-        """The advisories on the reply, parsed."""
+        """Deprecation warnings on the reply."""
         return [_parse_warning(about, self.headers[name]) for about, name in _WARNING_HEADERS if name in self.headers]
 
 

@@ -15,14 +15,17 @@ SAFE_METHODS: Final = frozenset({"QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """How often, and how long between: a random time up to a doubling bound, so that clients come back one by one."""
+    """Number of attempts and the delay between them: random, with a bound that doubles, so that clients spread out."""
 
     attempts: int = 3
+    """Total number of attempts."""
     first_delay: float = 0.1
+    """Upper bound of the first delay, in seconds."""
     longest_delay: float = 2.0
+    """Upper bound of every delay, in seconds."""
 
     def delay(self, failures: int) -> float:
-        """Seconds to wait after so many failures."""
+        """Draw the seconds to wait after a number of failures."""
         bound = min(self.longest_delay, self.first_delay * 2 ** (failures - 1))
         return random.uniform(0, bound)  # noqa: S311 - spreads load, guards nothing
 

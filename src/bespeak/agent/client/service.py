@@ -1,4 +1,4 @@
-"""A service from the agent's side: discover, call, and read every refusal."""
+"""Client for one AGTP service: discover it, call its endpoints, read its refusals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 
 
 class ServiceClient:
-    """One service, called in the name of one agent. Made by `bespeak.connect`."""
+    """A client of one service on behalf of one agent. `bespeak.connect` creates it."""
 
     def __init__(
         self,
@@ -55,13 +55,13 @@ class ServiceClient:
     ) -> None:
         self.locator = locator
         self.manifest: ManifestDocument | None = None
-        """The manifest last read, or None before `discover`."""
+        """The last manifest read; None before `discover`."""
         self.signature: SignatureVerdict | None = None
-        """What that manifest's signature is worth."""
+        """Verification result of the manifest's signature; None before `discover`."""
         self.catalog_version: str | None = None
-        """The catalog version both sides know (AGTP-API 4.6); None before `discover`, or if there is none."""
+        """The newest catalog version both sides support (AGTP-API 4.6); None before `discover` or if there is none."""
         self.discovered: Discovered | None = None
-        """What was found on the web; None for a service that is reached by AGTP."""
+        """The discovery documents found on the web; None for a service reached by AGTP."""
         self._sender = sender
         self._agent_id = _checked_agent(agent_id or locator.agent_id)
         self._scopes = _join_scopes(scopes)
@@ -88,16 +88,15 @@ class ServiceClient:
         compact: bool = False,
         since: str | datetime | None = None,
     ) -> Reply:
-        """Send one request and give its reply, whatever its status.
+        """Send one request and return its reply, whatever the status.
 
-        Where a service on the web has named its endpoints, `method` may be such a name, without a path.
-        Raises UnreachableError or CallTimeoutError when there is none. `scopes` narrows the client's own for this
-        request; `headers` replaces those the client would send. A call with an `idempotency_key` is carried out once,
-        however often it is sent with that key, so it may be repeated whatever the endpoint does.
+        On the web, `method` may be the id of a capability; then leave out the path. Raises UnreachableError or
+        CallTimeoutError if there is no reply.
 
-        The last three ask for less of an answer, and go into the query: only `fields`, nested by dots; nothing optional
-        that is empty; only what has changed `since` a moment. A single object that has not gives a reply that is
-        `unchanged`.
+        - `scopes` narrows the client's own scopes for this request; `headers` override the client's headers.
+        - `idempotency_key` makes the request safe to repeat: the server runs it once per key.
+        - `fields` returns only these members (`"rooms.room_id"`), `compact` leaves out empty optional members, and
+          `since` returns only items changed after a moment. For an unchanged single object, `Reply.unchanged` is true.
         """
         if not path:
             method, path, input = self._named(method, input or {})  # noqa: A001 - as above
@@ -116,9 +115,9 @@ class ServiceClient:
         return await self._send(method, target, _merge_headers(standard, headers or {}), body)
 
     async def call(self, method: str, path: str | None = None, /, **input: Any) -> Any:  # noqa: A002 - the draft's word
-        """The output of an endpoint. Raises the ServiceError of the status when the service refuses.
+        """Call an endpoint and return its output. Raises a ServiceError if the service refuses.
 
-        Where a service on the web has named its endpoints, one is also called by that name alone: `call("book_room")`.
+        On the web, the id of a capability is enough: `call("book_room", room_id="12")`.
         """
         if self.manifest is not None and self.catalog_version is None:
             offered = ", ".join(self.manifest.catalog_versions_supported)
@@ -131,7 +130,7 @@ class ServiceClient:
         return reply.output
 
     async def discover(self, *, refresh: bool = False) -> ManifestDocument:
-        """The service's manifest: read once, then only asked for again on `refresh` or when the server has changed."""
+        """Return the manifest. It is fetched once, and again on `refresh` or after the server has changed."""
         async with self._discovering:
             if self.manifest is not None and not (refresh or self._stale):
                 return self.manifest
@@ -148,13 +147,13 @@ class ServiceClient:
             return self.manifest
 
     async def methods(self) -> list[InventoryEntry]:
-        """What the service offers, in short (AGTP-API 5.8). The contracts are in the manifest."""
+        """Return the short inventory of endpoints (AGTP-API 5.8). The full contracts are in the manifest."""
         return parse_inventory(await self.call("DISCOVER", "/methods"))
 
     async def identify(self) -> dict[str, Any]:
-        """The identity document of the agent the URI names.
+        """Fetch the identity document of the agent in the URI.
 
-        Raises IdentityMismatchError if the host gives another, or one that the pinned key has not signed.
+        Raises IdentityMismatchError if the host returns another agent, or if the pinned key did not sign the document.
         """
         wanted = self.locator.agent_id
         if wanted is None:
@@ -180,7 +179,7 @@ class ServiceClient:
         return dict(document)
 
     async def close(self) -> None:
-        """Give up the connections."""
+        """Close all connections."""
         await self._sender.close()
 
     def _adopt(self, manifest: ManifestDocument) -> None:

@@ -1,4 +1,4 @@
-"""The same client for code without an event loop: every method waits for its asynchronous twin."""
+"""Blocking client for code without an event loop. It runs the asynchronous client in a thread."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _LoopThread:
             runner.get_loop().run_forever()
 
     def run(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
-        """The result of a coroutine, waited for in the calling thread."""
+        """Run a coroutine on the loop and wait for its result in the calling thread."""
         with self._turn:
             # What is handed over before `stop` is cancelled by the runner; what came later would wait for ever.
             if not self._open:
@@ -67,7 +67,7 @@ class _LoopThread:
 def _waiting(
     method: Callable[Concatenate[ServiceClient, P], Coroutine[Any, Any, ResultT]],
 ) -> Callable[Concatenate[SyncServiceClient, P], ResultT]:
-    """The blocking twin of a method, as the client at hand has it."""
+    """Wrap a coroutine method of the service client into a blocking one."""
 
     @functools.wraps(method)
     def wait(self: SyncServiceClient, /, *arguments: P.args, **options: P.kwargs) -> ResultT:
@@ -78,7 +78,7 @@ def _waiting(
 
 
 class SyncServiceClient:
-    """A ServiceClient whose methods block. Several threads may use it at once."""
+    """A ServiceClient with blocking methods. It is thread-safe. `bespeak.connect_sync` creates it."""
 
     def __init__(self, loop: _LoopThread, service: ServiceClient) -> None:
         self._loop = loop
@@ -92,34 +92,34 @@ class SyncServiceClient:
 
     @property
     def locator(self) -> Locator:
-        """Where the service is."""
+        """Address of the service."""
         return self._service.locator
 
     @property
     def discovered(self) -> Discovered | None:
-        """What was found on the web; None for a service that is reached by AGTP."""
+        """The discovery documents found on the web; None for a service reached by AGTP."""
         return self._service.discovered
 
     @property
     def manifest(self) -> ManifestDocument | None:
-        """The manifest last read, or None before `discover`."""
+        """The last manifest read; None before `discover`."""
         return self._service.manifest
 
     @property
     def signature(self) -> SignatureVerdict | None:
-        """What that manifest's signature is worth."""
+        """Verification result of the manifest's signature; None before `discover`."""
         return self._service.signature
 
     @property
     def catalog_version(self) -> str | None:
-        """The catalog version both sides know."""
+        """The newest catalog version both sides support."""
         return self._service.catalog_version
 
 
 def blocking(
     opener: Callable[P, AbstractAsyncContextManager[ServiceClient]],
 ) -> Callable[P, Block[SyncServiceClient]]:
-    """The blocking twin of a function that opens a client."""
+    """Wrap a function that opens an asynchronous client into one that opens a blocking client."""
 
     @block
     @functools.wraps(opener)

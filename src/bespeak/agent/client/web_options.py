@@ -1,4 +1,4 @@
-"""How a service on the web is looked up."""
+"""Options for discovering a service on the web."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebOptions:
-    """What a user may say beyond the address."""
+    """Options of `bespeak.connect` for web addresses, passed as `web=`."""
 
     allow_private: bool = False
-    """Also ask hosts of private networks that documents or redirects name. The host of the address may be anywhere."""
+    """Follow documents and redirects into private networks. The host you name may always be private."""
     refresh: bool = False
-    """Ask again for what is kept, also for what was not there."""
+    """Ignore cached documents and cached 404s."""
     cache: str | Path | None = None
-    """The folder to keep documents in; `off` keeps none, None means the usual place."""
+    """Cache folder; `off` disables the cache, None uses the default folder."""
     most_capabilities: int | None = MOST_CAPABILITIES
-    """How many capabilities of a document are taken; None takes all."""
+    """Maximum number of capabilities to read from a document; None reads all."""
     trusted_hosts: tuple[str, ...] = ()
-    """Other hosts, `host` or `host:port`, that a credential may be sent to because a capability is there."""
+    """Other hosts (`host` or `host:port`) that may receive the credential."""
     resolve: Resolver | None = None
-    """Looks up names; None asks the system."""
+    """Name resolver; None uses the system's."""

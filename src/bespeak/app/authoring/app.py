@@ -1,4 +1,4 @@
-"""A service written in Python: functions become endpoints, and whatever is wrong is said while they are declared."""
+"""Services written in Python: decorated functions become endpoints, and mistakes raise while they are declared."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bespeak.app.authoring.agis_contract import AgisContract
 
 DEFAULT_CONFIDENCE: Final = 0.9
-"""The confidence of an endpoint that states none: a tested function can still meet a failing resource."""
+"""Default confidence of an endpoint. Below 1, because a tested function can still meet a failing resource."""
 
 _NO_DOCSTRING: Final = (
     "the function has no docstring: its first paragraph is the intent, "
@@ -51,7 +51,7 @@ _Items = TypeVar("_Items", bound=Callable[[], Iterable[str | Mapping[str, Any]]]
 
 
 class App:
-    """Collects endpoints from decorated functions; `service()` hands them over."""
+    """A service whose endpoints are decorated Python functions."""
 
     def __init__(
         self,
@@ -68,10 +68,10 @@ class App:
         vocabulary: Vocabulary | None = None,
         data_manifest: DataManifest | None = None,
     ) -> None:
-        """`catalog` is a bundled version or the path of a catalog document; `policies` default to the draft's.
+        """Create a service without endpoints.
 
-        `vocabulary` and `data_manifest` are blocks of the service's AGIS document. The verbs in use are declared
-        without being listed.
+        `catalog` is a bundled version or the path of a catalog document. `policies` default to those of AGTP-API 8.7.
+        `vocabulary` and `data_manifest` become blocks of the AGIS document; verbs in use need not be listed.
         """
         identity = ServerIdentity(name=name, server_id=server_id, operator=operator, contact=contact, domain=domain)
         service = Service(
@@ -88,7 +88,7 @@ class App:
     def _start(self, service: Service, catalog: Catalog, contract: AgisContract | None = None) -> None:
         self.name = service.identity.name
         self.contract = contract
-        """The AGIS document whose endpoints are bound here, if there is one."""
+        """The AGIS document whose endpoints are bound here; None for an app written in Python only."""
         self._service = service
         self._catalog = catalog
         self._policies = service.policies
@@ -112,10 +112,10 @@ class App:
         catalog: str = DEFAULT_CATALOG,
         policies: Policies | None = None,
     ) -> Self:
-        """The service an AGIS document describes; `handler` says who answers. Raises ContractError for a wrong one.
+        """Create an app from an AGIS document. Bind its endpoints with `handler`.
 
-        A relative path starts where the calling file stands. What is given here goes before what the document says.
-        Verbs beyond the catalog become custom methods by themselves.
+        A relative path is resolved against the calling file. Arguments override what the document says. Verbs that are
+        not in the catalog become custom methods. Raises ContractError if the document is not valid.
         """
         from bespeak.app.authoring.agis_contract import open_agis  # noqa: PLC0415 - all rules of AGIS come with it
 
@@ -130,10 +130,10 @@ class App:
         return app
 
     def handler(self, method: str, path: str, *, blocking: bool = False) -> Callable[[_Function], _Function]:
-        """Let a function answer for an endpoint of the AGIS document. The function itself stays as it is.
+        """Bind the decorated function to an endpoint of the AGIS document. The function is returned unchanged.
 
-        Its parameters are the fields of the endpoint's input, by name, and perhaps the Context; what does not fit is a
-        ContractError. `blocking` runs the function in a thread.
+        Parameters are matched to input fields by name; one may be annotated `Context`. Raises ContractError if the
+        function does not fit the endpoint. `blocking` runs the function in a thread.
         """
 
         def bind(function: _Function) -> _Function:
@@ -150,7 +150,7 @@ class App:
 
     @property
     def findings(self) -> list[Diagnostic]:
-        """Why endpoints of the AGIS document are not served, as far as is known; empty without a document."""
+        """Diagnostics of AGIS endpoints that are not served; empty if the app was not created from a document."""
         return self.contract.findings if self.contract else []
 
     def endpoint(
@@ -180,18 +180,21 @@ class App:
         state_transition: Mapping[str, str] | None = None,
         mcp_tool_name: str | None = None,
     ) -> Callable[[_Function], _Function]:
-        """Declare a function as the handler of a method on a path. The function itself stays as it is.
+        """Declare the decorated function as the handler of a method on a path. The function is returned unchanged.
 
-        The input schema comes from the parameters, the output schema from the return annotation, intent (and
-        description) from the first paragraph of the docstring, the outcome from its paragraph `Outcome:`, further
-        errors from `Errors:` and descriptions of parameters from `Args:`. What is given here wins.
+        The parameters give the input schema and the return annotation gives the output schema. The docstring gives the
+        rest: its first paragraph is the intent, `Outcome:` the outcome, `Errors:` declares errors and `Args:` describes
+        parameters. Arguments of the decorator override the docstring. Raises ContractError for a contract that is not
+        valid.
 
-        `impact` has no default: only the author knows it. An informational endpoint is idempotent unless
-        `idempotent` says otherwise, any other is not. `capability` defaults to the category of the method.
-        `cost` is what a call costs at most, by unit: `{"tokens": 500, "USD": "0.02"}`. `confirm` lets a call wait until
-        somebody other than the caller has confirmed it, or never, whatever `policies.confirm_irreversible` says.
-        `since` names where the output says when an item changed, `rooms[].updated_at`: what `?since=` is held against.
-        An `internal` endpoint is served and named in no published document. `blocking` runs the function in a thread.
+        - `impact` is `"informational"`, `"reversible"` or `"irreversible"`. It has no default; only the author knows.
+        - `idempotent` defaults to true for informational endpoints and to false for all others.
+        - `capability` defaults to the first category of the method in the catalog.
+        - `cost` is the maximum cost of a call by unit: `{"tokens": 500, "USD": "0.02"}`.
+        - `confirm` overrides `policies.confirm_irreversible`: whether calls wait until another party confirms them.
+        - `internal` endpoints are served but do not appear in published documents.
+        - `since` is the path of the modification time in the output, `rooms[].updated_at`. It enables `?since=`.
+        - `blocking` runs the function in a thread.
         """
 
         def declare(function: _Function) -> _Function:
@@ -242,13 +245,16 @@ class App:
     def redirect(
         self, from_method: str, from_path: str | None = None, *, to_method: str, to_path: str | None = None
     ) -> None:
-        """Process requests for one method and path as another: no `from_path` is any, no `to_path` keeps it."""
+        """Handle requests for one method and path as another.
+
+        Without `from_path` any path matches; without `to_path` the path is kept.
+        """
         self._redirects.append(
             Redirect(from_method=from_method, from_path=from_path, to_method=to_method, to_path=to_path)
         )
 
     def resource(self, name: str, description: str) -> Callable[[_Items], _Items]:
-        """Declare a function that yields items, texts or objects, as content that QUERY / may search."""
+        """Declare a function that yields texts or objects; `QUERY /` searches them."""
 
         def declare(items: _Items) -> _Items:
             if any(resource.name == name for resource in self._resources):
@@ -259,7 +265,7 @@ class App:
         return declare
 
     def wildcard(self, function: _Function) -> _Function:
-        """Declare the function that answers ad-hoc invocations; it takes the Context."""
+        """Declare the handler of ad-hoc invocations, which takes the Context. Needs `wildcards_accepted`."""
         place = locate(function)
         if not self._policies.wildcards_accepted:
             raise ContractError(f"{place}: a wildcard handler needs policies=Policies(wildcards_accepted=True)")
@@ -269,7 +275,7 @@ class App:
         return function
 
     def service(self) -> Service:
-        """The service as declared so far. Raises ContractError when its policies cannot be used."""
+        """Return the service as declared so far. Raises ContractError if its policies are not valid."""
         policies = self._policies
         if self._redirects:
             methods = replace(policies.methods, redirects=(*policies.methods.redirects, *self._redirects))
@@ -312,7 +318,7 @@ class App:
 
 
 def _refusal(endpoint: str, function: Callable[..., Any], rule: Rule, message: str) -> ContractError:
-    """What is wrong before there is an endpoint to check."""
+    """Build the error for a mistake that is found before there is an endpoint to check."""
     finding = Diagnostic(rule.id, rule.severity, f"{endpoint}: {message}", locate(function))
     return ContractError(f"{endpoint} cannot be declared", [finding])
 
@@ -320,7 +326,7 @@ def _refusal(endpoint: str, function: Callable[..., Any], rule: Rule, message: s
 def _declared_errors(
     given: Mapping[str, str] | Sequence[str], described: Mapping[str, str]
 ) -> tuple[DeclaredError, ...]:
-    """The errors of the decorator, then those only the docstring names; a description of the decorator wins."""
+    """Merge the errors of the decorator and of the docstring. The decorator's descriptions win."""
     texts = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given, "")
     names = [*texts, *(name for name in described if name not in texts)]
     return tuple(DeclaredError(name, texts.get(name) or described.get(name, "")) for name in names)

@@ -1,4 +1,4 @@
-"""A service as an ASGI application: under a server of one's own, or mounted inside another application."""
+"""ASGI application for a service: served on its own, or mounted in another application."""
 
 from __future__ import annotations
 
@@ -35,14 +35,13 @@ _logger = logging.getLogger(__name__)
 
 
 def asgi(target: App | str | Path, *, store: str | None = None, **http: Any) -> MountedService:
-    """An ASGI application that serves `target`: an App, or what `bespeak serve` takes (a folder, a file, module:app).
+    """Create an ASGI application from an App, a folder, a file or `module:app`.
 
-    `store` is where state is kept, as with `bespeak serve --store`; without it the state of an App ends with its
-    process. Other keywords are keys of `[http]`: `url`, `cors`, `trusted_proxies` and so on.
+    `store` is where state is kept, as in `bespeak serve --store`. Without it, an App keeps state in memory only. Other
+    keywords are keys of `[http]`: `url`, `cors`, `trusted_proxies` and so on.
 
-    The application opens its store when the server says that it starts (lifespan) and closes it at the end, so that
-    `uvicorn module:name` is all it takes. Starlette and FastAPI do not tell the applications mounted in them. Such a
-    one begins with its first request; to have it closed in order too, hold it open in the lifespan of the whole:
+    Served on its own (`uvicorn module:name`), the application opens and closes its store with the server's lifespan.
+    Starlette and FastAPI do not pass lifespan events to mounted applications. Hold a mounted one open yourself:
 
         rooms = bespeak.asgi("rooms.py:app", store="rooms.db")
 
@@ -53,10 +52,8 @@ def asgi(target: App | str | Path, *, store: str | None = None, **http: Any) -> 
 
         app = Starlette(routes=[Mount("/rooms", rooms)], lifespan=lifespan)
 
-    Who is let in is for `[auth]` of a bespeak.toml to say. An App alone has none, and callers are believed, as
-    `bespeak serve` does on this machine only; where the server outside listens is not known here, so that it is a
-    warning in the log. To have callers prove who they are, write `[server] app = "rooms:app"` and `[auth]` into a
-    bespeak.toml beside the app, and give its folder.
+    An App on its own has no `[auth]` settings, so the headers of callers are believed; the log warns about it. To
+    authenticate callers, write `[server] app = "rooms:app"` and `[auth]` into a bespeak.toml and pass its folder.
     """
     if isinstance(target, App):
         loaded, place = load_app(target, Path.cwd()), store or MEMORY
@@ -66,7 +63,7 @@ def asgi(target: App | str | Path, *, store: str | None = None, **http: Any) -> 
 
 
 class MountedService:
-    """One service, its face and its state, for whoever speaks ASGI."""
+    """An ASGI application that serves one service. `bespeak.asgi` creates it."""
 
     def __init__(self, target: Target, store: str, settings: HttpSettings) -> None:
         self._target = target
@@ -83,7 +80,7 @@ class MountedService:
         self._starting = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or begin and end with the server."""
+        """Answer a request, or follow the lifespan of the server."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
@@ -99,7 +96,7 @@ class MountedService:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[MountedService]:
-        """Open the store, keep it open inside the block, close it."""
+        """Keep the store open during an `async with` block."""
         await self.start()
         try:
             yield self
@@ -107,7 +104,7 @@ class MountedService:
             await self.stop()
 
     async def start(self) -> None:
-        """Begin to keep state in the running loop; nothing happens if that was done."""
+        """Open the store in the running event loop. Does nothing if it is open."""
         loop = asyncio.get_running_loop()
         if self._loop is not None and self._loop.is_closed():
             # A server that is started again in the same process, as tests do, has a loop of its own.
@@ -126,7 +123,7 @@ class MountedService:
             self._keeper, self._loop = keeper, loop
 
     async def stop(self) -> None:
-        """Finish what is under way and close the store."""
+        """Finish running requests and close the store."""
         keeper, self._keeper, self._loop = self._keeper, None, None
         if keeper is not None:
             await self._assembled.registry.close()
@@ -149,7 +146,7 @@ class MountedService:
 
 
 def _not_started(error: BespeakError) -> Reply:
-    """The answer where state cannot be kept: as with a store that went away, nothing is acknowledged."""
+    """Build the 503 for a service whose store cannot be opened."""
     _logger.error("The service cannot begin: %s", error)
     message = "This server cannot reach its state, so nothing is acknowledged. Try again later."
     reply = refusal(status.UNAVAILABLE, "store-unavailable", message)

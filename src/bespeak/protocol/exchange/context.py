@@ -1,4 +1,4 @@
-"""What a handler may know of the call beside its input."""
+"""Context of a call: what a handler may read beside its input."""
 
 from __future__ import annotations
 
@@ -13,32 +13,35 @@ from bespeak.protocol.exchange.principal import Principal
 
 
 class Context(msgspec.Struct, frozen=True):
-    """Ask for it with a parameter annotated `Context`. Everything in it has passed the gates."""
+    """The current call. A handler receives it in a parameter annotated `Context`, after all gates have passed."""
 
     request: Request
+    """The request as received, with its headers."""
     principal: Principal
+    """The caller: agent, scopes and how they were verified."""
     method: str
-    """The method in force, after redirects."""
+    """The method after redirects."""
     path: str
+    """The path after redirects, with its actual values."""
     input: Mapping[str, Any]
     """The validated input: body, query and path parameters together."""
 
     @property
     def agent_id(self) -> str | None:
-        """The calling agent, or None for an anonymous call."""
+        """Agent-ID of the caller; None for an anonymous call."""
         return self.principal.agent_id
 
     @property
     def task_id(self) -> str | None:
-        """The caller's trace id."""
+        """Task-ID of the request, for tracing."""
         return self.request.headers.get(TASK_ID)
 
     @property
     def session_id(self) -> str | None:
-        """The caller's session id."""
+        """Session-ID of the request."""
         return self.request.headers.get(SESSION_ID)
 
     @property
     def request_id(self) -> str | None:
-        """The caller's id for this request."""
+        """Request-ID of the request."""
         return self.request.headers.get(REQUEST_ID)

@@ -1,0 +1,58 @@
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from typing import Annotated, NamedTuple, TypedDict
+
+from msgspec import Meta, Struct
+from pydantic import BaseModel
+
+from bespeak import App, Policies
+
+
+class Size(Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+@dataclass
+class Guest:
+    name: str
+    age: int | None = None
+
+
+class Room(Struct):
+    room_id: str
+    beds: Annotated[int, Meta(ge=1, le=6)]
+
+
+class Stay(TypedDict):
+    arrival: date
+    nights: int
+
+
+class Place(NamedTuple):
+    floor: int
+    door: int
+
+
+class Family(BaseModel):
+    members: list[str]
+
+
+app = App(
+    "Shapes",
+    server_id="shapes.example",
+    operator="Acme",
+    contact="ops@acme.example",
+    policies=Policies(scope_required_for_invocation=False),
+)
+
+
+@app.endpoint("QUERY", "/room", impact="informational")
+def find_room(guests: list[Guest], stay: Stay, size: Size = Size.SMALL) -> Room:
+    """Find a room for a party.
+
+    Outcome: A room with a bed for each guest is returned.
+    """
+    floor = 2 if size is Size.LARGE else 1
+    return Room(f"{floor}{stay['arrival'].day:02}", len(guests))
