@@ -20,9 +20,11 @@ from bespeak.documents.deployment.endpoint_shape import (
     read_semantic,
 )
 from bespeak.documents.deployment.policy_shape import read_policies
+from bespeak.documents.rules import UNUSABLE_ENDPOINT
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
+from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
@@ -85,7 +87,7 @@ def parse_manifest(data: bytes) -> tuple[ManifestDocument | None, list[Diagnosti
     for key, value in root.data.items():
         if isinstance(value, list) and len(value) > _MOST_ENTRIES:
             message = f"`{brief(key)[1:-1]}` has {len(value)} entries, more than {_MOST_ENTRIES}"
-            return None, [Diagnostic("D104", "error", message, Location(_FILE), root.pointer(key))]
+            return None, [WRONG_VALUE.found(message, Location(_FILE), root.pointer(key))]
     return read_manifest(root), root.findings.found
 
 
@@ -148,7 +150,7 @@ def _objects(root: Table, key: str) -> tuple[Mapping[str, Any], ...]:
 def _read_endpoint(entry: Table) -> Endpoint | None:
     method, path = entry.text("method"), entry.text("path")
     if not method or not path:
-        entry.findings.warning("D116", "an endpoint without a method and a path is left out", entry.at)
+        entry.findings.warning(UNUSABLE_ENDPOINT, "an endpoint without a method and a path is left out", entry.at)
         return None
     handler = entry.table("handler")
     return Endpoint(

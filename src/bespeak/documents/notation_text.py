@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from bespeak.documents.rules import UNKNOWN_DOCUMENT
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.rules import MALFORMED
 from bespeak.text.source.brace_tree import parse_braces
 from bespeak.text.source.json_tree import parse_json
 from bespeak.text.source.notation import detect_notation
@@ -33,7 +35,7 @@ def parse_notation(text: str, file: str) -> Tree | Diagnostic:
     """The tree of a text, or why there is none. TOML is known by the name of its file, the others by their text."""
     if file.endswith(".py"):
         advice = "`bespeak export agis` writes the contract of an app as a document, which `bespeak lint -` reads."
-        return Diagnostic("D114", "error", "this is Python, and no document", Location(file), help=advice)
+        return UNKNOWN_DOCUMENT.found("this is Python, and no document", Location(file), advice=advice)
     notation: Notation = "toml" if file.endswith(".toml") else detect_notation(text)
     if notation == "braces":
         # A text block of YAML may look like braces; brace notation is never a mapping of YAML.
@@ -43,5 +45,5 @@ def parse_notation(text: str, file: str) -> Tree | Diagnostic:
     tree = _PARSERS[notation](text, file)
     if isinstance(tree, Fault):
         message = f"this is not {NAMES[notation]}: {tree.message}"
-        return Diagnostic("D102", "error", message, tree.location, help=tree.help)
+        return MALFORMED.found(message, tree.location, advice=tree.help)
     return tree

@@ -12,7 +12,7 @@ from bespeak.agent.discovery.fetched import FaultKind, Fetched, FetchFault
     [("private", "W102"), ("downgrade", "W102"), ("timeout", "W101"), ("robots", "W104"), ("size", "W103")],
 )
 def test_a_fault_is_reported_under_the_rule_of_its_step(kind: FaultKind, rule: str) -> None:
-    assert FetchFault(kind, "x", "https://a.example/").rule == rule
+    assert FetchFault(kind, "x", "https://a.example/").rule.id == rule
 
 
 def test_the_media_type_has_no_parameters() -> None:

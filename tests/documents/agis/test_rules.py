@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.documents.agis.rules import COMMENTS_LOST, RULES, ReaderRule
+from bespeak.documents.agis.rules import COMMENTS_LOST, RULES
 from bespeak.documents.agis.structure import check_structure
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
 
 
@@ -15,7 +16,7 @@ def rules_broken_by(text: str) -> set[str]:
     return {finding.rule for finding in check_structure(tree)}
 
 
-def within(rule: ReaderRule, piece: str) -> str:
+def within(rule: Rule, piece: str) -> str:
     """A document around a piece that belongs into an endpoint."""
     if not piece.startswith("semantic"):
         return piece
@@ -28,7 +29,7 @@ def test_ids_and_names_are_never_used_twice() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_a_rule_says_what_it_asks_why_and_where_it_comes_from(rule: ReaderRule) -> None:
+def test_a_rule_says_what_it_asks_why_and_where_it_comes_from(rule: Rule) -> None:
     assert rule.summary
     assert rule.why
     assert rule.source
@@ -36,7 +37,7 @@ def test_a_rule_says_what_it_asks_why_and_where_it_comes_from(rule: ReaderRule) 
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule is not COMMENTS_LOST], ids=lambda rule: rule.id)
-def test_the_examples_of_a_rule_break_it_and_keep_it(rule: ReaderRule) -> None:
+def test_the_examples_of_a_rule_break_it_and_keep_it(rule: Rule) -> None:
     assert rule.id in rules_broken_by(within(rule, rule.bad))
     # The good one is a piece of a document: other rules miss the rest.
     assert rules_broken_by(within(rule, rule.good)) <= {"D120", "D127"} - ({rule.id} - {"D120"})

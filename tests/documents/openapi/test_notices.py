@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bespeak.documents.openapi.notices import Notices
+from bespeak.documents.openapi.rules import BROKEN_REFERENCE, NOT_IMPORTED, SCHEMA_PART_DROPPED
 from bespeak.documents.openapi.spot import Document, Spot
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.span import Location
@@ -13,8 +14,8 @@ ROOT = Spot({}, Document("api.json", {}, lambda at: Location("api.json", len(at)
 def test_many_findings_of_one_rule_are_shown_in_part_and_counted() -> None:
     notices = Notices("api.json")
     for number in range(500):
-        notices.warning("D163", "left out", ROOT.below(str(number)))
-    notices.error("D161", "leads nowhere", ROOT)
+        notices.warning(SCHEMA_PART_DROPPED, "left out", ROOT.below(str(number)))
+    notices.error(BROKEN_REFERENCE, "leads nowhere", ROOT)
     found = notices.all()
     assert len(found) == 12
     assert "490 more findings of D163" in found[-1].message
@@ -24,7 +25,7 @@ def test_many_findings_of_one_rule_are_shown_in_part_and_counted() -> None:
 def test_the_same_thing_at_the_same_place_is_told_once() -> None:
     notices = Notices("api.json")
     for _ in range(3):
-        notices.info("D165", "not imported", ROOT.below("a"))
+        notices.info(NOT_IMPORTED, "not imported", ROOT.below("a"))
     assert [(finding.pointer, str(finding.location)) for finding in notices.all()] == [("/a", "api.json:3")]
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.cases import check_each
 from tests.documents.openapi.reading import OK, compiled, document, read, rules
 
-from bespeak.checks.lint.reader_pages import PAGES
 from bespeak.documents.openapi.reader import read_description
 from bespeak.text.diagnostics.diagnostic import has_errors
 
@@ -177,28 +176,3 @@ def test_thousands_of_operations_are_all_there_and_their_findings_few() -> None:
     assert len(found) < 60
     assert {"D161", "D164", "D166"} == set(rules(found))
     assert any("9,990 more findings of D161" in one.message for one in found)
-
-
-@pytest.mark.parametrize("rule", ["D160", "D161", "D163", "D164", "D166", "D167", "D169"])
-def test_the_examples_on_the_pages_of_these_rules_are_true(rule: str) -> None:
-    page = PAGES[rule]
-    assert rule in rules(found_in(page.bad))
-    assert rule not in rules(found_in(page.good))
-
-
-def found_in(piece: str) -> list[Any]:
-    """The findings about a description with a piece in it."""
-    part = yaml.safe_load(piece)
-    if "info" in part:
-        return read_description(piece, "api.yaml")[1]
-    content = {"application/json": part if "schema" in part else {"schema": part}}
-    paths: dict[str, Any] = {"/x": {"post": {"requestBody": {"content": content}, "responses": OK}}}
-    top: dict[str, Any] = {"components": {"schemas": {"Room": ROOM}}}
-    if any(key.startswith("/") for key in part):
-        paths = part
-        for operation in [operation for item in part.values() for operation in item.values()]:
-            operation.setdefault("responses", OK)
-    elif not {"schema", "type"} & part.keys():
-        top = part
-        paths["/x"]["post"].pop("requestBody")
-    return read_description(json.dumps(document(paths, "3.1.0") | top), "api.json")[1]

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bespeak.checks.lint.registry import all_rules
 from bespeak.documents.deployment.server_toml import parse_server
 from bespeak.state.identity.settings import AuthSettings, MtlsSettings, SignedSettings, TokenSettings, read_auth
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.findings import RULES, Findings
+from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
@@ -199,7 +200,7 @@ def test_whatever_stands_there_is_read_or_reported(data: dict[str, object]) -> N
         assert settings.is_open or "open" not in settings.modes
         assert "token" not in settings.modes or settings.token.keys or settings.token.jwks_url
         assert "mtls" not in settings.modes or settings.mtls.ca
-    assert {finding.rule for finding in findings.found} <= {*RULES}
+    assert {finding.rule for finding in findings.found} <= all_rules().keys()
 
 
 def test_a_mistyped_modes_does_not_open_the_server() -> None:

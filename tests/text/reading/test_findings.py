@@ -1,24 +1,32 @@
-"""The rules of the readers: each id has one meaning, and each is used."""
-
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
-import bespeak
-from bespeak.documents.agis.rules import RULES as AGIS_RULES
-from bespeak.text.diagnostics.brief import brief
-from bespeak.text.reading.findings import RULES
+from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.rules import MISSING_KEY, WRONG_VALUE
+from bespeak.text.source.span import Location
 
 
-def test_every_rule_that_is_reported_is_in_the_table_and_the_other_way_round() -> None:
-    packages = (Path(bespeak.__path__[0]) / name for name in ("text", "state", "documents", "app", "agent"))
-    texts = [path.read_text() for package in packages for path in package.rglob("*.py")]
-    used = {rule for text in texts for rule in re.findall(r'"([DY]\d{3}|W1\d{2})"(?!:)', text)}
-    assert used == {*RULES, *(rule.id for rule in AGIS_RULES)}
+def findings(*, tolerant: bool = False) -> Findings:
+    return Findings(lambda pointer: Location(f"file{pointer}"), tolerant=tolerant)
 
 
-def test_a_value_in_a_message_is_short() -> None:
-    assert len(brief("x" * 10_000)) < 100
-    assert len(brief([["x" * 1000] * 1000] * 1000)) < 200
-    assert brief(1 << 100_000) == "..."
+def test_finding_has_the_id_of_its_rule_and_the_place_of_its_pointer() -> None:
+    noted = findings()
+    noted.error(MISSING_KEY, "`path` is missing", "/endpoint", "Write it.")
+    [finding] = noted.found
+    assert str(finding) == "file/endpoint: error[D103]: `path` is missing (at /endpoint). Write it."
+    assert noted.failed
+
+
+def test_errors_of_a_tolerant_reader_are_warnings() -> None:
+    noted = findings(tolerant=True)
+    noted.error(WRONG_VALUE, "wrong")
+    assert not noted.failed
+
+
+def test_hundred_findings_are_kept_and_the_rest_is_one_error() -> None:
+    noted = findings()
+    for _ in range(200):
+        noted.info(WRONG_VALUE, "odd")
+    assert [finding.rule for finding in noted.found] == ["D104"] * 100 + ["D199"]
+    assert noted.full
+    assert noted.failed

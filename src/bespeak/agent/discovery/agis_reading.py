@@ -8,8 +8,10 @@ from typing import Final
 from bespeak.agent.discovery.document_kind import AGIS
 from bespeak.agent.discovery.fetched import Fetched
 from bespeak.documents.agis.document import AgisDocument, read_agis
+from bespeak.documents.ai.rules import UNUSABLE_DOCUMENT
 from bespeak.documents.notation_text import parse_notation
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.rules import UNREADABLE
 from bespeak.text.source.span import Location
 from bespeak.text.source.tree import Tree
 
@@ -22,7 +24,7 @@ def agis_tree(fetched: Fetched) -> Tree | Diagnostic | None:
     try:
         text = fetched.body.decode()
     except UnicodeDecodeError:
-        return Diagnostic("D101", "error", "the document is not UTF-8", Location(fetched.final_url))
+        return UNREADABLE.found("the document is not UTF-8", Location(fetched.final_url))
     tree = parse_notation(text, fetched.final_url)
     if isinstance(tree, Diagnostic):
         return tree
@@ -47,7 +49,7 @@ def read_agis_document(fetched: Fetched) -> tuple[AgisDocument | None, list[Diag
 
 
 def _unused(message: str, fetched: Fetched) -> Diagnostic:
-    return Diagnostic("W105", "warning", message, Location(fetched.final_url))
+    return UNUSABLE_DOCUMENT.found(message, Location(fetched.final_url), severity="warning")
 
 
 def _against_agis(fetched: Fetched) -> list[Diagnostic]:

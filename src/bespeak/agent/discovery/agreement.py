@@ -14,6 +14,7 @@ from bespeak.agent.discovery.openapi_reading import openapi_capabilities
 from bespeak.agent.discovery.web_address import WebAddress, parse_address
 from bespeak.checks.lint import served_agreement as rules
 from bespeak.contract.http_route import split_verb
+from bespeak.documents.ai.rules import CAPABILITY_ELSEWHERE
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
@@ -107,7 +108,7 @@ def _check_hosts(seen: Examination, capabilities: Iterable[Capability]) -> Itera
     elsewhere = {str(each.origin) for each in capabilities if each.origin.host != seen.address.origin.host}
     if elsewhere:
         message = f"capabilities are at {_some(elsewhere)}, where agents send no credential of this host"
-        yield Diagnostic("W109", "info", message, Location(_url(seen, "ai")))
+        yield CAPABILITY_ELSEWHERE.found(message, Location(_url(seen, "ai")))
 
 
 def _check_openapi(seen: Examination, capabilities: list[Capability]) -> Iterator[Diagnostic]:

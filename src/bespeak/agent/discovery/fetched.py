@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from bespeak.documents.ai.rules import ADDRESS_REFUSED, ROBOTS_DISALLOWED, UNREACHABLE, UNUSABLE_ANSWER
 from bespeak.protocol.exchange.media_type import essence
+from bespeak.text.diagnostics.rule import Rule
 
 FaultKind = Literal[
     "address",
@@ -49,11 +51,13 @@ class FetchFault:
     """Seconds after which the server wants to be asked again."""
 
     @property
-    def rule(self) -> str:
+    def rule(self) -> Rule:
         """The rule such a fault is reported under."""
         if self.kind == "robots":
-            return "W104"
-        return "W102" if self.kind in _FORBIDDEN else "W101" if self.kind in _UNANSWERED else "W103"
+            return ROBOTS_DISALLOWED
+        return (
+            ADDRESS_REFUSED if self.kind in _FORBIDDEN else UNREACHABLE if self.kind in _UNANSWERED else UNUSABLE_ANSWER
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ async def check_live(address: WebAddress, examiner: Examiner, context: Context) 
     if seen.unreachable is not None:
         fault = seen.unreachable
         origin = str(address.origin)
-        finding = Diagnostic(fault.rule, "error", f"the host cannot be asked: {fault.message}", Location(origin))
+        finding = fault.rule.found(f"the host cannot be asked: {fault.message}", Location(origin))
         return LiveCheck(address=address, found={origin: [finding]})
     checked = _check_documents(seen, context)
     around = [*check_answers(seen), *check_agreement(seen)]

@@ -18,6 +18,7 @@ from bespeak.agent.discovery.search import Search
 from bespeak.agent.discovery.web_address import AddressFault, WebAddress, parse_address, resolve_address
 from bespeak.contract.http_route import split_verb
 from bespeak.documents.ai.document import MOST_CAPABILITIES
+from bespeak.documents.ai.rules import ADDRESS_REFUSED, DOCUMENT_CUT, UNUSABLE_DOCUMENT
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
@@ -69,7 +70,7 @@ class Lookup:
         document, found = read_ai_document(fetched.body, fetched.final_url, most=self._most)
         search.findings += found
         if document is None:
-            search.say("W105", "the discovery document cannot be used", fetched.final_url)
+            search.say(UNUSABLE_DOCUMENT, "the discovery document cannot be used", fetched.final_url)
             return
         base = search.start_from(fetched)
         usable, wrong = ai_capabilities(document, base, insecure=self._fetcher.insecure)
@@ -114,13 +115,13 @@ class Lookup:
         search.findings += root.findings.found
         base = parse_address(fetched.final_url, insecure=self._fetcher.insecure)
         if named is None or isinstance(base, AddressFault):
-            search.say("W105", "agis.json names no AGIS document", fetched.final_url)
+            search.say(UNUSABLE_DOCUMENT, "agis.json names no AGIS document", fetched.final_url)
         elif named.startswith("agtp://"):
             search.agtp = search.agtp or named
         else:
             place = resolve_address(named, base, insecure=self._fetcher.insecure)
             if isinstance(place, AddressFault):
-                search.say("W102", f"agis.json names a document nobody asks for: {place.message}", str(base))
+                search.say(ADDRESS_REFUSED, f"agis.json names a document nobody asks for: {place.message}", str(base))
             else:
                 await self._read_agis(search, str(place))
 
@@ -160,13 +161,13 @@ class Lookup:
         usable, wrong = openapi_capabilities(description, base, insecure=self._fetcher.insecure)
         search.leave_out(wrong, fetched.final_url)
         if not usable:
-            search.say("W105", "the OpenAPI description has nothing that can be called", fetched.final_url)
+            search.say(UNUSABLE_DOCUMENT, "the OpenAPI description has nothing that can be called", fetched.final_url)
             return False
         search.openapi = description
         search.capabilities += usable[: self._most]
         if self._most is not None and len(usable) > self._most:
             message = f"of {len(usable)} operations the first {self._most} are taken"
-            search.say("W107", message, fetched.final_url, help="Ask for all of them (--all).")
+            search.say(DOCUMENT_CUT, message, fetched.final_url, help="Ask for all of them (--all).")
         return True
 
     async def _read_named(self, search: Search) -> None:
@@ -180,7 +181,7 @@ class Lookup:
         data = fetched.body[:4096]
         if b"aiendpoint" in data and b"openapi" not in data:
             message = f"a discovery document counts at {WELL_KNOWN_AI} only"
-            search.say("W105", message, fetched.final_url, severity="error")
+            search.say(UNUSABLE_DOCUMENT, message, fetched.final_url, severity="error")
         elif b"agis" in data and b"openapi" not in data and b"swagger" not in data:
             self._take_agis(search, fetched)
         else:

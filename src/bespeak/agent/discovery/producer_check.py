@@ -11,6 +11,7 @@ from bespeak.checks.lint.run import check_text
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.rules import UNREADABLE
 from bespeak.text.source.span import Location
 
 _KINDS: Final[dict[str, Kind]] = {DISCOVERY.what: "ai", AGIS.what: "agis", MANIFEST.what: "manifest"}
@@ -25,5 +26,5 @@ def check_producer(fetched: Fetched) -> list[Diagnostic]:
         text = fetched.body.decode()
     except UnicodeDecodeError as error:
         message = f"the document is not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}"
-        return [Diagnostic("D101", "error", message, Location(fetched.final_url))]
+        return [UNREADABLE.found(message, Location(fetched.final_url))]
     return list(check_text(text, fetched.final_url, Context(catalog=load_bundled()), kind).findings)

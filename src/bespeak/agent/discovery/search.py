@@ -12,10 +12,12 @@ from bespeak.agent.discovery.fetched import Fetched
 from bespeak.agent.discovery.web_address import WebAddress, parse_address
 from bespeak.documents.agis.document import AgisDocument
 from bespeak.documents.ai.document import AiDocument
+from bespeak.documents.ai.rules import CAPABILITY_ELSEWHERE, CONTENT_USAGE, UNUSABLE_CAPABILITY
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.documents.openapi.description import Description
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.span import Location
 
 _HOPELESS: Final = frozenset(
@@ -70,7 +72,7 @@ class Search:
 
     def say(
         self,
-        rule: str,
+        rule: Rule,
         message: str,
         url: str,
         *,
@@ -78,22 +80,22 @@ class Search:
         severity: Severity = "warning",
     ) -> None:
         """Note a finding about what is at an address."""
-        self.findings.append(Diagnostic(rule, severity, message, Location(url), help=help))
+        self.findings.append(rule.found(message, Location(url), advice=help, severity=severity))
 
     def leave_out(self, wrong: list[tuple[str, str]], url: str) -> None:
         """Note what of a document cannot be called: pointers with the reason."""
         for pointer, message in wrong[:_MOST_LEFT_OUT]:
-            self.findings.append(Diagnostic("W106", "warning", message, Location(url), pointer))
+            self.findings.append(UNUSABLE_CAPABILITY.found(message, Location(url), pointer))
 
     def result(self, preferences: Mapping[str, str]) -> Discovered:
         """What was found, with what the service says about the use of its content."""
         origin = str(self.address.origin)
         for signal, value in preferences.items():
-            self.say("W108", f"{signal}: {brief(value)}", origin, severity="info")
+            self.say(CONTENT_USAGE, f"{signal}: {brief(value)}", origin, severity="info")
         elsewhere = sorted({str(each.origin) for each in self.capabilities if each.origin != self.address.origin})
         if elsewhere and self.kind != "agtp":
             message = f"capabilities are at {', '.join(elsewhere[:5])}, where no credential is sent"
-            self.say("W109", message, origin, severity="info")
+            self.say(CAPABILITY_ELSEWHERE, message, origin, severity="info")
         name, description = self._names()
         return Discovered(
             kind=self.kind,

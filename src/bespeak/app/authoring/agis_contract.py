@@ -25,6 +25,7 @@ from bespeak.documents.agis.service import agis_service
 from bespeak.errors import BespeakError, ConfigError, ContractError
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.reading.rules import DUPLICATE
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.span import Location
 from bespeak.text.source.tree import MAX_BYTES
@@ -89,7 +90,7 @@ class AgisContract:
             return [self._unknown(key, place)]
         if key in self._bound:
             message = f"{method} {path} has a handler already, at {self._places[key]}"
-            return [Diagnostic("D109", "error", message, place, help="Remove one of them.")]
+            return [DUPLICATE.found(message, place, advice="Remove one of them.")]
         found: list[Diagnostic] = []
         endpoint = self._usable.get(key)
         if endpoint is not None and isinstance(handler, RegisteredFunction) and handler.target is not None:

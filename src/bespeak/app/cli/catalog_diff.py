@@ -15,6 +15,7 @@ from bespeak.checks.evolution.deployment_scan import Conflict, scan_deployment
 from bespeak.contract.catalog.bundled import open_catalog
 from bespeak.contract.catalog.catalog import Verb
 from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.rules import PYTHON_NOT_READ
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.span import Location
@@ -88,7 +89,7 @@ def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[Conflict], list[Dia
     if deployed.server.app is not None:
         # Importing an operator's code could do anything; the draft's tool scans documents.
         told = f"the endpoints of {deployed.server.app} are written in Python and not scanned"
-        findings = [*findings, Diagnostic("D119", "warning", told, Location(str(deployed.root)))]
+        findings = [*findings, PYTHON_NOT_READ.found(told, Location(str(deployed.root)), severity="warning")]
     endpoints, policies = deployed.endpoints, deployed.policies
     if deployed.server.document is not None:
         described, found = _read_document(deployed.server.document)

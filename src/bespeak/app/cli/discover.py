@@ -18,11 +18,12 @@ from bespeak.app.cli.main import RefusedError
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.ai.document import MOST_CAPABILITIES
+from bespeak.documents.ai.rules import CONTENT_USAGE
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.text.diagnostics.printable import printable
 
-_IN_SUMMARY = ("W108",)
+_IN_SUMMARY = (CONTENT_USAGE.id,)
 """Findings that the summary tells in its own words."""
 _METHOD = "bold cyan"
 _QUIET = "dim"

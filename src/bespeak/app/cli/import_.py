@@ -15,6 +15,7 @@ from bespeak.app.cli.main import RefusedError
 from bespeak.app.cli.openapi_source import open_description
 from bespeak.contract.service import Service
 from bespeak.documents.files.folder_replacement import FolderTakenError, write_folder
+from bespeak.documents.openapi.rules import UNCLEAR_SERVER
 from bespeak.documents.projections.deployment_files import HANDLERS, deployment_files
 from bespeak.documents.toml_text import find_null
 from bespeak.errors import ConfigError
@@ -112,7 +113,7 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     description, findings = open_description(source, insecure=insecure)
     if server is not None:
         # What is said about missing servers is answered.
-        findings = [finding for finding in findings if finding.rule != "D167" or finding.severity == "info"]
+        findings = [finding for finding in findings if finding.rule != UNCLEAR_SERVER.id or finding.severity == "info"]
     if not as_json:
         print_findings(finding for finding in findings if finding.severity != "info")
     if server is not None:

@@ -21,6 +21,7 @@ from bespeak.documents.deployment.folder import CONFIGURATIONS, RECIPES
 from bespeak.errors import BespeakError, ContractError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding
+from bespeak.text.reading.rules import UNREADABLE, WRONG_VALUE
 
 LONGEST: Final = 1 << 21
 """Characters of a text that is checked while it is typed. `bespeak lint` reads longer ones."""
@@ -75,7 +76,7 @@ def check(text: str, path: Path | None, here: Path) -> Checked:
     if len(text) > LONGEST:
         megabytes = LONGEST >> 20
         message = f"this is longer than {megabytes} million characters and not checked while it is edited"
-        return Checked(text, (Finding(Diagnostic("D101", "info", message, help="Run `bespeak lint` on it.")),))
+        return Checked(text, (Finding(UNREADABLE.found(message, advice="Run `bespeak lint` on it.", severity="info")),))
     try:
         return _run(text, path, here)
     except ContractError as error:
@@ -109,7 +110,7 @@ def _run(text: str, path: Path | None, here: Path) -> Checked:
 def _about_settings(message: str, findings: Iterable[object]) -> Iterable[Finding]:
     """Settings that cannot be used, said at the top of every document they would hold for."""
     told = [finding for finding in findings if isinstance(finding, Diagnostic)]
-    for finding in told or [Diagnostic("D104", "error", message)]:
+    for finding in told or [WRONG_VALUE.found(message)]:
         where = f" ({finding.location})" if finding.location else ""
         text = f"{message} {finding.message}{where}" if told else message
         yield Finding(replace(finding, message=text, location=None, fix=None))

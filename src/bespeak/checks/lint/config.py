@@ -13,6 +13,7 @@ from bespeak.checks.lint.selection import ALL, means_any
 from bespeak.errors import ConfigError, ContractError
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.reading.rules import WRONG_CHOICE
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import read_text, toml_table
 
@@ -118,7 +119,7 @@ def _read(table: Table, path: Path) -> Config:
     level = table.count("conformance-level") or 1
     if level not in _LEVELS:
         message = f"`conformance-level` is {level}, and there are only 1 and 2 (AGIS 3.3)"
-        table.findings.error("D106", message, table.pointer("conformance-level"))
+        table.findings.error(WRONG_CHOICE, message, table.pointer("conformance-level"))
     config = Config(
         file=path,
         base=path.absolute().parent,
@@ -169,7 +170,7 @@ def _check_selectors(table: Table, at: str, selectors: Iterable[str]) -> None:
     for selector in selectors:
         wrong = unknown_selector(selector)
         if wrong:
-            table.findings.error("D106", wrong, at)
+            table.findings.error(WRONG_CHOICE, wrong, at)
 
 
 def _check_conformance(table: Table, severity: Mapping[str, Severity]) -> None:
@@ -177,7 +178,7 @@ def _check_conformance(table: Table, severity: Mapping[str, Severity]) -> None:
         named = rule.id if rule.id in severity else rule.name
         if rule.normative == "MUST" and severity.get(named, "error") != "error":
             message = f"{named} is a MUST of {rule.source} and stays an error while `conformance` is true"
-            table.findings.error("D106", message, f"{table.pointer('severity')}/{named}")
+            table.findings.error(WRONG_CHOICE, message, f"{table.pointer('severity')}/{named}")
 
 
 def _path_ignores(table: Table) -> tuple[PathIgnore, ...]:
@@ -197,7 +198,7 @@ def _severities(table: Table) -> dict[str, Severity]:
             found[key] = _severity(value)
         else:
             message = f"the severity of {brief(key)} is {brief(value)}, which is none of {', '.join(_SEVERITIES)}"
-            table.findings.error("D106", message, f"{table.pointer('severity')}/{key}")
+            table.findings.error(WRONG_CHOICE, message, f"{table.pointer('severity')}/{key}")
     return found
 
 

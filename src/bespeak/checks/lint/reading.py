@@ -9,6 +9,7 @@ from typing import Any, Final
 from bespeak.checks.lint.subject import AGIS_NAMES, Declared, Kind, Subject
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.notation_text import parse_notation
+from bespeak.documents.rules import UNKNOWN_DOCUMENT
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.table import Table
@@ -24,9 +25,7 @@ def read_subject(text: str, file: str, kind: Kind | None = None) -> Subject | Di
     kind = kind or kind_of(tree)
     if kind is None:
         advice = "An AGIS document has `agis`, an endpoint file [endpoint], a manifest `agtp_version`."
-        return Diagnostic(
-            "D114", "error", "this is no kind of document that bespeak knows", Location(file), help=advice
-        )
+        return UNKNOWN_DOCUMENT.found("this is no kind of document that bespeak knows", Location(file), advice=advice)
     return _READERS[kind](tree)
 
 

@@ -9,106 +9,27 @@ from typing import Final
 
 from bespeak.checks.lint import baseline, served_agreement, served_answer, suppress
 from bespeak.checks.lint.passes import RULES
-from bespeak.checks.lint.reader_pages import PAGES
-from bespeak.contract.catalog.document import RULES as CATALOG_RULES
-from bespeak.documents.agis.rules import RULES as AGIS_RULES
+from bespeak.contract.catalog import rules as catalog
+from bespeak.documents import rules as files
+from bespeak.documents.agis import rules as agis
+from bespeak.documents.ai import rules as ai
+from bespeak.documents.deployment import rules as deployment
+from bespeak.documents.openapi import rules as openapi
+from bespeak.state.audit import rules as audit
+from bespeak.state.identity import rules as identity
+from bespeak.state.store import rules as store
 from bespeak.text.diagnostics.report import RuleText
-from bespeak.text.diagnostics.rule import Fixable, Normative, Rule
-from bespeak.text.reading.findings import RULES as READER_RULES
+from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading import rules as reading
 
-ALWAYS: Final = frozenset({"D101", "D102"})
+ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id})
 """A file that cannot be read is reported whatever is selected: nothing else is known about it."""
 
-_READERS: Final[Mapping[str, tuple[str, Normative]]] = {
-    "D101": ("unreadable-file", "MUST"),
-    "D102": ("malformed-text", "MUST"),
-    "D103": ("missing-key", "MUST"),
-    "D104": ("wrong-value", "MUST"),
-    "D105": ("unknown-key", "SHOULD"),
-    "D106": ("wrong-choice", "MUST"),
-    "D107": ("earlier-spelling", "SHOULD"),
-    "D108": ("unsupported-handler", "MUST"),
-    "D109": ("said-twice", "MUST"),
-    "D110": ("not-json", "MUST"),
-    "D111": ("endpoint-in-two-files", "MUST"),
-    "D112": ("folder-reached-twice", "SHOULD"),
-    "D113": ("nothing-to-serve", "SHOULD"),
-    "D114": ("unknown-document", "MUST"),
-    "D115": ("incomplete-agent", "MUST"),
-    "D116": ("unusable-endpoint", "SHOULD"),
-    "D117": ("method-in-small-letters", "SHOULD"),
-    "D118": ("assumed-default", "SHOULD"),
-    "D119": ("python-not-read", "style"),
-    "D160": ("no-openapi-description", "MUST"),
-    "D161": ("reference-not-followed", "MUST"),
-    "D162": ("schema-cut", "SHOULD"),
-    "D163": ("schema-part-left-out", "SHOULD"),
-    "D164": ("parameter-not-described", "SHOULD"),
-    "D165": ("part-not-imported", "style"),
-    "D166": ("operation-id-twice", "SHOULD"),
-    "D167": ("server-left-open", "SHOULD"),
-    "D168": ("body-left-open", "SHOULD"),
-    "D169": ("unusable-security-scheme", "MUST"),
-    "D196": ("private-key-in-document", "MUST"),
-    "D197": ("genesis-does-not-hold", "MUST"),
-    "D198": ("trust-without-proof", "MUST"),
-    "D199": ("too-many-findings", "MUST"),
-    "V551": ("catalog-malformed", "MUST"),
-    "V552": ("catalog-missing-key", "MUST"),
-    "V553": ("catalog-wrong-value", "MUST"),
-    "V554": ("catalog-verb-name", "MUST"),
-    "V555": ("catalog-unknown-category", "MUST"),
-    "V556": ("catalog-unknown-verb", "MUST"),
-    "V557": ("catalog-version", "MUST"),
-    "V558": ("catalog-floor-incomplete", "MUST"),
-    "V559": ("catalog-legacy-verbs", "MUST"),
-    "V560": ("catalog-unknown-key", "SHOULD"),
-    "V561": ("catalog-odd-deprecation", "SHOULD"),
-    "V562": ("catalog-unreadable", "MUST"),
-    "W101": ("web-document-unreachable", "MUST"),
-    "W102": ("web-address-refused", "MUST"),
-    "W103": ("web-answer-unusable", "MUST"),
-    "W104": ("robots-disallowed", "MUST"),
-    "W105": ("web-document-unusable", "MUST"),
-    "W106": ("capability-unusable", "SHOULD"),
-    "W107": ("web-document-cut", "SHOULD"),
-    "W108": ("content-usage-preference", "style"),
-    "W109": ("capability-elsewhere", "style"),
-    "Y820": ("incomplete-identity", "SHOULD"),
-    "Y821": ("setting-without-effect", "SHOULD"),
-    "Y822": ("contradicting-settings", "MUST"),
-    "Y850": ("unknown-auth-mode", "MUST"),
-    "Y851": ("contradicting-auth-modes", "MUST"),
-    "Y852": ("token-keys-unclear", "MUST"),
-    "Y853": ("unsafe-jwks-url", "MUST"),
-    "Y854": ("token-algorithm-not-allowed", "MUST"),
-    "Y855": ("auth-time-out-of-bounds", "MUST"),
-    "Y856": ("client-authorities-missing", "MUST"),
-    "Y857": ("auth-table-without-effect", "SHOULD"),
-    "Y858": ("empty-auth-setting", "MUST"),
-    "Y870": ("recorded-field-without-endpoint", "MUST"),
-    "Y871": ("signing-without-key", "MUST"),
-    "Y872": ("checkpoint-distance-out-of-bounds", "MUST"),
-    "Y873": ("secret-recorded", "SHOULD"),
-    "Y874": ("audit-setting-without-effect", "SHOULD"),
-    "Y875": ("unknown-store-place", "MUST"),
-    "Y876": ("store-password-in-file", "SHOULD"),
-    "Y877": ("idempotency-time-out-of-bounds", "MUST"),
-    "Y878": ("session-setting-out-of-bounds", "MUST"),
-    "Y881": ("rate-limit", "MUST"),
-    "Y890": ("unknown-service-category", "MUST"),
-    "Y891": ("no-web-address", "MUST"),
-    "Y892": ("unlimited-on-the-web", "SHOULD"),
-    "Y893": ("no-network-address", "MUST"),
-    "Y894": ("no-language-tag", "MUST"),
-}
-"""Names for the rules of readers, which give an id and a sentence, and how binding each is."""
-
-_SOURCES: Final = {"V": "AGTP-API 4.2", "W": "AI-Discovery 4"}
-"""What asks for the rules of readers, by the first letter of their ids; the others are about files."""
-
-_FIXES: Final[Mapping[str, Fixable]] = {"D105": "unsafe", "D106": "unsafe", "D107": "safe", "D117": "safe"}
-"""Which of them come with a repair."""
+_DECLARED: Final = (
+    *(reading, catalog, audit, identity, store, files, deployment, agis, ai, openapi),
+    *(suppress, baseline, served_answer, served_agreement),
+)
+"""The modules that declare rules in a tuple `RULES`, beside those of the passes."""
 
 _PASSES: Final[Mapping[str, int]] = {
     "D12": 1,
@@ -144,19 +65,9 @@ _DIGITS: Final = str.maketrans("OIL", "011")
 
 @cache
 def all_rules() -> Mapping[str, Rule]:
-    """Every rule by its id, sorted."""
-    rules = dict(RULES)
-    for rule in AGIS_RULES:
-        rules[rule.id] = Rule(*rule)
-    for id_, text in (*READER_RULES.items(), *CATALOG_RULES.items()):
-        if id_ not in rules:
-            name, normative = _READERS[id_]
-            source = _SOURCES.get(id_[0], "reading files")
-            page, fix = PAGES[id_], _FIXES.get(id_, "none")
-            rules[id_] = Rule(id_, name, normative, source, text, page.why, page.bad, page.good, fix, page.notation)
-    others = (*suppress.RULES, *baseline.RULES, *served_answer.RULES, *served_agreement.RULES)
-    rules |= {rule.id: rule for rule in others}
-    return dict(sorted(rules.items()))
+    """Return every rule by its id, sorted."""
+    declared = (*RULES.values(), *(rule for module in _DECLARED for rule in module.RULES))
+    return {rule.id: rule for rule in sorted(declared, key=lambda rule: rule.id)}
 
 
 def find_rule(text: str) -> Rule | None:

@@ -12,6 +12,7 @@ from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.registration import check_service, effective_policies
 from bespeak.checks.lint.subject import Declared, Kind, Subject
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.rules import MISSING_KEY
 from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Tree
 
@@ -104,7 +105,9 @@ def _as_advice(found: Sequence[Diagnostic], advice: Iterable[Diagnostic]) -> Ite
 
 def _unspoken(found: Iterable[Diagnostic], more: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Findings about anything but keys that a reader has already missed."""
-    missing = {child(finding.pointer, finding.message.split("`")[1]) for finding in found if finding.rule == "D103"}
+    missing = {
+        child(finding.pointer, finding.message.split("`")[1]) for finding in found if finding.rule == MISSING_KEY.id
+    }
     for finding in more:
         if finding.pointer not in missing:
             yield finding

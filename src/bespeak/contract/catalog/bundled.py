@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.contract.catalog.document import UNREADABLE, parse_catalog
+from bespeak.contract.catalog.document import parse_catalog
+from bespeak.contract.catalog.rules import UNREADABLE
 from bespeak.contract.catalog.version import parse_version
 from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.errors import ContractError
@@ -63,4 +64,4 @@ def open_catalog(reference: str, base: Path | None = None) -> tuple[Catalog | No
 
 def _unreadable(path: Path, message: str) -> Diagnostic:
     advice = f"Give a bundled version ({', '.join(bundled_versions())}) or the path of a catalog document."
-    return Diagnostic(UNREADABLE, "error", message, Location(str(path)), help=advice)
+    return UNREADABLE.found(message, Location(str(path)), advice=advice)

@@ -12,42 +12,27 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from bespeak.contract.catalog.catalog import Catalog, LegacyVerb, Verb
+from bespeak.contract.catalog.rules import (
+    BAD_NAME,
+    BAD_VERSION,
+    FLOOR_INCOMPLETE,
+    LEGACY_SET,
+    MISSING_KEY,
+    NOT_JSON,
+    ODD_DEPRECATION,
+    UNKNOWN_CATEGORY,
+    UNKNOWN_KEY,
+    UNKNOWN_VERB,
+    WRONG_TYPE,
+)
 from bespeak.contract.catalog.version import Version, parse_version
 from bespeak.contract.grammar.method_syntax import is_method_name
 from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.pointer import pointer
 from bespeak.text.source.span import Location
-
-NOT_JSON: Final = "V551"
-MISSING_KEY: Final = "V552"
-WRONG_TYPE: Final = "V553"
-BAD_NAME: Final = "V554"
-UNKNOWN_CATEGORY: Final = "V555"
-UNKNOWN_VERB: Final = "V556"
-BAD_VERSION: Final = "V557"
-FLOOR_INCOMPLETE: Final = "V558"
-LEGACY_SET: Final = "V559"
-UNKNOWN_KEY: Final = "V560"
-ODD_DEPRECATION: Final = "V561"
-UNREADABLE: Final = "V562"
-
-RULES: Final[Mapping[str, str]] = {
-    NOT_JSON: "The text is not well-formed JSON.",
-    MISSING_KEY: "A key that must be there is missing.",
-    WRONG_TYPE: "A value has the wrong type or is empty.",
-    BAD_NAME: "A verb is not 3 to 32 capital letters, or is an HTTP method.",
-    UNKNOWN_CATEGORY: "A verb is in a category that the document does not define.",
-    UNKNOWN_VERB: "A successor, a preferred or an embedded verb is not in the catalog.",
-    BAD_VERSION: "A version is not MAJOR.MINOR.PATCH.",
-    FLOOR_INCOMPLETE: "A floor method is not embedded.",
-    LEGACY_SET: "The legacy verbs are not the five HTTP verbs.",
-    UNKNOWN_KEY: "Nobody reads this key, or two keys mean the same.",
-    ODD_DEPRECATION: "A deprecation has no effect, or contradicts the version of the catalog.",
-    UNREADABLE: "The file cannot be read, or is too large.",
-}
-"""Every rule of this package by its id."""
 
 _DOCUMENT_KEYS: Final = frozenset({"version", "embedded", "legacy", "categories", "verbs", "methods", "$schema"})
 _LEGACY_KEYS: Final = frozenset({"preferred", "description"})
@@ -79,18 +64,18 @@ class _Reader:
 
     def _report(
         self,
-        rule: str,
+        rule: Rule,
         message: str,
         at: _At = (),
         *,
         advice: str = "",
-        severity: Severity = "error",
+        severity: Severity | None = None,
         location: Location | None = None,
     ) -> None:
-        findings = self.errors if severity == "error" else self.warnings
+        finding = rule.found(message, location or Location(self._origin), pointer(at), advice, severity=severity)
+        findings = self.errors if finding.severity == "error" else self.warnings
         if len(findings) < _MAX_REPORTED:
-            place = location or Location(self._origin)
-            findings.append(Diagnostic(rule, severity, message, place, pointer(at), advice))
+            findings.append(finding)
 
     def decode(self, data: bytes | str) -> dict[str, Any] | None:
         """The document as plain objects."""
@@ -132,9 +117,8 @@ class _Reader:
     def _verbs_key(self, tree: Mapping[str, Any]) -> str:
         # AGTP-API 3.1 calls the key `verbs`; the catalog published at agtp.io calls it `methods`.
         if "verbs" in tree and "methods" in tree:
-            self._report(
-                UNKNOWN_KEY, "the document has both 'verbs' and 'methods'", advice="Keep 'verbs': they mean the same."
-            )
+            advice = "Keep 'verbs': they mean the same."
+            self._report(UNKNOWN_KEY, "the document has both 'verbs' and 'methods'", advice=advice, severity="error")
             return ""
         return "methods" if "methods" in tree else "verbs"
 
@@ -201,7 +185,7 @@ class _Reader:
             self._odd(f"{verb.name} should be gone since {verb.removed_in}, and is still listed", at)
 
     def _odd(self, message: str, at: _At) -> None:
-        self._report(ODD_DEPRECATION, message, at, severity="warning")
+        self._report(ODD_DEPRECATION, message, at)
 
     def _embedded(self, embedded: list[Any], verbs: Collection[str]) -> None:
         for index, name in enumerate(embedded):
@@ -274,7 +258,7 @@ class _Reader:
     def _unknown_keys(self, node: Mapping[str, Any], known: Collection[str], at: _At) -> None:
         for key in node:
             if key not in known:
-                self._report(UNKNOWN_KEY, f"the key {brief(key)} is not known and ignored", at, severity="warning")
+                self._report(UNKNOWN_KEY, f"the key {brief(key)} is not known and ignored", at)
 
 
 def _fault_of(data: bytes | str, origin: str, error: Exception) -> tuple[Location, str]:

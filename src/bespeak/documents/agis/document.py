@@ -13,6 +13,7 @@ from bespeak.documents.agis.references import MOST_BROUGHT, SharedSchemas
 from bespeak.documents.agis.shape import declared_endpoints, read_data_manifest, read_endpoint, read_vocabulary
 from bespeak.documents.agis.structure import check_structure
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.rules import UNREADABLE
 from bespeak.text.source.expansion import expand_tree
 from bespeak.text.source.tree import Tree
 
@@ -87,7 +88,7 @@ def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
     if shared.spent:
         message = f"the document is too large: its endpoints use shared schemas more than {MOST_BROUGHT:,} times"
         advice = "Those that are reached through others count, too. Refer to fewer, or split the document."
-        findings.append(Diagnostic("D101", "error", message, tree.locate("/schemas", key=True), "/schemas", advice))
+        findings.append(UNREADABLE.found(message, tree.locate("/schemas", key=True), "/schemas", advice))
     return document, findings
 
 

@@ -40,7 +40,7 @@ def format_agis(text: str, file: str, to: Form | None = None, *, drop_comments: 
     if isinstance(tree, Diagnostic):
         return tree
     if not isinstance(tree.data, dict):
-        return NOT_AN_OBJECT.found(tree, "", "there is no document to format", "It is a mapping that has `agis`.")
+        return NOT_AN_OBJECT.in_tree(tree, "", "there is no document to format", "It is a mapping that has `agis`.")
     form = to or ("json" if tree.notation == "json" else "yaml")
     # Endpoints under keys must be items of a list before their short fields can be found.
     data = canonical(expand_shorthand(canonical(tree.data)))
@@ -100,5 +100,5 @@ def _number_signs(data: Any) -> int:
 
 
 def _refused(tree: Tree, comment: Span | None, message: str) -> Diagnostic:
-    finding = COMMENTS_LOST.found(tree, "", message, "Move the comment, or give --drop-comments.")
+    finding = COMMENTS_LOST.in_tree(tree, "", message, "Move the comment, or give --drop-comments.")
     return replace(finding, location=tree.location(comment)) if comment else finding

@@ -2,43 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
-from bespeak.text.diagnostics.fix import Fix
-from bespeak.text.source.tree import Tree
+from bespeak.text.diagnostics.rule import Rule
 
-Normative = Literal["MUST", "SHOULD", "style"]
-
-_SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning", "style": "info"}
-
-
-class ReaderRule(NamedTuple):
-    """A rule a reader checks: with the same fields as the rules above this layer, so that one page lists both."""
-
-    id: str
-    name: str
-    normative: Normative
-    source: str
-    summary: str
-    why: str = ""
-    bad: str = ""
-    good: str = ""
-    fix: Literal["none", "safe", "unsafe"] = "none"
-
-    @property
-    def severity(self) -> Severity:
-        """How grave a finding of this rule is."""
-        return _SEVERITY[self.normative]
-
-    def found(
-        self, tree: Tree, at: str, message: str, advice: str = "", fix: Fix | None = None, *, on_key: bool = False
-    ) -> Diagnostic:
-        """A finding at a pointer."""
-        return Diagnostic(self.id, self.severity, message, tree.locate(at, key=on_key), at, advice, fix, on_key)
-
-
-MISSING_FIELD: Final = ReaderRule(
+MISSING_FIELD: Final = Rule(
     "D120",
     "missing-field",
     "MUST",
@@ -48,7 +16,7 @@ MISSING_FIELD: Final = ReaderRule(
     'agis: "1.0"\nservice: ""\n',
     'agis: "1.0"\nservice: "Acme Rooms"\n',
 )
-WRONG_TYPE: Final = ReaderRule(
+WRONG_TYPE: Final = Rule(
     "D121",
     "wrong-type",
     "MUST",
@@ -59,7 +27,7 @@ WRONG_TYPE: Final = ReaderRule(
     'version: "1.20"\n',
     "safe",
 )
-UNSUPPORTED_VERSION: Final = ReaderRule(
+UNSUPPORTED_VERSION: Final = Rule(
     "D122",
     "unsupported-version",
     "MUST",
@@ -70,7 +38,7 @@ UNSUPPORTED_VERSION: Final = ReaderRule(
     'agis: "1.0"\n',
     "safe",
 )
-ADDRESS: Final = ReaderRule(
+ADDRESS: Final = Rule(
     "D123",
     "agtp-address",
     "MUST",
@@ -81,7 +49,7 @@ ADDRESS: Final = ReaderRule(
     'agtp: "agtp://rooms.acme.example"\n',
     "unsafe",
 )
-ENDPOINTS_NOT_ARRAY: Final = ReaderRule(
+ENDPOINTS_NOT_ARRAY: Final = Rule(
     "D124",
     "endpoints-not-array",
     "MUST",
@@ -91,7 +59,7 @@ ENDPOINTS_NOT_ARRAY: Final = ReaderRule(
     'endpoints:\n  "BOOK /room":\n    semantic: {}\n',
     "endpoints:\n  - method: BOOK\n    path: /room\n    semantic: {}\n",
 )
-EMPTY_ENDPOINTS: Final = ReaderRule(
+EMPTY_ENDPOINTS: Final = Rule(
     "D125",
     "empty-endpoints",
     "MUST",
@@ -101,7 +69,7 @@ EMPTY_ENDPOINTS: Final = ReaderRule(
     "endpoints: []\n",
     "endpoints:\n  - method: FIND\n    path: /room\n",
 )
-UNKNOWN_FIELD: Final = ReaderRule(
+UNKNOWN_FIELD: Final = Rule(
     "D126",
     "unknown-field",
     "SHOULD",
@@ -112,7 +80,7 @@ UNKNOWN_FIELD: Final = ReaderRule(
     "semantic:\n  impact_tier: reversible\n",
     "unsafe",
 )
-RECOMMENDED_FIELD: Final = ReaderRule(
+RECOMMENDED_FIELD: Final = Rule(
     "D127",
     "missing-recommended-field",
     "SHOULD",
@@ -122,7 +90,7 @@ RECOMMENDED_FIELD: Final = ReaderRule(
     'agis: "1.0"\nservice: "Acme Rooms"\n',
     'agis: "1.0"\nservice: "Acme Rooms"\ndescription: "Rooms for a night or a year."\nversion: "1.2.0"\n',
 )
-NOT_AN_OBJECT: Final = ReaderRule(
+NOT_AN_OBJECT: Final = Rule(
     "D128",
     "not-an-object",
     "MUST",
@@ -132,7 +100,7 @@ NOT_AN_OBJECT: Final = ReaderRule(
     '- agis: "1.0"\n',
     'agis: "1.0"\n',
 )
-COMMENTS_LOST: Final = ReaderRule(
+COMMENTS_LOST: Final = Rule(
     "D129",
     "comments-would-be-lost",
     "MUST",

@@ -93,7 +93,7 @@ def check_structure(tree: Tree) -> list[Diagnostic]:
     data = tree.data
     if not isinstance(data, dict):
         message = "the document is empty" if data is None else f"the document is {_kind(data)}, not a mapping"
-        return [NOT_AN_OBJECT.found(tree, "", message, 'It starts with agis: "1.0" and the name of the service.')]
+        return [NOT_AN_OBJECT.in_tree(tree, "", message, 'It starts with agis: "1.0" and the name of the service.')]
     found: list[Diagnostic] = []
     for finding in _findings(tree, data):
         found.append(finding)
@@ -128,13 +128,13 @@ _HEADER: Final = ("agis", "service", "agtp", "description", "version", "endpoint
 def _check_header(tree: Tree, data: Mapping[str, Any]) -> Iterator[Diagnostic]:
     for key in load_schema("agis")["required"]:
         if key == "endpoints" and data.get(key) in ([], {}):
-            yield EMPTY_ENDPOINTS.found(tree, "/endpoints", "the document defines no endpoint", _ADVICE[key])
+            yield EMPTY_ENDPOINTS.in_tree(tree, "/endpoints", "the document defines no endpoint", _ADVICE[key])
         elif _is_empty(data.get(key)):
             yield _missing(tree, data, key, "")
     for key, advice in _RECOMMENDED.items():
         if _is_empty(data.get(key)):
             at = child("", key) if key in data else ""
-            yield RECOMMENDED_FIELD.found(tree, at, f"`{key}` is {_absence(data, key)}", advice)
+            yield RECOMMENDED_FIELD.in_tree(tree, at, f"`{key}` is {_absence(data, key)}", advice)
     for key in ("service", "agtp", *_RECOMMENDED):
         value = data.get(key)
         if not _is_empty(value) and not isinstance(value, str):
@@ -144,12 +144,12 @@ def _check_header(tree: Tree, data: Mapping[str, Any]) -> Iterator[Diagnostic]:
     if isinstance(address, str) and address.strip() and not _address().is_valid(address):
         advice = "Write it as agtp://host, for example agtp://rooms.acme.example."
         message = f"`agtp` is {brief(address)}, which is no AGTP address"
-        yield ADDRESS.found(tree, "/agtp", message, advice, _with_scheme(address))
+        yield ADDRESS.in_tree(tree, "/agtp", message, advice, _with_scheme(address))
     endpoints = data.get("endpoints")
     if not _is_empty(endpoints) and not isinstance(endpoints, list):
         message = f"`endpoints` is {_kind(endpoints)}, and AGIS 8.1 wants an array of definitions"
         advice = "Make each endpoint an entry with `method` and `path`; `bespeak format` does it for a mapping."
-        yield ENDPOINTS_NOT_ARRAY.found(tree, "/endpoints", message, advice)
+        yield ENDPOINTS_NOT_ARRAY.in_tree(tree, "/endpoints", message, advice)
 
 
 def _with_scheme(address: str) -> Fix | None:
@@ -166,10 +166,10 @@ def _check_version(tree: Tree, version: object) -> Iterator[Diagnostic]:
     if isinstance(version, int | float) and version == 1 and not isinstance(version, bool):
         fix = Fix('Write "1.0"', (Change("replace", "/agis", "1.0"),))
         message = f"`agis` is the number {version}, and a version is a text"
-        yield UNSUPPORTED_VERSION.found(tree, "/agis", message, 'Write it in quotes: "1.0".', fix)
+        yield UNSUPPORTED_VERSION.in_tree(tree, "/agis", message, 'Write it in quotes: "1.0".', fix)
     else:
         message = f'`agis` is {brief(version)}, and the version this document can have is "1.0"'
-        yield UNSUPPORTED_VERSION.found(tree, "/agis", message, 'Write agis: "1.0".')
+        yield UNSUPPORTED_VERSION.in_tree(tree, "/agis", message, 'Write agis: "1.0".')
 
 
 def _check_entry(tree: Tree, entry: Mapping[str, Any], at: str) -> Iterator[Diagnostic]:
@@ -223,7 +223,7 @@ def _wrong_type(tree: Tree, at: str, said: str, value: object, wanted: list[str]
         advice = "Give it a value, or remove the key."
     else:
         advice = _FORMS.get(wanted[0], f"Write {names}.")
-    return WRONG_TYPE.found(tree, at, f"{said} is {_kind(value)}, not {names}: {brief(value)}", advice, fix)
+    return WRONG_TYPE.in_tree(tree, at, f"{said} is {_kind(value)}, not {names}: {brief(value)}", advice, fix)
 
 
 _FORMS: Final = {"array": "Write a list: [...].", "object": "Write a mapping: a name and a value in each line below."}
@@ -278,7 +278,7 @@ def _unknown_fields(tree: Tree, at: str, part: dict[str, Any], known: Mapping[st
             f"Did you mean `{meant}`?" if meant else _ADVICE_ON_OTHERS.get(key, "A key of your own starts with x-.")
         )
         message = f"`{brief(key)[1:-1]}` is not a key of AGIS, and nobody reads it"
-        yield UNKNOWN_FIELD.found(tree, child(at, key), message, advice, fix, on_key=True)
+        yield UNKNOWN_FIELD.in_tree(tree, child(at, key), message, advice, fix, on_key=True)
 
 
 _ADVICE_ON_OTHERS: Final = {
@@ -296,7 +296,7 @@ def _meant(key: str, part: Mapping[str, Any], known: Mapping[str, Any]) -> str:
 
 def _missing(tree: Tree, part: Mapping[str, Any], key: str, at: str) -> Diagnostic:
     place = child(at, key) if key in part else at
-    return MISSING_FIELD.found(tree, place, f"`{key}` is {_absence(part, key)}", _ADVICE.get(key, ""))
+    return MISSING_FIELD.in_tree(tree, place, f"`{key}` is {_absence(part, key)}", _ADVICE.get(key, ""))
 
 
 def _absence(part: Mapping[str, Any], key: str) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from bespeak.documents.ai.rules import DOCUMENT_CUT, UNUSABLE_CAPABILITY
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.table import Table
 
 MEMBERS: Final = ("aiendpoint", "service", "capabilities", "auth", "token_hints", "rate_limits", "meta")
@@ -98,14 +100,14 @@ def consume_ai(root: Table, *, most: int | None = MOST_CAPABILITIES) -> AiDocume
     for entry in root.tables("capabilities"):
         if len(kept) == most:
             message = f"of {len(entries)} capabilities the first {most} are taken"
-            root.findings.warning("W107", message, "/capabilities", "Ask for all of them (--all).")
+            root.findings.warning(DOCUMENT_CUT, message, "/capabilities", "Ask for all of them (--all).")
             break
         capability = _capability(entry)
         wrong = _unusable(capability, kept)
         if wrong is None:
             kept[capability.id] = _bounded(capability)
         else:
-            root.findings.warning("W106", f"a capability is left out: {wrong}", capability.at)
+            root.findings.warning(UNUSABLE_CAPABILITY, f"a capability is left out: {wrong}", capability.at)
     if not kept:
         return None
     header = document.auth_header
@@ -149,7 +151,7 @@ def _read_capabilities(root: Table) -> tuple[AiCapability, ...]:
     if not root.has("capabilities"):
         root.missing("capabilities", "List at least one thing the service can do.")
     elif root.value("capabilities") == []:
-        root.findings.error("D104", "`capabilities` is empty", root.pointer("capabilities"), "List at least one.")
+        root.findings.error(WRONG_VALUE, "`capabilities` is empty", root.pointer("capabilities"), "List at least one.")
     # A stranger's are read one by one, as far as they are wanted.
     return () if root.findings.tolerant else tuple(_capability(entry) for entry in root.tables("capabilities"))
 

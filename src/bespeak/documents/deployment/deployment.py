@@ -26,9 +26,11 @@ from bespeak.documents.deployment.folder import (
 )
 from bespeak.documents.deployment.recipes_toml import read_recipes, recipes_of
 from bespeak.documents.deployment.server_toml import ServerDocument, read_server, server_of
+from bespeak.documents.rules import ENDPOINT_IN_TWO_FILES, NOTHING_TO_SERVE, UNKNOWN_DOCUMENT
 from bespeak.state.identity.agent_json import read_agent
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.reading.rules import DUPLICATE, UNREADABLE
 from bespeak.text.reading.text_file import read_text, toml_table
 from bespeak.text.source.span import Location
 
@@ -119,7 +121,7 @@ def _read_rest(
     if not endpoints and server.app is None and server.document is None and not has_errors(findings):
         message = "there is neither an endpoint file nor an app, so that only the built-in methods are served"
         advice = f"Put endpoint files into {folder}."
-        findings.append(Diagnostic("D113", "warning", message, Location(str(root)), help=advice))
+        findings.append(NOTHING_TO_SERVE.found(message, Location(str(root)), advice=advice))
     deployment = Deployment(
         root=root, server=server, endpoints=endpoints, recipes=recipes, agents=agents, faults=faults
     )
@@ -134,7 +136,7 @@ def _read_endpoints(
         _collect(found, list_tree(folder, ".toml", findings), findings)
     elif server.endpoints is not None:
         message = "`endpoints` names a folder that does not exist"
-        findings.append(Diagnostic("D101", "error", message, Location(str(folder))))
+        findings.append(UNREADABLE.found(message, Location(str(folder))))
     if not is_same(folder, root):
         others = [path for path in list_files(root, ".toml", findings) if path.name not in CONFIGURATIONS]
         _collect(found, others, findings, only_endpoints=True)
@@ -166,7 +168,7 @@ def _collect(
         first = found.setdefault(endpoint.key, endpoint)
         if first is not endpoint:
             message = f"{brief(str(endpoint))[1:-1]} is already declared in {first.location}"
-            findings.append(Diagnostic("D111", "error", message, endpoint.location, "/endpoint", "Remove one of them."))
+            findings.append(ENDPOINT_IN_TWO_FILES.found(message, endpoint.location, "/endpoint", "Remove one of them."))
 
 
 def _read_recipes(configured: Path | None, usual: tuple[Path, ...], findings: list[Diagnostic]) -> tuple[Recipe, ...]:
@@ -185,14 +187,14 @@ def _read_agents(configured: Path | None, usual: Path, findings: list[Diagnostic
     if not is_folder(folder):
         if configured is not None:
             message = "`directory` of [agents] names a folder that does not exist"
-            findings.append(Diagnostic("D101", "error", message, Location(str(folder))))
+            findings.append(UNREADABLE.found(message, Location(str(folder))))
         return ()
     agents: dict[str, Agent] = {}
     files: dict[str, Path] = {}
     for path in list_files(folder, ".json", findings):
         if path.name.endswith(_OTHER_AGENT_FILES):
             message = "this server does not use genesis documents and trust anchors"
-            findings.append(Diagnostic("D114", "info", message, Location(str(path))))
+            findings.append(UNKNOWN_DOCUMENT.found(message, Location(str(path)), severity="info"))
             continue
         agent, wrong = read_agent(path)
         findings.extend(wrong)
@@ -200,7 +202,7 @@ def _read_agents(configured: Path | None, usual: Path, findings: list[Diagnostic
             continue
         if agent.agent_id in agents:
             message = f"the agent {agent.agent_id[:12]}… is already described in {files[agent.agent_id]}"
-            findings.append(Diagnostic("D109", "error", message, Location(str(path)), "/agent_id"))
+            findings.append(DUPLICATE.found(message, Location(str(path)), "/agent_id"))
             continue
         agents[agent.agent_id], files[agent.agent_id] = agent, path
     return tuple(agents.values())

@@ -9,7 +9,9 @@ from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.schema.compile import DIALECT
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS, Semantic
+from bespeak.documents.rules import ASSUMED_DEFAULT
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.rules import DUPLICATE
 from bespeak.text.reading.table import Table
 
 _TYPES: Final = ("string", "integer", "number", "boolean", "object", "array", "null")
@@ -59,7 +61,7 @@ def read_input_schema(endpoint: Table) -> dict[str, Any]:
     if lists is None:
         if not endpoint.has("input"):
             message = "no input is declared, so the endpoint takes none"
-            endpoint.findings.info("D118", message, endpoint.at, "Write `input = {}` to say so.")
+            endpoint.findings.info(ASSUMED_DEFAULT, message, endpoint.at, "Write `input = {}` to say so.")
         return _object_schema([], [], closed=True)
     schema = _object_schema(lists.tables("required"), lists.tables("optional"), closed=True)
     lists.finish()
@@ -74,14 +76,14 @@ def read_output_schema(endpoint: Table) -> dict[str, Any]:
         return endpoint.json("output_schema")
     if not endpoint.has("output"):
         message = "no output is declared, so the endpoint may answer with any object"
-        endpoint.findings.info("D118", message, endpoint.at, "Write `output = []` to say so.")
+        endpoint.findings.info(ASSUMED_DEFAULT, message, endpoint.at, "Write `output = []` to say so.")
     return _object_schema(entries, [], closed=False)
 
 
 def _refuse_both(endpoint: Table, lists: str, schema: str) -> None:
     if endpoint.has(lists):
         message = f"`{lists}` and `{schema}` say the same thing twice"
-        endpoint.findings.error("D109", message, endpoint.pointer(schema), "Keep one of them.")
+        endpoint.findings.error(DUPLICATE, message, endpoint.pointer(schema), "Keep one of them.")
 
 
 def _object_schema(required: list[Table], optional: list[Table], *, closed: bool) -> dict[str, Any]:
@@ -89,7 +91,7 @@ def _object_schema(required: list[Table], optional: list[Table], *, closed: bool
     for entry in (*required, *optional):
         name = entry.need_text("name")
         if name in properties:
-            entry.findings.error("D109", f"the name {brief(name)} is used twice", entry.pointer("name"))
+            entry.findings.error(DUPLICATE, f"the name {brief(name)} is used twice", entry.pointer("name"))
         properties[name] = _property(entry)
     schema: dict[str, Any] = {"$schema": DIALECT, "type": "object", "properties": properties}
     if required:

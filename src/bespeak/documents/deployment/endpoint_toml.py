@@ -16,10 +16,12 @@ from bespeak.documents.deployment.endpoint_shape import (
     read_semantic,
 )
 from bespeak.documents.deployment.handler_shape import read_handler
+from bespeak.documents.rules import LOWERCASE_METHOD
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.rules import UNKNOWN_KEY
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import toml_table
 from bespeak.text.source.change import Change
@@ -94,7 +96,7 @@ def _refuse_unread_scopes(findings: Findings) -> None:
     advice = "Write required_scopes, directly under [endpoint]; as it stands nobody needs a scope."
     findings.found[:] = [
         replace(finding, severity="error", help=advice, fix=None)
-        if finding.rule == "D105" and "scope" in finding.pointer.rpartition("/")[2].lower()
+        if finding.rule == UNKNOWN_KEY.id and "scope" in finding.pointer.rpartition("/")[2].lower()
         else finding
         for finding in findings.found
     ]
@@ -116,5 +118,5 @@ def _read_method(block: Table) -> str:
         message = f"`method` is {brief(method)}, and methods are written in capitals (AGTP-API 3.2)"
         shown = brief(capitals)[1:-1]
         fix = Fix(f"Write {shown}", (Change("replace", block.pointer("method"), capitals),))
-        block.findings.warning("D117", message, block.pointer("method"), f"It is read as {shown}.", fix)
+        block.findings.warning(LOWERCASE_METHOD, message, block.pointer("method"), f"It is read as {shown}.", fix)
     return capitals

@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 from typing import Final
 
+from bespeak.documents.rules import FOLDER_REACHED_TWICE
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.rules import UNREADABLE
 from bespeak.text.source.span import Location
 
 CONFIGURATIONS: Final = ("bespeak.toml", "agtp-server.toml")
@@ -59,7 +61,7 @@ def list_tree(folder: Path, suffix: str, findings: list[Diagnostic]) -> list[Pat
         identity = (stat.st_dev, stat.st_ino)
         if identity in entered:
             message = "the folder has been read under another name and is not entered again"
-            findings.append(Diagnostic("D112", "warning", message, Location(str(here)), help="Remove the link."))
+            findings.append(FOLDER_REACHED_TWICE.found(message, Location(str(here)), advice="Remove the link."))
             continue
         entered.add(identity)
         for entry in _entries(here, findings):
@@ -94,4 +96,4 @@ def _entries(folder: Path, findings: list[Diagnostic]) -> list[os.DirEntry[str]]
 
 
 def _unreadable(folder: Path, error: OSError) -> Diagnostic:
-    return Diagnostic("D101", "error", f"the folder cannot be read: {error.strerror}", Location(str(folder)))
+    return UNREADABLE.found(f"the folder cannot be read: {error.strerror}", Location(str(folder)))

@@ -18,7 +18,9 @@ from bespeak.contract.handler import (
     is_dotted_path,
     is_upstream_status,
 )
+from bespeak.documents.rules import UNSUPPORTED_HANDLER
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.table import Table
 
 
@@ -37,7 +39,7 @@ def read_handler(block: Table) -> HandlerBinding | None:
 def _read_function(block: Table) -> RegisteredFunction:
     if block.has("module"):
         block.findings.error(
-            "D108",
+            UNSUPPORTED_HANDLER,
             "`module` beside `function` is not supported (AGTP-API 12.2)",
             block.pointer("module"),
             'Write one dotted path: function = "module.function".',
@@ -46,7 +48,7 @@ def _read_function(block: Table) -> RegisteredFunction:
     function = block.need_text(key, 'A dotted path, function = "module.function".')
     if function and not block.has("module") and not is_dotted_path(function):
         block.findings.error(
-            "D104",
+            WRONG_VALUE,
             f"`{key}` is {brief(function)}, which is no dotted path of a module and a function (AGTP-API 12.2)",
             block.pointer(key),
         )
@@ -57,7 +59,7 @@ def _read_composition(block: Table) -> Composition:
     for key in ("steps", "plan"):
         if block.has(key):
             block.findings.error(
-                "D108",
+                UNSUPPORTED_HANDLER,
                 f"`{key}`: steps inside an endpoint are not supported (AGTP-API 12.1)",
                 block.pointer(key),
                 "Move them into agtp-recipes.toml and name the recipe here.",
@@ -102,7 +104,7 @@ def _read_error_map(block: Table) -> dict[str, str]:
         if not is_upstream_status(status):
             message = f"`error_map` has the key {brief(status)}, which is no HTTP status"
             advice = 'Write three digits, "404", or "4XX" or "5XX" for all others of their kind.'
-            block.findings.error("D104", message, block.pointer("error_map"), advice)
+            block.findings.error(WRONG_VALUE, message, block.pointer("error_map"), advice)
     return error_map
 
 

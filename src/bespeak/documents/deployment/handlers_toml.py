@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bespeak.contract.handler import HandlerBinding
 from bespeak.documents.deployment.handler_shape import read_handler
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
@@ -36,7 +37,7 @@ def read_handlers(root: Table) -> tuple[HandlerEntry, ...]:
         method, _, path = key.partition(" ")
         path = path.strip()
         if not path.startswith("/"):
-            block.findings.error("D104", f"{brief(key)} names no endpoint", inner.at, _FORM)
+            block.findings.error(WRONG_VALUE, f"{brief(key)} names no endpoint", inner.at, _FORM)
             continue
         handler = read_handler(inner)
         if handler is not None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from bespeak.contract.recipe import Recipe, RecipeStep
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.rules import DUPLICATE
 from bespeak.text.reading.table import Table, is_integer
 from bespeak.text.reading.text_file import read_text, toml_table
 from bespeak.text.source.span import Location
@@ -35,7 +36,7 @@ def recipes_of(root: Table, file: str) -> tuple[tuple[Recipe, ...], list[Diagnos
     for entry in root.tables("recipe"):
         recipe = _read_recipe(entry, file)
         if recipe.name in recipes:
-            root.findings.error("D109", f"the recipe {brief(recipe.name)} is declared twice", entry.pointer("name"))
+            root.findings.error(DUPLICATE, f"the recipe {brief(recipe.name)} is declared twice", entry.pointer("name"))
         recipes[recipe.name] = recipe
     root.finish()
     return () if root.findings.failed else tuple(recipes.values()), root.findings.found

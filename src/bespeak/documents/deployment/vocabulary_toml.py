@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.vocabulary import Vocabulary
+from bespeak.text.reading.rules import MISSING_KEY
 from bespeak.text.reading.table import Table
 
 
@@ -20,7 +21,7 @@ def read_vocabulary(root: Table) -> Vocabulary | None:
     )
     if vocabulary.negotiable and not root.has("data_manifest"):
         block.findings.error(
-            "D103",
+            MISSING_KEY,
             "`data_manifest` is missing, which `negotiable = true` asks for (AGIS 8.2)",
             block.pointer("negotiable"),
             "Write a [[data_manifest.available_data]] for each class of data agents may negotiate about.",

@@ -13,6 +13,7 @@ from bespeak.documents.openapi.references import References
 from bespeak.documents.openapi.schema_assembly import SchemaReader
 from bespeak.documents.openapi.spot import Spot
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.rules import MISSING_KEY, WRONG_VALUE
 
 MAX_ANSWERS: Final = 100
 
@@ -36,13 +37,13 @@ class AnswerReader:
         """The responses of an operation, in the order they are described."""
         listed = operation.below("responses")
         if not isinstance(listed.value, dict):
-            self._notices.warning("D103", "the operation describes no `responses`", operation)
+            self._notices.warning(MISSING_KEY, "the operation describes no `responses`", operation)
             return ()
         found: dict[str, Answer] = {}
         for key, spot in listed.entries():
             status = key.strip().upper()
             if _STATUS.fullmatch(status) is None:
-                self._notices.warning("D104", f"{brief(key)} is no status of a response, and is left out", spot)
+                self._notices.warning(WRONG_VALUE, f"{brief(key)} is no status of a response, and is left out", spot)
                 continue
             if len(found) == MAX_ANSWERS:
                 break
@@ -61,7 +62,7 @@ class AnswerReader:
 
     def _read(self, status: str, spot: Spot, produces: list[str]) -> Answer:
         if not isinstance(spot.value, dict):
-            self._notices.error("D104", f"a response is {brief(spot.value)}, not an object", spot)
+            self._notices.error(WRONG_VALUE, f"a response is {brief(spot.value)}, not an object", spot)
             return Answer(status=status)
         description = spot.text("description")
         if self._swagger:

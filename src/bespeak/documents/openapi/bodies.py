@@ -9,6 +9,7 @@ from bespeak.documents.openapi.media_types import JSON, MULTIPART, bodyless_sche
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.parameters import ParameterReader, without_place
 from bespeak.documents.openapi.references import References
+from bespeak.documents.openapi.rules import UNCLEAR_BODY, UNCLEAR_PARAMETER
 from bespeak.documents.openapi.schema_assembly import SchemaReader
 from bespeak.documents.openapi.schema_conversion import Direction
 from bespeak.documents.openapi.spot import Spot
@@ -37,7 +38,9 @@ class BodyReader:
             return Body(media_type=JSON, required=False, schema={})
         if method in _BODYLESS:
             if self._says_something(spot):
-                self._notices.warning("D168", f"a body of {method} says nothing to a server, and is left out", given)
+                self._notices.warning(
+                    UNCLEAR_BODY, f"a body of {method} says nothing to a server, and is left out", given
+                )
             return None
         if spot.key not in self._known:
             self._known[spot.key] = self._read(spot)
@@ -52,7 +55,7 @@ class BodyReader:
         content = spot.below("content")
         found = self.content(content, "input")
         if found is None:
-            self._notices.error("D168", "the body has no `content`; JSON of any form is sent", spot)
+            self._notices.error(UNCLEAR_BODY, "the body has no `content`; JSON of any form is sent", spot)
             return Body(media_type=JSON, required=False, schema={})
         media_type, schema, others = found
         return Body(
@@ -70,12 +73,12 @@ class BodyReader:
             return None
         if len(offered) > 1 and direction == "input":
             shown = ", ".join(offered[1:5])
-            self._notices.info("D168", f"{offered[0]} is sent; {shown} could be as well", content)
+            self._notices.info(UNCLEAR_BODY, f"{offered[0]} is sent; {shown} could be as well", content)
         chosen = self._references.follow(content.below(offered[0]))
         schema = chosen.below("schema") if chosen is not None else None
         if schema is None or schema.value in (None, {}, True):
             if essence(offered[0]) == JSON:
-                self._notices.info("D168", "the body has no schema: JSON of any form is taken", content)
+                self._notices.info(UNCLEAR_BODY, "the body has no schema: JSON of any form is taken", content)
             return spoken(offered[0]), bodyless_schema(offered[0]), tuple(offered[1:])
         made = dict(self._schemas.read(schema, direction))
         if is_binary(offered[0]) and "type" not in made and "$ref" not in made:
@@ -94,7 +97,9 @@ class BodyReader:
         whole = spots.pop(("", "body"), None)
         if whole is not None:
             if spots:
-                self._notices.error("D164", "there is a body, so the fields of a form are left out", operation)
+                self._notices.error(
+                    UNCLEAR_PARAMETER, "there is a body, so the fields of a form are left out", operation
+                )
             return self._whole(whole, consumes)
         return self._form(list(spots.values()), operation, consumes) if spots else None
 
@@ -119,7 +124,7 @@ class BodyReader:
         for spot in spots:
             name = spot.text("name")
             if not name:
-                self._notices.error("D164", "a field of a form has no name, and is left out", spot)
+                self._notices.error(UNCLEAR_PARAMETER, "a field of a form has no name, and is left out", spot)
                 continue
             schema = dict(self._schemas.read(without_place(spot), "input"))
             if spot.text("description"):
@@ -128,7 +133,7 @@ class BodyReader:
             if spot.flag("required"):
                 required.append(name)
         if not properties:
-            self._notices.warning("D168", f"the form of {brief(operation.at)} has no fields", operation)
+            self._notices.warning(UNCLEAR_BODY, f"the form of {brief(operation.at)} has no fields", operation)
         made: dict[str, Any] = {"type": "object", "properties": properties}
         if required:
             made["required"] = required

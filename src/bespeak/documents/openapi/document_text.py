@@ -15,6 +15,7 @@ from bespeak.documents.openapi.yaml_events import YamlReader
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
+from bespeak.text.reading.rules import DUPLICATE, MALFORMED, UNREADABLE, WRONG_VALUE
 from bespeak.text.reading.text_file import decode_text
 from bespeak.text.source.json_places import find_repeated
 from bespeak.text.source.json_tree import JsonTree
@@ -39,7 +40,7 @@ def parse_document(text: bytes | str, name: str, path: Path | None = None) -> tu
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     if len(data) > MAX_BYTES:
         message = f"the description has {len(data):,} bytes, more than {MAX_BYTES:,}"
-        return None, [Diagnostic("D101", "error", message, Location(name), help="Split it, or import a part of it.")]
+        return None, [UNREADABLE.found(message, Location(name), advice="Split it, or import a part of it.")]
     decoded = decode_text(data, Path(name))
     if isinstance(decoded, Diagnostic):
         place = decoded.location
@@ -83,7 +84,7 @@ def _repeated_in_json(text: str, name: str) -> list[Diagnostic]:
 
 def _repeated(key: str, place: Location) -> Diagnostic:
     message = f"the key {brief(key)} stands twice in one object; the last one counts"
-    return Diagnostic("D109", "warning", message, place, help="Remove one of the two, or rename it.")
+    return DUPLICATE.found(message, place, advice="Remove one of the two, or rename it.", severity="warning")
 
 
 def _yaml(text: str, name: str, path: Path | None) -> tuple[Document | None, list[Diagnostic]]:
@@ -92,19 +93,15 @@ def _yaml(text: str, name: str, path: Path | None) -> tuple[Document | None, lis
         reader.read(text)
     except Refused as reason:
         place = location_of(text, name, reason.start, reason.end)
-        return None, [
-            Diagnostic("D102", "error", f"this is not YAML for JSON: {reason.message}", place, help=reason.help)
-        ]
+        return None, [MALFORMED.found(f"this is not YAML for JSON: {reason.message}", place, advice=reason.help)]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if not isinstance(error, yaml.YAMLError):
-            return None, [Diagnostic("D102", "error", f"this is not YAML: {brief(str(error))}", Location(name))]
+            return None, [MALFORMED.found(f"this is not YAML: {brief(str(error))}", Location(name))]
         fault = fault_of(error, text, name)
-        return None, [
-            Diagnostic("D102", "error", f"this is not YAML: {fault.message}", fault.location, help=fault.help)
-        ]
+        return None, [MALFORMED.found(f"this is not YAML: {fault.message}", fault.location, advice=fault.help)]
     if not isinstance(reader.data, dict):
         message = f"the document is {brief(reader.data)}, not an object"
-        return None, [Diagnostic("D104", "error", message, Location(name))]
+        return None, [WRONG_VALUE.found(message, Location(name))]
     repeated = [_repeated(key, Location(name, line, column)) for key, line, column in reader.repeated[:_MOST_REPEATED]]
     data, places = reader.data, reader.places
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from bespeak.documents.openapi.spot import Spot
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.span import Location
 
 _SHOWN: Final = 10
@@ -22,18 +23,18 @@ class Notices:
     def __init__(self, file: str) -> None:
         self._file = file
         self._found: list[Diagnostic] = []
-        self._count: Counter[tuple[str, Severity]] = Counter()
+        self._count: Counter[tuple[Rule, Severity]] = Counter()
         self._seen: set[tuple[str, str, str, str]] = set()
 
-    def error(self, rule: str, message: str, at: Spot, advice: str = "") -> None:
+    def error(self, rule: Rule, message: str, at: Spot, advice: str = "") -> None:
         """Report what keeps a part of the description from being used."""
         self._add("error", rule, message, at, advice)
 
-    def warning(self, rule: str, message: str, at: Spot, advice: str = "") -> None:
+    def warning(self, rule: Rule, message: str, at: Spot, advice: str = "") -> None:
         """Report what the owner of the facade should look at."""
         self._add("warning", rule, message, at, advice)
 
-    def info(self, rule: str, message: str, at: Spot, advice: str = "") -> None:
+    def info(self, rule: Rule, message: str, at: Spot, advice: str = "") -> None:
         """Report what was decided, for those who want to know."""
         self._add("info", rule, message, at, advice)
 
@@ -45,17 +46,19 @@ class Notices:
         """Every finding that is shown, then how many there are beside them."""
         return [*self._found, *self._rest()]
 
-    def _add(self, severity: Severity, rule: str, message: str, at: Spot, advice: str) -> None:
-        known = (rule, at.document.name, at.at, message)
+    def _add(self, severity: Severity, rule: Rule, message: str, at: Spot, advice: str) -> None:
+        known = (rule.id, at.document.name, at.at, message)
         if known in self._seen:
             return
         self._seen.add(known)
         self._count[rule, severity] += 1
         if self._count[rule, severity] <= _SHOWN:
-            self._found.append(Diagnostic(rule, severity, message, at.document.locate(at.at), at.at, advice))
+            place = at.document.locate(at.at)
+            self._found.append(rule.found(message, place, at.at, advice, severity=severity))
 
     def _rest(self) -> Iterator[Diagnostic]:
         for (rule, severity), count in self._count.items():
             if count > _SHOWN:
-                message = f"{count - _SHOWN:,} more findings of {rule} are not shown"
-                yield Diagnostic(rule, severity, message, Location(self._file), help="Look at those that are shown.")
+                message = f"{count - _SHOWN:,} more findings of {rule.id} are not shown"
+                advice = "Look at those that are shown."
+                yield rule.found(message, Location(self._file), advice=advice, severity=severity)

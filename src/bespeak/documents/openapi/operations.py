@@ -11,11 +11,13 @@ from bespeak.documents.openapi.description import Operation
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.parameters import ParameterReader
 from bespeak.documents.openapi.references import References, is_reference
+from bespeak.documents.openapi.rules import DUPLICATE_OPERATION_ID, NOT_IMPORTED
 from bespeak.documents.openapi.schema_assembly import SchemaReader
 from bespeak.documents.openapi.security import SecurityReader
 from bespeak.documents.openapi.servers import ServerReader
 from bespeak.documents.openapi.spot import Spot
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.rules import WRONG_VALUE
 
 MAX_OPERATIONS: Final = 20_000
 
@@ -52,12 +54,14 @@ class OperationReader:
                 if operation.value is None:
                     continue
                 if not isinstance(operation.value, dict):
-                    self._notices.error("D104", f"`{method}` is {brief(operation.value)}, not an object", operation)
+                    self._notices.error(
+                        WRONG_VALUE, f"`{method}` is {brief(operation.value)}, not an object", operation
+                    )
                     continue
                 count += 1
                 if count > MAX_OPERATIONS:
                     message = f"there are more than {MAX_OPERATIONS:,} operations; the others are left out"
-                    self._notices.error("D165", message, operation)
+                    self._notices.error(NOT_IMPORTED, message, operation)
                     return
                 yield self._operation(method.upper(), path, item, operation)
 
@@ -68,17 +72,17 @@ class OperationReader:
                 continue
             path = written.strip()
             if not path.startswith("/"):
-                self._notices.warning("D104", f"the path {brief(written)} does not start with a slash", given)
+                self._notices.warning(WRONG_VALUE, f"the path {brief(written)} does not start with a slash", given)
                 path = f"/{path}"
             if "?" in path or "#" in path:
                 message = f"the path {brief(written)} holds a query or fragment, which is no part of a path"
                 advice = "A query is sent as it is, a fragment not at all. Describe them as parameters."
-                self._notices.warning("D104", message, given, advice)
+                self._notices.warning(WRONG_VALUE, message, given, advice)
             yield path, item
 
     def _path_item(self, given: Spot) -> Spot | None:
         if not isinstance(given.value, dict):
-            self._notices.error("D104", f"a path is {brief(given.value)}, not an object", given)
+            self._notices.error(WRONG_VALUE, f"a path is {brief(given.value)}, not an object", given)
             return None
         if not is_reference(given.value):
             return given
@@ -96,7 +100,9 @@ class OperationReader:
             body = self._bodies.read(operation, method)
             base = self._servers.read(item, operation)
         if operation.value.get("callbacks"):
-            self._notices.info("D165", "the callbacks of the operation are not imported", operation.below("callbacks"))
+            self._notices.info(
+                NOT_IMPORTED, "the callbacks of the operation are not imported", operation.below("callbacks")
+            )
         return Operation(
             method=method,
             path=path,
@@ -117,7 +123,7 @@ class OperationReader:
         name = operation.text("operationId")
         if name and self._ids.setdefault(name, operation.at) != operation.at:
             message = f"the operationId {brief(name)} is also that of {self._ids[name]}; both operations are kept"
-            self._notices.warning("D166", message, operation, "Give one of them an id of its own.")
+            self._notices.warning(DUPLICATE_OPERATION_ID, message, operation, "Give one of them an id of its own.")
         return name
 
     def _types(self, operation: Spot, key: str) -> list[str]:

@@ -9,9 +9,11 @@ from bespeak.documents.openapi.description import Parameter, Place
 from bespeak.documents.openapi.media_types import is_json, preferred
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.references import References
+from bespeak.documents.openapi.rules import UNCLEAR_PARAMETER
 from bespeak.documents.openapi.schema_assembly import SchemaReader
 from bespeak.documents.openapi.spot import Spot
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.rules import DUPLICATE, WRONG_VALUE
 
 MAX_PARAMETERS: Final = 200
 
@@ -57,7 +59,7 @@ class ParameterReader:
                 key = (made.name.lower() if made.place == "header" else made.name, made.place)
                 if key in here:
                     message = f"the {made.place} parameter {brief(made.name)} is described twice; the first one counts"
-                    self._notices.warning("D109", message, spot, "Remove one of the two.")
+                    self._notices.warning(DUPLICATE, message, spot, "Remove one of the two.")
                     continue
                 here.add(key)
                 found[key] = made
@@ -75,11 +77,11 @@ class ParameterReader:
 
     def _followed(self, listed: Spot) -> list[Spot]:
         if not isinstance(listed.value, list):
-            self._notices.error("D104", f"`parameters` is {brief(listed.value)}, not a list", listed)
+            self._notices.error(WRONG_VALUE, f"`parameters` is {brief(listed.value)}, not a list", listed)
         spots = list(listed.items())
         if len(spots) > MAX_PARAMETERS:
             message = f"there are {len(spots):,} parameters; those after the first {MAX_PARAMETERS} are left out"
-            self._notices.error("D164", message, listed)
+            self._notices.error(UNCLEAR_PARAMETER, message, listed)
         followed = (self._references.follow(spot) for spot in spots[:MAX_PARAMETERS])
         return [spot for spot in followed if spot is not None]
 
@@ -90,7 +92,7 @@ class ParameterReader:
 
     def _read(self, spot: Spot) -> Parameter | None:
         if not isinstance(spot.value, dict):
-            self._notices.error("D104", f"a parameter is {brief(spot.value)}, not an object", spot)
+            self._notices.error(WRONG_VALUE, f"a parameter is {brief(spot.value)}, not an object", spot)
             return None
         place = spot.text("in")
         if self._swagger and place in {"body", "formData"}:
@@ -99,11 +101,13 @@ class ParameterReader:
         if place not in _STYLES or not name:
             what = "has no name" if not name else f"is in {brief(spot.value.get('in'))}"
             message = f"a parameter {what}, and is left out"
-            self._notices.error("D164", message, spot, "It is in path, query, header or cookie, and has a name.")
+            self._notices.error(
+                UNCLEAR_PARAMETER, message, spot, "It is in path, query, header or cookie, and has a name."
+            )
             return None
         if place == "header" and name.lower() in _IGNORED_HEADERS:
             message = f"the header {brief(name)} is no parameter: the facade sets it itself"
-            self._notices.info("D164", message, spot)
+            self._notices.info(UNCLEAR_PARAMETER, message, spot)
             return None
         style, explode = self._style(spot, place)
         schema, as_json = self._schema(spot)
@@ -127,14 +131,14 @@ class ParameterReader:
                 return default, default == "form"
             if collection not in _COLLECTIONS:
                 message = f"values joined as {brief(collection)} are sent with commas"
-                self._notices.warning("D164", message, spot.below("collectionFormat"))
+                self._notices.warning(UNCLEAR_PARAMETER, message, spot.below("collectionFormat"))
                 collection = "csv"
             wanted, repeated = _COLLECTIONS[collection]
             return (wanted if wanted in _STYLES[place] else default), repeated
         style = spot.text("style") or default
         if style not in _STYLES[place]:
             message = f"the style {brief(style)} is none of a {place} parameter; {default} is taken"
-            self._notices.warning("D164", message, spot.below("style"))
+            self._notices.warning(UNCLEAR_PARAMETER, message, spot.below("style"))
             style = default
         explode = spot.flag("explode")
         return style, explode if explode is not None else style in {"form", "deepObject"}
@@ -150,11 +154,13 @@ class ParameterReader:
             as_json = is_json(media_type)
             if not as_json:
                 message = f"a value of type {brief(media_type)} is sent as it is given"
-                self._notices.warning("D164", message, content)
+                self._notices.warning(UNCLEAR_PARAMETER, message, content)
             return (dict(self._schemas.read(schema, "input")) if schema.value is not None else {}), as_json
         schema = spot.below("schema")
         if schema.value is None:
-            self._notices.info("D164", f"the parameter {brief(spot.text('name'))} has no schema: a text is taken", spot)
+            self._notices.info(
+                UNCLEAR_PARAMETER, f"the parameter {brief(spot.text('name'))} has no schema: a text is taken", spot
+            )
             return {"type": "string"}, False
         return dict(self._schemas.read(schema, "input")), False
 
@@ -162,12 +168,12 @@ class ParameterReader:
         wanted = list(dict.fromkeys(_TEMPLATE.findall(path)))
         for name, place in [key for key in found if key[1] == "path" and key[0] not in wanted]:
             message = f"{{{name[:80]}}} is described and does not stand in the path {brief(path)}; it is left out"
-            self._notices.warning("D164", message, operation)
+            self._notices.warning(UNCLEAR_PARAMETER, message, operation)
             del found[name, place]
         for name in wanted:
             if (name, "path") not in found:
                 message = f"{{{name[:80]}}} stands in the path and is not described: a text is taken"
-                self._notices.warning("D164", message, operation, "Describe it under `parameters`.")
+                self._notices.warning(UNCLEAR_PARAMETER, message, operation, "Describe it under `parameters`.")
                 found[name, "path"] = Parameter(
                     name=name, place="path", required=True, schema={"type": "string"}, style="simple", explode=False
                 )

@@ -11,6 +11,7 @@ from bespeak.documents.openapi.document_text import parse_document
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.operations import OperationReader
 from bespeak.documents.openapi.references import References
+from bespeak.documents.openapi.rules import NOT_IMPORTED, NOT_OPENAPI
 from bespeak.documents.openapi.spot import Spot
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -49,16 +50,18 @@ def _read(text: bytes | str, source: str, base_url: str | None) -> tuple[Descrip
         said = "is missing" if paths.value is None else f"is {brief(paths.value)}, not an object"
         if root.value.get("webhooks") and paths.value is None:
             said = "is missing, and webhooks are not imported"
-        notices.error("D160", f"`paths` {said}", root, "A description without operations has nothing to import.")
+        notices.error(NOT_OPENAPI, f"`paths` {said}", root, "A description without operations has nothing to import.")
         return None, notices.all()
     for name in ("webhooks", "x-webhooks"):
         if isinstance(root.value.get(name), dict) and root.value[name]:
             count = len(root.value[name])
-            notices.info("D165", f"{count} webhook{' is' if count == 1 else 's are'} not imported", root.below(name))
+            notices.info(
+                NOT_IMPORTED, f"{count} webhook{' is' if count == 1 else 's are'} not imported", root.below(name)
+            )
     reader = OperationReader(root, References(document, notices), notices, version=version, base_url=base_url)
     operations = tuple(reader.read())
     if not operations:
-        notices.warning("D160", "no path has an operation", paths)
+        notices.warning(NOT_OPENAPI, "no path has an operation", paths)
     info, contact = root.below("info"), root.below("info", "contact")
     made = Description(
         openapi=root.text("openapi") or root.text("swagger"),
@@ -78,16 +81,18 @@ def _version(root: Spot, notices: Notices) -> tuple[int, int] | None:
     found = _VERSION.fullmatch(written)
     if found is None:
         said = f"says that it is of version {brief(written)}" if written else "has neither `openapi` nor `swagger`"
-        notices.error("D160", f"the document {said}", root, 'A description starts with openapi: "3.1.0" or the like.')
+        notices.error(
+            NOT_OPENAPI, f"the document {said}", root, 'A description starts with openapi: "3.1.0" or the like.'
+        )
         return None
     version = (int(found[1]), int(found[2] or 0))
     if version[0] == 2:
         return (2, 0)
     if version[0] != 3:
-        notices.error("D160", f"version {brief(written)} is not understood", root, "Convert it to 3.1 or 3.0.")
+        notices.error(NOT_OPENAPI, f"version {brief(written)} is not understood", root, "Convert it to 3.1 or 3.0.")
         return None
     if version > (3, 1):
-        notices.info("D160", f"version {brief(written)} is read as 3.1", root)
+        notices.info(NOT_OPENAPI, f"version {brief(written)} is read as 3.1", root)
     return version
 
 

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 
 from bespeak.documents.openapi.document_text import MAX_BYTES, parse_document
 from bespeak.documents.openapi.notices import Notices
+from bespeak.documents.openapi.rules import BROKEN_REFERENCE
 from bespeak.documents.openapi.spot import Document, Spot
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -48,7 +49,7 @@ class References:
         while is_reference(spot.value) and not (alone and len(spot.value) > 1):
             if spot.key in seen or len(seen) == _LONGEST:
                 message = f"the reference {brief(spot.value['$ref'])} comes back to where it started"
-                self._notices.error("D161", message, spot, "Let one of them say what it is.")
+                self._notices.error(BROKEN_REFERENCE, message, spot, "Let one of them say what it is.")
                 return None
             seen.add(spot.key)
             target = self.target(spot)
@@ -68,7 +69,7 @@ class References:
             # Not remembered: two schemas may each have their own definitions under one name.
             found = self._nearby(reference, spot) or found
         if isinstance(found, str):
-            self._notices.error("D161", f"the reference {brief(reference)} {found}", spot, _ADVICE)
+            self._notices.error(BROKEN_REFERENCE, f"the reference {brief(reference)} {found}", spot, _ADVICE)
             return None
         return found
 

@@ -13,6 +13,7 @@ from bespeak.contract.schema.multiplied import excess
 from bespeak.documents.openapi.definition import DEFINITIONS, Definition, names_in
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.references import References
+from bespeak.documents.openapi.rules import SCHEMA_CUT, SCHEMA_PART_DROPPED
 from bespeak.documents.openapi.schema_conversion import Converter, Direction
 from bespeak.documents.openapi.spot import Spot
 
@@ -78,7 +79,7 @@ class SchemaReader:
                 f"the schema reaches more than {limits.definitions} definitions, {limits.parts:,} parts or "
                 f"{limits.length:,} bytes; {len(left)} of those it refers to are left open"
             )
-            self._notices.info("D162", message, spot, "Describe those that agents need in the endpoint file.")
+            self._notices.info(SCHEMA_CUT, message, spot, "Describe those that agents need in the endpoint file.")
         opened = {name: _open_schema(converter.definition(name)) for name in left}
         made = _cut(root.body, opened) if left.intersection(root.names) else root.body
         if not kept:
@@ -97,7 +98,7 @@ class SchemaReader:
         if sum(len(definition.in_place) for definition in kept.values()) > _MANY_STEPS:
             reason = excess(nodes(made))
             if reason is not None:
-                self._notices.warning("D162", f"the schema is left open: {reason}", spot)
+                self._notices.warning(SCHEMA_CUT, f"the schema is left open: {reason}", spot)
                 return {"type": made["type"]} if "type" in made else {}
         return _with_fitting_defaults(made, spot, self._notices)
 
@@ -158,11 +159,11 @@ def _with_fitting_defaults(schema: dict[str, Any], spot: Spot, notices: Notices)
     if wrong:
         for name in wrong:
             message = f"the default of {name} is none that its own schema takes, and is left out"
-            notices.warning("D163", message, spot)
+            notices.warning(SCHEMA_PART_DROPPED, message, spot)
         bare = {name: _without_default(part) if name in wrong else part for name, part in properties.items()}
         schema = {**schema, "properties": bare}
     if "default" in schema and not _takes_default(schema, schema):
-        notices.warning("D163", "the default is none that its own schema takes, and is left out", spot)
+        notices.warning(SCHEMA_PART_DROPPED, "the default is none that its own schema takes, and is left out", spot)
         schema = _without_default(schema)
     return schema
 

@@ -13,6 +13,7 @@ from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.nullability import typed, with_null
 from bespeak.documents.openapi.object_merge import merge_objects, opened
 from bespeak.documents.openapi.references import References, is_reference
+from bespeak.documents.openapi.rules import BROKEN_REFERENCE, SCHEMA_CUT, SCHEMA_PART_DROPPED
 from bespeak.documents.openapi.schema_keywords import is_null_free, pattern_fault, plain_keywords
 from bespeak.documents.openapi.spot import Spot
 from bespeak.text.diagnostics.brief import brief
@@ -106,10 +107,10 @@ class Converter:
                 message = (
                     f"the schema has {whole.parts:,} parts and {whole.length:,} bytes; the innermost are left open"
                 )
-                self._notices.info("D162", message, spot)
+                self._notices.info(SCHEMA_CUT, message, spot)
                 return made.body
         message = f"the schema has {whole.parts:,} parts and {whole.length:,} bytes, and is left open"
-        self._notices.warning("D162", message, spot)
+        self._notices.warning(SCHEMA_CUT, message, spot)
         return {"type": schema["type"]} if "type" in schema else {}
 
     def _define(self, name: str, chain: tuple[str, ...]) -> Definition:
@@ -129,10 +130,10 @@ class Converter:
         if value is False:
             return {"not": {}}
         if not isinstance(value, dict):
-            self._notices.warning("D163", f"a schema is {brief(value)}, so anything is taken", here.spot)
+            self._notices.warning(SCHEMA_PART_DROPPED, f"a schema is {brief(value)}, so anything is taken", here.spot)
             return {}
         if here.levels > MAX_LEVELS or self._nested >= _MOST_NESTED:
-            self._notices.warning("D162", "a schema is nested too deeply; what is below is left open", here.spot)
+            self._notices.warning(SCHEMA_CUT, "a schema is nested too deeply; what is below is left open", here.spot)
             return {}
         self._nested += 1
         try:
@@ -153,7 +154,9 @@ class Converter:
             name = self._name(target)
             if self._leads_back(name, here.chain):
                 message = f"{brief(here.spot.value['$ref'])} leads back here without going down into the data"
-                self._notices.warning("D161", message, here.spot, "Let one of them go down into a property or an item.")
+                self._notices.warning(
+                    BROKEN_REFERENCE, message, here.spot, "Let one of them go down into a property or an item."
+                )
                 made = {}
             else:
                 here.reached.append(name)
@@ -207,7 +210,7 @@ class Converter:
         schema: dict[str, Any] = spot.value
 
         def complain(keyword: str, reason: str) -> None:
-            self._notices.warning("D163", f"`{keyword}` {reason}, and is left out", spot.below(keyword))
+            self._notices.warning(SCHEMA_PART_DROPPED, f"`{keyword}` {reason}, and is left out", spot.below(keyword))
 
         made = plain_keywords(schema, complain=complain)
         if not _OF_ARRAYS.isdisjoint(schema):
@@ -248,7 +251,9 @@ class Converter:
                     properties[name] = self._schema(here.down(below, 2))
             made["properties"] = properties
         elif given is not None:
-            self._notices.warning("D163", f"`properties` is {brief(given)}, and is left out", spot.below("properties"))
+            self._notices.warning(
+                SCHEMA_PART_DROPPED, f"`properties` is {brief(given)}, and is left out", spot.below("properties")
+            )
         if hidden and "required" in made:
             made["required"] = [name for name in made["required"] if name not in hidden]
         if "required" in made and not made["required"]:
@@ -271,7 +276,9 @@ class Converter:
         for name in below.value:
             reason = pattern_fault(name) if keyword == "patternProperties" else None
             if reason is not None:
-                self._notices.warning("D163", f"the pattern {brief(name)} {reason}, and is left out", below.below(name))
+                self._notices.warning(
+                    SCHEMA_PART_DROPPED, f"the pattern {brief(name)} {reason}, and is left out", below.below(name)
+                )
                 continue
             inner = below.below(name)
             position = here.down(inner, 2) if keyword == "patternProperties" else here.beside(inner, 2)

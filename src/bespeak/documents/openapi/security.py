@@ -8,8 +8,10 @@ from typing import Final
 from bespeak.documents.openapi.description import SecurityScheme
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.references import References
+from bespeak.documents.openapi.rules import UNUSABLE_SCHEME
 from bespeak.documents.openapi.spot import Spot
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.rules import WRONG_VALUE
 
 Alternatives = tuple[Mapping[str, tuple[str, ...]], ...]
 
@@ -42,13 +44,17 @@ class SecurityReader:
             kind, scheme = "http", "basic"
         place, parameter = spot.text("in"), spot.text("name")
         if kind not in _KINDS:
-            self._notices.error("D169", f"{brief(name)} is a scheme of type {brief(kind)}, and is left out", spot)
+            self._notices.error(
+                UNUSABLE_SCHEME, f"{brief(name)} is a scheme of type {brief(kind)}, and is left out", spot
+            )
             return None
         if kind == "apiKey" and (place not in _PLACES or not parameter):
-            self._notices.error("D169", f"{brief(name)} does not say where its key goes, and is left out", spot)
+            self._notices.error(
+                UNUSABLE_SCHEME, f"{brief(name)} does not say where its key goes, and is left out", spot
+            )
             return None
         if kind == "http" and not scheme:
-            self._notices.error("D169", f"{brief(name)} does not name its scheme; bearer is taken", spot)
+            self._notices.error(UNUSABLE_SCHEME, f"{brief(name)} does not name its scheme; bearer is taken", spot)
             scheme = "bearer"
         return SecurityScheme(
             name=name,
@@ -61,16 +67,16 @@ class SecurityReader:
 
     def _alternatives(self, spot: Spot) -> Alternatives:
         if spot.value is not None and not isinstance(spot.value, list):
-            self._notices.error("D104", f"`security` is {brief(spot.value)}, not a list", spot)
+            self._notices.error(WRONG_VALUE, f"`security` is {brief(spot.value)}, not a list", spot)
         found: list[dict[str, tuple[str, ...]]] = []
         for one in spot.items():
             if not isinstance(one.value, dict):
-                self._notices.error("D104", f"a requirement is {brief(one.value)}, not an object", one)
+                self._notices.error(WRONG_VALUE, f"a requirement is {brief(one.value)}, not an object", one)
                 continue
             unknown = [name for name in one.value if name not in self.schemes]
             if unknown:
                 message = f"the scheme {brief(unknown[0])} is not declared, and this alternative is left out"
-                self._notices.error("D169", message, one, "Declare it under components.securitySchemes.")
+                self._notices.error(UNUSABLE_SCHEME, message, one, "Declare it under components.securitySchemes.")
                 continue
             found.append({name: _scopes(scopes) for name, scopes in one.value.items()})
         return tuple(found)

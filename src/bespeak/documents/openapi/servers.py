@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from bespeak.documents.openapi.notices import Notices
+from bespeak.documents.openapi.rules import UNCLEAR_SERVER
 from bespeak.documents.openapi.spot import Spot
 from bespeak.text.diagnostics.brief import brief
 
@@ -44,7 +45,9 @@ class ServerReader:
         path = self._root.text("basePath")
         scheme = next((one for one in ("https", "http") if one in offered), base.scheme or "https")
         if not host or not _is_host(host):
-            self._notices.warning("D167", "no server is described, so nobody knows where to call", self._root, _ADVICE)
+            self._notices.warning(
+                UNCLEAR_SERVER, "no server is described, so nobody knows where to call", self._root, _ADVICE
+            )
             return ""
         return f"{scheme}://{host}/{path.strip('/')}".rstrip("/")
 
@@ -53,13 +56,15 @@ class ServerReader:
         usable = [spot for spot in listed.items() if isinstance(spot.value, dict) and spot.text("url")]
         if not usable:
             if listed.value != []:
-                self._notices.warning("D167", "`servers` names no server", listed)
+                self._notices.warning(UNCLEAR_SERVER, "`servers` names no server", listed)
             return None
         if len(usable) > 1:
             others = ", ".join(_shown(spot.text("url")) for spot in usable[1:4])
             taken = brief(_shown(usable[0].text("url")))
             message = f"{len(usable)} servers are described; {taken} is taken, not {others[:200]}"
-            self._notices.info("D167", message, listed, "Write another address into the endpoint files if you need it.")
+            self._notices.info(
+                UNCLEAR_SERVER, message, listed, "Write another address into the endpoint files if you need it."
+            )
         return self._absolute(self._filled(usable[0]), usable[0])
 
     def _filled(self, server: Spot) -> str:
@@ -71,7 +76,7 @@ class ServerReader:
             default = variable.text("default") or (str(values[0]) if isinstance(values, list) and values else "")
             if not default and "default" not in (variable.value or {}):
                 message = f"{{{found[1][:80]}}} in the address of the server has no default"
-                self._notices.warning("D167", message, server, "Write the address into the endpoint files.")
+                self._notices.warning(UNCLEAR_SERVER, message, server, "Write the address into the endpoint files.")
                 return found[0]
             return default
 
@@ -87,11 +92,13 @@ class ServerReader:
         _, at_sign, named = host.rpartition("@")
         if at_sign:
             message = "the address of the server has a user or a password in it, which are left out"
-            self._notices.warning("D167", message, at, "Send credentials as a header whose value is a variable.")
+            self._notices.warning(
+                UNCLEAR_SERVER, message, at, "Send credentials as a header whose value is a variable."
+            )
         host = named
         if parts is None or parts.scheme not in {"http", "https"} or not _is_host(host):
             message = f"the server {brief(_shown(url))} is no address that can be called"
-            self._notices.warning("D167", message, at, _ADVICE)
+            self._notices.warning(UNCLEAR_SERVER, message, at, _ADVICE)
             return ""
         return f"{parts.scheme}://{host}{parts.path}".rstrip("/")
 

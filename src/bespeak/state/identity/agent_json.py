@@ -15,9 +15,11 @@ from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.scope import is_scope_token
 from bespeak.state.identity.genesis_json import genesis_of, read_public_key, read_trust
 from bespeak.state.identity.private_key import private_keys
+from bespeak.state.identity.rules import INCOMPLETE_AGENT, INVALID_GENESIS, PRIVATE_KEY
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
+from bespeak.text.reading.rules import WRONG_CHOICE, WRONG_VALUE
 from bespeak.text.reading.table import Table, is_integer
 from bespeak.text.reading.text_file import read_text
 
@@ -65,11 +67,11 @@ def parse_agent(text: str, file: str) -> tuple[Agent | None, list[Diagnostic]]:
     agent = _read(root)
     for at in islice(private_keys(root.data), _MOST_KEYS):
         advice = "Remove it, and make a new key: this one is known to whoever has the document."
-        root.findings.error("D196", "an identity document is published, and this is a private key", at, advice)
+        root.findings.error(PRIVATE_KEY, "an identity document is published, and this is a private key", at, advice)
     if root.value("document_type") == _DOCUMENT_TYPE:
         lacking = [key for key in _REQUIRED if not root.has(key)]
         if lacking:
-            root.findings.warning("D115", f"the identity document lacks {', '.join(lacking)} (core 7.3)")
+            root.findings.warning(INCOMPLETE_AGENT, f"the identity document lacks {', '.join(lacking)} (core 7.3)")
     return _unreadable(agent.agent_id) if root.findings.failed else agent, root.findings.found
 
 
@@ -82,7 +84,7 @@ def _read(root: Table) -> Agent:
     agent_id = root.need_text("agent_id")
     if agent_id and not is_canonical_id(agent_id):
         message = f"`agent_id` is {brief(agent_id)}, not 64 lower-case hexadecimal digits (core 7.1)"
-        root.findings.error("D104", message, "/agent_id")
+        root.findings.error(WRONG_VALUE, message, "/agent_id")
     requires = root.table("requires")
     tier, path = read_trust(root, default=None)
     genesis = _read_genesis(root, agent_id)
@@ -119,7 +121,7 @@ def _read_status(root: Table) -> str:
     status = "retired" if status == "revoked" else status
     if status not in STATUSES:
         message = f"`status` is {brief(status)}, which is none of {', '.join(STATUSES)}"
-        root.findings.error("D106", message, "/status")
+        root.findings.error(WRONG_CHOICE, message, "/status")
     return status
 
 
@@ -129,7 +131,9 @@ def _read_genesis(root: Table, agent_id: str) -> Genesis | None:
     genesis = genesis_of(record) if record is not None else None
     if genesis is not None and genesis.agent_id != agent_id:
         message = f"`agent_id` is {brief(agent_id)}, and the Genesis gives {genesis.agent_id} (core 7.1)"
-        root.findings.error("D197", message, "/agent_id", "An id cannot be chosen; write the one of the Genesis.")
+        root.findings.error(
+            INVALID_GENESIS, message, "/agent_id", "An id cannot be chosen; write the one of the Genesis."
+        )
     return genesis
 
 
@@ -143,7 +147,9 @@ def _read_score(root: Table) -> float | None:
     score = root.number("trust_score")
     if score is None or 0 <= score <= 1:
         return score
-    root.findings.warning("D104", f"`trust_score` is {brief(score)}, and counts as unknown", "/trust_score", _SCORE)
+    root.findings.warning(
+        WRONG_VALUE, f"`trust_score` is {brief(score)}, and counts as unknown", "/trust_score", _SCORE
+    )
     return None
 
 
@@ -162,10 +168,10 @@ def _read_times(root: Table) -> tuple[str | None, str | None]:
     for key, time in read.items():
         if time is None:
             message = f"`{key}` is {brief(said[key])}, which is no time"
-            root.findings.warning("D104", message, root.pointer(key), "Write it like 2026-11-16T08:00:00Z.")
+            root.findings.warning(WRONG_VALUE, message, root.pointer(key), "Write it like 2026-11-16T08:00:00Z.")
     issued, updated = read.get("issued_at"), read.get("updated_at")
     if issued is not None and updated is not None and updated < issued:
-        root.findings.warning("D104", "`updated_at` is before `issued_at` (core 7.3)", "/updated_at")
+        root.findings.warning(WRONG_VALUE, "`updated_at` is before `issued_at` (core 7.3)", "/updated_at")
     return said["issued_at"], said["updated_at"]
 
 
@@ -181,5 +187,5 @@ def _read_scopes(root: Table, requires: Table | None) -> tuple[str, ...]:
             granted.append(token)
         else:
             message = f"`{key}` holds {brief(token)}, which is no scope token and grants nothing"
-            holder.findings.warning("D104", message, holder.pointer(key), "Write domain:action in lower case.")
+            holder.findings.warning(WRONG_VALUE, message, holder.pointer(key), "Write domain:action in lower case.")
     return tuple(granted)

@@ -6,9 +6,11 @@ from bespeak.contract.genesis import ARCHETYPES, Genesis, canonical_genesis, gen
 from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED, TIERS, VERIFICATION_PATHS, trust_fault
 from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.scope import is_scope_token
+from bespeak.state.identity.rules import INVALID_GENESIS, UNPROVEN_TRUST
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
+from bespeak.text.reading.rules import WRONG_CHOICE, WRONG_VALUE
 from bespeak.text.reading.table import Table
 
 
@@ -65,13 +67,13 @@ def read_trust(record: Table, *, default: int | None) -> tuple[int | None, str |
         tier = default
     elif isinstance(tier, bool) or tier not in TIERS:
         message = f"`trust_tier` is {brief(tier)}, which is none of 1, 2 and 3 (core 7.4)"
-        record.findings.error("D106", message, record.pointer("trust_tier"))
+        record.findings.error(WRONG_CHOICE, message, record.pointer("trust_tier"))
         tier = None
     path = record.choice("verification_path", VERIFICATION_PATHS)
     fault = trust_fault(tier, path) if tier is not None else None
     if fault is not None:
         advice = "Say by which proof the identity was verified, or take trust tier 2."
-        record.findings.error("D198", f"{fault} (core 7.4)", record.pointer("trust_tier"), advice)
+        record.findings.error(UNPROVEN_TRUST, f"{fault} (core 7.4)", record.pointer("trust_tier"), advice)
     return tier, path
 
 
@@ -92,7 +94,7 @@ def read_public_key(record: Table, key: str) -> dict[str, str] | None:
     if isinstance(found, KeyFault):
         # The fault may repeat what the key is made of.
         message = f"`{key}` is no Ed25519 key in PEM, JWK or base64url form"
-        record.findings.error("D104", message, record.pointer(key), "Print one with bespeak keys show.")
+        record.findings.error(WRONG_VALUE, message, record.pointer(key), "Print one with bespeak keys show.")
         return None
     return public_jwk(found)
 
@@ -101,7 +103,7 @@ def _is_scope(record: Table, scope: str) -> bool:
     if is_scope_token(scope):
         return True
     message = f"`scope` holds {brief(scope)}, which is no scope token and grants nothing"
-    record.findings.warning("D104", message, record.pointer("scope"), "Write domain:action in lower case.")
+    record.findings.warning(WRONG_VALUE, message, record.pointer("scope"), "Write domain:action in lower case.")
     return False
 
 
@@ -109,7 +111,7 @@ def _check_id(record: Table, agent_id: str) -> None:
     said = record.text("agent_id")
     if said is not None and said != agent_id:
         message = f"the record says `agent_id` {brief(said)}, and its content gives {agent_id} (core 7.1)"
-        record.findings.error("D197", message, record.pointer("agent_id"))
+        record.findings.error(INVALID_GENESIS, message, record.pointer("agent_id"))
 
 
 def _check_signature(record: Table, issuer_key: dict[str, str]) -> None:
@@ -125,4 +127,4 @@ def _check_signature(record: Table, issuer_key: dict[str, str]) -> None:
         key.verify(decode64(said) or b"", canonical_genesis(record.data))
     except (InvalidSignature, ValueError):
         message = "`signature` is not by the issuer's key over this record: one of them was changed"
-        record.findings.error("D197", message, record.pointer("signature"))
+        record.findings.error(INVALID_GENESIS, message, record.pointer("signature"))

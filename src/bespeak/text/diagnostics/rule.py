@@ -8,6 +8,7 @@ from typing import Final, Literal, Protocol
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.source.span import Location
+from bespeak.text.source.tree import Tree
 
 Normative = Literal["MUST", "SHOULD", "style"]
 Fixable = Literal["none", "safe", "unsafe"]
@@ -70,7 +71,7 @@ class Rule:
         *,
         on_key: bool = False,
     ) -> Diagnostic:
-        """A finding in an endpoint. Pointers, those of a fix too, start at the endpoint and use the model's names."""
+        """Report a finding in an endpoint. Pointers, also of a fix, start at the endpoint and use the model's names."""
         where = f"/endpoint{pointer}"
         return Diagnostic(
             self.id, self.severity, f"{endpoint}: {message}", endpoint.location, where, advice, fix, on_key
@@ -79,5 +80,25 @@ class Rule:
     def inside(
         self, pointer: str, message: str, advice: str = "", fix: Fix | None = None, *, on_key: bool = False
     ) -> Diagnostic:
-        """A finding in a document that is no endpoint, at a pointer from its root."""
+        """Report a finding in a document other than an endpoint, at a pointer from its root."""
         return Diagnostic(self.id, self.severity, message, None, pointer, advice, fix, on_key)
+
+    def in_tree(
+        self, tree: Tree, pointer: str, message: str, advice: str = "", fix: Fix | None = None, *, on_key: bool = False
+    ) -> Diagnostic:
+        """Report a finding at a pointer of a parsed text."""
+        place = tree.locate(pointer, key=on_key)
+        return Diagnostic(self.id, self.severity, message, place, pointer, advice, fix, on_key)
+
+    def found(
+        self,
+        message: str,
+        location: Location | None = None,
+        pointer: str = "",
+        advice: str = "",
+        fix: Fix | None = None,
+        *,
+        severity: Severity | None = None,
+    ) -> Diagnostic:
+        """Report a finding at a place; `severity` is for a finding that is graver or lighter than the rule."""
+        return Diagnostic(self.id, severity or self.severity, message, location, pointer, advice, fix)

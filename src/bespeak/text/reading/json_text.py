@@ -10,6 +10,7 @@ import msgspec
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.rules import MALFORMED, WRONG_VALUE
 from bespeak.text.reading.table import Table, kind
 from bespeak.text.source.span import Location
 
@@ -31,12 +32,12 @@ def json_table(data: bytes, file: str, *, tolerant: bool = False) -> Table | Dia
             return _fault(message, Location(file))
         return _fault(message[: place.start()], _location(data, int(place[1]), file))
     if not isinstance(value, dict):
-        return Diagnostic("D104", "error", f"the document is {kind(value)}, not an object", Location(file))
+        return WRONG_VALUE.found(f"the document is {kind(value)}, not an object", Location(file))
     return Table(value, "", Findings(lambda _: Location(file), tolerant=tolerant))
 
 
 def _fault(reason: str, location: Location) -> Diagnostic:
-    return Diagnostic("D102", "error", f"this is not JSON: {reason}", location)
+    return MALFORMED.found(f"this is not JSON: {reason}", location)
 
 
 def _location(data: bytes, offset: int, file: str) -> Location:

@@ -10,7 +10,17 @@ from typing import Any, Final, TypeGuard
 
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.fix import Fix
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.rules import (
+    DUPLICATE,
+    EARLIER_SPELLING,
+    MISSING_KEY,
+    NOT_JSON,
+    UNKNOWN_KEY,
+    WRONG_CHOICE,
+    WRONG_VALUE,
+)
 from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child
 
@@ -68,18 +78,18 @@ class Table:
 
     def missing(self, key: str, advice: str = "") -> None:
         """Report that a key is not there."""
-        self.findings.error("D103", f"`{key}` is missing", self.at, advice)
+        self.findings.error(MISSING_KEY, f"`{key}` is missing", self.at, advice)
 
     def wrong(self, key: str, wanted: str, value: object) -> None:
         """Report that a value is not of the wanted kind."""
-        self.findings.error("D104", f"`{key}` is {kind(value)}, not {wanted}: {brief(value)}", self.pointer(key))
+        self.findings.error(WRONG_VALUE, f"`{key}` is {kind(value)}, not {wanted}: {brief(value)}", self.pointer(key))
 
     def either(self, key: str, old: str) -> str:
         """The key to read: an old spelling counts, and is reported, when the present one is not there."""
         if not self.has(key) and self.has(old):
             message = f"`{old}` is read as `{key}`, as an earlier release of the format wrote it"
             fix = Fix(f"Write `{key}`", (Change("rename", self.pointer(old), key=key),))
-            self.findings.warning("D107", message, self.pointer(old), f"Write `{key}`.", fix)
+            self.findings.warning(EARLIER_SPELLING, message, self.pointer(old), f"Write `{key}`.", fix)
             return old
         return key
 
@@ -114,7 +124,7 @@ class Table:
             if near[0] in get_close_matches(value[:40].lower(), options, n=1, cutoff=_SLIP):
                 fix = Fix(f"Write {near[0]}", (Change("replace", self.pointer(key), near[0]),), safe=False)
         message = f"`{key}` is {brief(value)}, which is none of {', '.join(options)}"
-        self.findings.error("D106", message, self.pointer(key), advice, fix)
+        self.findings.error(WRONG_CHOICE, message, self.pointer(key), advice, fix)
         return None
 
     def boolean(self, key: str) -> bool | None:
@@ -139,11 +149,11 @@ class Table:
         """A number above zero, if there is one."""
         value = self.number(key)
         if value is not None and value <= 0:
-            self.findings.error("D104", f"`{key}` is {brief(value)}, and must be above 0", self.pointer(key))
+            self.findings.error(WRONG_VALUE, f"`{key}` is {brief(value)}, and must be above 0", self.pointer(key))
             return None
         return value
 
-    def seconds(self, key: str, rule: str, bounds: tuple[float, float], default: float) -> float:
+    def seconds(self, key: str, rule: Rule | str, bounds: tuple[float, float], default: float) -> float:
         """A time within its bounds; one beyond them is reported under a rule, and the default stays."""
         value = self.number(key)
         if value is None or bounds[0] <= value <= bounds[1]:
@@ -195,7 +205,7 @@ class Table:
                 inner.wrong(name, "a string", value)
         return found
 
-    def endpoints(self, rule: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    def endpoints(self, rule: Rule | str) -> Iterator[tuple[str, tuple[str, str]]]:
         """Each key like "BOOK /room", with its method and path; others are reported under a rule, repeats as D109."""
         known: set[tuple[str, str]] = set()
         for name in self.data:
@@ -205,7 +215,9 @@ class Table:
                 advice = 'Write the key like "BOOK /room".'
                 self.findings.error(rule, f"{brief(name)} names no endpoint", self.pointer(name), advice)
             elif key in known:
-                self.findings.error("D109", f"{' '.join(key)} is there twice", self.pointer(name), "Keep one of them.")
+                self.findings.error(
+                    DUPLICATE, f"{' '.join(key)} is there twice", self.pointer(name), "Keep one of them."
+                )
             else:
                 known.add(key)
                 yield name, key
@@ -232,7 +244,7 @@ class Table:
                 waiting.extend((child(at, index), item) for index, item in enumerate(value))
             elif not _is_json(value):
                 message = f"a JSON document cannot hold {kind(value)}: {brief(value)}"
-                self.findings.error("D110", message, at, "Write it as a string.")
+                self.findings.error(NOT_JSON, message, at, "Write it as a string.")
 
     def finish(self) -> None:
         """Report the keys nobody asked for, each with the key that may have been meant."""
@@ -242,7 +254,9 @@ class Table:
             if key in self._asked or key == IGNORES or self.findings.full:
                 continue
             advice, fix = self._meant(key)
-            self.findings.warning("D105", f"`{brief(key)[1:-1]}` is not a known key", self.pointer(key), advice, fix)
+            self.findings.warning(
+                UNKNOWN_KEY, f"`{brief(key)[1:-1]}` is not a known key", self.pointer(key), advice, fix
+            )
 
     def _meant(self, key: str) -> tuple[str, Fix | None]:
         known, advice = _SYNONYMS.get(key, ("", ""))
@@ -267,7 +281,7 @@ class Table:
     def _is(self, wanted: type, key: str, name: str, item: object) -> bool:
         if isinstance(item, wanted):
             return True
-        self.findings.error("D104", f"`{key}` holds {kind(item)}, not {name}: {brief(item)}", self.pointer(key))
+        self.findings.error(WRONG_VALUE, f"`{key}` holds {kind(item)}, not {name}: {brief(item)}", self.pointer(key))
         return False
 
 

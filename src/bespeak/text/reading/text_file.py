@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.rules import MALFORMED, UNREADABLE
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 from bespeak.text.source.toml_tree import MAX_BYTES, parse_toml
@@ -55,7 +56,7 @@ def toml_table(text: str, file: str) -> Table | Diagnostic:
     """The root table of a TOML text, ready to be read, or why there is none."""
     tree = parse_toml(text, file)
     if isinstance(tree, Fault):
-        return Diagnostic("D102", "error", f"this is not TOML: {tree.message}", tree.location)
+        return MALFORMED.found(f"this is not TOML: {tree.message}", tree.location)
     return Table(tree.data, "", Findings(tree.locate))
 
 
@@ -64,4 +65,4 @@ def _too_long(path: Path, length: str) -> Diagnostic:
 
 
 def _unreadable(path: Path, reason: str, line: int = 0, column: int = 0, advice: str = "") -> Diagnostic:
-    return Diagnostic("D101", "error", f"the file {reason}", Location(str(path), line, column), help=advice)
+    return UNREADABLE.found(f"the file {reason}", Location(str(path), line, column), advice=advice)

@@ -1,0 +1,108 @@
+"""D108-D119: rules for endpoint files, folders and manifests."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.text.diagnostics.rule import Rule
+
+UNSUPPORTED_HANDLER: Final = Rule(
+    "D108",
+    "unsupported-handler",
+    "MUST",
+    "reading files",
+    "A handler is written in a form that AGTP-API 12 does not support.",
+    why="AGTP-API knows a handler in one form each, so that any server can run it. Write it in that form.",
+    bad=('[endpoint.handler]\ntype = "registered_function"\nmodule = "rooms.handlers"\nfunction = "book_room"\n'),
+    good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
+    notation="toml",
+)
+ENDPOINT_IN_TWO_FILES: Final = Rule(
+    "D111",
+    "endpoint-in-two-files",
+    "MUST",
+    "reading files",
+    "Two files declare the same endpoint.",
+    why="Only one of the two can be served. Remove one, or give it a path of its own.",
+)
+FOLDER_REACHED_TWICE: Final = Rule(
+    "D112",
+    "folder-reached-twice",
+    "SHOULD",
+    "reading files",
+    "A folder is reached by two names, perhaps through a link back into itself.",
+    why="Its endpoints would be read twice, or for ever. Remove the link.",
+)
+NOTHING_TO_SERVE: Final = Rule(
+    "D113",
+    "nothing-to-serve",
+    "SHOULD",
+    "reading files",
+    "The folder has nothing to serve.",
+    why=(
+        "A server without endpoints has only the floor methods. Add an endpoint file, an app or an AGIS document, "
+        "or start in the folder that has them."
+    ),
+)
+UNKNOWN_DOCUMENT: Final = Rule(
+    "D114",
+    "unknown-document",
+    "MUST",
+    "reading files",
+    "The file is of a kind this server does not use.",
+    why=(
+        "A file of an unknown kind is not checked by anybody. Give it the key by which its kind is known, or "
+        "`exclude` it."
+    ),
+)
+UNUSABLE_ENDPOINT: Final = Rule(
+    "D116",
+    "unusable-endpoint",
+    "SHOULD",
+    "reading files",
+    "An endpoint of a manifest cannot be used.",
+    why="Without a method and a path nobody can call it, so that clients leave it out. Publish both.",
+    bad='{"endpoints": [{"method": "BOOK", "path": ""}]}\n',
+    good='{"endpoints": [{"method": "BOOK", "path": "/room"}]}\n',
+    notation="json",
+)
+LOWERCASE_METHOD: Final = Rule(
+    "D117",
+    "method-in-small-letters",
+    "SHOULD",
+    "reading files",
+    "A method is not written in capitals.",
+    why="It is read in capitals here; other readers refuse it. Write it in capitals.",
+    bad='[endpoint]\nmethod = "book"\n',
+    good='[endpoint]\nmethod = "BOOK"\n',
+    fix="safe",
+    notation="toml",
+)
+ASSUMED_DEFAULT: Final = Rule(
+    "D118",
+    "assumed-default",
+    "SHOULD",
+    "reading files",
+    "Nothing is declared, and a default is taken.",
+    why="Readers cannot tell what is empty from what was forgotten. Say it, even if there is nothing to say.",
+)
+PYTHON_NOT_READ: Final = Rule(
+    "D119",
+    "python-not-read",
+    "style",
+    "reading files",
+    "A contract written in Python is not looked at.",
+    why="What a program declares is known only when it runs. Compare with the manifest of the running server.",
+)
+
+RULES: Final = (
+    UNSUPPORTED_HANDLER,
+    ENDPOINT_IN_TWO_FILES,
+    FOLDER_REACHED_TWICE,
+    NOTHING_TO_SERVE,
+    UNKNOWN_DOCUMENT,
+    UNUSABLE_ENDPOINT,
+    LOWERCASE_METHOD,
+    ASSUMED_DEFAULT,
+    PYTHON_NOT_READ,
+)

@@ -1,0 +1,89 @@
+"""Y870-Y874: rules for [audit]."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.text.diagnostics.rule import Rule
+
+RECORDED_FIELD_ENDPOINT: Final = Rule(
+    "Y870",
+    "recorded-field-without-endpoint",
+    "MUST",
+    "reading files",
+    "A field to be recorded names no endpoint.",
+    why=(
+        "Input is recorded for single endpoints only, so that nobody records more than was meant. Write the method "
+        "and the path as the endpoint has them."
+    ),
+    bad='[audit.fields]\nroom = ["guest_id"]\n',
+    good='[audit.fields]\n"BOOK /room" = ["guest_id"]\n',
+    notation="toml",
+)
+SIGNING_WITHOUT_KEY: Final = Rule(
+    "Y871",
+    "signing-without-key",
+    "MUST",
+    "reading files",
+    "Records are to be signed, and there is no key.",
+    why=(
+        "A trail that is believed to be signed and is not proves nothing. Name the key of the server, or leave "
+        "`sign` out."
+    ),
+    bad='[audit]\nsign = "each"\n',
+    good=(
+        '[server]\nserver_id = "rooms.example"\noperator = "Acme"\ncontact = "ops@rooms.example"\n'
+        'signing_key = "server.pem"\n\n[audit]\nsign = "each"\n'
+    ),
+    notation="toml",
+)
+CHECKPOINT_DISTANCE: Final = Rule(
+    "Y872",
+    "checkpoint-distance-out-of-bounds",
+    "MUST",
+    "reading files",
+    "The distance of checkpoints is out of its bounds.",
+    why=(
+        "What is cut off behind the last checkpoint is missed by nobody. Keep checkpoints near to each other; one "
+        "costs as much as the signature of one record."
+    ),
+    bad="[audit]\ncheckpoint_every = 100000000\n",
+    good=(
+        '[server]\nserver_id = "rooms.example"\noperator = "Acme"\ncontact = "ops@rooms.example"\n'
+        'signing_key = "server.pem"\n\n[audit]\ncheckpoint_every = 1000\n'
+    ),
+    notation="toml",
+)
+SECRET_RECORDED: Final = Rule(
+    "Y873",
+    "secret-recorded",
+    "SHOULD",
+    "reading files",
+    "A field that sounds like a secret is to be recorded.",
+    why=(
+        "Records are kept, exported and shown, and nothing can be taken out of them again. Record an id that means "
+        "nothing to strangers in its place."
+    ),
+    bad='[audit.fields]\n"PAY /invoice" = ["card_number"]\n',
+    good='[audit.fields]\n"PAY /invoice" = ["invoice_id"]\n',
+    notation="toml",
+)
+UNUSED_AUDIT_SETTING: Final = Rule(
+    "Y874",
+    "audit-setting-without-effect",
+    "SHOULD",
+    "reading files",
+    "A setting of the audit trail has no effect.",
+    why="Whoever wrote it may count on it. Switch on what it belongs to, or remove it.",
+    bad="[audit]\nenabled = false\ndiscovery = true\n",
+    good="[audit]\nenabled = true\ndiscovery = true\n",
+    notation="toml",
+)
+
+RULES: Final = (
+    RECORDED_FIELD_ENDPOINT,
+    SIGNING_WITHOUT_KEY,
+    CHECKPOINT_DISTANCE,
+    SECRET_RECORDED,
+    UNUSED_AUDIT_SETTING,
+)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from tests.declared_rules import assert_complete
+from tests.documents.openapi.reading import OK, document
+from tests.documents.openapi.reading import rules as ids
+
+from bespeak.documents.openapi import rules
+from bespeak.documents.openapi.reader import read_description
+from bespeak.text.diagnostics.rule import Rule
+
+ROOM: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "string"}}}
+
+
+def test_each_rule_is_listed_and_says_why_and_what_to_do() -> None:
+    assert_complete(rules)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in rules.RULES if rule.bad], ids=lambda rule: rule.id)
+def test_bad_example_breaks_the_rule_and_good_example_keeps_it(rule: Rule) -> None:
+    assert rule.id in ids(found_in(rule.bad))
+    assert rule.id not in ids(found_in(rule.good))
+
+
+def found_in(piece: str) -> list[Any]:
+    """The findings about a description with a piece in it."""
+    part = yaml.safe_load(piece)
+    if "info" in part:
+        return read_description(piece, "api.yaml")[1]
+    content = {"application/json": part if "schema" in part else {"schema": part}}
+    paths: dict[str, Any] = {"/x": {"post": {"requestBody": {"content": content}, "responses": OK}}}
+    top: dict[str, Any] = {"components": {"schemas": {"Room": ROOM}}}
+    if any(key.startswith("/") for key in part):
+        paths = part
+        for operation in [operation for item in part.values() for operation in item.values()]:
+            operation.setdefault("responses", OK)
+    elif not {"schema", "type"} & part.keys():
+        top = part
+        paths["/x"]["post"].pop("requestBody")
+    return read_description(json.dumps(document(paths, "3.1.0") | top), "api.json")[1]
