@@ -34,7 +34,7 @@ def test_a_server_does_not_start_on_a_full_disk_and_says_why(tmp_path: Path, use
             disk.fill(None)
             refusal = subject.refusal()
             # Which of the two depends on the file that SQLite needs room for first.
-            assert "no room to grow" in refusal or "Look for a full or failing disk" in refusal
+            assert "no space left" in refusal or "Look for a full or failing disk" in refusal
             assert str(disk.place) in refusal
             assert "Traceback" not in refusal
             disk.make_room(None)

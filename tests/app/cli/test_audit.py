@@ -115,7 +115,7 @@ def test_an_export_is_checked_without_the_store(deployment: Deployment, tmp_path
 def test_another_key_finds_forgery_and_no_key_is_said(deployment: Deployment, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_text(json.dumps(public_jwk(generate_key())))
-    assert "no trusted key" in run("verify", deployment.folder, "--key", other, code=1).output
+    assert "not a trusted key" in run("verify", deployment.folder, "--key", other, code=1).output
     output = run("verify", "--store", deployment.folder / "bespeak.db").output
     assert "4 not checked, as no key is known: name it with --key" in output
     output = run("verify", deployment.folder, "--store", deployment.folder / "bespeak.db").output
@@ -125,7 +125,7 @@ def test_another_key_finds_forgery_and_no_key_is_said(deployment: Deployment, tm
 def test_records_signed_before_a_rotation_still_verify(deployment: Deployment) -> None:
     new, path = generate_key(), deployment.folder / "server.pem"
     path.write_text(private_text(new))
-    assert "no trusted key" in run("verify", deployment.folder, code=1).output
+    assert "not a trusted key" in run("verify", deployment.folder, code=1).output
     history_path(path).write_text(history_text([new, KEY]))
     assert "4 good, by 2 trusted keys" in run("verify", deployment.folder).output
 

@@ -50,9 +50,9 @@ async def test_what_is_written_meanwhile_does_not_make_an_export_that_refers_to_
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b"", "no export"),
-        (b"{}\n", "no export"),
-        (b"not json\n", "no export"),
+        (b"", "not an export"),
+        (b"{}\n", "not an export"),
+        (b"not json\n", "not an export"),
         (b'{"form":"bespeak-audit/1"}\n{', "line 2"),
         (b'{"form":"bespeak-audit/1"}\n{"type":"record"}', "line 2"),
         (b'{"form":"bespeak-audit/1"}\n{"type":"other"}', "neither"),

@@ -26,7 +26,7 @@ def test_what_it_signs_verifies_with_its_public_half_and_names_it() -> None:
 
 def test_a_public_key_cannot_sign() -> None:
     public = OKPKey.import_key(dict(public_jwk(generate_key())))
-    with pytest.raises(ConfigError, match="public half"):
+    with pytest.raises(ConfigError, match="only a public key"):
         SigningKey(public)
 
 

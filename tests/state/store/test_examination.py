@@ -73,8 +73,8 @@ async def test_a_file_that_is_no_database_is_damage(tmp_path: Path, content: byt
     path = tmp_path / "s.db"
     path.write_bytes(content)
     found = await examine(str(path))
-    assert "is no SQLite database" in found.damage[0]
-    with pytest.raises(ConfigError, match="is no SQLite database"):
+    assert "is not an SQLite database" in found.damage[0]
+    with pytest.raises(ConfigError, match="is not an SQLite database"):
         await upgrade(str(path))
 
 
@@ -109,7 +109,7 @@ async def test_what_is_not_there_is_not_made(tmp_path: Path) -> None:
     for look in (examine, upgrade):
         with pytest.raises(ConfigError, match="There is no store at"):
             await look(str(tmp_path / "s.db"))
-        with pytest.raises(ConfigError, match="ends with its process"):
+        with pytest.raises(ConfigError, match="exists only inside its process"):
             await look("memory")
         with pytest.raises(ConfigError, match="cannot be reached"):
             await look("postgresql://u:hunter2@127.0.0.1:1/n")

@@ -75,8 +75,8 @@ def test_faults_of_the_server_are_told_from_those_of_a_statement(
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (asyncpg.InvalidPasswordError("password authentication failed"), "does not let us in"),
-        (asyncpg.InvalidCatalogNameError("no database"), "is not there"),
+        (asyncpg.InvalidPasswordError("password authentication failed"), "refused the login"),
+        (asyncpg.InvalidCatalogNameError("no database"), "does not exist"),
         (asyncpg.InsufficientPrivilegeError("denied"), "Grant the user"),
         (asyncpg.TooManyConnectionsError("too many"), "max_connections"),
         (TimeoutError(), "does not answer in time"),
@@ -97,7 +97,7 @@ async def test_after_a_failure_nobody_tries_again_before_an_ever_longer_pause_is
     address = Address(postgres_server.dsn("later"), "full", clock=lambda: now)
     pauses = []
     for _ in range(7):
-        with pytest.raises(StoreUnavailableError, match="is not there"):
+        with pytest.raises(StoreUnavailableError, match="does not exist"):
             await address.connect()
         pauses.append(address.wait)
         now += address.wait
@@ -105,7 +105,7 @@ async def test_after_a_failure_nobody_tries_again_before_an_ever_longer_pause_is
     with pytest.raises(StoreUnavailableError):
         await address.connect()
     created = await postgres_server.create_database("later")
-    with pytest.raises(StoreUnavailableError, match="is not there"):
+    with pytest.raises(StoreUnavailableError, match="does not exist"):
         await address.connect()
     assert address.wait == pytest.approx(2.0)
     now += 2.0

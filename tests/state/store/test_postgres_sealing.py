@@ -93,7 +93,7 @@ async def test_turns_do_not_overlap_and_waiting_for_one_ends(sealing: Sealing, m
 
 async def test_nothing_is_sealed_out_of_turn_or_without_a_sealer(sealing: Sealing, connection: Connection) -> None:
     await sealing.learn(connection, ["a"])
-    with pytest.raises(StoreError, match="does not end with AppendAudit"):
+    with pytest.raises(StoreError, match="must end with AppendAudit"):
         sealing.seal(Seal("a", {}))
     async with Sealing().turn():
         with pytest.raises(StoreError, match="no sealer"):

@@ -221,7 +221,7 @@ async def test_a_file_that_another_process_holds_too_long_is_an_outage_until_it_
     store = SqliteStore(str(tmp_path / "s.db"))
     try:
         with running(HOLD, tmp_path / "s.db"):
-            with pytest.raises(StoreUnavailableError, match="was held by another process"):
+            with pytest.raises(StoreUnavailableError, match="was locked by another process"):
                 await store.do(Put("a", 1))
             assert await store.read(All()) == {}, "reading waits for nobody"
         assert await store.do(Put("a", 1)) == [1]
@@ -258,7 +258,7 @@ async def test_what_was_acknowledged_before_and_after_a_full_disk_survives_the_d
 ) -> None:
     done = run(FILL, tmp_path / "s.db")
     words, kept, later = done.stdout.splitlines()
-    assert "could not be read or written" in words or "no room" in words
+    assert "could not be read or written" in words or "no space left" in words
     acknowledged = {0, *json.loads(kept), *json.loads(later)}
     assert 0 < len(json.loads(kept)) < 399
     assert len(acknowledged) == 1 + len(json.loads(kept)) + 100
@@ -288,7 +288,7 @@ async def test_a_full_file_system_is_an_outage_that_loses_nothing_and_ends_with_
                 await store.do(Put(f"{number}" + "x" * 500, number))
                 kept[f"{number}" + "x" * 500] = number
 
-        with pytest.raises(StoreUnavailableError, match=r"no room|could not be read or written"):
+        with pytest.raises(StoreUnavailableError, match=r"no space left|could not be read or written"):
             await fill()
         assert await store.read(All()) == kept
         ballast.unlink()

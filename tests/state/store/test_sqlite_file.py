@@ -105,14 +105,14 @@ def test_a_folder_in_the_place_of_the_file_is_named(tmp_path: Path) -> None:
 
 def test_what_is_no_ordinary_file_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "s.db")
-    assert "no ordinary file" in refusal(tmp_path / "s.db")
+    assert "not a regular file" in refusal(tmp_path / "s.db")
 
 
 @pytest.mark.parametrize("content", [b"SQLite format 3 it is not" * 300, b"\0" * 5000, b"x", b"-- a text\n" * 1000])
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "s.db"
     path.write_bytes(content)
-    assert "is no SQLite database" in refusal(path)
+    assert "is not an SQLite database" in refusal(path)
 
 
 def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path: Path, 
     connection = sqlite3.connect(path)
     connection.executescript(f"CREATE TABLE orders (id); PRAGMA user_version = {version}")
     connection.close()
-    assert "a SQLite database of something else" in refusal(path)
+    assert "an SQLite database of another application" in refusal(path)
 
 
 def test_tables_of_a_newer_release_are_refused(tmp_path: Path) -> None:

@@ -294,11 +294,11 @@ async def test_a_full_disk_is_told_logged_once_and_over_when_there_is_room(
         except StoreUnavailableError as error:
             refused[name] = str(error)
     assert {text.partition("s.db ")[2] for text in refused.values()} == {
-        "has no room to grow (database or disk is full). Free some space."
+        "has no space left (database or disk is full). Free some space."
     }
     assert await store.read(Names()) == kept
     await store.do(Ask("SELECT 1"))
-    assert [record.levelname for record in caplog.records if "no room" in record.message] == ["ERROR"]
+    assert [record.levelname for record in caplog.records if "no space left" in record.message] == ["ERROR"]
     assert not [record for record in caplog.records if "works again" in record.message]
     await store.do(Limit(1 << 30))
     for name in refused:

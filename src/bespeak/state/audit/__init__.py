@@ -1,1 +1,1 @@
-"""What happened, in records that cannot be changed unnoticed."""
+"""The audit trail: records that cannot be changed unnoticed."""

@@ -1,4 +1,4 @@
-"""Signed checkpoints: how far each stream had come, so that no end of one can be cut off unnoticed."""
+"""Signed checkpoints: how far each stream had come, so that cutting off its end is detected."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bespeak.state.audit.sealer import StreamHead
 from bespeak.state.audit.signing_key import SigningKey, encoded_header
 
 CHECKPOINT: Final = "checkpoint+jwt"
-"""The type in the header, so that no record is taken for a checkpoint."""
+"""Type in the header, so that a record cannot pass as a checkpoint."""
 VERSION: Final = "1"
 MOST_STREAMS: Final = 1000
-"""In one checkpoint; more become several."""
+"""Limit of streams in one checkpoint; more become several checkpoints."""
 
 
 class BoundStream(msgspec.Struct, frozen=True):
@@ -29,19 +29,19 @@ class BoundStream(msgspec.Struct, frozen=True):
 
 
 class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a checkpoint says: about streams that have grown since the checkpoints before it."""
+    """The content of a checkpoint: the streams that have grown since the previous ones."""
 
     checkpoint_version: str
     server_id: str
     issued_at: str
     previous_checkpoint_id: str
     position: int
-    """Records up to this position were looked at."""
+    """Position up to which records were read."""
     streams: tuple[BoundStream, ...]
 
 
 class SignedCheckpoint(msgspec.Struct, frozen=True):
-    """A checkpoint as it is kept."""
+    """A checkpoint as stored."""
 
     checkpoint_id: str
     jws: str
@@ -59,7 +59,7 @@ def make_checkpoint(
     previous: str,
     position: int,
 ) -> SignedCheckpoint:
-    """A checkpoint over heads of streams; `issued_at` is in seconds since 1970."""
+    """Sign a checkpoint over stream heads; `issued_at` is in seconds since 1970."""
     checkpoint = Checkpoint(
         VERSION,
         server_id,
@@ -74,7 +74,7 @@ def make_checkpoint(
 
 
 def read_checkpoint(jws: str) -> Checkpoint | None:
-    """What a checkpoint says, its signature not looked at; None for a text that is none."""
+    """Parse a checkpoint without verifying its signature; return None if it is not valid."""
     compact = parse_compact(jws)
     if compact is None or compact.header.typ != CHECKPOINT:
         return None

@@ -1,4 +1,4 @@
-"""Whether the checkpoints are all there, in order and signed, and what they say of the streams."""
+"""Verification of checkpoints: complete, in order and signed, with their claims about streams."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class CheckpointCheck:
     def __init__(self, keys: TrustedKeys) -> None:
         self._keys = keys
         self._wanted: dict[str, str] = {}
-        """Checkpoints that others follow and that have not been met, with the one that follows."""
+        """Checkpoints referred to but not seen yet, with the checkpoint that refers to them."""
         self.ids: set[str] = set()
         self.claims: dict[str, list[Claim]] = {}
         self.count = 0
         self.last = ""
 
     def take(self, kept: KeptCheckpoint) -> Iterator[Fault]:
-        """The faults of the next checkpoint. One that cannot be believed claims nothing."""
+        """Yield the faults of the next checkpoint. An untrusted checkpoint makes no claims."""
         self.count += 1
         self.last = kept.checkpoint_id
         repeated = kept.checkpoint_id in self.ids
@@ -37,11 +37,11 @@ class CheckpointCheck:
             yield checkpoint
             return
         if repeated:
-            yield _fault("it is there twice", kept)
+            yield _fault("it appears twice", kept)
             return
         follower = self._wanted.pop(kept.checkpoint_id, None)
         if follower is not None:
-            yield _fault(f"it stands behind {follower}, which follows it: the order was changed", kept)
+            yield _fault(f"it comes after {follower}, which follows it: the order was changed", kept)
         previous = checkpoint.previous_checkpoint_id
         if previous != FIRST and previous not in self.ids:
             self._wanted[previous] = kept.checkpoint_id
@@ -50,7 +50,7 @@ class CheckpointCheck:
             self.claims.setdefault(bound.stream, []).append(claim)
 
     def end(self) -> Iterator[Fault]:
-        """The faults that are known when no checkpoint follows."""
+        """Yield the faults that are certain after the last checkpoint."""
         for missing, follower in self._wanted.items():
             message = f"checkpoint {missing}, which {follower} follows, is not there"
             yield Fault("checkpoint", message, checkpoint_id=missing)
@@ -60,14 +60,14 @@ class CheckpointCheck:
             return _fault("its content is not what its id was made of", kept)
         compact, checkpoint = parse_compact(kept.jws), read_checkpoint(kept.jws)
         if compact is None or checkpoint is None:
-            return _fault("it is no checkpoint", kept)
+            return _fault("it is not a valid checkpoint", kept)
         verdict = judge(compact, self._keys)
         if verdict == "unsigned":
             return _fault("it is not signed", kept)
         if verdict == "bad":
             return _fault("its signature is not by the key it names", kept)
         if verdict == "unknown-key":
-            return _fault(f"it is signed by {compact.header.kid[:100]!r}, which is no trusted key", kept)
+            return _fault(f"it is signed by {compact.header.kid[:100]!r}, which is not a trusted key", kept)
         return checkpoint
 
 

@@ -1,4 +1,4 @@
-"""Writes checkpoints while a server runs: after so many records or seconds, at its start and at its end."""
+"""Writer of checkpoints in a running server: every so many records or seconds, at start and at stop."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ EVERY: Final = 1000
 SECONDS: Final = 60.0
 _PAGE: Final = 1000
 _SLACK: Final = 2048
-"""Positions that are read again: where several processes write, a smaller one may be committed after a larger one."""
+"""Positions to read again: with several writers, a smaller position may be committed after a larger one."""
 _MOST_STREAMS: Final = 4096
 
 
 class Checkpointer:
-    """Binds the streams of this process from its own memory, and those of others as they are found in the store."""
+    """Binds the streams of this process from memory, and those of others from the store."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Checkpointer:
         self._key = key
         self._server_id = server_id
         self._trusted = trusted
-        """With the key itself and those before it: an earlier checkpoint by another key says nothing here."""
+        """Current and earlier keys: a checkpoint signed by any other key is ignored."""
         self._every = every
         self._seconds = seconds
         self._clock = clock
@@ -62,7 +62,7 @@ class Checkpointer:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Bind what earlier processes left, then go on by itself."""
+        """Bind the records of earlier processes, then run periodically."""
         loop = asyncio.get_running_loop()
         done = await self._store.do(LastCheckpoint())
         assert not isinstance(done, Conflict)
@@ -80,7 +80,7 @@ class Checkpointer:
         self._task = loop.create_task(self._run())
 
     async def stop(self) -> None:
-        """Bind the end of this process's streams. The store must still be open, and nothing be written any more."""
+        """Bind the end of this process's streams. The store must still be open and idle."""
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -92,7 +92,7 @@ class Checkpointer:
             _logger.warning("the last checkpoint could not be written, the next start does it: %s", error)
 
     async def write(self) -> list[str]:
-        """Write a checkpoint over every stream that has grown. The ids of what was written, none where none has."""
+        """Write a checkpoint over every stream that has grown; return the ids of the new checkpoints."""
         own = {head.stream: head for head in self._sealer.heads() if head.count > self._count(head.stream)}
         waiting = sorted((await self._grown(own)).values(), key=lambda head: head.stream)
         parts = (waiting[start : start + MOST_STREAMS] for start in range(0, len(waiting), MOST_STREAMS))
@@ -138,7 +138,7 @@ class Checkpointer:
         return bound.count if bound is not None else 0
 
     async def _grown(self, own: dict[str, StreamHead]) -> dict[str, StreamHead]:
-        """The streams of this process, what others wrote since the last look, and what streams given up have more."""
+        """Return the streams that have grown: those of this process, of others, and abandoned ones."""
         extent = await self._store.read(AuditExtent())
         current = self._sealer.stream
         found = dict(own)
@@ -167,7 +167,7 @@ class Checkpointer:
             return  # no record of ours; `bespeak audit verify` names it
 
     def _position_of(self, jws: str) -> int:
-        """How far the last checkpoint had looked; 0, so everything is looked at again, if it cannot be believed."""
+        """Return the position of the last checkpoint; 0 to start over if it cannot be trusted."""
         compact, checkpoint = parse_compact(jws), read_checkpoint(jws)
         if compact is None or checkpoint is None or judge(compact, self._trusted) != "good":
             _logger.warning("the last checkpoint of the audit trail is not signed by a key of this server")

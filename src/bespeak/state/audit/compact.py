@@ -1,4 +1,4 @@
-"""A compact JWS taken apart, nothing of it believed."""
+"""A compact JWS split into its parts, without verification."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bespeak.protocol.exchange.base64url import decode64
 
 
 class Header(msgspec.Struct, frozen=True):
-    """The members of a header that matter."""
+    """The header members that matter."""
 
     alg: str
     typ: str = ""
@@ -31,12 +31,12 @@ _decode_header: Final = msgspec.json.Decoder(Header).decode
 
 
 def jws_id(jws: str) -> str:
-    """The name of a JWS: SHA-256 of its text, in hexadecimal (core 10.3)."""
+    """Return the id of a JWS: SHA-256 of its text, in hexadecimal (core 10.3)."""
     return sha256(jws.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def parse_compact(jws: str) -> Compact | None:
-    """The parts of a JWS, or None for a text that is none."""
+    """Split a JWS into its parts; return None if the text is not a JWS."""
     parts = jws.split(".", 3)
     if len(parts) != 3:
         return None

@@ -1,4 +1,4 @@
-"""The trail as a text: one JSON object on each line, complete enough to be verified elsewhere."""
+"""The trail as text: one JSON object per line, complete enough to be verified elsewhere."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def export_lines(store: Store) -> AsyncIterator[bytes]:
-    """The lines of an export. A store may be written to meanwhile: the end is where nothing refers to what is left out.
+    """Yield the lines of an export. The store may be written to meanwhile: the export ends where all references
+    resolve.
 
-    Checkpoints are read before records, so that what they bind is there; a checkpoint that a record names may be newer,
-    and then both are read on.
+    Checkpoints are read before records, so that the records they bind are included; if a record names a newer
+    checkpoint, reading continues with both.
     """
     trail = StoreTrail(store)
     yield _encode({"form": FORM}) + b"\n"
@@ -53,7 +54,7 @@ def _line(kind: str, row: KeptRecord | KeptCheckpoint) -> bytes:
 
 
 class FileTrail(Trail):
-    """The trail in an exported file. Where each id stands is kept in a temporary database, not in memory."""
+    """The trail in an exported file. The index of ids is in a temporary database, not in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -76,7 +77,7 @@ class FileTrail(Trail):
             raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
 
     def close(self) -> None:
-        """Let go of the temporary database."""
+        """Close the temporary database."""
         self._index.close()
 
     async def checkpoints(self) -> AsyncIterator[KeptCheckpoint]:
@@ -114,10 +115,10 @@ class FileTrail(Trail):
         except (ValueError, RecursionError):
             form = None
         if not isinstance(form, dict) or form.get("form") != FORM:
-            raise ConfigError(f"{self._path} is no export of an audit trail: its first line does not say {FORM}")
+            raise ConfigError(f"{self._path} is not an export of an audit trail: its first line does not say {FORM}")
 
     def _rows(self, file: BinaryIO) -> Iterator[KeptRecord | KeptCheckpoint]:
-        """The rows, each with the number of its line for a position: the order of the file is what counts."""
+        """Yield the rows with the line number as position: the order of the file counts."""
         number = 1
         while line := file.readline(_LONGEST_LINE + 1):
             number += 1
@@ -126,7 +127,7 @@ class FileTrail(Trail):
                     raise ValueError("it is too long")
                 yield _row(msgspec.json.decode(line), number)
             except (ValueError, RecursionError) as error:
-                raise ConfigError(f"line {number} of {self._path} is no line of an export: {error}") from error
+                raise ConfigError(f"line {number} of {self._path} is not a valid line of an export: {error}") from error
 
 
 def _row(line: Any, number: int) -> KeptRecord | KeptCheckpoint:

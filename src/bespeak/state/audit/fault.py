@@ -1,4 +1,4 @@
-"""Something in a trail that is not as it was written."""
+"""A fault in an audit trail."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Literal
 import msgspec
 
 Kind = Literal["changed", "removed", "reordered", "added", "forged", "unsigned", "truncated", "checkpoint"]
-"""`forged`: a signature that is none of the trusted keys'; `checkpoint`: the fault is in a checkpoint, not a record."""
+"""Kind of a fault. `forged`: the signature is not by a trusted key; `checkpoint`: the fault is in a checkpoint."""
 
 
 class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is wrong, and with which record."""
+    """A fault and the record it concerns."""
 
     kind: Kind
     message: str
     audit_id: str = ""
-    """Empty where the record is gone and nothing has kept its id."""
+    """Id of the record; empty if the record is missing and its id is unknown."""
     stream: str = ""
     sequence: int = 0
     checkpoint_id: str = ""

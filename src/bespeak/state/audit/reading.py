@@ -1,4 +1,4 @@
-"""Records and checkpoints as they are kept, and what can be read out of a record without believing it."""
+"""Records and checkpoints as stored, and the parts of a record that can be read without verification."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _decode_place: Final = msgspec.json.Decoder(Place).decode
 
 
 def place_in(compact: Compact) -> Place | None:
-    """Where the record says that it stands; None for a payload that says nothing of it."""
+    """Return the place that a payload claims; None if it claims no place."""
     try:
         return _decode_place(compact.payload)
     except (ValueError, RecursionError):
@@ -41,13 +41,13 @@ def place_in(compact: Compact) -> Place | None:
 
 
 def place_of(jws: str) -> Place | None:
-    """Where a record says that it stands, its signature not looked at."""
+    """Return the place that a record claims, without verifying its signature."""
     compact = parse_compact(jws)
     return None if compact is None else place_in(compact)
 
 
 def payload_of(jws: str) -> dict[str, Any] | None:
-    """Everything a record says, its signature not looked at."""
+    """Return the payload of a record, without verifying its signature."""
     compact = parse_compact(jws)
     if compact is None:
         return None

@@ -1,4 +1,4 @@
-"""The payload of an attribution record: who asked for what, and what came of it (core 10.3)."""
+"""The payload of an attribution record: who asked for what, and the result (core 10.3)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from bespeak.protocol.exchange.principal import Principal
 
 VERSION: Final = "1"
 FIRST: Final = "0" * 64
-"""What stands in place of the record before the first one."""
+"""Value that replaces the previous record's id in the first record."""
 
 DIGEST_SIZE: Final = 32
 
 _LONGEST: Final = 256
-"""Of ids that callers choose, so much is kept: a record is also a header of the response."""
+"""Limit for ids that callers choose: a record is also a header of the response."""
 
 _MOST_INPUT: Final = 2048
-"""Bytes of input in one record, as JSON."""
+"""Limit of recorded input in bytes of JSON."""
 
 _FROM_HEADERS: Final = (
     ("request_id", REQUEST_ID),
@@ -34,30 +34,30 @@ _FROM_HEADERS: Final = (
 
 
 class Place(msgspec.Struct, frozen=True):
-    """The members of a record that tell where it stands."""
+    """The members of a record that give its place."""
 
     stream: str
-    """The process that sealed it, or a part of its life."""
+    """Stream: the process that sealed the record, or a part of its lifetime."""
     sequence: int
-    """Its number in the stream, from 1."""
+    """Number in the stream, from 1."""
     stream_digest: str
-    """What `roll` made of all records of the stream before it."""
+    """Digest of all earlier records of the stream, computed by `roll`."""
     previous_audit_id: str
-    """The record before it in the chain of its agent."""
+    """Previous record in the chain of the agent."""
     agent_id: str = ""
     signing: str = ""
-    """In the first record of a stream: `each`, `checkpoints` or `none`."""
+    """Signing mode, in the first record of a stream: `each`, `checkpoints` or `none`."""
     checkpoint_id: str = ""
-    """In the first record behind a checkpoint: that checkpoint, so that it cannot be taken away either."""
+    """Checkpoint, in the first record after one, so that a missing checkpoint is detected."""
 
 
 def roll(digest: bytes, audit_id: bytes) -> bytes:
-    """The digest of a stream with one more record."""
+    """Return the digest of a stream with one more record."""
     return sha256(digest + audit_id).digest()
 
 
 def request_hash(request: Request) -> str:
-    """SHA-256 over method, target and body, each where no other text can take its place."""
+    """Return the SHA-256 over method, target and body, each delimited unambiguously."""
     target = f"{request.path}?{request.query}" if request.query else request.path
     return sha256(f"{request.method} {target}\n".encode("utf-8", "surrogateescape") + request.body).hexdigest()
 
@@ -74,10 +74,10 @@ def make_payload(
     replayed: bool = False,
     recorded: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What is told of an answer. No argument is among it but `recorded`, which the operator asked for by name.
+    """Build the payload of a record. It holds no arguments except `recorded`, which the operator asked for by name.
 
-    `issued_at` is in seconds since 1970. `path` is the template of the endpoint, for the values in a path are arguments
-    too; None where there is none.
+    `issued_at` is in seconds since 1970. `path` is the endpoint's template, because values in a path are arguments too;
+    None if no endpoint matched.
     """
     payload: dict[str, Any] = {
         "audit_record_version": VERSION,
@@ -109,7 +109,7 @@ def make_payload(
 
 
 def _bounded(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """The input to record; a value that would make the record too long for a header is told by its hash."""
+    """Return the input to record; a value too long for a header is replaced by its hash."""
     found: dict[str, Any] = {}
     left = _MOST_INPUT
     for name, value in recorded.items():

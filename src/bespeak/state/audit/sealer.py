@@ -1,7 +1,7 @@
-"""Gives records their place: in the chain of their agent, and in the stream of the process that writes them.
+"""The sealer of a process: gives records their place in their agent's chain and in the process's stream.
 
-A stream has no end that anything depends on. When a transaction fails, nobody may know whether its records were written
-after all, so the stream is left as it is and another one begins.
+Nothing depends on the end of a stream. When a transaction fails, its records may or may not have been written, so the
+stream is abandoned and another one begins.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bespeak.state.store.command import Sealed
 Signing = Literal["each", "checkpoints"]
 RECORD: Final = "JWT"
 MOST_HEADS: Final = 50_000
-"""How many agents have the head of their chain at hand; of others it is read from the store."""
+"""Limit of agents whose chain head is in memory; others are read from the store."""
 
 _EMPTY: Final = bytes(DIGEST_SIZE)
 _MOST_CLOSED: Final = 64
@@ -30,7 +30,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class StreamHead(msgspec.Struct, frozen=True):
-    """How far a stream has come."""
+    """The head of a stream."""
 
     stream: str
     count: int
@@ -42,7 +42,7 @@ def _new_stream() -> str:
 
 
 class ChainSealer:
-    """The `store.Sealer` of a process. One thread calls it; `heads` may be asked from any."""
+    """The `store.Sealer` of a process. One thread calls it; `heads` may be called from any."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ChainSealer:
         self._touched: set[str] = set()
         self._closed: tuple[StreamHead, ...] = ()
         self._anchor = ""
-        """The checkpoint that the next record names."""
+        """Checkpoint that the next record names."""
         self._anchored = ""
         self._kept_at_call = 0
         self._every = 0
@@ -76,32 +76,32 @@ class ChainSealer:
 
     @property
     def stream(self) -> str:
-        """The stream that is being written."""
+        """Current stream."""
         return self._stream
 
     def heads(self) -> tuple[StreamHead, ...]:
-        """The committed heads of the streams of this process; the last one is still being written."""
+        """Return the committed heads of this process's streams; the last one is still growing."""
         return self._view
 
     def call_every(self, records: int, call: Callable[[], None]) -> None:
-        """Call something after so many committed records, from the thread that writes them."""
+        """Call a function every so many committed records, from the writing thread."""
         self._every, self._call = records, call
 
     def anchor(self, checkpoint_id: str) -> None:
-        """Have the next record name a checkpoint that was written."""
+        """Let the next record name a written checkpoint."""
         self._anchor = checkpoint_id
 
     def knows(self, agent_id: str) -> bool:
-        """Whether the head of the agent's chain is at hand."""
+        """Return True if the head of the agent's chain is in memory."""
         return agent_id in self._heads
 
     def learn(self, agent_id: str, audit_id: str | None) -> None:
-        """The latest record of the agent in the store, None if there is none."""
+        """Store the agent's latest record; None if it has no records."""
         self._heads[agent_id] = audit_id or FIRST
         self._touched.add(agent_id)
 
     def seal(self, agent_id: str, payload: Mapping[str, Any]) -> Sealed:
-        """The record with its place, id and signature."""
+        """Return the record with its place, id and signature."""
         sequence = self._sequence + 1
         place = (
             f'{{"stream":"{self._stream}","sequence":{sequence},"stream_digest":"{self._digest.hex()}",'
@@ -131,7 +131,7 @@ class ChainSealer:
         return Sealed(audit_id, self._stream, sequence, agent_id, token.decode())
 
     def keep(self) -> None:
-        """What was sealed since the last call has been committed."""
+        """Mark everything sealed since the last call as committed."""
         if not self._touched:
             return
         self._touched.clear()
@@ -145,7 +145,7 @@ class ChainSealer:
             self._call()
 
     def discard(self) -> None:
-        """What was sealed since the last call of `keep` is lost, or perhaps not: begin another stream."""
+        """Begin another stream: everything sealed since the last call of `keep` may be lost."""
         if not self._touched:
             return
         for agent_id in self._touched:

@@ -1,4 +1,4 @@
-"""The key that records and checkpoints are signed with, ready for use."""
+"""The key that signs records and checkpoints."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class SigningKey:
-    """A private key and its name."""
+    """A private key and its id."""
 
     __slots__ = ("_key", "kid")
 
     def __init__(self, key: OKPKey) -> None:
         private = key.private_key
         if not isinstance(private, PrivateKey):
-            raise ConfigError("records are signed with a private Ed25519 key, and this is only its public half")
+            raise ConfigError("records are signed with a private Ed25519 key; this is only a public key")
         self._key = private
         self.kid = key_id(key)
 
@@ -31,14 +31,14 @@ class SigningKey:
         return f"SigningKey({self.kid})"
 
     def header(self, kind: str) -> dict[str, Any]:
-        """The header of what this key signs."""
+        """Return the JWS header for this key."""
         return {"alg": ALGORITHM, "typ": kind, "kid": self.kid}
 
     def sign(self, content: bytes) -> bytes:
-        """`content`, the encoded header and payload of a JWS, with its signature behind it."""
+        """Append the signature to `content`, the encoded header and payload of a JWS."""
         return content + b"." + encode64(self._key.sign(content))
 
 
 def encoded_header(header: dict[str, Any]) -> bytes:
-    """A header as the first part of a JWS, with the dot behind it."""
+    """Encode a header as the first part of a JWS, including the dot."""
     return encode64(msgspec.json.encode(header)) + b"."

@@ -1,4 +1,4 @@
-"""Whether the records of one stream are all there, in order, and as its checkpoints saw them."""
+"""Verification of one stream: its records are complete, in order and as its checkpoints claim."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_GAPS: Final = 10_000
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """What a checkpoint says of a stream."""
+    """The claim of a checkpoint about a stream."""
 
     count: int
     digest: str
@@ -23,12 +23,12 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class Gap(msgspec.Struct, frozen=True):
-    """Records that have not been met where they belong."""
+    """Records missing from their place."""
 
     first: int
     last: int
     behind: str
-    """The record that stands where they should have come before."""
+    """Record found in their place."""
 
 
 class StreamCheck:
@@ -42,21 +42,21 @@ class StreamCheck:
         self._claims: list[Claim] = []
         self.count = 0
         self.bound = 0
-        """How many records the checkpoints speak for."""
+        """Number of records that checkpoints cover."""
         self.signing = ""
-        """What the first record says about signatures."""
+        """Signing mode according to the first record."""
 
     def claim(self, claim: Claim) -> None:
-        """Expect what a checkpoint says. All of them come before the records, in the order they were written."""
+        """Add the claim of a checkpoint. All claims come before the records, in the order they were written."""
         self._claims.append(claim)
         self.bound = max(self.bound, claim.count)
 
     def begin(self) -> None:
-        """No more claims follow."""
+        """End the claims."""
         self._claims.sort(key=lambda claim: claim.count, reverse=True)
 
     def take(self, record: KeptRecord, place: Place | None) -> Iterator[Fault]:
-        """The faults of the next record; `place` is None where nothing in the record can be believed."""
+        """Yield the faults of the next record; `place` is None if the record cannot be trusted."""
         sequence = record.sequence
         if sequence <= self.count:
             yield self._out_of_place(record)
@@ -74,7 +74,7 @@ class StreamCheck:
         yield from self._judge(sequence, self._digest.hex(), record.audit_id)
 
     def end(self) -> Iterator[Fault]:
-        """The faults that are known when no record follows."""
+        """Yield the faults that are certain after the last record."""
         for gap in self._gaps:
             yield self._missing(gap)
         if self._claims:
@@ -105,7 +105,7 @@ class StreamCheck:
 
     def _another(self, record: KeptRecord) -> Fault:
         if record.sequence == 1:
-            message = "it is the first of its stream and says that others came before it"
+            message = "it is the first of its stream but refers to earlier records"
             return Fault("forged", message, record.audit_id, self._stream, 1)
         message = f"it is not the record that {record.audit_id} was sealed behind: changed or put in its place"
         return Fault("changed", message, self._last, self._stream, record.sequence - 1)
@@ -119,7 +119,7 @@ class StreamCheck:
                     for part in (Gap(gap.first, sequence - 1, gap.behind), Gap(sequence + 1, gap.last, gap.behind))
                     if part.first <= part.last
                 ]
-                message = f"it stands behind record {self.count} of its stream, and belongs before {gap.behind}"
+                message = f"it comes after record {self.count} of its stream but belongs before {gap.behind}"
                 return Fault("reordered", message, record.audit_id, self._stream, sequence)
         message = f"its stream has a record with the number {sequence} already: repeated or added"
         return Fault("added", message, record.audit_id, self._stream, sequence)
@@ -135,7 +135,7 @@ def _records(count: int) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """What hexadecimal digits stand for; nothing for other text, which a fault of its own names."""
+    """Decode hexadecimal digits; return empty bytes for other text, which another fault reports."""
     try:
         return bytes.fromhex(text)
     except ValueError:

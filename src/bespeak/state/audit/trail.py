@@ -1,4 +1,4 @@
-"""The trail as a verification reads it: in a store, or in a file it was exported to."""
+"""The trail as a verification reads it: from a store or from an exported file."""
 
 from __future__ import annotations
 
@@ -20,27 +20,29 @@ _PAGE: Final = 1000
 
 
 class Trail(ABC):
-    """Records and checkpoints in the order they were written. Read checkpoints first: then what they bind is there."""
+    """Records and checkpoints in the order they were written. Read checkpoints first: the records they bind then
+    exist.
+    """
 
     @abstractmethod
     def checkpoints(self) -> AsyncIterator[KeptCheckpoint]:
-        """All checkpoints."""
+        """Iterate over all checkpoints."""
 
     @abstractmethod
     def records(self) -> AsyncIterator[KeptRecord]:
-        """All records."""
+        """Iterate over all records."""
 
     @abstractmethod
     async def find(self, audit_id: str) -> KeptRecord | None:
-        """The record of an Audit-ID."""
+        """Return the record of an Audit-ID."""
 
     @abstractmethod
     async def find_checkpoint(self, checkpoint_id: str) -> KeptCheckpoint | None:
-        """The checkpoint of an id, also one that was written after `checkpoints` came to its end."""
+        """Return the checkpoint of an id, even if it was written after `checkpoints` ended."""
 
     @abstractmethod
     async def agents(self) -> int:
-        """How many agents have records."""
+        """Return the number of agents with records."""
 
 
 class StoreTrail(Trail):

@@ -1,4 +1,4 @@
-"""The public keys that records may be signed with: the server's own, and those it had before."""
+"""The public keys that may sign records: the server's current and earlier ones."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
 
 TrustedKeys: TypeAlias = Mapping[str, PublicKey]
-"""Public keys by their ids."""
+"""Public keys by id."""
 
 
 def trusted(keys: Iterable[OKPKey]) -> dict[str, PublicKey]:
-    """Keys by their ids. The id is made of the key itself, so a file cannot give one key the name of another."""
+    """Index keys by id. The id derives from the key, so a file cannot rename a key."""
     found: dict[str, PublicKey] = {}
     for key in keys:
         public = key.public_key
@@ -27,7 +27,7 @@ def trusted(keys: Iterable[OKPKey]) -> dict[str, PublicKey]:
 
 
 def parse_keys(text: str) -> dict[str, PublicKey] | KeyFault:
-    """The Ed25519 keys in a text: a JWK set, one JWK, PEM, or the bytes of a public key in base64url."""
+    """Parse the Ed25519 keys in a text: a JWK set, one JWK, PEM, or a raw public key in base64url."""
     if '"keys"' in text:
         keys = parse_history(text)
         return keys if isinstance(keys, KeyFault) else trusted(keys) if keys else KeyFault("the key set is empty")

@@ -1,4 +1,4 @@
-"""What the signature of a record or a checkpoint is worth."""
+"""The result of checking the signature of a record or checkpoint."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from bespeak.state.audit.trusted_keys import TrustedKeys
 from bespeak.state.identity.jws import ALGORITHMS, is_signed
 
 Verdict = Literal["good", "unsigned", "unknown-key", "bad", "unchecked"]
-"""`unchecked`: there is a signature, and no key at all to check it with."""
+"""Result of a signature check. `unchecked`: there is a signature but no key to check it with."""
 
 
 def judge(compact: Compact, keys: TrustedKeys) -> Verdict:
-    """What the signature is worth."""
+    """Check a signature."""
     header = compact.header
     if header.alg == "none":
         return "bad" if compact.signature else "unsigned"

@@ -1,6 +1,6 @@
-"""Reads a trail from its beginning and names everything in it that is not as it was written.
+"""Verification of a trail from its beginning, naming every change since it was written.
 
-What is kept in memory grows with the number of checkpoints and streams, not with that of records.
+Memory grows with the number of checkpoints and streams, not of records.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from bespeak.state.audit.trusted_keys import TrustedKeys
 from bespeak.state.audit.verdict import judge
 
 _MOST_HEADS: Final = 100_000
-"""Chains whose last record is at hand; of others it is looked up."""
+"""Limit of chains whose last record is in memory; others are looked up."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a verification has looked at."""
+    """Counts of a verification."""
 
     records: int = 0
     agents: int = 0
     streams: int = 0
     checkpoints: int = 0
     signed: int = 0
-    """Records with a signature that was found good."""
+    """Records with a valid signature."""
     unsigned: int = 0
     unchecked: int = 0
-    """Records with a signature, and no key to check it with."""
+    """Records with a signature that no key could check."""
     behind: int = 0
-    """Records that no checkpoint speaks for yet: the end of each stream."""
+    """Records not yet covered by a checkpoint: the end of each stream."""
     last_checkpoint: str = ""
     faults: int = 0
 
 
 class Verification:
-    """One reading of a trail."""
+    """One verification of a trail."""
 
     def __init__(self, trail: Trail, keys: TrustedKeys, *, most_heads: int = _MOST_HEADS) -> None:
         self._trail = trail
@@ -55,11 +55,11 @@ class Verification:
         self._streams: dict[str, StreamCheck] = {}
         self._heads: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._named: dict[str, KeptRecord] = {}
-        """Checkpoints that records name and that have not been met."""
+        """Checkpoints named by records and not seen yet."""
         self.tally = Tally()
 
     async def faults(self) -> AsyncIterator[Fault]:
-        """Every fault. When it has come to its end, `tally` is complete."""
+        """Yield every fault. `tally` is complete at the end."""
         async for fault in self._all():
             self.tally.faults += 1
             yield fault
@@ -132,14 +132,14 @@ class Verification:
         if verdict == "bad":
             yield _fault("forged", "its signature is not by the key it names", record)
         elif verdict == "unknown-key":
-            yield _fault("forged", f"it is signed by {compact.header.kid[:100]!r}, which is no trusted key", record)
+            yield _fault("forged", f"it is signed by {compact.header.kid[:100]!r}, which is not a trusted key", record)
         elif verdict == "unsigned" and place.sequence == 1 and signed_before:
-            yield _fault("unsigned", "it begins a stream without signature, in a trail that is signed", record)
+            yield _fault("unsigned", "it begins an unsigned stream in a signed trail", record)
         elif verdict == "unsigned" and check.signing == "each":
-            yield _fault("unsigned", "it has no signature, in a stream that signs each record", record)
+            yield _fault("unsigned", "it is not signed, although its stream signs each record", record)
 
     async def _judge_link(self, record: KeptRecord, place: Place) -> Fault | None:
-        """Whether the record before it in the chain of its agent is there."""
+        """Check that the previous record in the agent's chain exists."""
         last = self._heads.get((record.stream, record.agent_id))
         previous = place.previous_audit_id
         if previous == last:
@@ -147,7 +147,7 @@ class Verification:
         if previous == FIRST:
             if last is None:
                 return None
-            return _fault("forged", "it says to be the first of its agent, and is not", record)
+            return _fault("forged", "it claims to be the first of its agent but is not", record)
         found = await self._trail.find(previous)
         if found is None:
             message = f"{previous}, the record before {record.audit_id} in the chain of its agent, is not there"
@@ -155,7 +155,7 @@ class Verification:
         if found.agent_id != record.agent_id:
             return _fault("forged", f"it follows {previous}, a record of another agent", record)
         if found.position > record.position:
-            return _fault("reordered", f"it stands before {previous}, which it follows", record)
+            return _fault("reordered", f"it comes before {previous}, which it follows", record)
         return None
 
     def _advance(self, record: KeptRecord) -> None:
@@ -167,13 +167,13 @@ class Verification:
 
 
 def _read(record: KeptRecord) -> tuple[Compact, Place] | Fault:
-    """The record taken apart, with the place it says to have; or why it cannot be believed."""
+    """Split a record and return its claimed place, or why it cannot be trusted."""
     if jws_id(record.jws) != record.audit_id:
         return _fault("changed", "its content is not what its Audit-ID was made of", record)
     compact = parse_compact(record.jws)
     place = place_in(compact) if compact is not None else None
     if compact is None or compact.header.typ != RECORD or place is None:
-        return _fault("changed", "it is no attribution record", record)
+        return _fault("changed", "it is not a valid attribution record", record)
     told = (place.stream, place.sequence, place.agent_id)
     if told != (record.stream, record.sequence, record.agent_id):
         message = (

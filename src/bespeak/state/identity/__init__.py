@@ -1,1 +1,1 @@
-"""Who calls: agents, keys and credentials as documents, and the proof of an agent and its authority."""
+"""Caller identity: agents, keys and credentials as documents, and verified agents with their authority."""

@@ -1,4 +1,4 @@
-"""What came of looking at the credentials of a request."""
+"""The result of checking a request's credentials."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from bespeak.protocol.exchange.scope import Scopes
 
 
 class Authenticated(msgspec.Struct, frozen=True, cache_hash=True):
-    """An agent that has proven who it is. A proof that is remembered is the same object again, and cheap to look up."""
+    """An agent that has proven its identity. A remembered proof returns the same object, which is cheap to look up."""
 
     agent_id: str
     modes: tuple[str, ...]
-    """How: `mtls`, `token`, `signed`, in this order."""
+    """Proofs: `mtls`, `token`, `signed`, in this order."""
     scopes: Scopes | None = None
-    """The authority its credential gives; None when no credential says anything about it."""
+    """Authority of the credential; None if no credential states any."""
     principal_id: str | None = None
-    """On whose behalf it acts, if a credential says."""
+    """Principal on whose behalf the agent acts, if a credential names one."""
     tls_identity: str | None = None
-    """SHA-256 of its certificate, in hexadecimal digits."""
+    """SHA-256 of the client certificate, in hexadecimal digits."""
     expires_at: float | None = None
-    """When the first of its credentials ends, in seconds since 1970."""
+    """Expiry of the first credential to end, in seconds since 1970."""
     nonce: str | None = None
-    """Of a signed request. Only the store can tell whether it was used before."""
+    """Nonce of a signed request. Only the store knows whether it was used before."""
     nonce_expires_at: float | None = None
-    """Until when the nonce has to be remembered."""
+    """Time until which the nonce has to be remembered."""
 
     def __repr__(self) -> str:
         # A nonce has no place in logs.
@@ -33,12 +33,12 @@ class Authenticated(msgspec.Struct, frozen=True, cache_hash=True):
 
     @property
     def verified(self) -> str:
-        """The proofs as one word, as a principal carries it."""
+        """Proofs joined into one word, as a principal carries them."""
         return "+".join(self.modes)
 
 
 class Outdated(msgspec.Struct, frozen=True):
-    """The keys at hand do not suffice, and newer ones may: `refresh` the authenticator and ask it once more."""
+    """The known keys are not sufficient and newer ones may be: `refresh` the authenticator and retry once."""
 
     refused: Refused
-    """The answer if that changes nothing, or nobody can wait for it."""
+    """Refusal to send if the retry fails or is not possible."""

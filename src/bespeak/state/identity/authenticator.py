@@ -1,4 +1,4 @@
-"""Who makes a request: every credential it presents has to hold, and all have to agree."""
+"""Authentication of a request: every presented credential must be valid, and all must agree."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from bespeak.state.identity.signed_request import SignedRequest
 
 KeyOf = Callable[[str], "PublicKey | None"]
-"""The Ed25519 key of a registered agent."""
+"""Function that returns the Ed25519 key of a registered agent."""
 
 _SCHEME: Final = "bearer "
 
 
 class Authenticator:
-    """Knows the modes in force. Modes that are not load nothing and cost nothing."""
+    """Checks credentials in the configured modes. Modes that are off load nothing and cost nothing."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Authenticator:
     ) -> None:
         self.modes = settings.modes
         self.is_open = settings.is_open
-        """Whether headers are believed: then there is nothing to authenticate."""
+        """True if headers are trusted, so that nothing is authenticated."""
         self._clock = clock
         self._server_id = server_id
         self._max_age = settings.signed.max_age
@@ -49,10 +49,12 @@ class Authenticator:
         self._bearer = _bearer_verifier(settings.token, self._source, server_id, clock) if self._source else None
         self._certificates = _certificate_reader(clock) if "mtls" in settings.modes else None
         if "signed" in settings.modes and key_of is None:
-            raise ConfigError("Signed requests need a register of agents with their keys, and there is none.")
+            raise ConfigError(
+                "Signed requests need a register of agents with their keys, but no agents are registered."
+            )
 
     def authenticate(self, request: Request) -> Authenticated | Refused | Outdated | None:
-        """The agent behind a request; None when nothing was presented, and nothing claimed."""
+        """Return the agent of a request; None if it presents no credentials and claims no identity."""
         if self.is_open:
             return None
         headers = request.headers
@@ -78,12 +80,12 @@ class Authenticator:
         return _combined(claimed, certified, token, signed)
 
     async def refresh(self) -> None:
-        """Bring the keys up to date; at the start of a server it spares the first request the wait."""
+        """Update the keys; at server start this saves the first request the wait."""
         if self._source is not None:
             await self._source.refresh()
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel running fetches."""
         if self._source is not None:
             await self._source.close()
 
@@ -93,7 +95,7 @@ class Authenticator:
         if self._bearer is None:
             return self._not_accepted("a token (Authorization)")
         if credential[: len(_SCHEME)].lower() != _SCHEME:
-            message = "Authorization is not of the form 'Bearer TOKEN', which is the only one this server knows."
+            message = "Authorization is not of the form 'Bearer TOKEN', the only form this server accepts."
             return Refused(status.UNAUTHORIZED, "token-malformed", message)
         return self._bearer.verify(credential[len(_SCHEME) :].strip(" "))
 
@@ -114,13 +116,11 @@ class Authenticator:
         )
 
     def _not_accepted(self, what: str) -> Refused:
-        message = f"The request presents {what}, which this server does not verify; it accepts {self._accepted}."
+        message = f"The request presents {what}, which this server does not accept; it accepts {self._accepted}."
         return Refused(status.UNAUTHORIZED, "credential-not-accepted", message, {"modes": list(self.modes)})
 
     def _unproven(self, claimed: str) -> Refused:
-        message = (
-            f"Agent-ID says {claimed[:64]!r} and nothing proves it; send a credential. Accepted: {self._accepted}."
-        )
+        message = f"Agent-ID {claimed[:64]!r} is not proven; send a credential. Accepted: {self._accepted}."
         return Refused(status.UNAUTHORIZED, "agent-unauthenticated", message, {"modes": list(self.modes)})
 
     @property
@@ -138,7 +138,7 @@ def _combined(
     token: Authenticated | None,
     signed: SignedRequest | None,
 ) -> Authenticated | Refused:
-    """One agent out of all proofs, or which of them disagree."""
+    """Combine all proofs into one agent, or report which disagree."""
     proofs = {"mtls": certified, "token": token, "signed": signed}
     agents = {mode: proof.agent_id for mode, proof in proofs.items() if proof is not None}
     sources = {**agents, "Agent-ID": claimed} if claimed is not None else agents

@@ -1,4 +1,4 @@
-"""Bearer tokens: a JWT that says which agent calls, with which scopes, signed by an issuer the operator trusts."""
+"""Bearer tokens: JWTs that name an agent and its scopes, signed by an issuer the operator trusts."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _REMEMBERED: Final = 4096
 _FORM: Final = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*")
 _TYPES: Final = frozenset({"jwt", "at+jwt", "application/jwt", "application/at+jwt"})
 _BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError, UnsupportedAlgorithm)
-"""What the library raises for tokens that are none."""
+"""Exceptions of the library for malformed tokens."""
 
 
 class _Registry(JWSRegistry):
-    """The library's bounds, widened to what issuers send. Which algorithms are allowed was decided before."""
+    """The library's limits, raised to what issuers send. Allowed algorithms were checked before."""
 
     max_header_length = 4096
 
@@ -42,7 +42,7 @@ _REGISTRY: Final = _Registry(strict_check_header=False)
 
 
 class BearerVerifier:
-    """Verifies tokens, and remembers those that were good until they end or the keys change."""
+    """Verifies tokens, and remembers valid ones until they expire or the keys change."""
 
     def __init__(
         self, settings: TokenSettings, source: KeySource, *, audience: str, clock: Callable[[], float] = time.time
@@ -56,11 +56,14 @@ class BearerVerifier:
         self._algorithms = allowed | ALGORITHMS if allowed & ALGORITHMS else allowed
         self._keys = source.keys
         self._good: dict[bytes, tuple[Authenticated, float]] = {}
-        """By digest: tokens of any length take the same room, and none can be read from memory. With each, when it
-        ends, the leeway included."""
+        """Valid tokens by digest, with their expiry including leeway: all take the same space, and none can be read
+        from memory.
+        """
 
     def verify(self, token: str) -> Authenticated | Refused | Outdated:
-        """The agent the token is for, or why it is not believed. As long as a token is good, the same object."""
+        """Return the agent of the token, or the reason for refusal. While a token is valid, the result is the same
+        object.
+        """
         now = self._clock()
         source = self._source
         if now >= source.due:
@@ -102,7 +105,9 @@ class BearerVerifier:
         except (ValueError, RecursionError):
             claims = None
         if not isinstance(claims, dict):
-            return _refused("token-malformed", "The payload of the token is no JSON object; get a JWT from its issuer.")
+            return _refused(
+                "token-malformed", "The payload of the token is not a JSON object; get a JWT from its issuer."
+            )
         return read_claims(claims, self._settings, audience=self._audience, now=now)
 
     def _verify_signature(
@@ -110,7 +115,7 @@ class BearerVerifier:
     ) -> Refused | Outdated | None:
         keys = self._keys
         if not keys:
-            message = "The keys of the token's issuer cannot be had at the moment; try again later."
+            message = "The keys of the token's issuer are not available; try again later."
             return self._or_outdated(
                 Refused(
                     status.UNAVAILABLE,
@@ -139,15 +144,15 @@ class BearerVerifier:
         return Outdated(refused) if self._source.may_be_outdated() else refused
 
     def _algorithm_refused(self, algorithm: object) -> Refused:
-        named = repr(algorithm[:20]) if isinstance(algorithm, str) else "nothing that is known"
+        named = repr(algorithm[:20]) if isinstance(algorithm, str) else "an unknown algorithm"
         allowed = ", ".join(sorted(self._algorithms))
         message = f"The token is signed with {named}; this server accepts {allowed}, with a key made for it."
         return _refused("token-algorithm-refused", message, allowed=sorted(self._algorithms))
 
 
 def _open(token: str) -> CompactSignature | Refused:
-    """The parts of a token, nothing believed yet."""
-    malformed = _refused("token-malformed", "The token is no signed JWT, 'header.payload.signature' in base64url.")
+    """Split a token into its parts without verification."""
+    malformed = _refused("token-malformed", "The token is not a signed JWT, 'header.payload.signature' in base64url.")
     if _FORM.fullmatch(token) is None:
         return malformed
     try:

@@ -1,4 +1,4 @@
-"""Client certificates: which agent the holder of one is."""
+"""Client certificates: which agent holds one."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _URI: Final = re.compile(r"agtp://([0-9a-f]{64})(?:@[A-Za-z0-9.:\[\]_-]{1,255})?
 
 
 class CertificateReader:
-    """Reads certificates that TLS has verified already; recent ones are remembered."""
+    """Reads certificates that TLS has verified; recent ones are remembered."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._recent = lru_cache(_REMEMBERED)(_identify)
 
     def identify(self, certificate: bytes) -> Authenticated | Refused:
-        """The agent of a certificate in DER, or why there is none."""
+        """Return the agent of a DER certificate, or a refusal."""
         if len(certificate) > _LONGEST:
             return _refused("certificate-malformed", f"The client certificate has more than {_LONGEST} bytes.")
         found = self._recent(certificate)
         # A connection may outlive the certificate it began with.
         if isinstance(found, Authenticated) and self._clock() >= (found.expires_at or 0):
-            return _refused("certificate-expired", "The client certificate has ended; connect again with a new one.")
+            return _refused("certificate-expired", "The client certificate has expired; connect again with a new one.")
         return found
 
 
@@ -52,7 +52,7 @@ def _identify(certificate: bytes) -> Authenticated | Refused:
     except UnsupportedAlgorithm:
         return _key_refused()
     except (ValueError, TypeError, x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType):
-        return _refused("certificate-malformed", "The client certificate cannot be read; have it issued anew.")
+        return _refused("certificate-malformed", "The client certificate cannot be read; have it reissued.")
     if not isinstance(key, Ed25519PublicKey | EllipticCurvePublicKey):
         return _key_refused()
     if len(names) == 1:
@@ -66,7 +66,7 @@ def _identify(certificate: bytes) -> Authenticated | Refused:
 
 
 def _agents(certificate: x509.Certificate) -> set[str]:
-    """The Agent-IDs among the alternative names, else the common name if it is one."""
+    """Return the Agent-IDs among the subject alternative names, or the common name if it is one."""
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
         uris = extension.value.get_values_for_type(x509.UniformResourceIdentifier)

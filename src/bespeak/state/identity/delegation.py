@@ -1,8 +1,8 @@
-"""Chains of delegation: whose authority an agent acts with, verified hop by hop (core 7.6).
+"""Delegation chains: whose authority an agent acts with, verified hop by hop (core 7.6).
 
 The drafts leave the form of Delegation-Chain open. Ours is a list of tokens, separated by commas, from the first hop to
-the last. A token is a compact JWS by the delegator's registered Ed25519 key, or by the server's for a delegator it has
-authenticated in another way; it is good at one server, and names the token before it by its hash.
+the last. A token is a compact JWS by the delegator's registered Ed25519 key, or by the server's key for a delegator
+that the server has authenticated in another way. It is valid at one server and names the previous token by its hash.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from bespeak.state.identity.jws import PublicKey
 _logger = logging.getLogger(__name__)
 
 LONGEST_CHAIN: Final = 8
-"""Hops."""
+"""Limit of hops."""
 
 _AHEAD: Final = 30.0
-"""How many seconds the clock of whoever signs may be ahead."""
+"""Tolerated clock difference of a signer, in seconds."""
 
 
 class Hop(msgspec.Struct, frozen=True):
-    """One agent's authority, or a part of it, in another agent's hands."""
+    """One agent's authority, or a part of it, delegated to another agent."""
 
     delegator: str
     delegate: str
     scopes: Scopes
     depth: int
-    """How many more hops may follow."""
+    """Number of further hops allowed."""
     expires: int
     token_id: str
-    """The name under which it can be withdrawn."""
+    """Id by which it can be revoked."""
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """Hops from the first delegator to the agent that calls, each of them verified."""
+    """Verified hops from the first delegator to the calling agent."""
 
     hops: tuple[Hop, ...]
     tokens: tuple[str, ...]
@@ -52,27 +52,27 @@ class Chain(msgspec.Struct, frozen=True):
 
     @property
     def scopes(self) -> Scopes:
-        """The authority in force: what the last hop passes on."""
+        """Authority in force: the scopes of the last hop."""
         return self.hops[-1].scopes
 
     @property
     def delegators(self) -> tuple[str, ...]:
-        """From the first to the last."""
+        """Delegators from first to last."""
         return tuple(hop.delegator for hop in self.hops)
 
     @property
     def delegate(self) -> str:
-        """The agent at the end."""
+        """Agent at the end of the chain."""
         return self.hops[-1].delegate
 
     @property
     def expires(self) -> int:
-        """When the first of the hops ends."""
+        """Expiry of the first hop to end."""
         return min(hop.expires for hop in self.hops)
 
     @property
     def header(self) -> str:
-        """The value of Delegation-Chain."""
+        """Value of the Delegation-Chain header."""
         return ", ".join(self.tokens)
 
 
@@ -85,10 +85,10 @@ def verify_chain(
     grant_of: Callable[[str], Scopes | None],
     now: float,
 ) -> Chain | Refused:
-    """The chain in a Delegation-Chain header, or 551 with the number of the hop that breaks it, and why.
+    """Verify a Delegation-Chain header; refuse with 551, the number of the broken hop and the reason.
 
-    `key_of` gives the key of a registered agent, or of this server by its id; `grant_of` the authority of an agent in
-    its own right, and None for one that is not active. Both are asked for each hop: who is revoked passes on nothing.
+    `key_of` returns the key of a registered agent, or of this server by its id; `grant_of` the authority an agent holds
+    itself, and None for one that is not active. Both are called for each hop: a revoked agent passes on nothing.
     """
     tokens = [token.strip(" \t") for token in header.split(",", LONGEST_CHAIN)]
     if len(tokens) > LONGEST_CHAIN:
@@ -110,17 +110,17 @@ def verify_chain(
 def _follow(
     claims: Claims, hops: list[Hop], token: str | None, grant_of: Callable[[str], Scopes | None], now: float
 ) -> Hop | Break:
-    """The hop that the claims add to those before it, the last of which is by this token."""
+    """Return the hop that the claims add to the previous ones."""
     before = hops[-1] if hops else None
     if claims.parent != (None if token is None else token_hash(token)) or (before and before.delegate != claims.holder):
         return Break("not-linked", "it does not continue the hop before it")
     if claims.exp <= now:
-        return Break("expired", "its time is over")
+        return Break("expired", "it has expired")
     if claims.iat > now + _AHEAD:
         return Break("not-yet-valid", "it was made in the future by this server's clock")
     own = grant_of(claims.holder)
     if own is None:
-        return Break("delegator-not-active", "whoever delegates is not an active agent of this server")
+        return Break("delegator-not-active", "its delegator is not an active agent of this server")
     if not 0 <= claims.depth < (before.depth if before else LONGEST_CHAIN):
         return Break("depth-exceeded", "it allows more hops than the hop before it")
     wider = (before.scopes if before else own).missing(claims.scope)

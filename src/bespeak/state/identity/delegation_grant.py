@@ -1,4 +1,4 @@
-"""Authority passed on: what an agent may put into another's hands, and what not (core 4.8, 7.6)."""
+"""Granting delegations: what an agent may delegate to another (core 4.8, 7.6)."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ def grant_authority(
     issuer: str | None = None,
     parent: Chain | None = None,
 ) -> Chain | Refused:
-    """Pass authority on: the chain that the delegate presents, its last token new and signed with `key`.
+    """Delegate authority: return the chain for the delegate, with a new last token signed with `key`.
 
-    `held` is what the delegator may do here and now, `parent` the chain it holds that by, if any. `issuer` is the
-    server's id when the server signs for the delegator. The life of a token ends with that of its
-    parent.
+    `held` is the delegator's current authority, `parent` the chain it holds it by, if any. `issuer` is the server's id
+    when the server signs for the delegator. A token expires with its parent.
     """
     if not 0 < lifetime <= LONGEST_LIFE:
-        return _invalid("invalid-lifetime", f"A delegation lasts up to {LONGEST_LIFE} seconds, not {lifetime:g}.")
+        return _invalid("invalid-lifetime", f"A delegation lasts at most {LONGEST_LIFE} seconds; got {lifetime:g}.")
     refused = _cannot_grant(delegator, delegate, scopes, held, parent) or _too_deep(depth, parent)
     if refused is not None:
         return refused
@@ -75,7 +74,7 @@ def _cannot_grant(
     delegator: str, delegate: str, scopes: Collection[str], held: Scopes, parent: Chain | None
 ) -> Refused | None:
     if not is_canonical_id(delegate):
-        return _invalid("invalid-canonical-id", f"A delegate is 64 hexadecimal digits, not {delegate[:80]!r}.")
+        return _invalid("invalid-canonical-id", f"A delegate must be 64 hexadecimal digits; got {delegate[:80]!r}.")
     if delegate == delegator:
         return _invalid("delegation-to-itself", "An agent holds its own authority already.")
     bad = next((token for token in scopes if not is_scope_token(token)), None)
@@ -87,7 +86,7 @@ def _cannot_grant(
 
 
 def refuse_wider(delegator: str, delegate: str, scopes: Collection[str], held: Scopes) -> Refused | None:
-    """Refuse to pass on more than is held."""
+    """Refuse to delegate more than the delegator holds."""
     wider = held.missing(sorted(set(scopes)))
     if not wider:
         return None
@@ -96,7 +95,7 @@ def refuse_wider(delegator: str, delegate: str, scopes: Collection[str], held: S
     return Refused(
         status.AUTHORIZATION_REQUIRED,
         "scope-claim-invalid",
-        f"An agent delegates a part of its own authority, and {', '.join(wider)} is beyond it.",
+        f"An agent can delegate only its own authority; {', '.join(wider)} is not part of it.",
         {"type": "scope-required", "claimed": sorted(set(scopes)), "invalid": wider, "declared": list(held)},
     )
 
@@ -106,9 +105,9 @@ def _too_deep(depth: int, parent: Chain | None) -> Refused | None:
     if 0 <= depth <= left:
         return None
     if left < 0:
-        message = "This authority was passed on for the delegate's own use; it cannot be passed on again."
+        message = "This authority was delegated without the right to delegate it further."
     else:
-        message = f"So many more hops may follow here: 0 to {left}, not {depth}."
+        message = f"max_depth must be 0 to {left}; got {depth}."
     return Refused(
         status.AUTHORIZATION_REQUIRED,
         "delegation-depth-exceeded",

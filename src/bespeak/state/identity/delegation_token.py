@@ -1,4 +1,4 @@
-"""The token by which one agent puts a part of its authority into another agent's hands (core 4.8)."""
+"""The token that delegates a part of one agent's authority to another agent (core 4.8)."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS, PrivateKey, Public
 LONGEST_TOKEN: Final = 4096
 MOST_SCOPES: Final = 64
 LONGEST_LIFE: Final = 366 * 24 * 3600
-"""Of a delegation, in seconds, whoever signs it."""
+"""Maximum lifetime of a delegation in seconds, whoever signs it."""
 
 T = TypeVar("T")
 
 _TYPE: Final = "agtp-delegation+jwt"
 _FORM: Final = re.compile(r"([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)")
 _ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
-"""A token's id becomes a key of the store and a word of the log."""
+"""Pattern of a token id, which is stored and logged."""
 
 
 class Break(msgspec.Struct, frozen=True):
-    """Why a token is not to be believed, or does not continue a chain."""
+    """The reason why a token is not valid or does not continue a chain."""
 
     reason: str
-    """For machines."""
+    """Machine-readable reason."""
     message: str
 
 
@@ -41,32 +41,32 @@ class _Header(msgspec.Struct, frozen=True, omit_defaults=True):
     alg: str
     typ: str
     crit: msgspec.Raw | None = None
-    """Extensions that must be understood (RFC 7515 4.1.11); there is none here."""
+    """Critical extensions (RFC 7515 4.1.11); none are supported."""
 
 
 class Claims(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a token says."""
+    """The claims of a token."""
 
     iss: str
-    """Who signs: the delegator's Agent-ID, or the server's id."""
+    """Signer: the delegator's Agent-ID, or the server's id."""
     sub: str
-    """The delegate."""
+    """Delegate."""
     aud: str
-    """The server the token is good at."""
+    """Server at which the token is valid."""
     scope: tuple[str, ...]
     depth: int
-    """How many more hops may follow."""
+    """Number of further hops allowed."""
     exp: int
     iat: int
     jti: str
     delegator: str | None = None
-    """Whose authority is passed on, when the server signs for it."""
+    """Agent whose authority is delegated, if the server signs for it."""
     parent: str | None = None
-    """Hash of the token before; a first hop has none."""
+    """Hash of the previous token; absent in a first hop."""
 
     @property
     def holder(self) -> str:
-        """Whose authority is passed on."""
+        """Agent whose authority is delegated."""
         return self.delegator or self.iss
 
 
@@ -75,20 +75,20 @@ _CLAIMS: Final = msgspec.json.Decoder(Claims)
 
 
 def sign_token(claims: Claims, key: PrivateKey) -> str:
-    """The token that says this."""
+    """Sign claims as a token."""
     return sign_compact(_Header(ALGORITHM, _TYPE), msgspec.json.encode(claims), key)
 
 
 def token_hash(token: str) -> str:
-    """SHA-256 of a token, in base64url, by which the next hop names it."""
+    """Return the SHA-256 of a token in base64url, by which the next hop names it."""
     return encode64(hashlib.sha256(token.encode()).digest()).decode()
 
 
 def read_token(token: str, server_id: str, key_of: Callable[[str], PublicKey | None]) -> Claims | Break:
-    """What a token says, if whoever it names has signed it for this server. Its time is not looked at."""
+    """Return the claims of a token if their issuer signed it for this server. Times are not checked."""
     form = _FORM.fullmatch(token) if len(token) <= LONGEST_TOKEN else None
     if form is None:
-        return Break("malformed", f"it is no token 'header.claims.signature' of up to {LONGEST_TOKEN} characters")
+        return Break("malformed", f"it is not a token 'header.claims.signature' of up to {LONGEST_TOKEN} characters")
     header, claims = _decode(_HEADERS, form[1]), _decode(_CLAIMS, form[2])
     if header is None or claims is None:
         return Break("malformed", "its header or its claims are not those of a delegation")
@@ -96,9 +96,9 @@ def read_token(token: str, server_id: str, key_of: Callable[[str], PublicKey | N
         return Break("malformed", f"its header does not say alg {ALGORITHM} and typ {_TYPE}")
     key = key_of(claims.iss)
     if key is None:
-        return Break("key-unknown", "no key of whoever signed it is known here")
+        return Break("key-unknown", "the key of its signer is not known here")
     if not is_signed(form[1], decode64(form[2]) or b"", form[3], key):
-        return Break("signature-invalid", "it is not signed by the key of whom it names")
+        return Break("signature-invalid", "it is not signed by the key of the issuer it names")
     if claims.aud != server_id:
         return Break("wrong-audience", "it is for another server")
     return _unsound(claims, server_id) or claims
@@ -115,13 +115,13 @@ def _decode(decoder: msgspec.json.Decoder[T], text: str) -> T | None:
 
 
 def _unsound(claims: Claims, server_id: str) -> Break | None:
-    """What is wrong with claims that are signed."""
+    """Return what is wrong with signed claims."""
     if claims.delegator is not None and claims.iss not in (server_id, claims.delegator):
         return Break("malformed", "an agent passes on its own authority only")
     if not is_canonical_id(claims.holder) or not is_canonical_id(claims.sub):
         return Break("malformed", "delegator and delegate are agents, by their 64 hexadecimal digits")
     if not 0 < len(claims.scope) <= MOST_SCOPES or not all(map(is_scope_token, claims.scope)):
-        return Break("malformed", f"it passes on no scopes, or more than {MOST_SCOPES}, or something that is none")
+        return Break("malformed", f"it must have 1 to {MOST_SCOPES} valid scopes")
     if _ID.fullmatch(claims.jti) is None:
         return Break("malformed", "its id is not 1 to 128 visible ASCII characters")
     if claims.exp - claims.iat > LONGEST_LIFE:

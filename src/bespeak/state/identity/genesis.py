@@ -1,4 +1,4 @@
-"""Agent Genesis issued and judged: ids come from signed records, and from nowhere else (core 7.1, 7.2)."""
+"""Agent Genesis: issuing and verifying the signed records that agent ids come from (core 7.1, 7.2)."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def issue_genesis(
     verification_path: str = SELF_SIGNED,
     more: Mapping[str, Any] | None = None,
 ) -> Genesis | Refused:
-    """A new agent's record, signed with the issuer's key; its `document` is what is handed out.
+    """Issue the record of a new agent, signed with the issuer's key; its `document` is given to the agent.
 
     `public_key` is the agent's own, as the members of a JWK. `more` are further members, like `org_domain`,
-    `org_label`, `package_ref` and `log_inclusion_proof`. What breaks a rule of records is refused.
+    `org_label`, `package_ref` and `log_inclusion_proof`. A record that breaks a rule is refused.
     """
     pem = None
     if public_key is not None:
@@ -74,23 +74,23 @@ def issue_genesis(
 def verify_genesis(
     record: Mapping[str, Any], *, agent_id: str | None = None, issuers: Collection[str] | None = None
 ) -> Genesis | Refused:
-    """A record whose fields, id and signature hold, or why they do not.
+    """Verify the fields, id and signature of a record; return the reason if one is not valid.
 
-    `agent_id` is the id somebody claims by this record; `issuers` are the key ids of the issuers this server trusts.
-    Without them any issuer counts, and the record proves only that nobody has changed it.
+    `agent_id` is the id claimed by this record; `issuers` are the key ids of the issuers this server trusts. Without
+    them any issuer counts, and the record proves only that it was not changed.
     """
     table = Table(dict(record), "", Findings(lambda _: Location("genesis")))
     genesis = genesis_of(table)
     if genesis is None:
         wrong = [finding.message for finding in table.findings.found if finding.severity == "error"]
-        return _refuse("genesis-invalid", f"The Agent Genesis does not hold: {'; '.join(wrong[:5])}.")
+        return _refuse("genesis-invalid", f"The Agent Genesis is not valid: {'; '.join(wrong[:5])}.")
     if agent_id is not None and agent_id != genesis.agent_id:
         return _refuse("genesis-mismatch", f"The Agent Genesis gives the id {genesis.agent_id}, not {agent_id[:80]!r}.")
     if issuers is not None and genesis.issuer_key["kid"] not in issuers:
         return Refused(
             status.UNAUTHORIZED,
             "genesis-issuer-untrusted",
-            f"The Agent Genesis is by the key {genesis.issuer_key['kid']}, which is none of the issuers trusted here.",
+            f"The Agent Genesis is by the key {genesis.issuer_key['kid']}, which is not a trusted issuer.",
         )
     return genesis
 

@@ -1,4 +1,4 @@
-"""Where the keys of tokens come from: a file that may change, or an address that is asked again in time."""
+"""Sources of token keys: a file that may change, or a URL that is fetched again."""
 
 from __future__ import annotations
 
@@ -22,46 +22,46 @@ _logger = logging.getLogger(__name__)
 Clock = Callable[[], float]
 
 FILE_PERIOD: Final = 5.0
-"""Seconds between two looks at a file."""
+"""Seconds between checks of a file."""
 FETCH_GAP: Final = 10.0
-"""Seconds that lie at least between two fetches, however many strange tokens arrive."""
+"""Minimum seconds between fetches, however many unknown tokens arrive."""
 FETCH_TIME: Final = 5.0
 DEFAULT_AGE: Final = 300.0
 SHORTEST_AGE: Final = 60.0
 LONGEST_AGE: Final = 3600.0
-"""What an issuer may say about how long its keys are good, and what is assumed when it says nothing."""
+"""Maximum cache age that an issuer may set, and the default."""
 
 _MAX_AGE: Final = re.compile(r'(?:^|[,\s])max-age\s*=\s*"?(\d{1,9})')
 _NOT_KEPT: Final = re.compile(r"(?:^|[,\s])no-(?:store|cache)(?:$|[,\s])")
 
 
 class KeySource(Protocol):
-    """Keys that can change under a running server."""
+    """Keys that can change while a server runs."""
 
     keys: KeySet
-    """The keys at hand; the same object as long as nothing has changed."""
+    """Known keys; the same object until something changes."""
     due: float
-    """When to look again in any case."""
+    """Time of the next regular check."""
 
     def look(self) -> None:
-        """Look again, without making anybody wait."""
+        """Check for changes without blocking a request."""
         ...
 
     def may_be_outdated(self) -> bool:
-        """Whether a key that is not at hand is worth a `refresh`."""
+        """Return True if a `refresh` may find a missing key."""
         ...
 
     async def refresh(self) -> None:
-        """Bring the keys up to date. Never raises: when that fails, the last good keys stay."""
+        """Update the keys. Never raises: after a failure the last good keys stay."""
         ...
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel running fetches."""
         ...
 
 
 class FileKeys:
-    """The keys of a file; read again when it changes."""
+    """Keys from a file, read again when it changes."""
 
     def __init__(self, path: Path, *, clock: Clock = time.time) -> None:
         self._path = path
@@ -74,7 +74,7 @@ class FileKeys:
         self.due = clock() + FILE_PERIOD
 
     def look(self) -> None:
-        """Read the file again if it is another one now."""
+        """Read the file if it was replaced or changed."""
         self.due = self._clock() + FILE_PERIOD
         mark = _mark_of(self._path)
         if mark == self._mark:
@@ -88,7 +88,7 @@ class FileKeys:
             self.keys = found
 
     def may_be_outdated(self) -> bool:
-        """Whether the file has changed since it was last read."""
+        """Return True if the file has changed since it was read."""
         return _mark_of(self._path) != self._mark
 
     async def refresh(self) -> None:
@@ -96,11 +96,11 @@ class FileKeys:
         self.look()
 
     async def close(self) -> None:
-        """Nothing is ever under way."""
+        """Do nothing: a file source has no background work."""
 
 
 class UrlKeys:
-    """The keys an issuer publishes; fetched when they are due, or when a token names a key that is not among them."""
+    """Keys that an issuer publishes, fetched when due or when a token names an unknown key."""
 
     def __init__(self, url: str, *, clock: Clock = time.time, tls: ssl.SSLContext | None = None) -> None:
         self._url = url
@@ -113,23 +113,23 @@ class UrlKeys:
         self.due = 0.0
 
     def look(self) -> None:
-        """Begin a fetch beside the requests, which go on with the keys at hand."""
+        """Start a fetch in the background; requests continue with the known keys."""
         with contextlib.suppress(RuntimeError):  # no loop runs: the next `refresh` fetches
             self._begin(asyncio.get_running_loop())
 
     def may_be_outdated(self) -> bool:
-        """Whether a fetch is under way or allowed again."""
+        """Return True if a fetch is running or allowed again."""
         return self._is_fetching or self._clock() >= self._next
 
     async def refresh(self) -> None:
-        """Wait for a fetch. All who wait at once wait for the same one."""
+        """Wait for a fetch. Concurrent callers share one."""
         self._begin(asyncio.get_running_loop())
         if self._fetching is not None:
             # A caller that is cancelled must not take the fetch away from the others.
             await asyncio.shield(self._fetching)
 
     async def close(self) -> None:
-        """End a fetch that is under way."""
+        """Cancel a running fetch."""
         if self._fetching is not None:
             self._fetching.cancel()
             await asyncio.gather(self._fetching, return_exceptions=True)
@@ -169,7 +169,7 @@ class UrlKeys:
 
 
 def _mark_of(path: Path) -> tuple[int, int, int] | None:
-    """What changes when a file is written or replaced; None when it is not there."""
+    """Return a fingerprint that changes when a file is written or replaced; None if it does not exist."""
     try:
         state = path.stat()
     except (OSError, ValueError):
@@ -183,7 +183,7 @@ def _read(path: Path) -> KeySet | KeySetFault:
 
 
 async def _fetch_text(url: str, tls: ssl.SSLContext) -> tuple[str, float] | KeySetFault:
-    """The text at an address and how many seconds it is good for."""
+    """Fetch the text at a URL and the seconds it stays fresh."""
     import httpx  # noqa: PLC0415 - slow to load, and only for keys that are fetched
 
     # No redirects and no proxies from the environment: the keys come from where the operator said.

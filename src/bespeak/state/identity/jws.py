@@ -1,4 +1,4 @@
-"""Compact JWS by Ed25519 (RFC 7515, RFC 8037), straight on the library of the curve: requests are signed with it."""
+"""Compact JWS with Ed25519 (RFC 7515, RFC 8037), directly on `cryptography`, because requests are signed with it."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ PublicKey: TypeAlias = Ed25519PublicKey
 
 ALGORITHM: Final = "EdDSA"
 ALGORITHMS: Final = frozenset({ALGORITHM, "Ed25519"})
-"""Two names of one algorithm for keys on this curve: RFC 8037, and RFC 9864 that replaces it."""
+"""Names of one algorithm for keys on this curve: RFC 8037, and RFC 9864, which replaces it."""
 
 
 _SIGNATURE_LENGTH: Final = 64
 
 
 def sign_compact(header: Mapping[str, Any] | msgspec.Struct, payload: bytes, key: PrivateKey) -> str:
-    """The token `header.payload.signature`."""
+    """Return the token `header.payload.signature`."""
     content = encode64(msgspec.json.encode(header)) + b"." + encode64(payload)
     return (content + b"." + encode64(key.sign(content))).decode()
 
 
 def sign_detached(header: Mapping[str, Any] | msgspec.Struct, payload: bytes, key: PrivateKey) -> str:
-    """The token `header..signature`, whose payload travels elsewhere (RFC 7515, appendix F)."""
+    """Return the token `header..signature` with detached payload (RFC 7515, appendix F)."""
     protected, _, signature = sign_compact(header, payload, key).split(".")
     return f"{protected}..{signature}"
 
 
 def is_signed(protected: str, payload: bytes, signature: str, key: PublicKey) -> bool:
-    """Whether the signature is by the key over this header, given encoded, and this payload."""
+    """Return True if the signature by the key matches this encoded header and payload."""
     raw = decode64(signature)
     if raw is None or len(raw) != _SIGNATURE_LENGTH:
         return False

@@ -1,4 +1,4 @@
-"""The public keys of whoever issues tokens, from a JWK, a JWK set or PEM blocks."""
+"""The public keys of a token issuer, from a JWK, a JWK set or PEM blocks."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS
 MAX_BYTES: Final = 256 * 1024
 _MOST_KEYS: Final = 100
 _MOST_TRIED: Final = 8
-"""Keys that one token is tried with: a token that does not name its key must not cost a hundred verifications."""
+"""Limit of keys tried for a token that does not name its key, so that it cannot cost a hundred verifications."""
 _RSA_BITS: Final = range(2048, 8193)
-"""Shorter keys can be broken; longer ones cost the verifier more than they give."""
+"""Allowed RSA key lengths: shorter keys can be broken; longer ones cost the verifier more than they give."""
 
 _BEGIN: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,40})-----\s")
 _LONGEST_BLOCK: Final = 20_000
 _BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, ArithmeticError, UnsupportedAlgorithm)
-"""What the libraries raise for keys that are none."""
+"""Exceptions of the libraries for malformed keys."""
 
 PublicKey = OKPKey | ECKey | RSAKey
 
 
 class KeySetFault(msgspec.Struct, frozen=True):
-    """Why a text gives no keys."""
+    """The reason why a text is not a valid key set."""
 
     message: str
 
@@ -47,7 +47,7 @@ class VerificationKey(msgspec.Struct, frozen=True):
 
 
 class KeySet:
-    """Keys to verify with. Immutable; a rotation makes a new one."""
+    """Verification keys. Immutable; a rotation makes a new set."""
 
     __slots__ = ("_keys",)
 
@@ -58,20 +58,20 @@ class KeySet:
         return len(self._keys)
 
     def names(self, kid: str | None) -> bool:
-        """Whether some key has this name."""
+        """Return True if a key has this id."""
         return kid is not None and any(key.kid == kid for key in self._keys)
 
     def find(self, kid: str | None, algorithm: str) -> list[PublicKey]:
-        """The keys a token may be signed with, by what its header says; one without a name fits any."""
+        """Return the candidate keys for a token header; a header without a key id fits any."""
         fitting = [key for key in self._keys if algorithm in key.algorithms]
         named = [key.key for key in fitting if kid is not None and key.kid == kid]
         return (named or [key.key for key in fitting if kid is None or key.kid is None])[:_MOST_TRIED]
 
 
 def parse_key_set(text: str) -> KeySet | KeySetFault:
-    """The keys in a text. Those of a set that cannot be used here are left out, as RFC 7517 5 wants."""
+    """Parse the keys in a text. Unusable keys of a set are skipped, as RFC 7517 5 requires."""
     if len(text) > MAX_BYTES:
-        return KeySetFault(f"more than {MAX_BYTES} bytes are no key set")
+        return KeySetFault(f"a key set has at most {MAX_BYTES} bytes")
     found: list[VerificationKey] = []
     faults: list[str] = []
     for key in _from_json(text) if text.lstrip()[:1] == "{" else _from_pem(text):
@@ -80,7 +80,7 @@ def parse_key_set(text: str) -> KeySet | KeySetFault:
         else:
             found.append(key)
     if len(found) > _MOST_KEYS:
-        return KeySetFault(f"more than {_MOST_KEYS} keys are no key set")
+        return KeySetFault(f"a key set has at most {_MOST_KEYS} keys")
     if found:
         return KeySet(found)
     return KeySetFault(faults[0] if faults else "no public key in it: give a JWK, a JWK set or PEM")
@@ -94,7 +94,7 @@ def _from_json(text: str) -> Iterator[VerificationKey | KeySetFault]:
         return
     members = document.get("keys", [document])
     for entry in members[: 2 * _MOST_KEYS] if isinstance(members, list) else ():
-        yield _from_jwk(entry) if isinstance(entry, dict) else KeySetFault("a key that is no object")
+        yield _from_jwk(entry) if isinstance(entry, dict) else KeySetFault("a key that is not an object")
 
 
 def _from_jwk(entry: Mapping[str, Any]) -> VerificationKey | KeySetFault:
@@ -107,7 +107,7 @@ def _from_jwk(entry: Mapping[str, Any]) -> VerificationKey | KeySetFault:
     if use != "sig" or not isinstance(operations, list) or "verify" not in operations:
         return KeySetFault("a key that is not for signatures")
     if kid is not None and not isinstance(kid, str):
-        return KeySetFault("a key whose kid is no text")
+        return KeySetFault("a key whose kid is not a string")
     types: dict[Any, type[PublicKey]] = {"OKP": OKPKey, "EC": ECKey, "RSA": RSAKey}
     if not isinstance(kind, str) or kind not in types:
         return KeySetFault("a key of an unknown type")
@@ -125,7 +125,7 @@ _WEAK: Final = f"an RSA key that has not {_RSA_BITS.start} to {_RSA_BITS.stop - 
 
 
 def _fits(modulus: object) -> bool:
-    """Whether the modulus, in base64url, is of an allowed length; looked at before the library complains."""
+    """Return True if the base64url modulus has an allowed length; checked before the library complains."""
     return isinstance(modulus, str) and len(modulus.rstrip("=")) * 6 // 8 * 8 in _RSA_BITS
 
 
@@ -167,7 +167,7 @@ _OF_RSA: Final = {"RS256", "PS256"}
 
 
 def _classified(key: PublicKey, kid: str | None, algorithm: object) -> VerificationKey | KeySetFault:
-    """A key with its algorithms: those of its type, and of these only the one it names."""
+    """Return a key with the algorithms of its type, restricted to the one it names."""
     fitting = _OF_RSA if isinstance(key, RSAKey) else _OF_CURVE.get(key.curve_name, set())
     if algorithm is not None and algorithm not in ALGORITHMS:
         fitting = {name for name in fitting if name == algorithm}

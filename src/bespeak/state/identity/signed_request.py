@@ -57,10 +57,10 @@ COVERED: Final = (
     DELEGATION_CHAIN,
     BUDGET_LIMIT,
 )
-"""Headers that nobody may add, change or remove on the way."""
+"""Headers that must not be added, changed or removed in transit."""
 
 AHEAD: Final = 30.0
-"""How many seconds the agent's clock may be ahead of the server's."""
+"""Seconds by which the agent's clock may be ahead of the server's."""
 
 _VERSION: Final = "agtp-signed-request/1"
 _FORM: Final = re.compile(r"([A-Za-z0-9_-]{1,1024})\.\.([A-Za-z0-9_-]{86})")
@@ -69,14 +69,14 @@ _LONGEST_NAMED: Final = 80
 
 
 class SignedRequest(msgspec.Struct, frozen=True):
-    """A signature that is good, as far as can be said without knowing which nonces were used before."""
+    """A valid signature, except that the store has not checked its nonce."""
 
     agent_id: str
     nonce: str
-    """To be accepted from this agent once, and remembered until `expires`."""
+    """Nonce, to be accepted from this agent once and remembered until `expires`."""
     created: int
     expires: float
-    """When the signature is too old by itself, on every server whose clock is behind by no more than AHEAD."""
+    """Time at which the signature is too old on every server whose clock is behind by at most AHEAD."""
 
     def __repr__(self) -> str:
         return f"SignedRequest({self.agent_id}, created={self.created})"
@@ -90,7 +90,7 @@ class _Protected(msgspec.Struct, frozen=True, omit_defaults=True):
     nonce: str
     kid: str | None = None
     crit: msgspec.Raw | None = None
-    """Extensions that must be understood (RFC 7515 4.1.11); there is none here."""
+    """Critical extensions (RFC 7515 4.1.11); none are supported."""
 
 
 _DECODER: Final = msgspec.json.Decoder(_Protected)
@@ -104,14 +104,16 @@ def verify_signed(
     now: float,
     max_age: float,
 ) -> SignedRequest | Refused | None:
-    """Judge the Agent-Signature of a request; None if it has none. `key_of` gives the key of a registered agent."""
+    """Verify the Agent-Signature of a request; return None if it has none. `key_of` returns the key of a registered
+    agent.
+    """
     headers = request.headers
     envelope = headers.get(AGENT_SIGNATURE)
     if envelope is None:
         return None
     agent_id = headers.get(AGENT_ID)
     if agent_id is None:
-        return _refuse("agent-id-missing", "The request is signed, but does not say by whom; send Agent-ID, too.")
+        return _refuse("agent-id-missing", "The request is signed but has no Agent-ID; send Agent-ID too.")
     form = _FORM.fullmatch(envelope)
     protected = _read_protected(form[1]) if form is not None else None
     if form is None or protected is None:
@@ -151,9 +153,10 @@ def sign_request(
     now: float,
     key_id: str | None = None,
 ) -> str:
-    """The value of Agent-Signature for a request, with a fresh nonce. Raises ValueError if a line cannot be made.
+    """Return the Agent-Signature for a request, with a fresh nonce. Raises ValueError if a value does not fit on a
+    line.
 
-    `target` is the path with its query; the headers may be written in any case and must hold Agent-ID.
+    `target` is the path with its query. Header names may be in any case and must include Agent-ID.
     """
     path, _, query = target.partition("?")
     named = {name.lower(): value for name, value in headers.items()}
@@ -180,19 +183,19 @@ def _untimely(created: int, now: float, max_age: float) -> Refused | None:
     if created > now + AHEAD:
         return _refuse(
             "signature-expired",
-            "Agent-Signature was made in the future by this server's clock; set the clock of the agent.",
+            "Agent-Signature was made in the future by this server's clock; check the clock of the agent.",
         )
     if created < now - max_age:
         return _refuse(
             "signature-expired",
-            f"Agent-Signature is more than {max_age:g} seconds old by this server's clock; sign each request anew, "
-            "and set the clock of the agent.",
+            f"Agent-Signature is more than {max_age:g} seconds old by this server's clock; sign each request "
+            "separately, and check the clock of the agent.",
         )
     return None
 
 
 def _content(request: Request, server_id: str, protected: _Protected) -> bytes | None:
-    """The text that is signed, or None if a value would break a line or is no text."""
+    """Return the text to sign, or None if a value is not text or contains a line break."""
     headers = request.headers
     lines = [
         _VERSION,

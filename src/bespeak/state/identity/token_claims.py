@@ -1,4 +1,4 @@
-"""The claims of a token whose signature is good: whether it is for this server and this moment, and whose it is."""
+"""The claims of a token with a valid signature: its audience, its times and its agent."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LONGEST_PRINCIPAL: Final = 256
 _LATEST: Final = 2**53
 _DIGEST_LENGTH: Final = 32
 _WORD: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
-"""RFC 6749 3.3: what a scope of OAuth is made of."""
+"""Pattern of an OAuth scope (RFC 6749 3.3)."""
 
 
 def read_claims(
     claims: Mapping[str, Any], settings: TokenSettings, *, audience: str, now: float
 ) -> Authenticated | Refused:
-    """The agent that the claims name, if they hold for this audience now."""
+    """Return the agent that the claims name, if they are valid for this audience now."""
     return (
         _untimely(claims, now, settings.leeway)
         or _misdirected(claims, audience, settings.issuer)
@@ -39,15 +39,15 @@ def _untimely(claims: Mapping[str, Any], now: float, leeway: float) -> Refused |
     for name, moment in moments.items():
         if moment is None and (name in claims or name == "exp"):
             what = "is not a number of seconds since 1970" if name in claims else "is missing"
-            return _refused("token-malformed", f"`{name}` of the token {what}; get a token that ends in time.")
+            return _refused("token-malformed", f"`{name}` of the token {what}; get a token with a valid lifetime.")
     expires, begins, issued = (moments[name] for name in ("exp", "nbf", "iat"))
     if expires is not None and now >= expires + leeway:
         late = min(now - expires, _LATEST)
-        return _refused("token-expired", f"The token ended {late:.0f} seconds ago; get a new one from its issuer.")
+        return _refused("token-expired", f"The token expired {late:.0f} seconds ago; get a new one from its issuer.")
     for name, moment in (("nbf", begins), ("iat", issued)):
         if moment is not None and now < moment - leeway:
             early = min(moment - now, _LATEST)
-            message = f"`{name}` of the token is {early:.0f} seconds from now; wait, or set the clocks right."
+            message = f"`{name}` of the token is {early:.0f} seconds from now; wait, or correct the clocks."
             return _refused("token-not-yet-valid", message)
     return None
 
@@ -75,7 +75,9 @@ def _agent_of(claims: Mapping[str, Any], settings: TokenSettings) -> Authenticat
         return _refused("token-malformed", f"`{settings.scope_claim}` of the token {scopes}.")
     principal = claims.get(settings.principal_claim)
     if principal is not None and not _is_name(principal):
-        message = f"`{settings.principal_claim}` of the token is no text of at most {_LONGEST_PRINCIPAL} characters."
+        message = (
+            f"`{settings.principal_claim}` of the token is not a string of at most {_LONGEST_PRINCIPAL} characters."
+        )
         return _refused("token-malformed", message)
     bound = _binding(claims.get("cnf"))
     if isinstance(bound, Refused):
@@ -84,7 +86,7 @@ def _agent_of(claims: Mapping[str, Any], settings: TokenSettings) -> Authenticat
 
 
 def _moment(value: object) -> float | None:
-    """Seconds since 1970, if it is a number that can be that."""
+    """Return seconds since 1970 if the value is a plausible time."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if -_LATEST < value < _LATEST else None
@@ -100,21 +102,21 @@ def _agent(claims: Mapping[str, Any], claim: str | None) -> str | None:
 
 
 def _scopes(value: object) -> Scopes | str | None:
-    """The scopes of a claim, or what is wrong with it. Words of OAuth that are no AGTP scopes give no authority."""
+    """Return the scopes of a claim, or what is wrong with it. OAuth scopes that are not AGTP scopes grant nothing."""
     if value is None:
         return None
     words = re.split("[ ,]+", value) if isinstance(value, str) else value
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        return "is neither a text nor a list of texts"
+        return "is neither a string nor a list of strings"
     if len(words) > _MOST_SCOPES:
         return f"has more than {_MOST_SCOPES} scopes"
     if not all(_WORD.fullmatch(word) for word in words if word):
-        return "holds characters that no scope has"
+        return "holds characters that are not allowed in scopes"
     return Scopes(word for word in words if is_scope_token(word))
 
 
 def _binding(confirmation: object) -> str | Refused | None:
-    """The certificate a token is bound to (RFC 8705 3.1), by its SHA-256 in hexadecimal digits."""
+    """Return the SHA-256 in hexadecimal of the certificate a token is bound to (RFC 8705 3.1)."""
     if confirmation is None:
         return None
     thumbprint = confirmation.get("x5t#S256") if isinstance(confirmation, dict) and len(confirmation) == 1 else None

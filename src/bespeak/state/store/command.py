@@ -1,14 +1,14 @@
-"""What a command is: a small program that yields statements, is sent their rows and returns a result.
+"""Commands: small programs that yield statements, are sent their rows and return a result.
 
-It does no input or output itself, so the same program runs on every driver. A driver runs the commands of a unit in one
-transaction; a command that cannot be carried out returns a `Conflict`, and then nothing of its unit happens.
+A command does no input or output itself, so the same program runs on every driver. A driver runs the commands of a unit
+in one transaction. A command that cannot be carried out returns a `Conflict`, and its unit is rolled back.
 
-Statements are written in the SQL that SQLite and PostgreSQL share, with `?` for parameters and these words in braces:
+Statements use the SQL that SQLite and PostgreSQL share, with `?` for parameters and these placeholders:
 
-* `{now}` - seconds since 1970 by the clock of the database, so that leases of several machines mean the same
-* `{lock}` - at the end of a SELECT: nobody else changes the row before the transaction ends
-* `{skip}` - the same, leaving out the rows somebody else holds
-* `{advance TABLE}` - a whole statement: new rows of the table are numbered behind those that were given a position
+* `{now}` - seconds since 1970 by the clock of the database, so that leases agree across machines
+* `{lock}` - at the end of a SELECT: lock the rows until the transaction ends
+* `{skip}` - the same, skipping rows that another transaction has locked
+* `{advance TABLE}` - a whole statement: number new rows of the table behind the existing positions
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ Rows = Sequence[Row]
 
 
 class Statement(msgspec.Struct, frozen=True, gc=False):
-    """SQL with its parameters. What is sent back is the list of its rows."""
+    """SQL with its parameters. The driver sends back the list of rows."""
 
     sql: str
     parameters: tuple[Any, ...] = ()
 
 
 class Notify(msgspec.Struct, frozen=True, gc=False):
-    """Wake everybody who watches a topic, in every process, once the transaction has committed."""
+    """Wake every watcher of a topic, in every process, after the transaction has committed."""
 
     topic: str
 
 
 class Seal(msgspec.Struct, frozen=True, gc=False):
-    """Give a record its place in its agent's chain. What is sent back is the `Sealed` record."""
+    """Give a record its place in its agent's chain. The driver sends back the `Sealed` record."""
 
     agent_id: str
-    """Empty for anonymous calls, which share one chain."""
+    """Agent of the record; empty for anonymous calls, which share one chain."""
     payload: Mapping[str, Any]
 
 
 class Sealed(msgspec.Struct, frozen=True, gc=False):
-    """A record in its place: nothing of it can be changed, left out or moved without notice."""
+    """A record in its place: changing, removing or moving it is detectable."""
 
     audit_id: str
     stream: str
@@ -61,22 +61,24 @@ Steps = Generator[Step, Any, Any]
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """Why a command was not carried out. Its unit is rolled back."""
+    """The reason why a command was not carried out. Its unit is rolled back."""
 
     reason: str
     details: Mapping[str, Any] = {}
 
 
 class Command(msgspec.Struct, frozen=True):
-    """One named change or question."""
+    """One named change or query."""
 
     guards: ClassVar[bool] = False
-    """Whether it can end in a Conflict. A guard that comes first needs no savepoint: nothing has happened yet."""
+    """True if the command can end in a Conflict. A guard that runs first needs no savepoint: nothing has happened
+    yet.
+    """
     grouping: ClassVar[Grouping | None] = None
-    """How PostgreSQL runs many of these in one statement; None: one by one."""
+    """How PostgreSQL runs many of these in one statement; None to run them one by one."""
 
     def steps(self) -> Steps:
-        """The program."""
+        """Yield statements, receive their rows and return the result."""
         raise NotImplementedError
 
 
@@ -84,21 +86,21 @@ class Sealer(Protocol):
     """Seals the records of one process, in the order in which its transactions commit."""
 
     def knows(self, agent_id: str) -> bool:
-        """Whether the head of the agent's chain is at hand."""
+        """Return True if the head of the agent's chain is in memory."""
         ...
 
     def learn(self, agent_id: str, audit_id: str | None) -> None:
-        """The latest record of the agent in the store, None if there is none."""
+        """Store the agent's latest record; None if it has no records."""
         ...
 
     def seal(self, agent_id: str, payload: Mapping[str, Any]) -> Sealed:
-        """The record with its place, id and signature."""
+        """Return the record with its place, id and signature."""
         ...
 
     def keep(self) -> None:
-        """What was sealed since the last call has been committed."""
+        """Mark everything sealed since the last call as committed."""
         ...
 
     def discard(self) -> None:
-        """What was sealed since the last call of `keep` is lost: go back to where that was."""
+        """Forget everything sealed since the last call of `keep`; it was not committed."""
         ...

@@ -1,4 +1,4 @@
-"""From the SQL that commands are written in to that of each database."""
+"""Translation from the SQL of commands to the SQL of each database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _POSTGRES: Final = {
     "skip": "FOR UPDATE SKIP LOCKED",
 }
 _KNOWN: Final = 1024
-"""There are as many texts as commands; a bound, so that a mistake cannot fill the memory."""
+"""Cache size: there are as many texts as commands, and a mistake cannot fill the memory."""
 
 _WORD = re.compile(r"\{(now|lock|skip)\}")
 _ADVANCE = re.compile(r"\{advance ([a-z_]+)\}")
@@ -25,13 +25,13 @@ _ADVANCED: Final = (
 
 @lru_cache(_KNOWN)
 def sqlite_sql(sql: str) -> str:
-    """A statement for SQLite."""
+    """Return a statement for SQLite."""
     # SQLite numbers new rows behind the highest there ever was.
     return _ADVANCE.sub("SELECT 1", _WORD.sub(lambda found: _SQLITE[found[1]], sql))
 
 
 @lru_cache(_KNOWN)
 def postgres_sql(sql: str) -> str:
-    """A statement for PostgreSQL, its parameters numbered."""
+    """Return a statement for PostgreSQL, with numbered parameters."""
     first, *rest = _ADVANCE.sub(_ADVANCED, _WORD.sub(lambda found: _POSTGRES[found[1]], sql)).split("?")
     return first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))

@@ -1,4 +1,4 @@
-"""A look at a store that changes nothing: whether it is whole, of which version, and what it holds."""
+"""Read-only inspection of a store: whether it is intact, its version and its contents."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ if TYPE_CHECKING:
 
 
 class Examination(msgspec.Struct, frozen=True):
-    """What was found."""
+    """The result of an inspection."""
 
     name: str
-    """The store as it may be shown to anybody."""
+    """Name of the store without credentials."""
     version: int
-    """Of the tables; 0 if there are none yet."""
+    """Version of the tables; 0 if there are no tables."""
     size: int
-    """Bytes on the disk."""
+    """Size on disk in bytes."""
     damage: list[str] = []
     rows: Mapping[str, int] = {}
-    """Of each table; empty where they are not of the version that is known here."""
+    """Number of rows of each table; empty if the version is not the current one."""
     expired: Mapping[str, int] = {}
-    """Rows that wait to be removed."""
+    """Number of expired rows."""
 
     @property
     def is_current(self) -> bool:
-        """Whether the tables are of the version that this release works with."""
+        """True if the tables have the version of this release."""
         return self.version == CURRENT
 
 
 async def examine(place: str) -> Examination:
-    """Look at the store at a place; a ConfigError when there is none, or none of ours."""
+    """Inspect the store at a place; raise ConfigError if it is missing or foreign."""
     if place.startswith(POSTGRES):
         return await _examine_postgres(place)
     return await asyncio.to_thread(_examine_file, _file(place))
 
 
 async def upgrade(place: str) -> int:
-    """Bring the tables of a store that nobody serves from up to date; the version they had."""
+    """Migrate the tables of a store that is not in use and return their previous version."""
     if place.startswith(POSTGRES):
         from bespeak.state.store.postgres_schema import migrate  # noqa: PLC0415 - an extra
 
@@ -67,10 +67,12 @@ async def upgrade(place: str) -> int:
 
 def _file(place: str) -> Path:
     if place == MEMORY:
-        raise ConfigError("The store `memory` ends with its process: from outside there is nothing to see.")
+        raise ConfigError("The store `memory` exists only inside its process and cannot be inspected.")
     path = resolved(place)
     if not path.is_file():
-        raise ConfigError(f"There is no store at {path}; a server makes it when it starts. Name another with --store.")
+        raise ConfigError(
+            f"There is no store at {path}; a server creates it when it starts. Name another with --store."
+        )
     return path
 
 

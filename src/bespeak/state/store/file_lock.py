@@ -1,4 +1,4 @@
-"""Which processes serve from one file: one alone, or several that know of each other."""
+"""A lock on the store's file: held by one process alone, or shared by several that cooperate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if sys.platform != "win32":
 
 
 class FileLock:
-    """Held as long as the process lives; the system lets go of it when the process dies, however that happens."""
+    """A lock held for the lifetime of the process; the system releases it when the process dies."""
 
     def __init__(self, path: Path, *, exclusive: bool) -> None:
         # Without locks every process takes part as one of several.
@@ -37,12 +37,12 @@ class FileLock:
         except OSError as error:
             self.release()
             raise ConfigError(
-                f"The file system of {path} has no locks ({error.strerror}), so that two servers could use the store "
+                f"The file system of {path} has no locks ({error.strerror}), so two servers could use the store "
                 "at once. Name a file on a local disk with --store."
             ) from error
 
     def release(self) -> None:
-        """Let others in."""
+        """Release the lock."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

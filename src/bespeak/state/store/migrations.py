@@ -1,4 +1,4 @@
-"""The tables, as the changes that led to them: forward only, each applied once, never edited after a release."""
+"""The tables as a list of migrations: forward only, each applied once, never edited after a release."""
 
 from __future__ import annotations
 
@@ -145,9 +145,9 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
 )
 
 CURRENT: Final = len(MIGRATIONS)
-"""The version of the tables this release works with."""
+"""Version of the tables in this release."""
 
 
 def statements(version: int, words: dict[str, str]) -> list[str]:
-    """What leads from a version of the tables to the current one, in the words of a database."""
+    """Return the statements that lead from a version of the tables to the current one, for one database."""
     return [statement.format_map(words) for migration in MIGRATIONS[version:] for statement in migration]

@@ -1,4 +1,4 @@
-"""From what an operator writes to a store: a path, `memory`, or `postgresql://...`."""
+"""Opening a store by its place: a path, `memory`, or `postgresql://...`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bespeak.state.store.settings import MEMORY, POSTGRES
 from bespeak.state.store.store import Store
 
 Role = Literal["sole", "shared", "visitor"]
-"""The only serving process; one of several; a command that reads or changes something and leaves."""
+"""Role of a process: the only server, one of several servers, or a short-lived command."""
 
 
 def open_store(place: str, *, role: Role = "visitor", durability: str = "full") -> Store:
-    """The store at a place, or a ConfigError that says why there is none."""
+    """Open the store at a place; raise ConfigError with the reason if that fails."""
     if place.startswith(POSTGRES):
         return _open_postgres(place, durability)
     from bespeak.state.store.file_lock import FileLock  # noqa: PLC0415 - no file, no lock
@@ -28,9 +28,9 @@ def open_store(place: str, *, role: Role = "visitor", durability: str = "full") 
         return SqliteStore.in_memory()
     if "://" in place:
         scheme = place.partition("://")[0]
-        raise ConfigError(f"No store is known by {scheme}://; give a path, `memory` or postgresql://...")
+        raise ConfigError(f"{scheme}:// is not a supported store; give a path, `memory` or postgresql://...")
     if Path(place).name == ":memory:":
-        raise ConfigError("A store in memory is called `memory` here; `:memory:` would be a file of that name.")
+        raise ConfigError("Write `memory` for a store in memory; `:memory:` would be a file of that name.")
     path = resolved(place)
     beside = path.with_name(path.name + ".lock")
     lock = None if role == "visitor" else FileLock(beside, exclusive=role == "sole")
@@ -41,7 +41,7 @@ def open_store(place: str, *, role: Role = "visitor", durability: str = "full") 
 
 
 def resolved(place: str) -> Path:
-    """The file itself, so that two names of one file share one lock."""
+    """Resolve links, so that two names of one file share one lock."""
     try:
         path = Path(place).resolve()
         is_there, is_folder = path.parent.is_dir(), path.is_dir()
@@ -59,7 +59,7 @@ def resolved(place: str) -> Path:
 
 @contextmanager
 def postgres_needed() -> Iterator[None]:
-    """Around imports of what is an extra: a ConfigError says how to get it."""
+    """Raise ConfigError with install advice if an import of the extra fails inside the block."""
     try:
         yield
     except ImportError as error:

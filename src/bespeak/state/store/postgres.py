@@ -24,11 +24,11 @@ from bespeak.state.store.unit import Unit
 _logger = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 5
-"""How often a unit is tried that another one got in the way of."""
+"""Limit of attempts for a unit that collides with others."""
 
 
 class PostgresStore(Store):
-    """Connects when it is started; `start` says what is wrong with the database. It works in the loop it began in."""
+    """A store in PostgreSQL. `start` connects and reports problems. It works in the loop it was started in."""
 
     def __init__(self, dsn: str, *, durability: str = "full") -> None:
         self.sole = False
@@ -47,7 +47,7 @@ class PostgresStore(Store):
         self._alone: set[asyncio.Task[None]] = set()
         self._open = False
         self._fault = ""
-        """What is wrong with the database, so that the log says it once and not for each unit."""
+        """Current database error, so that the log reports it once and not for each unit."""
 
     async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
         self._check_open()
@@ -122,7 +122,7 @@ class PostgresStore(Store):
         return self._sealed if _seals(unit) else self._plain
 
     def _run_alone(self, unit: Unit) -> None:
-        """In a task of its own: whoever waits may go away, the transaction does not."""
+        """Run a unit in its own task: the caller may be cancelled, the transaction is not."""
         task = asyncio.get_running_loop().create_task(self._carry_out(unit))
         self._alone.add(task)
         task.add_done_callback(self._alone.discard)
@@ -152,7 +152,7 @@ class PostgresStore(Store):
             self._pool.give_back(connection)
 
     def _settle(self, unit: Unit) -> None:
-        """Tell whoever waits. Other processes hear from the database what has changed; here it must be known first."""
+        """Settle a unit. Other processes hear of changes from the database; local watchers are notified first."""
         if isinstance(unit.outcome, Exception):
             unit.outcome = self._explained(unit.outcome)
         elif self._fault:
@@ -172,7 +172,7 @@ class PostgresStore(Store):
             self._tell(topic)
 
     def _explained(self, error: Exception) -> Exception:
-        """An exception of its own for each who waits: one that is raised in two places has both their traces."""
+        """Return an exception for each waiter: one raised in two places would carry both tracebacks."""
         if is_outage(error) or is_collision(error) or isinstance(error, StoreUnavailableError):
             message = str(error) if isinstance(error, StoreError) else self._address.explain(error)
             if message != self._fault:

@@ -1,4 +1,4 @@
-"""Where a PostgreSQL database is: connections to it, pauses between attempts, and its faults put into words."""
+"""The address of a PostgreSQL database: connections, pauses between attempts, and explained errors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import asyncpg  # type: ignore[import-untyped]
 from bespeak.errors import ConfigError, StoreUnavailableError
 
 SCHEMA: Final = "bespeak"
-"""All tables are in this schema, so that the database may hold other things."""
+"""Schema of all tables, so that the database may hold other things."""
 CONNECT_SECONDS: Final = 3.0
 COMMAND_SECONDS: Final = 5.0
-"""How long a statement may take before whoever waits is told that the database does not answer."""
+"""Timeout of a statement in seconds."""
 _LOCK_MILLISECONDS: Final = 4000
 _SHORTEST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
@@ -27,7 +27,7 @@ _HOST: Final = re.compile(r"([\w.%-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?")
 
 
 class Connection(Protocol):
-    """What is used of a connection of asyncpg."""
+    """The part of asyncpg's connection that is used."""
 
     async def fetch(self, query: str, *args: Any, timeout: float = ...) -> Sequence[Sequence[Any]]: ...  # noqa: ASYNC109
     async def execute(self, query: str, *args: Any, timeout: float = ...) -> str: ...  # noqa: ASYNC109
@@ -42,7 +42,7 @@ class Connection(Protocol):
 
 
 class Address:
-    """Makes connections; while the database cannot be reached, it is tried again after ever longer pauses only."""
+    """Opens connections, with growing pauses between attempts while the database is unreachable."""
 
     def __init__(self, dsn: str, durability: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._dsn = dsn
@@ -61,7 +61,7 @@ class Address:
         self._why = ""
 
     async def connect(self, **settings: str) -> Connection:
-        """A new connection, or StoreUnavailableError; at once while the pause after a failure lasts."""
+        """Open a connection; raise StoreUnavailableError, at once during the pause after a failure."""
         if self.wait > 0:
             raise StoreUnavailableError(self._why)
         try:
@@ -78,7 +78,7 @@ class Address:
         return connection
 
     async def open(self, **settings: str) -> Connection:
-        """A new connection, or what the driver raises."""
+        """Open a connection; driver exceptions pass through."""
         connection: Connection = await asyncpg.connect(
             self._dsn,
             timeout=CONNECT_SECONDS,
@@ -93,18 +93,18 @@ class Address:
         return max(0.0, self._next - self._clock())
 
     async def pause(self) -> None:
-        """Wait until the next attempt makes sense."""
+        """Wait until the next attempt."""
         await asyncio.sleep(max(_SHORTEST_PAUSE, self.wait))
 
     def explain(self, error: BaseException) -> str:
-        """What an error means for the operator; never with the password."""
+        """Explain an error to the operator, without the password."""
         if isinstance(error, asyncpg.InvalidAuthorizationSpecificationError):
             return (
-                f"{self.name} does not let us in ({error}). Check the user and the password in the address of the "
+                f"{self.name} refused the login ({error}). Check the user and the password in the address of the "
                 "store, and the server's pg_hba.conf."
             )
         if isinstance(error, asyncpg.InvalidCatalogNameError):
-            return f"{self.name} is not there ({error}). Create the database, or name another one with --store."
+            return f"{self.name} does not exist ({error}). Create the database, or name another one with --store."
         if isinstance(error, asyncpg.InsufficientPrivilegeError):
             return f"{self.name} does not allow it ({error}). Grant the user what it needs on the schema {SCHEMA}."
         if isinstance(error, asyncpg.TooManyConnectionsError):
@@ -112,14 +112,13 @@ class Address:
         if isinstance(error, TimeoutError):
             return f"{self.name} does not answer in time."
         if isinstance(error, OSError):
-            return (
-                f"{self.name} cannot be reached ({error.strerror or error}). See that it runs and that we may connect."
-            )
+            reason = error.strerror or error
+            return f"{self.name} cannot be reached ({reason}). Check that it runs and accepts connections."
         return f"{self.name} cannot be used: {error}"
 
 
 def is_outage(error: BaseException) -> bool:
-    """Whether an error says that the database is not there, rather than that it does not like a statement."""
+    """Return True if an error means that the database is unreachable, not that a statement failed."""
     # asyncpg has two classes named DataError, and exports the other one.
     if isinstance(error, asyncpg.exceptions._base.DataError | asyncpg.exceptions._base.ClientConfigurationError):
         return False
@@ -143,14 +142,14 @@ def is_outage(error: BaseException) -> bool:
 
 
 def is_collision(error: BaseException) -> bool:
-    """Whether others got in the way of a transaction, by their rows or by their migrations: it can be tried again."""
+    """Return True if other transactions or migrations caused the error, so that a retry makes sense."""
     return isinstance(
         error, asyncpg.DeadlockDetectedError | asyncpg.SerializationError | asyncpg.InvalidCachedStatementError
     )
 
 
 def _name(dsn: str) -> str:
-    """The database as it may be shown to anybody."""
+    """Return the name of the database without credentials."""
     shown = _shown(dsn)
     if shown is None:
         raise ConfigError(
@@ -162,7 +161,7 @@ def _name(dsn: str) -> str:
 
 
 def _shown(dsn: str) -> tuple[str, str] | None:
-    """Hosts and database; None where what looks like them may be a part of the password."""
+    """Return hosts and database; None if they might be part of the password."""
     try:
         parts = urlsplit(dsn)
     except ValueError:

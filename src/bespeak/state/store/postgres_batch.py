@@ -12,22 +12,22 @@ from bespeak.state.store.grouping import Grouping
 from bespeak.state.store.postgres_unit import NOTIFY
 
 _KNOWN: Final = 256
-"""Texts kept: there are as many as sets of kinds that come together."""
+"""Cache size: there are as many texts as combinations of kinds."""
 
 Kind = type[Command]
 
 
 class Entry:
-    """One command in a batch and what came of it."""
+    """One command in a batch and its result."""
 
     __slots__ = ("command", "item", "required", "result")
 
     def __init__(self, command: Command, *, required: bool = False) -> None:
         self.command = command
         self.item: Any = command
-        """What the grouping looks at: the command, or its sealed record."""
+        """Argument of the grouping functions: the command, or its sealed record."""
         self.required = required
-        """Whether nothing of the batch may happen unless this one does."""
+        """True if the whole batch fails unless this command succeeds."""
         self.result: Any = None
 
 
@@ -43,7 +43,7 @@ class Batch:
         self._topics = {grouping_of(kind).topic for kind, _ in self._kinds} - {None}
 
     def statement(self) -> tuple[str, list[Any]]:
-        """The text and its parameters."""
+        """Return the text and its parameters."""
         parameters: list[Any] = []
         checks = []
         for place, (kind, entries) in enumerate(self._kinds):
@@ -58,7 +58,7 @@ class Batch:
         return _text(tuple(kind for kind, _ in self._kinds), tuple(checks), bool(self._topics)), parameters
 
     def answer(self, row: Sequence[Any]) -> None:
-        """Give each command its result, from the one row of the statement."""
+        """Set the result of each command from the one row of the statement."""
         for (kind, entries), found in zip(self._kinds, row, strict=False):
             result = grouping_of(kind).result
             rows = {answered[0]: answered for answered in found or ()}
@@ -67,17 +67,17 @@ class Batch:
 
 
 def grouping_of(kind: Kind) -> Grouping:
-    """How a kind is grouped; only for kinds that can be."""
+    """Return the grouping of a kind; only for kinds that have one."""
     assert kind.grouping is not None
     return kind.grouping
 
 
 @lru_cache(_KNOWN)
 def _text(kinds: tuple[Kind, ...], checks: tuple[int, ...], topics: bool) -> str:
-    """Each kind is three tables: what goes in, what the change returns, what is answered.
+    """Build the statement. Each kind has three tables: the input, the rows of the change, and the answer.
 
-    A required command that fails divides by zero, which undoes the statement as a whole; there is no gentler way to
-    stop a statement from within, and another statement would be another round trip.
+    A required command that fails divides by zero, which undoes the whole statement. Nothing gentler stops a statement
+    from within, and another statement would be another round trip.
     """
     tables, columns, conditions = [], [], []
     number = 0

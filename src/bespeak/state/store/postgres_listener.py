@@ -1,4 +1,4 @@
-"""News from other processes: LISTEN on a connection of its own, and a slow poll for what it may miss."""
+"""Notifications from other processes: LISTEN on a dedicated connection, and a slow poll for lost ones."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bespeak.state.store.postgres_unit import CHANNEL
 _logger = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 5.0
-"""How often everybody is told even if no news came: some of what stands between us and the database drops it."""
+"""Seconds between polls: some proxies drop notifications."""
 
 
 class Listener:
-    """Tells of changed topics; of all of them after a connection was lost, since nobody knows what came meanwhile."""
+    """Reports changed topics; all of them after a lost connection, because notifications may be missing."""
 
     def __init__(self, address: Address, tell: Callable[[str], None], tell_all: Callable[[], None]) -> None:
         self._address = address
@@ -30,12 +30,12 @@ class Listener:
         self._work: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Listen from now on."""
+        """Start listening."""
         connection = await self._connect()
         self._work = asyncio.get_running_loop().create_task(self._run(connection))
 
     async def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         if self._work is not None:
             self._work.cancel()
             await asyncio.wait([self._work])
@@ -67,7 +67,7 @@ class Listener:
         return connection
 
     async def _listen(self, connection: Connection) -> None:
-        """Until the connection is lost. A question now and then finds out about one that only looks alive."""
+        """Listen until the connection is lost. A regular query detects a dead connection."""
         while not connection.is_closed():
             try:
                 async with asyncio.timeout(POLL_SECONDS):

@@ -1,4 +1,4 @@
-"""The connections for whatever needs one of its own: reading, and transactions of several steps."""
+"""Pooled connections for reads and for transactions of several steps."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from bespeak.errors import StoreUnavailableError
 from bespeak.state.store.postgres_address import COMMAND_SECONDS, Address, Connection
 
 SIZE: Final = 10
-"""Connections at most; a PostgreSQL has 100 in all unless told otherwise."""
+"""Limit of connections; PostgreSQL allows 100 in all by default."""
 _READING: Final = {"default_transaction_read_only": "on"}
-"""What only reads cannot write by mistake; a transaction that writes says so."""
+"""Session default: a read cannot write by mistake; a transaction that writes says so."""
 
 
 class Pool:
-    """Connections that are made when needed and kept for the next one."""
+    """Connections that are opened on demand and kept for reuse."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
@@ -23,7 +23,7 @@ class Pool:
         self._places = asyncio.Semaphore(SIZE)
 
     async def take(self) -> Connection:
-        """A connection that works as far as one can see; StoreUnavailableError when none can be had in time."""
+        """Return an open connection; raise StoreUnavailableError if none is available in time."""
         try:
             async with asyncio.timeout(COMMAND_SECONDS):
                 await self._places.acquire()
@@ -40,7 +40,7 @@ class Pool:
             raise
 
     def give_back(self, connection: Connection) -> None:
-        """Let the next one have it, unless it is broken or something is under way on it."""
+        """Return a connection to the pool unless it is broken or in use."""
         if connection.is_closed() or connection.is_in_transaction():
             connection.terminate()
         else:
@@ -48,13 +48,13 @@ class Pool:
         self._places.release()
 
     async def close(self) -> None:
-        """Close what is not in use."""
+        """Close idle connections."""
         while self._free:
             await close(self._free.pop())
 
 
 async def close(connection: Connection) -> None:
-    """Close a connection in good order, or at least close it."""
+    """Close a connection gracefully, or terminate it."""
     try:
         await connection.close(timeout=COMMAND_SECONDS)
     except Exception:  # noqa: BLE001 - it is gone one way or the other

@@ -1,4 +1,4 @@
-"""The tables in a PostgreSQL database: brought up to date by whichever process comes first."""
+"""The tables of a PostgreSQL database: migrated by whichever process starts first."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from bespeak.state.store.postgres_address import SCHEMA, Connection
 
 _OLDEST: Final = 12
 _LOCK: Final = 0x62657370656B
-"""The advisory lock that processes hold while they change tables: "bespek" in ASCII."""
+"""Advisory lock that processes hold while they migrate: "bespek" in ASCII."""
 _PATIENCE: Final = 60.0
-"""Seconds that a process waits for another one that changes tables, or for its own changes."""
+"""Seconds to wait for another process that migrates, or for the migration itself."""
 # Asked of the tables of the catalog: `to_regclass` may answer from memory within a transaction, and miss what another
 # process has made while we waited for it.
 _THERE: Final = """
@@ -24,9 +24,11 @@ SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1),
 
 
 async def migrate(name: str, connection: Connection) -> int:
-    """Bring the tables up to date; the version they had. Several processes may do this at once: one does the work."""
+    """Migrate the tables and return their previous version. Several processes may call this at once: one does the
+    work.
+    """
     if connection.get_settings().server_encoding != "UTF8":
-        raise ConfigError(f"{name} does not keep text as UTF-8. Create a database with ENCODING 'UTF8' for the store.")
+        raise ConfigError(f"{name} does not store text as UTF-8. Create a database with ENCODING 'UTF8' for the store.")
     if connection.get_server_version().major < _OLDEST:
         raise ConfigError(f"{name} is older than PostgreSQL {_OLDEST}, which the store needs.")
     version = await version_of(name, connection)
@@ -41,7 +43,7 @@ async def migrate(name: str, connection: Connection) -> int:
 
 
 async def version_of(name: str, connection: Connection) -> int:
-    """The version of the tables; 0 if there are none."""
+    """Return the version of the tables; 0 if there are no tables."""
     _, used, versioned = (await connection.fetch(_THERE, SCHEMA))[0]
     if not used:
         return 0

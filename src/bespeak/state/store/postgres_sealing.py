@@ -1,4 +1,4 @@
-"""Records are sealed in the order in which they are committed: one transaction of a process at a time."""
+"""Records are sealed in commit order: one transaction of a process at a time."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ SELECT a.agent_id, h.audit_id FROM unnest($1::text[]) AS a(agent_id) LEFT JOIN L
 
 
 class Sealing:
-    """The sealer, and whose turn it is. Whoever seals holds the turn from before its first row until its commit.
+    """The sealer and its lock. A transaction that seals holds the lock from before its first row until its commit.
 
-    The turn comes before any row: were it the other way round in one place, two could wait for each other, and the
-    database would see only half of the circle.
+    The lock always comes before any row lock. If one place did it the other way round, two transactions could wait for
+    each other, and the database would see only half of the deadlock.
     """
 
     def __init__(self) -> None:
         self.sealer: Sealer | None = None
         self._turn = asyncio.Lock()
         self._last: str | None = None
-        """The latest record that was sealed in this turn."""
+        """Latest record sealed under the current lock."""
         self._doubt: str | None = None
-        """A record of which is not known whether it was committed."""
+        """Record whose commit is uncertain."""
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Hold the turn. What was sealed is kept at its end, or taken back after an exception."""
+        """Hold the lock. Sealed records are kept at its end, or discarded after an exception."""
         async with asyncio.timeout(COMMAND_SECONDS):
             await self._turn.acquire()
         try:
@@ -54,7 +54,7 @@ class Sealing:
             self._turn.release()
 
     async def learn(self, connection: Connection, agents: Iterable[str]) -> None:
-        """Fetch the heads of the chains that the sealer does not know."""
+        """Fetch the chain heads that the sealer does not know."""
         sealer = self._attached()
         if self._doubt is not None:
             # After an outage: did the last transaction commit? The chain goes on from what is there.
@@ -70,15 +70,15 @@ class Sealing:
                 sealer.learn(agent_id, audit_id)
 
     def seal(self, step: Seal) -> Sealed:
-        """Give a record its place; its agent's head is known."""
+        """Seal a record whose agent's chain head is known."""
         if not self._turn.locked():
-            raise StoreError("a record is sealed in a unit that does not end with AppendAudit")
+            raise StoreError("a unit that seals a record must end with AppendAudit")
         sealed = self._attached().seal(step.agent_id, step.payload)
         self._last = sealed.audit_id
         return sealed
 
     async def learn_and_seal(self, connection: Connection, step: Seal) -> Sealed:
-        """Both, for one record."""
+        """Fetch the chain head and seal one record."""
         await self.learn(connection, (step.agent_id,))
         return self.seal(step)
 
@@ -88,7 +88,7 @@ class Sealing:
         return self.sealer
 
     def discard(self) -> None:
-        """Take back what was sealed in this turn."""
+        """Discard the records sealed under the current lock."""
         if self._last is not None:
             self._attached().discard()
             self._last = None

@@ -1,4 +1,4 @@
-"""A unit in a PostgreSQL transaction of its own, step by step."""
+"""A unit in its own PostgreSQL transaction, step by step."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bespeak.state.store.postgres_address import Connection, is_outage
 from bespeak.state.store.unit import Unit
 
 CHANNEL: Final = "bespeak"
-"""Where processes tell each other which topics have changed."""
+"""Channel on which processes announce changed topics."""
 NOTIFY: Final = f"SELECT pg_notify('{CHANNEL}', topic) FROM unnest($1::text[]) AS topic"
 
 Sealing = Callable[[Connection, Seal], Awaitable[Sealed]]
 
 
 async def transact(connection: Connection, unit: Unit, seal: Sealing) -> Sequence[Any] | Conflict:
-    """Carry out a unit; it has committed, or nothing has happened, when this ends without an exception."""
+    """Run a unit. On return it has committed; after an exception nothing has happened."""
     unit.topics.clear()  # an earlier attempt may have left some
     await connection.execute("BEGIN READ WRITE")
     try:
@@ -37,7 +37,7 @@ async def transact(connection: Connection, unit: Unit, seal: Sealing) -> Sequenc
 
 
 async def undo(connection: Connection, error: Exception) -> None:
-    """End the transaction of a connection after an error; if need be, by closing it."""
+    """Roll back the transaction of a connection after an error, closing the connection if necessary."""
     try:
         if is_outage(error):
             connection.terminate()
@@ -63,12 +63,12 @@ async def _run(connection: Connection, unit: Unit, seal: Sealing) -> Sequence[An
 
 
 async def read(connection: Connection, command: Command) -> Any:
-    """The result of a command that only reads. All its statements see one state of the database."""
+    """Return the result of a read-only command. All its statements see one snapshot."""
     program = command.steps()
     try:
         step = next(program)
         if not isinstance(step, Statement):
-            raise StoreError("nothing but statements is carried out while reading")
+            raise StoreError("a read runs only statements")
         program.send(await _execute(connection, step))
     except StopIteration as end:
         return end.value
@@ -85,7 +85,7 @@ async def read(connection: Connection, command: Command) -> Any:
 
 
 async def run_command(connection: Connection, command: Command, topics: set[str], seal: Sealing) -> Any:
-    """Drive one command."""
+    """Run one command."""
     program = command.steps()
     given: Any = None
     try:
@@ -107,4 +107,4 @@ async def _execute(connection: Connection, step: Statement) -> Rows:
 
 
 async def _sealing_is_writing(_: Connection, __: Seal) -> Sealed:
-    raise StoreError("nothing is sealed while reading")
+    raise StoreError("a read cannot seal records")

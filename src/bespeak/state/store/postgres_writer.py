@@ -1,4 +1,4 @@
-"""Group commit on PostgreSQL: units that wait together become one statement on a connection of its own."""
+"""Group commit on PostgreSQL: waiting units become one statement on a dedicated connection."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from bespeak.state.store.postgres_unit import undo
 from bespeak.state.store.unit import Unit
 
 GROUP: Final = 512
-"""Units in one transaction at most, so that the first of them does not wait for too many others."""
+"""Limit of units in one transaction, so that the first does not wait for too many others."""
 QUEUE: Final = 16_384
-"""Units that may wait; beyond that the database is too slow for what is asked of it, and it is better to say so."""
+"""Limit of waiting units; above it the database is too slow for the load, and new units are refused."""
 
 # Rows are found by their keys. A plan made while a table was small would read all of it when it has grown.
 _BY_KEY: Final = {"enable_seqscan": "off"}
@@ -40,15 +40,15 @@ class Task:
 
     @property
     def outcome(self) -> Sequence[Any] | Conflict:
-        """What came of it."""
+        """Result of the unit."""
         results = [entry.result for entry in self.entries]
         return results[0] if isinstance(results[0], Conflict) else results
 
 
 def rows_of(unit: Unit) -> frozenset[Hashable] | None:
-    """The rows a unit changes, or None if it cannot be part of a group.
+    """Return the rows a unit changes, or None if it cannot join a group.
 
-    In a group nothing depends on a result but this: what follows a guard happens only if the guard succeeds.
+    In a group the only dependency on a result is this: the commands after a guard run only if the guard succeeds.
     """
     if unit.then is not None:
         return None
@@ -66,7 +66,7 @@ def rows_of(unit: Unit) -> frozenset[Hashable] | None:
 
 
 class Lane:
-    """One connection and the units that wait for it."""
+    """One connection and the units waiting for it."""
 
     def __init__(
         self, address: Address, sealing: Sealing, settled: Callable[[Unit], None], alone: Callable[[Unit], None]
@@ -74,15 +74,15 @@ class Lane:
         self._address = address
         self._sealing = sealing
         self._settled = settled
-        """Called with each unit that is done,"""
+        """Callback for each finished unit."""
         self._alone = alone
-        """or with one that has to be run by itself."""
+        """Callback for a unit that has to run by itself."""
         self._queue: deque[Task] = deque()
         self._connection: Connection | None = None
         self._work: asyncio.Task[None] | None = None
 
     def put(self, unit: Unit, rows: frozenset[Hashable]) -> None:
-        """Have a unit carried out with others."""
+        """Queue a unit to run with others."""
         if len(self._queue) >= QUEUE:
             raise StoreUnavailableError(f"{self._address.name} is too slow: {QUEUE} changes wait for it.")
         self._queue.append(Task(unit, rows))
@@ -91,7 +91,7 @@ class Lane:
             self._work = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        """Finish what is queued and let go of the connection."""
+        """Finish the queue and release the connection."""
         if self._work is not None:
             await asyncio.wait([self._work])
         if self._connection is not None:
@@ -105,7 +105,9 @@ class Lane:
             self._work = None
 
     def _take(self) -> list[Task]:
-        """The next group. A unit that changes a row of another one waits for the next, and so do those behind it."""
+        """Take the next group. A unit that changes a row of an earlier one waits for the next group, and so do those
+        after it.
+        """
         group: list[Task] = []
         left: list[Task] = []
         rows: set[Hashable] = set()
@@ -145,7 +147,7 @@ class Lane:
                 self._settled(task.unit)
 
     async def _transact(self, group: list[Task]) -> None:
-        """Run the units in one transaction; it has committed or nothing has happened when this ends."""
+        """Run the units in one transaction. On return it has committed; after an exception nothing has happened."""
         seals = any(grouping_of(type(command)).seal for task in group for command in task.unit.commands)
         connection = await self._connected()
         if not seals:
@@ -155,7 +157,7 @@ class Lane:
             await self._run_at_once(connection, group)
 
     async def _run_at_once(self, connection: Connection, group: list[Task]) -> None:
-        """In one statement, which succeeds if every guard that something follows does; else step by step."""
+        """Run the units in one statement if every guard succeeds; otherwise step by step."""
         for task in group:
             guarded = len(task.unit.commands) > 1 and task.unit.commands[0].guards
             task.entries = [

@@ -1,4 +1,4 @@
-"""What the tables look like: read off a database that the migrations have made, so that it cannot differ from them."""
+"""The shape of the tables, read from a database that the migrations have made, so that the two cannot differ."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ class Shape:
     name: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    """The columns of its primary key, in order."""
+    """Columns of the primary key, in order."""
 
     @property
     def is_numbered(self) -> bool:
-        """Whether the database gives its rows their positions."""
+        """True if the database numbers the rows."""
         return self.key == ("position",)
 
     @property
     def expires(self) -> bool:
-        """Whether its rows outlive their use, and are removed then."""
+        """True if the rows expire and are removed."""
         return any(column.name == "expires" and column.required for column in self.columns)
 
 
 @cache
 def shapes() -> Mapping[str, Shape]:
-    """Every table of the current version by its name, in the order they were made."""
+    """Return every table of the current version by name, in order of creation."""
     connection = sqlite3.connect(":memory:")
     try:
         for statement in statements(0, SQLITE_WORDS):

@@ -1,4 +1,4 @@
-"""The store in one SQLite file, or in memory: one writer thread, readers on connections of their own."""
+"""The store in one SQLite file or in memory: one writer thread, and separate connections for readers."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from bespeak.state.store.unit import Unit, run_command
 _logger = logging.getLogger(__name__)
 
 POLL_SECONDS: Final = 1.0
-"""How often a process looks whether another one has changed the file."""
+"""Seconds between checks for changes by other processes."""
 
 
 class _SeeOthers(Command, frozen=True):
-    """A number that changes when another connection than this one has changed the file."""
+    """Read a number that changes when another connection has changed the file."""
 
     def steps(self) -> Steps:
-        """The number."""
+        """Return the number."""
         return (yield Statement("PRAGMA data_version"))[0][0]
 
 
 class SqliteStore(Store):
-    """Opens at once, so that what is wrong with the file is known before a server starts."""
+    """A store in an SQLite file. It opens at once, so that problems with the file are known before a server starts."""
 
     def __init__(self, path: str, *, durability: str = "full", lock: FileLock | None = None) -> None:
         self._path = path
@@ -43,7 +43,7 @@ class SqliteStore(Store):
         self.sole = lock is None or lock.exclusive
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
         self._told = ""
-        """Why something could not be read, so that the log says it once and not for each request."""
+        """Last read error, so that the log reports it once and not for each request."""
         self._watchers: dict[str, list[Watcher]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._poller: asyncio.Task[None] | None = None
@@ -63,7 +63,7 @@ class SqliteStore(Store):
 
     @classmethod
     def in_memory(cls) -> SqliteStore:
-        """A store that ends with its process."""
+        """Create a store that ends with its process."""
         return cls(f"file:bespeak-{secrets.token_hex(8)}?mode=memory&cache=shared", durability="process")
 
     async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
@@ -76,7 +76,7 @@ class SqliteStore(Store):
         return await asyncio.to_thread(self._read, command)
 
     def look(self, command: Command) -> Any:
-        """Read in the loop's own thread: for look-ups by key, which take microseconds and one statement."""
+        """Read in the loop's own thread, for look-ups by key that take microseconds and one statement."""
         try:
             return read_with(self._local, command)
         except sqlite3.Error as error:
@@ -145,7 +145,7 @@ class SqliteStore(Store):
         return StoreUnavailableError(message)
 
     def _committed(self, topics: set[str]) -> None:
-        """Called by the writer's thread."""
+        """Notify watchers. Runs in the writer's thread."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._tell, topics)
@@ -156,9 +156,9 @@ class SqliteStore(Store):
                 watcher()
 
     async def _poll(self) -> None:
-        """Look whether another process has written; which topic that was is not known, so all are told.
+        """Check whether another process has written. The topic is unknown, so all watchers are notified.
 
-        The writer's connection is asked, for which its own changes are none.
+        The check uses the writer's connection, which does not count its own changes.
         """
         seen = None
         while True:
@@ -171,7 +171,7 @@ class SqliteStore(Store):
 
 
 def read_with(connection: sqlite3.Connection, command: Command) -> Any:
-    """The result of a command that only reads."""
+    """Return the result of a read-only command."""
 
     def execute(statement: Statement) -> Rows:
         return connection.execute(sqlite_sql(statement.sql), statement.parameters).fetchall()
@@ -180,4 +180,4 @@ def read_with(connection: sqlite3.Connection, command: Command) -> Any:
 
 
 def _sealing_is_writing(_: Seal) -> Sealed:
-    raise StoreError("nothing is sealed while reading")
+    raise StoreError("a read cannot seal records")

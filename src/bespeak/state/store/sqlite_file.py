@@ -1,4 +1,4 @@
-"""A SQLite file: opened as the store needs it, its tables brought up to date, its faults put into words."""
+"""An SQLite file: opened with the store's settings, migrated, and its errors explained."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from bespeak.errors import ConfigError
 from bespeak.state.store.migrations import CURRENT, SQLITE_WORDS, statements
 
 BUSY_SECONDS: Final = 10.0
-"""How long somebody else may hold the file. Longer than any transaction takes, shorter than callers wait."""
+"""Seconds to wait for a locked file: longer than any transaction takes, shorter than callers wait."""
 _CHECKED_BYTES: Final = 32 * 1024 * 1024
-"""Files up to here are looked through at every start; larger ones by `bespeak store check`."""
+"""Size up to which a file is checked at every start; `bespeak store check` checks larger ones."""
 _OLDEST: Final = (3, 35, 0)
-"""The first SQLite with RETURNING."""
+"""Minimum version of SQLite: the first with RETURNING."""
 _APPLICATION: Final = 0x62737065
-"""Written into the head of our files, so that those of others are told from them."""
+"""Application id in the file header, which tells our files from others."""
 _SYNCHRONOUS: Final = {"full": "FULL", "process": "NORMAL"}
 _PRIMARY: Final = 0xFF
-"""The part of an error code that says what kind of error it is."""
+"""Bit mask of the primary result code."""
 _SMALLEST: Final = 512
-"""Bytes of the smallest database."""
+"""Size in bytes of the smallest database."""
 _OWNER_ONLY: Final = 0o600
-"""Answers and records may hold what concerns only those they were for."""
+"""File mode: answers and records may hold private data."""
 
 
 def connect(path: str, *, durability: str = "full", readonly: bool = False) -> sqlite3.Connection:
-    """A connection in autocommit mode: transactions begin and end where the code says so."""
+    """Open a connection in autocommit mode: transactions begin and end where the code says so."""
     in_memory = path.startswith("file:")
     name = path if in_memory or not readonly else f"{Path(path).absolute().as_uri()}?mode=ro"
     connection = sqlite3.connect(
@@ -50,7 +50,9 @@ def connect(path: str, *, durability: str = "full", readonly: bool = False) -> s
 
 
 def open_writer(path: str, durability: str) -> sqlite3.Connection:
-    """The connection that writes, to a file that is there, whole and up to date; else a ConfigError says what to do."""
+    """Open the writer's connection to an existing, intact and migrated file; raise ConfigError with advice
+    otherwise.
+    """
     if sqlite3.sqlite_version_info < _OLDEST:
         raise ConfigError(f"SQLite {sqlite3.sqlite_version} is too old for the store; it needs 3.35 or newer.")
     in_memory = path.startswith("file:")
@@ -76,7 +78,9 @@ def open_writer(path: str, durability: str) -> sqlite3.Connection:
 
 
 def version_of(path: str, connection: sqlite3.Connection) -> int:
-    """The version of the tables, 0 for an empty file; a ConfigError if they are somebody else's, or newer than we."""
+    """Return the version of the tables, 0 for an empty file; raise ConfigError if they are foreign or newer than
+    this release.
+    """
     # One statement, so that another process that makes the tables has made all of this or nothing.
     version, application, things = connection.execute(
         "SELECT (SELECT user_version FROM pragma_user_version), "
@@ -84,8 +88,7 @@ def version_of(path: str, connection: sqlite3.Connection) -> int:
     ).fetchone()
     if application != _APPLICATION and (version or things):
         raise ConfigError(
-            f"{path} is a SQLite database of something else. Name another file with --store, or none for the default "
-            "one."
+            f"{path} is an SQLite database of another application. Name another file, or omit --store for the default."
         )
     if version > CURRENT:
         raise ConfigError(
@@ -96,7 +99,9 @@ def version_of(path: str, connection: sqlite3.Connection) -> int:
 
 
 def migrate(path: str, connection: sqlite3.Connection) -> int:
-    """Bring the tables up to date; the version they had. Several processes may do this at once: one does the work."""
+    """Migrate the tables and return their previous version. Several processes may call this at once: one does the
+    work.
+    """
     version = version_of(path, connection)
     if version < CURRENT:
         connection.execute("BEGIN IMMEDIATE")
@@ -115,7 +120,7 @@ def migrate(path: str, connection: sqlite3.Connection) -> int:
 
 
 def damage_of(connection: sqlite3.Connection, most: int = 20) -> list[str]:
-    """What a look through the whole file finds wrong with it."""
+    """Check the whole file and return what is damaged."""
     try:
         found = [str(row[0]) for row in connection.execute(f"PRAGMA integrity_check({most})")]
     except sqlite3.DatabaseError as error:
@@ -124,40 +129,40 @@ def damage_of(connection: sqlite3.Connection, most: int = 20) -> list[str]:
 
 
 def is_outage(error: BaseException) -> bool:
-    """Whether the fault lies with the file or the machine, and not with what was asked of it."""
+    """Return True if the error is due to the file or the machine, not to the statement."""
     return isinstance(error, sqlite3.Error) and _code(error) in _FAULTS
 
 
 def concerns_all(error: BaseException) -> bool:
-    """Whether whatever else is asked of the file would meet the same fault; damage may be in one place only."""
+    """Return True if every other statement would meet the same error; damage may be in one place only."""
     return isinstance(error, sqlite3.Error) and is_outage(error) and not is_damage(error)
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Whether the file is not what it should be."""
+    """Return True if the error means a damaged file."""
     return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def explain(path: str, error: sqlite3.Error) -> str:
-    """What an error of SQLite means for the operator."""
+    """Explain an SQLite error to the operator."""
     advice = _FAULTS.get(_code(error))
     return f"The store {path} {advice.format(error=error)}" if advice else f"The store {path} cannot be used: {error}."
 
 
 _FAULTS: Final = {
     sqlite3.SQLITE_CANTOPEN: "cannot be opened ({error}). Name a file in a folder that can be written with --store.",
-    sqlite3.SQLITE_READONLY: "is read-only for this process, so that nothing can be promised ({error}). "
+    sqlite3.SQLITE_READONLY: "is read-only for this process, so nothing can be stored ({error}). "
     "Make the file and its folder writable, or name another one with --store.",
     sqlite3.SQLITE_PERM: "may not be used by this process ({error}). Make the file and its folder writable.",
-    sqlite3.SQLITE_NOTADB: "is no SQLite database, or its beginning is damaged ({error}). "
-    "Put an earlier copy in its place, or name another file with --store.",
-    sqlite3.SQLITE_CORRUPT: "is damaged ({error}). `bespeak store check` says more; put an earlier copy in its place.",
-    sqlite3.SQLITE_FULL: "has no room to grow ({error}). Free some space.",
+    sqlite3.SQLITE_NOTADB: "is not an SQLite database, or its header is damaged ({error}). "
+    "Restore a backup, or name another file with --store.",
+    sqlite3.SQLITE_CORRUPT: "is damaged ({error}). Run `bespeak store check` for details; restore a backup.",
+    sqlite3.SQLITE_FULL: "has no space left ({error}). Free some space.",
     sqlite3.SQLITE_IOERR: "could not be read or written ({error}). Look for a full or failing disk.",
-    sqlite3.SQLITE_BUSY: f"was held by another process for more than {BUSY_SECONDS:g} seconds ({{error}}).",
-    sqlite3.SQLITE_LOCKED: f"was held for more than {BUSY_SECONDS:g} seconds ({{error}}).",
-    sqlite3.SQLITE_PROTOCOL: "was held by other processes for too long ({error}).",
-    sqlite3.SQLITE_NOMEM: "needs more memory than there is ({error}).",
+    sqlite3.SQLITE_BUSY: f"was locked by another process for more than {BUSY_SECONDS:g} seconds ({{error}}).",
+    sqlite3.SQLITE_LOCKED: f"was locked for more than {BUSY_SECONDS:g} seconds ({{error}}).",
+    sqlite3.SQLITE_PROTOCOL: "was locked by other processes for too long ({error}).",
+    sqlite3.SQLITE_NOMEM: "ran out of memory ({error}).",
 }
 
 
@@ -167,20 +172,20 @@ def _code(error: sqlite3.Error) -> int:
 
 
 def _make(path: Path) -> None:
-    """Make the file for its owner only, or see that the one there can be used."""
+    """Create the file for its owner only, or check that the existing one is usable."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _OWNER_ONLY))
     except FileExistsError:
         # Not opened to find out: closing a file lets go of every lock that this process has on it.
         if not path.is_file():
-            raise ConfigError(f"The store cannot be at {path}, which is no ordinary file.") from None
+            raise ConfigError(f"The store cannot be at {path}, which is not a regular file.") from None
         if 0 < path.stat().st_size < _SMALLEST:
             # SQLite would take it for an empty one, and overwrite it.
-            raise ConfigError(f"The store {path} is no SQLite database. Name another file with --store.") from None
+            raise ConfigError(f"The store {path} is not an SQLite database. Name another file with --store.") from None
         if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
             which = "it" if not os.access(path, os.W_OK) else f"its folder {path.parent}, where its log is kept,"
             raise ConfigError(
-                f"The store {path} cannot be used: this process may not write to {which}, and could keep no promise. "
+                f"The store {path} cannot be used: this process may not write to {which}, so nothing can be stored. "
                 "Change the permissions, or name another file with --store."
             ) from None
     except OSError as error:
@@ -191,13 +196,13 @@ def _make(path: Path) -> None:
 
 
 def _prepare(path: str, connection: sqlite3.Connection) -> None:
-    """Set what holds for the file, and look through it. One of somebody else is left as it is."""
+    """Set the file's pragmas and check the file. A foreign file is left unchanged."""
     version_of(path, connection)
     mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
         raise ConfigError(
-            f"The store {path} is on a file system that cannot keep its log ({mode}). Name a file on a local disk with "
-            "--store."
+            f"The store {path} is on a file system that does not support write-ahead logging ({mode}). "
+            "Name a file on a local disk with --store."
         )
     # Pages that change often are copied from the log into the file once for all changes in 16 MB of log.
     connection.execute("PRAGMA wal_autocheckpoint = 4000")
@@ -206,11 +211,11 @@ def _prepare(path: str, connection: sqlite3.Connection) -> None:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
             raise ConfigError(
-                f"The store {path} is damaged ({found}). `bespeak store check` says more; put an earlier copy in its "
-                "place, or rescue what can be read with `bespeak store export`."
+                f"The store {path} is damaged ({found}). Run `bespeak store check` for details. "
+                "Restore a backup, or save the readable part with `bespeak store export`."
             )
 
 
 def _prove_writable(connection: sqlite3.Connection) -> None:
-    """Commit something that changes nothing: what would keep the first promise from being kept shows now."""
+    """Commit a change without effect, so that a write problem shows before the first promise."""
     connection.execute(f"PRAGMA user_version = {CURRENT}")

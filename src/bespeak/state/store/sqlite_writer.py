@@ -1,8 +1,8 @@
-"""The one writer of a SQLite file: units that wait together are committed together, and a thread waits for the disk.
+"""The one writer of an SQLite file: waiting units are committed together, and a thread waits for the disk.
 
-The statements of a group run in the loop's own thread, where they take microseconds: handing each of them to another
-thread would cost several times as much in switches between the two. The commit waits for the disk, so the thread does
-that. Whatever is out of the ordinary - another process holds the file, a unit fails - is the thread's from the start.
+The statements of a group run in the loop's own thread, where they take microseconds; handing each of them to another
+thread would cost several times as much. The commit waits for the disk, so the thread does that. Unusual cases - another
+process holds the file, a unit fails - are the thread's from the start.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from bespeak.state.store.unit import Unit, run_unit
 _logger = logging.getLogger(__name__)
 
 GROUP: Final = 512
-"""Units in one transaction at most, so that the first of them does not wait for too many others."""
+"""Limit of units in one transaction, so that the first does not wait for too many others."""
 
 
 class _SpoiledError(Exception):
-    """A unit has to be undone that cannot be undone without its group."""
+    """Raised when a unit cannot be undone without its group."""
 
 
 class _Work(NamedTuple):
-    """What the thread is given to do."""
+    """A job for the thread."""
 
     group: list[Unit]
     begun: bool
-    """Whether the statements have run, and only the commit is missing."""
+    """True if the statements have run and only the commit is missing."""
 
 
 class Writer:
-    """Carries units out in order, and answers each after its commit. One thread at a time has the connection."""
+    """Runs units in order and settles each after its commit. One thread at a time uses the connection."""
 
     def __init__(self, path: str, connection: sqlite3.Connection, committed: Callable[[set[str]], None]) -> None:
         self._path = path
@@ -51,17 +51,17 @@ class Writer:
         self._gate = threading.Lock()
         self._waiting: deque[Unit] = deque()
         self._busy = False
-        """Whether a group is under way or about to be; what comes meanwhile waits for the next one."""
+        """True while a group runs or is scheduled; units that arrive meanwhile wait for the next one."""
         self._chosen: asyncio.AbstractEventLoop | None = None
-        """The loop that is to run the next group."""
+        """Loop that runs the next group."""
         self._ending = False
         self._queue: SimpleQueue[_Work | None] = SimpleQueue()
         self._fault = ""
-        """Why nothing can be written now, so that the log says it once and not for each unit."""
+        """Current write error, so that the log reports it once and not for each unit."""
         self._changes = 0
-        """What had been tried to change by then: a unit that changes nothing proves nothing."""
+        """Change counter at the time of the error: a unit that changes nothing does not prove recovery."""
         self._damage = ""
-        """What is wrong with a part of the file; that does not pass."""
+        """Permanent damage to a part of the file."""
         self._sealed = False
         self.sealer: Sealer | None = None
         # A loop must not wait for other processes; the thread does.
@@ -71,7 +71,7 @@ class Writer:
         self._thread.start()
 
     def put(self, unit: Unit) -> None:
-        """Have a unit carried out; StoreUnavailableError once the end has begun."""
+        """Queue a unit; raise StoreUnavailableError once the writer is closing."""
         with self._gate:
             if self._ending:
                 raise StoreUnavailableError(f"The store {self._path} is closed.")
@@ -84,7 +84,7 @@ class Writer:
         self._chosen.call_soon(self._turn)
 
     def end(self) -> None:
-        """Take no more units. What waits is still carried out, whether or not its loop is."""
+        """Accept no more units. Queued units still run, whether or not their loop does."""
         with self._gate:
             if self._ending:
                 return
@@ -95,17 +95,17 @@ class Writer:
             self._queue.put(None)
 
     def finish(self) -> None:
-        """Wait until what is queued has been carried out."""
+        """Wait until the queue is empty."""
         self.end()
         self._thread.join()
 
     def close(self) -> None:
-        """Let go of the file. Whoever does so last puts the log into the file; readers cannot, so they go first."""
+        """Close the file. The last connection to close checkpoints the WAL; readers cannot, so they close first."""
         self.finish()
         self._connection.close()
 
     def _turn(self) -> None:
-        """Run the statements of those who wait, and leave the commit to the thread."""
+        """Run the statements of the waiting units and leave the commit to the thread."""
         with self._gate:
             self._chosen = None
             group = self._next_group()
@@ -121,7 +121,7 @@ class Writer:
         self._queue.put(_Work(group, begun))
 
     def _next_group(self) -> list[Unit]:
-        """Those who wait, up to the bound; empty when nobody does, and then nothing is under way."""
+        """Take the waiting units up to the limit; empty if there are none, and the writer is then idle."""
         group = [self._waiting.popleft() for _ in range(min(len(self._waiting), GROUP))]
         self._busy = bool(group)
         return group
@@ -154,7 +154,7 @@ class Writer:
         return True
 
     def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Have the next group run in the loop, or here if that loop has ended."""
+        """Schedule the next group in the loop, or run it here if that loop has ended."""
         with self._gate:
             if not self._waiting:
                 self._busy = False
@@ -186,7 +186,7 @@ class Writer:
             self._conclude(group)
 
     def _conclude(self, group: list[Unit]) -> None:
-        """A group has been committed."""
+        """Settle a committed group."""
         if self._fault and self._connection.total_changes != self._changes:
             _logger.warning("The store %s works again.", self._path)
             self._fault = ""
@@ -199,7 +199,7 @@ class Writer:
             self._committed(topics)
 
     def _transact(self, group: list[Unit]) -> None:
-        """Run the units in one transaction; it has committed or nothing has happened when this ends."""
+        """Run the units in one transaction. On return it has committed; after an exception nothing has happened."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             self._run_group(group)
@@ -219,7 +219,7 @@ class Writer:
                 self._run_plainly(unit, alone=alone)
 
     def _run_plainly(self, unit: Unit, *, alone: bool) -> None:
-        """Without a savepoint: a conflict is expected before anything was written, if at all."""
+        """Run a unit without a savepoint: a conflict is expected only before anything is written."""
         before = self._connection.total_changes
         self._sealed = False
         unit.outcome = run_unit(unit, self._execute, self._seal)
@@ -240,7 +240,7 @@ class Writer:
         execute("RELEASE unit")
 
     def _take_back(self, *, alone: bool) -> None:
-        """Undo a unit that nothing less than the end of the transaction undoes."""
+        """Undo a unit by rolling back the whole transaction."""
         if not alone:
             raise _SpoiledError
         self._undo()
@@ -252,7 +252,7 @@ class Writer:
                 self._connection.execute("ROLLBACK")
         except sqlite3.Error as error:
             # What led here is what those who wait are told; the next BEGIN says whether the connection is of use.
-            _logger.error("The store %s could not take a transaction back: %s", self._path, error)
+            _logger.error("The store %s could not roll back a transaction: %s", self._path, error)
         finally:
             if self.sealer is not None:
                 self.sealer.discard()
@@ -271,7 +271,7 @@ class Writer:
         return sealer.seal(step.agent_id, step.payload)
 
     def _fail(self, group: list[Unit], error: Exception) -> None:
-        """Say why. Each unit gets an exception of its own: one that is raised in two places has both their traces."""
+        """Fail the units. Each gets its own exception: one raised in two places would carry both tracebacks."""
         if isinstance(error, sqlite3.Error) and is_outage(error):
             message = explain(self._path, error)
             if message not in (self._fault, self._damage):
@@ -289,7 +289,7 @@ class Writer:
 
 
 def _settle(group: list[Unit]) -> None:
-    """Tell who waits, in one call for each loop."""
+    """Settle futures with one call per loop."""
     loops: dict[asyncio.AbstractEventLoop, list[Unit]] = {}
     for unit in group:
         loops.setdefault(unit.future.get_loop(), []).append(unit)

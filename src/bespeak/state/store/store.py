@@ -1,4 +1,4 @@
-"""The store as everybody sees it: units of commands that are carried out whole or not at all."""
+"""The interface of the store: units of commands that are carried out completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ from bespeak.errors import StoreError
 from bespeak.state.store.command import Command, Conflict, Sealer
 
 Then = Callable[[Sequence[Any]], Sequence[Command]]
-"""More commands of a unit, made from the results of the first ones inside the same transaction. It only computes."""
+"""Callback that makes more commands of a unit from the first results, inside the same transaction. It must not wait."""
 
 Watcher = Callable[[], None]
 
 
 class Store(ABC):
-    """What must outlive a request."""
+    """State that outlives a request."""
 
     sole: bool
-    """Whether no other process changes what this one holds in memory: claims then need no row of their own."""
+    """True if no other process changes the data this one holds in memory; claims then need no row of their own."""
 
     @abstractmethod
     async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
-        """Carry out all commands in one transaction; it is committed when this returns.
+        """Run all commands in one transaction and return after its commit.
 
-        The results in order, those of `then` behind them; or the Conflict, after which nothing has happened.
-        Raises `StoreUnavailableError` when the store cannot answer; whether it happened is then unknown.
+        Returns the results in order, followed by those of `then`; or the Conflict, after which nothing has happened.
+        Raises `StoreUnavailableError` if the store cannot answer; the outcome is then unknown.
         """
 
     @abstractmethod
     async def read(self, command: Command) -> Any:
-        """The result of a command that only reads."""
+        """Return the result of a read-only command."""
 
     def look(self, command: Command) -> Any:
-        """The result of a command that reads one row by its key, at once; only a store that is `sole` can do that."""
-        raise StoreError("this store is shared, so nothing of it can be read without waiting")
+        """Read one row by its key at once; only a `sole` store supports this."""
+        raise StoreError("this store is shared and cannot be read without waiting")
 
     @abstractmethod
     def attach(self, sealer: Sealer) -> None:
-        """Use this sealer for the records of this process. Before that nothing can be sealed."""
+        """Use this sealer for the records of this process. Records cannot be sealed before."""
 
     @abstractmethod
     def watch(self, topic: str, watcher: Watcher) -> None:
-        """Call `watcher` in the loop after changes of a topic, by whichever process; more often than needed, if so."""
+        """Call `watcher` in the loop after changes of a topic by any process; spurious calls are possible."""
 
     @abstractmethod
     async def start(self) -> None:
-        """Begin to work in the running loop."""
+        """Start working in the running loop."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Finish what is under way and let go of everything."""
+        """Finish running work and release all resources."""

@@ -1,4 +1,4 @@
-"""Removes what has expired while a server runs, a little at a time."""
+"""A task that removes expired rows while a server runs, a few at a time."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _logger = logging.getLogger(__name__)
 
 EVERY_SECONDS: Final = 60.0
 _ROWS: Final = 200
-"""Of each kind in one transaction: a few milliseconds, which no request notices."""
+"""Rows of each kind in one transaction: a few milliseconds, too short for requests to notice."""
 _ROUNDS: Final = 2000
-"""Transactions of one turn at most; what is left waits for the next turn."""
+"""Limit of transactions in one turn; the rest waits for the next turn."""
 _KEPT: Final = 30 * 86400.0
-"""Seconds for which the operator can still see what became of a confirmation or a delegation."""
+"""Seconds for which operators can still see the outcome of a confirmation or delegation."""
 _SHARE: Final = 4
-"""How many times as long as a removal took the next one waits: it must keep up with requests, not compete with them."""
+"""Ratio of waiting to removing: the sweeper must keep up with requests, not compete with them."""
 
 
 class Sweeper:
-    """A task that asks the store once a minute. It is stopped before its store is closed."""
+    """A task that purges the store once a minute. It is stopped before its store is closed."""
 
     def __init__(self, store: Store, every: float = EVERY_SECONDS) -> None:
         self._store = store
@@ -35,19 +35,19 @@ class Sweeper:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin, in the running loop."""
+        """Start in the running loop."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run(), name="bespeak-sweeper")
 
     async def stop(self) -> None:
-        """End; what was begun is finished."""
+        """Stop after the current transaction."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
     async def sweep(self) -> int:
-        """One turn: how many rows were removed."""
+        """Run one turn and return the number of removed rows."""
         removed, clock = 0, asyncio.get_running_loop().time
         for _ in range(_ROUNDS):
             begun = clock()
@@ -65,4 +65,4 @@ class Sweeper:
                 await self.sweep()
             except StoreError as error:
                 # Whoever needs the store is told; what has expired can wait.
-                _logger.info("nothing was removed from the store: %s", error)
+                _logger.info("could not remove expired rows from the store: %s", error)

@@ -1,7 +1,7 @@
-"""A store as a file of JSON lines, and back: the same for every driver, so that state can move between them.
+"""Export of a store to JSON lines, and import: the same for every driver, so that state can move between them.
 
-The first line names the format and the version of the tables, each other one holds a row, and the last one says how
-many rows there were, so that a file that was cut off is not taken for a whole one.
+The first line names the format and the version of the tables, each further line holds a row, and the last one gives the
+number of rows, so that a truncated file is detected.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class _End(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def export_store(store: Store, write: Callable[[bytes], object]) -> int:
-    """Write every row as it is at one moment, while the store goes on; how many there were.
+    """Write every row of one snapshot while the store keeps running; return the number of rows.
 
-    No more than a page of rows is in memory. On SQLite the log of the file cannot be shortened meanwhile.
+    At most one page of rows is in memory. On SQLite the WAL cannot be truncated meanwhile.
     """
     encode = msgspec.json.encode
     faults: list[OSError] = []
@@ -68,7 +68,7 @@ async def export_store(store: Store, write: Callable[[bytes], object]) -> int:
 
 
 async def import_store(store: Store, path: Path) -> int | Conflict:
-    """Fill an empty store from a file, whole or not at all; how many rows there were, or why none was taken.
+    """Fill an empty store from a file, completely or not at all; return the number of rows or a Conflict.
 
     The Conflict is `not-empty` with the `table` that has rows, or `wrong-row` with `line` and `message`.
     """
@@ -80,7 +80,7 @@ async def import_store(store: Store, path: Path) -> int | Conflict:
 
 
 def _read(path: Path) -> Iterator[NumberedRow]:
-    """The rows of a file, one at a time."""
+    """Read the rows of a file, one at a time."""
     try:
         with path.open("rb") as file:
             yield from _rows(file)
@@ -91,14 +91,14 @@ def _read(path: Path) -> Iterator[NumberedRow]:
 def _rows(file: IO[bytes]) -> Iterator[NumberedRow]:
     head = _decode(_next(file, 1), 1, _Head)
     if head.format != FORMAT:
-        raise WrongRowError(1, f"it is no export of a store: the format is {head.format[:40]!r}, not {FORMAT!r}")
+        raise WrongRowError(1, f"it is not an export of a store: the format is {head.format[:40]!r}, not {FORMAT!r}")
     if head.version != CURRENT:
         which = "newer" if head.version > CURRENT else "older"
         raise WrongRowError(
             1,
             f"it was written by {'a' if which == 'newer' else 'an'} {which} bespeak (tables of version {head.version}; "
             f"this one has {CURRENT}). Import it with that release"
-            + ("" if which == "newer" else ", and bring the store up to date with `bespeak store migrate`"),
+            + ("" if which == "newer" else ", and update the store with `bespeak store migrate`"),
         )
     number, count = 1, 0
     while True:
@@ -114,15 +114,15 @@ def _rows(file: IO[bytes]) -> Iterator[NumberedRow]:
         count += 1
     told = _decode(line, number, _End).rows
     if told != count:
-        raise WrongRowError(number, f"it says that there are {told} rows, and there are {count}")
+        raise WrongRowError(number, f"it announces {told} rows but has {count}")
     if file.read(1):
-        raise WrongRowError(number + 1, "something stands behind the last line")
+        raise WrongRowError(number + 1, "there is text after the last line")
 
 
 def _next(file: IO[bytes], number: int) -> bytes:
     line = file.readline(_LONGEST_LINE + 1)
     if not line:
-        raise WrongRowError(number, "the file ends too early: it was cut off")
+        raise WrongRowError(number, "the file is truncated")
     if len(line) > _LONGEST_LINE:
         raise WrongRowError(number, f"the line is longer than {_LONGEST_LINE} bytes")
     return line
@@ -136,11 +136,11 @@ def _decode(line: bytes, number: int, kind: type[_T]) -> _T:
 
 
 def _values(shape: Shape, row: dict[str, Any], number: int) -> tuple[Any, ...]:
-    """The values in the order of the columns."""
+    """Return the values in the order of the columns."""
     if len(row) != len(shape.columns) or any(column.name not in row for column in shape.columns):
         names = {column.name for column in shape.columns}
         odd = min(names ^ row.keys())
-        fault = "is missing" if odd in names else "is no column of the table"
+        fault = "is missing" if odd in names else "is not a column of the table"
         raise WrongRowError(number, f"{odd[:40]!r} of {shape.name} {fault}")
     return tuple(_value(shape, column, row[column.name], number) for column in shape.columns)
 
@@ -150,7 +150,7 @@ def _value(shape: Shape, column: Column, value: Any, number: int) -> Any:
         return None
     found = _READ[column.kind](value)
     if found is None:
-        raise WrongRowError(number, f"{column.name!r} of {shape.name} is {_NAMES[column.kind]}, and this is none")
+        raise WrongRowError(number, f"{column.name!r} of {shape.name} must be {_NAMES[column.kind]}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Commands that happen together, and the future that waits for them."""
+"""Commands that run together, and the future that waits for them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bespeak.state.store.store import Then
 
 
 class Unit:
-    """One transaction's worth of commands."""
+    """The commands of one transaction."""
 
     __slots__ = ("commands", "future", "outcome", "then", "topics")
 
@@ -24,13 +24,13 @@ class Unit:
 
     @property
     def needs_savepoint(self) -> bool:
-        """Whether it may well end in a conflict after something was written."""
+        """True if it may end in a conflict after something was written."""
         return self.then is not None or (
             len(self.commands) > 1 and any(command.guards for command in self.commands[1:])
         )
 
     def settle(self) -> None:
-        """Tell who waits. Runs in the loop of the future."""
+        """Settle the future, in its loop."""
         if self.future.done():  # whoever waited has gone
             return
         if isinstance(self.outcome, BaseException):
@@ -42,7 +42,7 @@ class Unit:
 def run_unit(
     unit: Unit, execute: Callable[[Statement], Rows], seal: Callable[[Seal], Sealed]
 ) -> Sequence[Any] | Conflict:
-    """Drive the commands of a unit on a database that answers at once."""
+    """Run the commands of a unit on a database that answers at once."""
     topics = unit.topics
     topics.clear()  # an earlier attempt may have left some
     results = []
@@ -63,7 +63,7 @@ def run_unit(
 def run_command(
     command: Command, topics: set[str], execute: Callable[[Statement], Rows], seal: Callable[[Seal], Sealed]
 ) -> Any:
-    """Drive one command."""
+    """Run one command."""
     program = command.steps()
     given: Any = None
     try:

@@ -1,1 +1,1 @@
-"""What can be asked of a store, one module for each kind of thing it keeps."""
+"""Commands of the store, one module for each kind of data it keeps."""

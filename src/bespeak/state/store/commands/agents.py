@@ -1,4 +1,4 @@
-"""Agents: their documents, the state each is in, and every change of that state."""
+"""Agents: their documents, lifecycle states and every change of state."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import msgspec
 from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
 
 TOPIC: Final = "agents"
-"""What to watch for changes of agents."""
+"""Topic to watch for changes of agents."""
 
 RETIRED: Final = "retired"
-"""The state that no agent leaves: its id is never handed out again (core 7.1)."""
+"""Final state of an agent; its id is never issued again (core 7.1)."""
 
 NAME_REST: Final = 90 * 86400.0
-"""Seconds for which nobody else gets the name of a retired agent (core 7.4)."""
+"""Seconds for which the name of a retired agent stays reserved (core 7.4)."""
 
 _COLUMNS: Final = "agent_id, name, status, document, revision, updated"
 _EVENT: Final = (
@@ -25,20 +25,20 @@ _EVENT: Final = (
 
 
 class AgentRow(msgspec.Struct, frozen=True):
-    """An agent as it is kept."""
+    """An agent as stored."""
 
     agent_id: str
     name: str
     status: str
     document: str | None
-    """JSON; None for an agent whose document is a file of the deployment and whose state alone is kept here."""
+    """JSON document; None if the document is a file of the deployment and only the state is stored."""
     revision: int
-    """Counts the changes of this row."""
+    """Number of changes of this row."""
     updated: float
 
 
 class AgentMark(msgspec.Struct, frozen=True, gc=False):
-    """The state of an agent, and whether anything else of it has changed."""
+    """The state of an agent and its revision."""
 
     agent_id: str
     status: str
@@ -46,12 +46,12 @@ class AgentMark(msgspec.Struct, frozen=True, gc=False):
 
 
 class Transition(msgspec.Struct, frozen=True):
-    """What became of an agent's state."""
+    """The result of a change of state."""
 
     previous: str
     status: str
     noop: bool = False
-    """Whether it was in that state already, so that nothing was changed."""
+    """True if the agent was already in that state, so nothing changed."""
 
 
 class LifecycleEvent(msgspec.Struct, frozen=True):
@@ -66,19 +66,19 @@ class LifecycleEvent(msgspec.Struct, frozen=True):
 
 
 class PutAgent(Command, frozen=True):
-    """Add an agent or replace its document. A state it has already stays: only lifecycle events change that."""
+    """Add an agent or replace its document. An existing state is kept: only lifecycle events change it."""
 
     guards: ClassVar[bool] = True
     agent_id: str
     name: str
     status: str
-    """The state of an agent that is new."""
+    """State of a new agent."""
     document: str
-    """JSON."""
+    """JSON document."""
     actor: str
 
     def steps(self) -> Steps:
-        """The state the agent is in now, or a Conflict: `agent-retired`, `name-taken`."""
+        """Return the agent's current state, or a Conflict: `agent-retired` or `name-taken`."""
         rows = yield Statement("SELECT status FROM agents WHERE agent_id = ? {lock}", (self.agent_id,))
         if rows and rows[0][0] == RETIRED:
             return Conflict("agent-retired", {"agent_id": self.agent_id})
@@ -101,22 +101,22 @@ class PutAgent(Command, frozen=True):
 
 
 class SetAgentStatus(Command, frozen=True):
-    """Change the state of an agent, if that can be, and keep who did it and why."""
+    """Change the state of an agent if the transition is allowed, and record who did it and why."""
 
     guards: ClassVar[bool] = True
     agent_id: str
     event: str
-    """The method, `REVOKE`."""
+    """Method that causes the change, such as `REVOKE`."""
     allowed_from: frozenset[str]
     status: str
     actor: str
     reason: str
     name: str | None = None
     assumed: str | None = None
-    """Name and state by the agent's file, for an agent the store knows nothing of yet."""
+    """Name and state from the agent's file, for an agent that is not in the store yet."""
 
     def steps(self) -> Steps:
-        """A Transition, or a Conflict: `agent-unknown`, or `transition-impossible` with the state it is in."""
+        """Return a Transition, or a Conflict: `agent-unknown`, or `transition-impossible` with the current state."""
         rows = yield Statement("SELECT status FROM agents WHERE agent_id = ? {lock}", (self.agent_id,))
         previous = rows[0][0] if rows else self.assumed
         if previous is None:
@@ -143,42 +143,42 @@ class SetAgentStatus(Command, frozen=True):
 
 
 class ReadAgent(Command, frozen=True):
-    """An agent by its id."""
+    """Read an agent by its id."""
 
     agent_id: str
 
     def steps(self) -> Steps:
-        """An AgentRow or None."""
+        """Return an AgentRow or None."""
         rows = yield Statement(f"SELECT {_COLUMNS} FROM agents WHERE agent_id = ?", (self.agent_id,))
         return AgentRow(*rows[0]) if rows else None
 
 
 class ListAgents(Command, frozen=True):
-    """All agents, by name."""
+    """List all agents by name."""
 
     def steps(self) -> Steps:
-        """AgentRows."""
+        """Return AgentRows."""
         rows = yield Statement(f"SELECT {_COLUMNS} FROM agents ORDER BY name, agent_id")
         return [AgentRow(*row) for row in rows]
 
 
 class MarkAgents(Command, frozen=True):
-    """The states of all agents, and how often each was changed: what a server compares with what it holds."""
+    """List the state and revision of every agent, for a server to compare with its own copy."""
 
     def steps(self) -> Steps:
-        """AgentMarks."""
+        """Return AgentMarks."""
         rows = yield Statement("SELECT agent_id, status, revision FROM agents")
         return [AgentMark(*row) for row in rows]
 
 
 class ReadLifecycle(Command, frozen=True):
-    """The latest changes of an agent's state, oldest of them first."""
+    """Read the latest changes of an agent's state, oldest first."""
 
     agent_id: str
     limit: int = 100
 
     def steps(self) -> Steps:
-        """LifecycleEvents."""
+        """Return LifecycleEvents."""
         rows = yield Statement(
             "SELECT event, previous_status, status, actor, reason, at FROM lifecycle_events "
             "WHERE agent_id = ? ORDER BY position DESC LIMIT ?",

@@ -1,4 +1,4 @@
-"""Records of what happened: appended, read, never changed."""
+"""Audit records: appended and read, never changed."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bespeak.state.store.grouping import Grouping
 
 _INSERT: Final = "INSERT INTO audit (stream, sequence, agent_id, audit_id, jws) VALUES (?, ?, ?, ?, ?)"
 HEAD: Final = "SELECT audit_id FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT 1"
-"""The latest record of an agent, whichever process wrote it."""
+"""Query for the latest record of an agent, written by any process."""
 CHECKPOINTS: Final = "checkpoints"
-"""What to watch for new checkpoints."""
+"""Topic to watch for new checkpoints."""
 _COLUMNS: Final = "position, stream, sequence, agent_id, audit_id, jws"
 
 
 class AppendAudit(Command, frozen=True):
-    """Seal a record and keep it. The last command of its unit, for what is sealed cannot be taken back alone."""
+    """Seal a record and store it. It must be the last command of its unit: a sealed record cannot be undone alone."""
 
     grouping: ClassVar[Grouping | None] = Grouping(
         fields={"stream": "text", "sequence": "bigint", "agent_id": "text", "audit_id": "text", "jws": "text"},
@@ -32,19 +32,19 @@ class AppendAudit(Command, frozen=True):
     payload: Mapping[str, Any]
 
     def steps(self) -> Steps:
-        """The sealed record."""
+        """Return the sealed record."""
         sealed: Sealed = yield Seal(self.agent_id, self.payload)
         yield Statement(_INSERT, (sealed.stream, sealed.sequence, sealed.agent_id, sealed.audit_id, sealed.jws))
         return sealed
 
 
 class ReadAudit(Command, frozen=True):
-    """The record of an Audit-ID: `(position, stream, sequence, agent_id, audit_id, jws)`, or None."""
+    """Read the record of an Audit-ID: `(position, stream, sequence, agent_id, audit_id, jws)`, or None."""
 
     audit_id: str
 
     def steps(self) -> Steps:
-        """A row or None."""
+        """Return a row or None."""
         # SQLite indexes the beginning alone: a quarter of the pages that every record would have to change otherwise.
         sql = f"SELECT {_COLUMNS} FROM audit WHERE substr(audit_id, 1, 16) = ? AND audit_id = ?"
         rows = yield Statement(sql, (self.audit_id[:16], self.audit_id))
@@ -52,26 +52,26 @@ class ReadAudit(Command, frozen=True):
 
 
 class ReadChainHead(Command, frozen=True):
-    """The latest record of an agent, or None."""
+    """Read the latest record of an agent, or None."""
 
     agent_id: str
 
     def steps(self) -> Steps:
-        """A row or None."""
+        """Return a row or None."""
         sql = f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT 1"
         rows = yield Statement(sql, (self.agent_id,))
         return rows[0] if rows else None
 
 
 class ScanAudit(Command, frozen=True):
-    """Records behind a position, in the order they were written; of one agent, if one is named."""
+    """Read records after a position in the order they were written, optionally of one agent."""
 
     after: int = 0
     limit: int = 1000
     agent_id: str | None = None
 
     def steps(self) -> Steps:
-        """Rows."""
+        """Return rows."""
         if self.agent_id is None:
             sql = f"SELECT {_COLUMNS} FROM audit WHERE position > ? ORDER BY position LIMIT ?"
             return (yield Statement(sql, (self.after, self.limit)))
@@ -80,26 +80,26 @@ class ScanAudit(Command, frozen=True):
 
 
 class ScanOtherStreams(Command, frozen=True):
-    """Records behind a position and not of one stream, in the order they were written."""
+    """Read records after a position that are not of one stream, in the order they were written."""
 
     after: int
     stream: str
     limit: int = 1000
 
     def steps(self) -> Steps:
-        """Rows."""
+        """Return rows."""
         sql = f"SELECT {_COLUMNS} FROM audit WHERE position > ? AND stream <> ? ORDER BY position LIMIT ?"
         return (yield Statement(sql, (self.after, self.stream, self.limit)))
 
 
 class LatestAudit(Command, frozen=True):
-    """The latest records of an agent, or of all, newest first."""
+    """Read the latest records of one agent or of all, newest first."""
 
     limit: int
     agent_id: str | None = None
 
     def steps(self) -> Steps:
-        """Rows."""
+        """Return rows."""
         if self.agent_id is None:
             sql = f"SELECT {_COLUMNS} FROM audit ORDER BY position DESC LIMIT ?"
             return (yield Statement(sql, (self.limit,)))
@@ -108,28 +108,28 @@ class LatestAudit(Command, frozen=True):
 
 
 class AuditExtent(Command, frozen=True):
-    """The position of the latest record, 0 if there is none."""
+    """Read the position of the latest record, 0 if there are no records."""
 
     def steps(self) -> Steps:
-        """A number."""
+        """Return a number."""
         rows = yield Statement("SELECT COALESCE(MAX(position), 0) FROM audit")
         return rows[0][0]
 
 
 class CountAuditAgents(Command, frozen=True):
-    """How many agents have records; all anonymous callers are one."""
+    """Count the agents that have records; all anonymous callers count as one."""
 
     def steps(self) -> Steps:
-        """A number."""
+        """Return a number."""
         rows = yield Statement("SELECT COUNT(DISTINCT agent_id) FROM audit")
         return rows[0][0]
 
 
 class LastCheckpoint(Command, frozen=True):
-    """The checkpoint that the next one follows: `(checkpoint_id, jws)` or None. Nobody else writes one meanwhile."""
+    """Read and lock the checkpoint that the next one follows: `(checkpoint_id, jws)` or None."""
 
     def steps(self) -> Steps:
-        """A row or None."""
+        """Return a row or None."""
         sql = "SELECT checkpoint_id, jws FROM checkpoints ORDER BY position DESC LIMIT 1"
         rows = yield Statement(sql + " {lock}")
         while rows:
@@ -142,36 +142,36 @@ class LastCheckpoint(Command, frozen=True):
 
 
 class AppendCheckpoint(Command, frozen=True):
-    """Keep a signed checkpoint."""
+    """Store a signed checkpoint."""
 
     checkpoint_id: str
     jws: str
 
     def steps(self) -> Steps:
-        """Nothing."""
+        """Insert the checkpoint."""
         yield Statement("INSERT INTO checkpoints (checkpoint_id, jws) VALUES (?, ?)", (self.checkpoint_id, self.jws))
         yield Notify(CHECKPOINTS)
 
 
 class ReadCheckpoint(Command, frozen=True):
-    """The checkpoint of an id: `(position, checkpoint_id, jws)`, or None."""
+    """Read the checkpoint of an id: `(position, checkpoint_id, jws)`, or None."""
 
     checkpoint_id: str
 
     def steps(self) -> Steps:
-        """A row or None."""
+        """Return a row or None."""
         sql = "SELECT position, checkpoint_id, jws FROM checkpoints WHERE checkpoint_id = ?"
         rows = yield Statement(sql, (self.checkpoint_id,))
         return rows[0] if rows else None
 
 
 class ScanCheckpoints(Command, frozen=True):
-    """Checkpoints behind a position: `(position, checkpoint_id, jws)`."""
+    """Read checkpoints after a position: `(position, checkpoint_id, jws)`."""
 
     after: int = 0
     limit: int = 1000
 
     def steps(self) -> Steps:
-        """Rows."""
+        """Return rows."""
         sql = "SELECT position, checkpoint_id, jws FROM checkpoints WHERE position > ? ORDER BY position LIMIT ?"
         return (yield Statement(sql, (self.after, self.limit)))

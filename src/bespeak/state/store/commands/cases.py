@@ -1,4 +1,4 @@
-"""Cases: decisions that somebody else has to take - escalations, and confirmations of calls."""
+"""Cases: escalations and confirmations that another party has to decide."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bespeak.state.store.command import Command, Conflict, Notify, Statement, St
 from bespeak.state.store.commands.outbox import PutOutbox
 
 TOPIC: Final = "cases"
-"""What to watch for cases that were opened or decided."""
+"""Topic to watch for opened and decided cases."""
 
 ESCALATION: Final = "escalation"
 CONFIRMATION: Final = "confirmation"
@@ -32,17 +32,17 @@ _STATE: Final = (
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A case as it is at the moment."""
+    """A case in its current state."""
 
     case_id: str
     kind: str
     agent_id: str
-    """Who asked."""
+    """Agent that asked."""
     recipient: str
     digest: str
-    """SHA-256 of what was asked, in hexadecimal digits."""
+    """SHA-256 of the subject, in hexadecimal digits."""
     subject: str
-    """What was asked: JSON, as it came."""
+    """Request to decide, as the JSON that was received."""
     created: float
     deadline: float | None
     expires: float | None
@@ -63,16 +63,16 @@ _ANSWERABLE: Final = (
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """The case of a question, and whether the question is new."""
+    """The case of a request, and whether it is new."""
 
     case: Case
     new: bool
 
 
 class OpenCase(Command, frozen=True):
-    """Ask for a decision. The same question by the same agent is one case for as long as it is open.
+    """Ask for a decision. The same request by the same agent is one case while it is open.
 
-    A confirmation that was accepted and not used yet counts as open too.
+    A confirmation that was accepted and not yet used counts as open.
     """
 
     guards: ClassVar[bool] = True
@@ -83,16 +83,16 @@ class OpenCase(Command, frozen=True):
     digest: str
     subject: str
     deadline: float | None = None
-    """Seconds since 1970."""
+    """Deadline in seconds since 1970."""
     lifetime: float | None = None
-    """Seconds until it can no longer be decided or used."""
+    """Seconds until the case can no longer be decided or used."""
     announcement: PutOutbox | None = None
-    """Put into the outbox if the case is new."""
+    """Message for the outbox if the case is new."""
     most_open: int = 10_000
-    """Cases of this kind that the agent may have undecided: somebody has to look at each of them."""
+    """Limit of undecided cases of this kind per agent, because a person has to look at each of them."""
 
     def steps(self) -> Steps:
-        """Opened; or a Conflict: too-many."""
+        """Return Opened, or a Conflict: too-many."""
         key = (self.kind, self.agent_id, self.digest)
         rows = yield Statement(_SAME + _ANSWERABLE + _NEWEST, key)
         if rows:
@@ -128,24 +128,24 @@ class OpenCase(Command, frozen=True):
 
 
 class DecideCase(Command, frozen=True):
-    """Take a decision. Accepting and rejecting are final; what was deferred can still be decided."""
+    """Decide a case. Accepting and rejecting are final; a deferred case can still be decided."""
 
     guards: ClassVar[bool] = True
     case_id: str
     status: str
-    """accepted, rejected or deferred."""
+    """Decision: accepted, rejected or deferred."""
     decided_by: str
     attestation_id: str
     kinds: tuple[str, ...] = ()
-    """The kinds of cases that the decider may decide although somebody else was asked."""
+    """Kinds of cases that the decider may decide although another party was asked."""
     delegators: tuple[str, ...] = ()
-    """On whose behalf the decider acts: what an agent may not decide, nobody decides for it."""
+    """Agents on whose behalf the decider acts: a decision forbidden to an agent is forbidden to its delegates."""
     reason: str | None = None
     attestation: str | None = None
-    """JSON."""
+    """JSON attestation."""
 
     def steps(self) -> Steps:
-        """The Case as it is now; or a Conflict: not-found, own-case, not-permitted, already-decided, expired."""
+        """Return the updated Case, or a Conflict: not-found, own-case, not-permitted, already-decided, expired."""
         rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ? {{lock}}", (self.case_id,))
         if not rows:
             return Conflict("not-found")
@@ -179,7 +179,7 @@ class DecideCase(Command, frozen=True):
 
 
 class UseCase(Command, frozen=True):
-    """Spend a confirmation on the call it was given for; it can be spent once."""
+    """Use a confirmation for the call it was given for. It can be used once."""
 
     guards: ClassVar[bool] = True
     case_id: str
@@ -187,7 +187,7 @@ class UseCase(Command, frozen=True):
     agent_id: str
 
     def steps(self) -> Steps:
-        """The Case; or a Conflict: not-found, of-another, digest-differs, used, rejected, expired, pending."""
+        """Return the Case, or a Conflict: not-found, of-another, digest-differs, used, rejected, expired, pending."""
         rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ? {{lock}}", (self.case_id,))
         if not rows or rows[0][1] != CONFIRMATION:
             return Conflict("not-found")
@@ -208,25 +208,25 @@ class UseCase(Command, frozen=True):
 
 
 class ReadCase(Command, frozen=True):
-    """One case."""
+    """Read one case."""
 
     case_id: str
 
     def steps(self) -> Steps:
-        """The Case, or None."""
+        """Return the Case, or None."""
         rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ?", (self.case_id,))
         return Case(*rows[0]) if rows else None
 
 
 class ListCases(Command, frozen=True):
-    """Cases in the order in which they were opened."""
+    """List cases in the order in which they were opened."""
 
     state: str | None = None
-    """None for all."""
+    """State to list; None for all."""
     limit: int = 100
 
     def steps(self) -> Steps:
-        """A list of Cases."""
+        """Return a list of Cases."""
         conditions = [] if self.state is None else [f"{_STATE} = ?"]
         if self.state not in (None, EXPIRED):  # so that the index is of use
             conditions.append("state = ?")
@@ -239,14 +239,14 @@ class ListCases(Command, frozen=True):
 
 
 class PurgeCases(Command, frozen=True):
-    """Remove confirmations that nobody can use any more, a while after they have ended; escalations stay."""
+    """Remove expired confirmations after a retention period; escalations stay."""
 
     kept: float
-    """Seconds for which they are kept beyond their end."""
+    """Seconds for which they are kept after their end."""
     limit: int = 500
 
     def steps(self) -> Steps:
-        """How many there were."""
+        """Return the number of removed cases."""
         rows = yield Statement(
             "DELETE FROM cases WHERE case_id IN "
             "(SELECT case_id FROM cases WHERE expires <= {now} - ? LIMIT ? {skip}) RETURNING 1",

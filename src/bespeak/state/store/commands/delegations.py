@@ -1,4 +1,4 @@
-"""Delegations: who handed which authority to whom, so that a chain can be rebuilt."""
+"""Delegations: who gave which authority to whom, so that a chain can be rebuilt."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from bespeak.state.store.command import Command, Conflict, Statement, Steps
 
 _COLUMNS: Final = "delegation_id, delegator, delegate, scope, parent, task, created, expires"
 _LONGEST: Final = 64
-"""Hops of a chain that is rebuilt; no deeper one is ever granted."""
+"""Limit of hops when a chain is rebuilt; deeper chains are never granted."""
 
 
 class Delegation(msgspec.Struct, frozen=True):
-    """One hop."""
+    """One hop of a delegation chain."""
 
     delegation_id: str
     delegator: str
     delegate: str
     scope: str
-    """Tokens as Authority-Scope writes them."""
+    """Scope tokens in the notation of Authority-Scope."""
     parent: str | None
-    """The delegation whose authority was handed on; None for the delegator's own."""
+    """Delegation whose authority was passed on; None if the delegator held it directly."""
     task: str | None
     created: float
     expires: float
 
 
 class PurgeDelegations(Command, frozen=True):
-    """Remove hops that ended a while ago; the records of what was done with them stay in the trail."""
+    """Remove expired hops after a retention period; the audit trail keeps the records of their use."""
 
     kept: float
-    """Seconds for which they are kept beyond their end."""
+    """Seconds for which they are kept after their end."""
     limit: int = 200
 
     def steps(self) -> Steps:
-        """How many there were."""
+        """Return the number of removed hops."""
         rows = yield Statement(
             "DELETE FROM delegations WHERE delegation_id IN "
             "(SELECT delegation_id FROM delegations WHERE expires <= {now} - ? LIMIT ? {skip}) RETURNING 1",
@@ -46,7 +46,7 @@ class PurgeDelegations(Command, frozen=True):
 
 
 class RecordDelegation(Command, frozen=True):
-    """Keep a hop."""
+    """Store a hop."""
 
     guards: ClassVar[bool] = True
     delegation_id: str
@@ -58,7 +58,7 @@ class RecordDelegation(Command, frozen=True):
     expires: float
 
     def steps(self) -> Steps:
-        """True, or a Conflict `delegation-known` if there is one of that id."""
+        """Return True, or a Conflict `delegation-known` if the id exists."""
         rows = yield Statement(
             "INSERT INTO delegations (delegation_id, delegator, delegate, scope, parent, task, created, expires) "
             "VALUES (?, ?, ?, ?, ?, ?, {now}, ?) ON CONFLICT (delegation_id) DO NOTHING RETURNING 1",
@@ -68,24 +68,24 @@ class RecordDelegation(Command, frozen=True):
 
 
 class ReadDelegation(Command, frozen=True):
-    """A hop by its id."""
+    """Read a hop by its id."""
 
     delegation_id: str
 
     def steps(self) -> Steps:
-        """A Delegation or None."""
+        """Return a Delegation or None."""
         sql = f"SELECT {_COLUMNS} FROM delegations WHERE delegation_id = ?"
         rows = yield Statement(sql, (self.delegation_id,))
         return Delegation(*rows[0]) if rows else None
 
 
 class ReadDelegationChain(Command, frozen=True):
-    """The hops that lead to a delegation, from the first delegator on."""
+    """Read the hops that lead to a delegation, first delegator first."""
 
     delegation_id: str
 
     def steps(self) -> Steps:
-        """Delegations; none if the id is unknown."""
+        """Return Delegations; empty if the id is unknown."""
         chain: list[Delegation] = []
         wanted: str | None = self.delegation_id
         while wanted is not None and len(chain) < _LONGEST:

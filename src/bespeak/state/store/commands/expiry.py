@@ -1,4 +1,4 @@
-"""What has outlived its use is removed, a little at a time."""
+"""Removal of expired rows, a few at a time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _EXPIRING: Final = {"idempotency": "scope, key", "nonces": "kind, value", "sessi
 
 
 class PurgeExpired(Command, frozen=True):
-    """Remove up to `limit` expired rows of each kind; how many there were."""
+    """Remove up to `limit` expired rows of each kind."""
 
     limit: int = 500
 
     def steps(self) -> Steps:
-        """A count."""
+        """Return the number of removed rows."""
         removed = 0
         for table, key in _EXPIRING.items():
             rows = yield Statement(

@@ -1,4 +1,4 @@
-"""Idempotency keys: who works on a request, and the answer it got."""
+"""Idempotency keys: which process works on a request, and the answer it got."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from bespeak.state.store.grouping import AGAIN, Grouping
 
 
 class Claimed(msgspec.Struct, frozen=True, gc=False):
-    """The key is the caller's until the lease ends; the fence tells this claim from a later one."""
+    """The caller holds the key until the lease ends; the fence tells this claim from later ones."""
 
     fence: int
 
 
 class Recorded(msgspec.Struct, frozen=True, gc=False):
-    """The request was answered before."""
+    """The recorded answer of an earlier request."""
 
     request_hash: bytes
     answer: bytes
 
 
 class InProgress(msgspec.Struct, frozen=True, gc=False):
-    """Somebody else works on the request; `seconds` is what is left of the lease."""
+    """The request is in progress elsewhere; `seconds` is the rest of the lease."""
 
     request_hash: bytes
     seconds: float
@@ -77,7 +77,7 @@ def _claim(_: Any, row: Row | None) -> Any:
 
 
 class ClaimKey(Command, frozen=True):
-    """Take a key, or learn why not. A claim whose lease has ended is taken over, one that has expired forgotten."""
+    """Claim a key or report who holds it. A claim with an expired lease is taken over; an expired key is forgotten."""
 
     grouping: ClassVar[Grouping | None] = Grouping(
         fields={"scope": "text", "key": "text", "request_hash": "bytea", "lease": "float8", "retention": "float8"},
@@ -93,16 +93,16 @@ class ClaimKey(Command, frozen=True):
         single=True,
     )
     scope: str
-    """Whose key it is, and for which endpoint."""
+    """Owner of the key and the endpoint it is for."""
     key: str
     request_hash: bytes
     lease: float
-    """Seconds."""
+    """Lease in seconds."""
     retention: float
-    """Seconds the key is remembered."""
+    """Seconds for which the key is remembered."""
 
     def steps(self) -> Steps:
-        """Claimed, Recorded or InProgress; the last two carry the hash of the request they belong to."""
+        """Return Claimed, Recorded or InProgress; the last two carry the hash of their request."""
         rows = yield Statement(_CLAIM, (self.scope, self.key, self.request_hash, self.lease, self.retention))
         if rows:
             return Claimed(rows[0][0])
@@ -114,13 +114,13 @@ class ClaimKey(Command, frozen=True):
 
 
 class FindKey(Command, frozen=True):
-    """The recorded answer of a key, or None. For a process that holds its claims in memory."""
+    """Find the recorded answer of a key, for a process that holds its claims in memory."""
 
     scope: str
     key: str
 
     def steps(self) -> Steps:
-        """Recorded, InProgress of another process, or None."""
+        """Return Recorded, InProgress of another process, or None."""
         rows = yield Statement(_LOOK, (self.scope, self.key))
         if not rows:
             return None
@@ -131,7 +131,7 @@ class FindKey(Command, frozen=True):
 
 
 class FinishKey(Command, frozen=True):
-    """Record the answer under a claim; a conflict if the claim was taken over."""
+    """Record the answer under a claim; a Conflict if the claim was taken over."""
 
     guards: ClassVar[bool] = True
     grouping: ClassVar[Grouping | None] = Grouping(
@@ -151,7 +151,7 @@ class FinishKey(Command, frozen=True):
     retention: float
 
     def steps(self) -> Steps:
-        """True or a Conflict."""
+        """Return True or a Conflict."""
         rows = yield Statement(
             "UPDATE idempotency SET answer = ?, expires = {now} + ? "
             "WHERE scope = ? AND key = ? AND fence = ? AND answer IS NULL RETURNING 1",
@@ -161,7 +161,7 @@ class FinishKey(Command, frozen=True):
 
 
 class RecordKey(Command, frozen=True):
-    """Record the answer of a key that was claimed in memory only; a conflict if there is one already."""
+    """Record the answer of a key that was claimed in memory only; a Conflict if it has an answer."""
 
     guards: ClassVar[bool] = True
     grouping: ClassVar[Grouping | None] = Grouping(
@@ -178,13 +178,13 @@ class RecordKey(Command, frozen=True):
     retention: float
 
     def steps(self) -> Steps:
-        """True or a Conflict."""
+        """Return True or a Conflict."""
         rows = yield Statement(_RECORD, (self.scope, self.key, self.request_hash, self.answer, self.retention))
         return True if rows else Conflict("lease-lost")
 
 
 class ReleaseKey(Command, frozen=True):
-    """Give a claim back, so that the request can be tried again at once."""
+    """Release a claim, so that the request can be retried at once."""
 
     grouping: ClassVar[Grouping | None] = Grouping(
         fields={"scope": "text", "key": "text", "fence": "bigint"},
@@ -200,7 +200,7 @@ class ReleaseKey(Command, frozen=True):
     fence: int
 
     def steps(self) -> Steps:
-        """Nothing."""
+        """Delete the claim."""
         yield Statement(
             "DELETE FROM idempotency WHERE scope = ? AND key = ? AND fence = ? AND answer IS NULL",
             (self.scope, self.key, self.fence),
@@ -208,7 +208,7 @@ class ReleaseKey(Command, frozen=True):
 
 
 class RenewKey(Command, frozen=True):
-    """Prolong the lease of a claim while its handler is still at work; False when it was taken over."""
+    """Extend the lease of a claim while its handler runs."""
 
     scope: str
     key: str
@@ -216,7 +216,7 @@ class RenewKey(Command, frozen=True):
     lease: float
 
     def steps(self) -> Steps:
-        """Whether the claim is still held."""
+        """Return False if the claim was taken over."""
         rows = yield Statement(
             "UPDATE idempotency SET lease = {now} + ? WHERE scope = ? AND key = ? AND fence = ? AND answer IS NULL "
             "RETURNING 1",

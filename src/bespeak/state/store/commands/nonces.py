@@ -1,4 +1,4 @@
-"""Values that may be used once."""
+"""Nonces: values that may be used once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bespeak.state.store.grouping import Grouping
 
 
 class UseNonce(Command, frozen=True):
-    """Use a value; a conflict if it was used before and has not expired."""
+    """Use a value; a Conflict if it was used before and has not expired."""
 
     guards: ClassVar[bool] = True
     grouping: ClassVar[Grouping | None] = Grouping(
@@ -30,7 +30,7 @@ class UseNonce(Command, frozen=True):
     """Seconds for which it must not be used again."""
 
     def steps(self) -> Steps:
-        """True or a Conflict."""
+        """Return True or a Conflict."""
         rows = yield Statement(
             "INSERT INTO nonces (kind, value, expires) VALUES (?, ?, {now} + ?) "
             "ON CONFLICT (kind, value) DO UPDATE SET expires = excluded.expires WHERE nonces.expires <= {now} "

@@ -1,4 +1,4 @@
-"""The outbox: messages that wait to be delivered, each held by one deliverer at a time."""
+"""The outbox: messages waiting for delivery, each claimed by one deliverer at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bespeak.state.store.command import Command, Conflict, Notify, Statement, St
 from bespeak.state.store.grouping import Grouping
 
 TOPIC: Final = "outbox"
-"""What to watch for new messages."""
+"""Topic to watch for new messages."""
 
 # The choice is made once, whatever plan the database has for the rest.
 _CLAIM: Final = """
@@ -24,22 +24,22 @@ RETURNING position, topic, recipient, payload, created, fence, attempts
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A message that is being delivered."""
+    """A message under delivery."""
 
     position: int
     topic: str
     recipient: str
     payload: str
-    """JSON."""
+    """JSON payload."""
     created: float
     fence: int
-    """Tells this claim from a later one."""
+    """Fence that tells this claim from later ones."""
     attempts: int
-    """How often it was claimed, this time included."""
+    """Number of claims, including this one."""
 
 
 class PutOutbox(Command, frozen=True):
-    """Add a message, in the transaction of what it tells about."""
+    """Add a message in the transaction of the change it reports."""
 
     grouping: ClassVar[Grouping | None] = Grouping(
         fields={"topic": "text", "recipient": "text", "payload": "text", "delay": "float8"},
@@ -59,7 +59,7 @@ class PutOutbox(Command, frozen=True):
     """Seconds until it may be claimed."""
 
     def steps(self) -> Steps:
-        """Its position."""
+        """Return its position."""
         rows = yield Statement(
             "INSERT INTO outbox (topic, recipient, payload, created, due, fence, attempts) "
             "VALUES (?, ?, ?, {now}, {now} + ?, 0, 0) RETURNING position",
@@ -70,21 +70,21 @@ class PutOutbox(Command, frozen=True):
 
 
 class ClaimOutbox(Command, frozen=True):
-    """Take messages that are due. Nobody else gets them until the lease ends; then they are due again."""
+    """Claim due messages. They are due again when the lease ends."""
 
     topic: str
     limit: int
     lease: float
-    """Seconds."""
+    """Lease in seconds."""
 
     def steps(self) -> Steps:
-        """A list of messages, the oldest first."""
+        """Return a list of messages, oldest first."""
         rows = yield Statement(_CLAIM, (self.topic, self.limit, self.lease))
         return [Message(*row) for row in sorted(rows, key=lambda row: row[0])]
 
 
 class AckOutbox(Command, frozen=True):
-    """Remove a message that was delivered; a conflict if somebody else has claimed it meanwhile."""
+    """Remove a delivered message; a Conflict if another deliverer has claimed it."""
 
     guards: ClassVar[bool] = True
     grouping: ClassVar[Grouping | None] = Grouping(
@@ -101,7 +101,7 @@ class AckOutbox(Command, frozen=True):
     fence: int
 
     def steps(self) -> Steps:
-        """True or a Conflict."""
+        """Return True or a Conflict."""
         rows = yield Statement(
             "DELETE FROM outbox WHERE position = ? AND fence = ? RETURNING 1", (self.position, self.fence)
         )
@@ -109,14 +109,14 @@ class AckOutbox(Command, frozen=True):
 
 
 class ReleaseOutbox(Command, frozen=True):
-    """Give a message back for another attempt after a while."""
+    """Release a message for another attempt after a delay."""
 
     position: int
     fence: int
     delay: float = 0.0
 
     def steps(self) -> Steps:
-        """Whether it was still held."""
+        """Return True if the message was still claimed."""
         rows = yield Statement(
             "UPDATE outbox SET due = {now} + ?, fence = fence + 1 WHERE position = ? AND fence = ? RETURNING 1",
             (self.delay, self.position, self.fence),

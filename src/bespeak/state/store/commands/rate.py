@@ -1,4 +1,4 @@
-"""Token buckets that several processes share: each is kept as the moment at which it is full again."""
+"""Token buckets shared by several processes, each stored as the time at which it is full again."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import msgspec
 from bespeak.state.store.command import Command, Statement, Steps
 
 _CHUNKS: Final = (64, 8, 1)
-"""How many buckets one statement takes from: few sizes, so that a database prepares few statements."""
+"""Numbers of buckets in one statement: few sizes, so that a database prepares few statements."""
 
 
 class BucketUse(msgspec.Struct, frozen=True):
-    """What a process has taken from one bucket since it last said so."""
+    """Tokens that a process has taken from one bucket since its last report."""
 
     name: str
     cost: float
     """Seconds in which the bucket refills what was taken."""
     elapsed: float = 0.0
-    """Seconds since the first of it was taken: what has refilled in the meantime is not owed."""
+    """Seconds since the first token was taken; the refill of that time is not owed."""
 
 
 class TakeTokens(Command, frozen=True):
-    """Take what was used from buckets, each named once; by the seconds until each is full again.
+    """Take used tokens from buckets, each named once.
 
-    Nothing is refused: processes take first and tell then, and what was too much is owed.
+    Nothing is refused: processes take first and report later, and an overdraft is owed.
     """
 
     uses: tuple[BucketUse, ...]
 
     def steps(self) -> Steps:
-        """A dict from name to seconds; a bucket that is full has none or less."""
+        """Return a dict from name to the seconds until the bucket is full; 0 or less if it is full."""
         found: dict[str, float] = {}
         # In one order everywhere, so that two processes never wait for each other's rows.
         uses = sorted(self.uses, key=lambda use: use.name)

@@ -1,4 +1,4 @@
-"""Sessions: to whom each is bound, and what is kept of one while it is suspended."""
+"""Sessions: the agent each is bound to, and the checkpoint of a suspended one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import msgspec
 from bespeak.state.store.command import Command, Conflict, Notify, Statement, Steps
 
 TOPIC: Final = "sessions"
-"""What to watch for sessions that were suspended or resumed."""
+"""Topic to watch for suspended and resumed sessions."""
 
 ACTIVE: Final = "active"
 SUSPENDED: Final = "suspended"
 
 KEPT_AFTER: Final = 86400.0
-"""Seconds for which a session that was not resumed in time is known to have been one."""
+"""Seconds for which a session that was not resumed in time is remembered as expired."""
 
 # A session that has been idle for too long starts anew, for the agent it belonged to; nothing of the old one is left.
 _BIND: Final = """
@@ -37,13 +37,13 @@ RETURNING 1
 
 
 class Session(msgspec.Struct, frozen=True):
-    """A session as it is kept."""
+    """A session as stored."""
 
     session_id: str
     agent_id: str
-    """Empty for anonymous callers."""
+    """Agent of the session; empty for anonymous callers."""
     tls_identity: str
-    """SHA-256 of the client's certificate; empty without one."""
+    """SHA-256 of the client certificate; empty without one."""
     created: float
     expires: float
     state: str
@@ -57,19 +57,19 @@ _COLUMNS: Final = ", ".join(Session.__struct_fields__)
 
 
 class BindSession(Command, frozen=True):
-    """Bind a session to its agent at first use, and prolong it at every later one."""
+    """Bind a session to its agent at first use, and extend it at every later one."""
 
     guards: ClassVar[bool] = True
     session_id: str
     agent_id: str
     tls_identity: str
     idle: float
-    """Seconds without a request after which it is over."""
+    """Idle timeout in seconds."""
     resuming: bool = False
-    """Whether the request is about to resume the session, perhaps under a certificate that is new since."""
+    """True if the request will resume the session, possibly with a new certificate."""
 
     def steps(self) -> Steps:
-        """The state of the session; or a Conflict: of-another, suspended, expired."""
+        """Return the state of the session, or a Conflict: of-another, suspended, expired."""
         rows = yield Statement(_BIND, (self.session_id, self.agent_id, self.tls_identity, self.idle))
         if rows:
             return ACTIVE
@@ -88,13 +88,13 @@ class BindSession(Command, frozen=True):
 
 
 class SeekSession(Command, frozen=True):
-    """Whether a session may be named by somebody without an id, who binds none and must not use another's."""
+    """Check that an anonymous caller names no session of another caller; nothing is bound."""
 
     guards: ClassVar[bool] = True
     session_id: str
 
     def steps(self) -> Steps:
-        """ACTIVE; or a Conflict: of-another."""
+        """Return ACTIVE, or a Conflict: of-another."""
         rows = yield Statement(
             "SELECT 1 FROM sessions WHERE session_id = ? AND agent_id <> '' AND expires > {now}", (self.session_id,)
         )
@@ -102,7 +102,7 @@ class SeekSession(Command, frozen=True):
 
 
 class SuspendSession(Command, frozen=True):
-    """Pause a session until its nonce is presented."""
+    """Suspend a session until its nonce is presented."""
 
     guards: ClassVar[bool] = True
     session_id: str
@@ -110,15 +110,15 @@ class SuspendSession(Command, frozen=True):
     tls_identity: str
     suspension_id: str
     nonce_hash: str
-    """SHA-256 of the nonce in hexadecimal digits: the nonce itself is nobody's but the agent's."""
+    """SHA-256 of the nonce in hexadecimal digits: only the agent has the nonce itself."""
     resume_by: float
-    """Seconds since 1970."""
+    """Deadline in seconds since 1970."""
     reason: str | None = None
     checkpoint: str | None = None
-    """JSON."""
+    """JSON checkpoint."""
 
     def steps(self) -> Steps:
-        """True; or a Conflict: not-found, suspended."""
+        """Return True, or a Conflict: not-found, suspended."""
         rows = yield Statement(
             "UPDATE sessions SET state = 'suspended', suspension_id = ?, nonce_hash = ?, resume_by = ?, reason = ?, "
             "checkpoint = ?, expires = ? "
@@ -141,20 +141,20 @@ class SuspendSession(Command, frozen=True):
 
 
 class ResumeSession(Command, frozen=True):
-    """Go on with a suspended session. Its nonce is good for once."""
+    """Resume a suspended session. Its nonce can be used once."""
 
     guards: ClassVar[bool] = True
     session_id: str
     agent_id: str
     tls_identity: str
-    """What the session is bound to from now on: a long pause may outlive a certificate."""
+    """Certificate hash that the session is bound to from now on: a long pause may outlive a certificate."""
     nonce_hash: str
     idle: float
     checkpoint: str | None = None
-    """JSON that takes the place of the checkpoint that was kept."""
+    """JSON that replaces the stored checkpoint."""
 
     def steps(self) -> Steps:
-        """The Session; or a Conflict: not-found, not-suspended, nonce-wrong, nonce-used, expired."""
+        """Return the Session, or a Conflict: not-found, not-suspended, nonce-wrong, nonce-used, expired."""
         rows = yield Statement(
             "SELECT agent_id, state, nonce_hash, resume_by <= {now} FROM sessions "
             "WHERE session_id = ? AND expires > {now} {lock}",
@@ -179,12 +179,12 @@ class ResumeSession(Command, frozen=True):
 
 
 class ReadSession(Command, frozen=True):
-    """What is known of a session."""
+    """Read a session."""
 
     session_id: str
 
     def steps(self) -> Steps:
-        """The Session, or None."""
+        """Return the Session, or None."""
         rows = yield Statement(
             f"SELECT {_COLUMNS} FROM sessions WHERE session_id = ? AND expires > {{now}}",
             (self.session_id,),

@@ -1,4 +1,4 @@
-"""Whole tables: counted, read from end to end, filled."""
+"""Whole tables: counted, exported and filled."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from bespeak.state.store.command import Command, Conflict, Rows, Statement, Step
 from bespeak.state.store.shape import Shape, shapes
 
 _PAGE: Final = 100
-"""Rows that are held at once; a row may hold a whole answer."""
+"""Rows held in memory at once; a row may hold a whole answer."""
 _BATCH: Final = 50
 """Rows of one INSERT."""
 
 
 class WrongRowError(Exception):
-    """A row that cannot be taken: why, and where it stands."""
+    """Raised for a row that is not valid, with the reason and its line."""
 
     def __init__(self, line: int, message: str) -> None:
         self.line = line
@@ -24,44 +24,44 @@ class WrongRowError(Exception):
 
 
 NumberedRow = tuple[int, str, tuple[Any, ...]]
-"""`(line, table, values)`: a row with the place it comes from."""
+"""A row with its origin: `(line, table, values)`."""
 
 
 class CountRows(Command, frozen=True):
-    """How many rows a table has."""
+    """Count the rows of a table."""
 
     table: str
 
     def steps(self) -> Steps:
-        """A number."""
+        """Return a number."""
         rows = yield Statement(f"SELECT count(*) FROM {shapes()[self.table].name}")
         return rows[0][0]
 
 
 class CountExpired(Command, frozen=True):
-    """How many rows of a table wait to be removed."""
+    """Count the expired rows of a table."""
 
     table: str
 
     def steps(self) -> Steps:
-        """A number."""
+        """Return a number."""
         table = shapes()[self.table].name
         rows = yield Statement(f"SELECT count(*) FROM {table} WHERE expires <= {{now}}")
         return rows[0][0]
 
 
 class ReadTables(Command, frozen=True):
-    """Hand over every row of every table, a page at a time, all of one moment.
+    """Pass on every row of every table, a page at a time, from one snapshot.
 
-    For `Store.read`, which runs all statements of a command in one transaction. Pages are found by the key of the row
-    before them, so that nothing is skipped or sorted.
+    For `Store.read`, which runs all statements of a command in one transaction. Each page starts after the key of the
+    previous row, so that nothing is skipped or sorted.
     """
 
     take: Callable[[str, Rows], bool]
-    """Called with a table and some of its rows between two statements; False ends the reading."""
+    """Callback for a table and some of its rows between two statements; False stops reading."""
 
     def steps(self) -> Steps:
-        """How many rows there were."""
+        """Return the number of rows."""
         # A driver may begin again after the first statement, when it sees that there are more.
         yield Statement("SELECT 1")
         count = 0
@@ -81,14 +81,14 @@ class ReadTables(Command, frozen=True):
 
 
 class FillTables(Command, frozen=True):
-    """Put rows into tables that are all empty: the whole of them, or nothing."""
+    """Insert rows into empty tables, completely or not at all."""
 
     guards: ClassVar[bool] = True
     rows: Callable[[], Iterable[NumberedRow]]
-    """The rows from the first one on, each time it is called: a transaction may have to be begun again."""
+    """Iterator over all rows; called again if the transaction has to restart."""
 
     def steps(self) -> Steps:
-        """How many rows there were, or a Conflict: `not-empty` with the table, `wrong-row` with line and message."""
+        """Return the number of rows, or a Conflict: `not-empty` with the table, `wrong-row` with line and message."""
         for shape in shapes().values():
             if (yield Statement(f"SELECT 1 FROM {shape.name} LIMIT 1")):
                 return Conflict("not-empty", {"table": shape.name})
