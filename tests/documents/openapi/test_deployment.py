@@ -13,10 +13,11 @@ from tests.documents.openapi.notes_api import described
 from tests.documents.openapi.reading import read
 
 from bespeak.checks.lint.run import check_text
+from bespeak.documents.adoption.deployment import Imported
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.deployment.endpoint_toml import parse_endpoint
 from bespeak.documents.files.folder_replacement import write_folder
-from bespeak.documents.openapi.deployment import Imported, import_description
+from bespeak.documents.openapi.deployment import import_description
 from bespeak.documents.openapi.description import Answer, Body, Description, Operation, Parameter
 
 SCHEMAS = st.sampled_from(

@@ -17,9 +17,10 @@ import bespeak
 from bespeak.agent.client.errors import ServiceError
 from bespeak.agent.client.synchronous import SyncServiceClient
 from bespeak.contract.catalog.bundled import load_bundled
+from bespeak.documents.adoption.facade import Facade
 from bespeak.documents.deployment.endpoint_toml import parse_endpoint
 from bespeak.documents.openapi.description import Answer, Body, Description, Operation, Parameter, SecurityScheme
-from bespeak.documents.openapi.facade import Facade, make_facades, upstream_hosts
+from bespeak.documents.openapi.facade import make_facades
 
 AGENT = "0a3f" * 16
 SCOPES = ["acme-notes:read", "acme-notes:write"]
@@ -260,8 +261,3 @@ def test_what_is_deprecated_upstream_is_deprecated_here() -> None:
 def test_nothing_that_changes_or_uses_a_credential_is_open(method: str, security: Any, scopes: tuple[str, ...]) -> None:
     key = SecurityScheme(name="key", kind="http", scheme="bearer")
     assert one(an_operation(method, security=security), schemes={"key": key}).endpoint.required_scopes == scopes
-
-
-def test_hosts_are_named_once() -> None:
-    operations = [an_operation(), an_operation(base="https://other.example"), an_operation(path="/x")]
-    assert upstream_hosts(operations) == ["pets.example", "other.example"]

@@ -9,9 +9,9 @@ import pytest
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.schema.closing import is_closed
 from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.documents.adoption.path_choice import choose_path
 from bespeak.documents.openapi.description import Body, Operation, Parameter
 from bespeak.documents.openapi.input_shape import InputShape, shape_input
-from bespeak.documents.openapi.path_choice import choose_path
 from bespeak.documents.openapi.schema_fit import SchemaFitter
 
 VERBS = load_bundled().names

@@ -16,8 +16,8 @@ from bespeak.agent.discovery.capability import (
     resolve_template,
 )
 from bespeak.agent.discovery.web_address import AddressFault, WebAddress
+from bespeak.documents.adoption.naming import unused
 from bespeak.documents.openapi.description import Body, Description, Operation, SecurityScheme
-from bespeak.documents.openapi.naming import unused
 
 _WHOLE: Final = "body"
 _WORD: Final = re.compile(r"[^A-Za-z0-9]+")

@@ -23,7 +23,7 @@ from bespeak.text.diagnostics.printable import printable
 from bespeak.text.source.garbage import without_collections
 
 if TYPE_CHECKING:
-    from bespeak.documents.openapi.deployment import Imported
+    from bespeak.documents.adoption.deployment import Imported
 
 
 @click.group("import")
@@ -104,8 +104,8 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     bespeak lint acme
     bespeak serve acme
     """
+    from bespeak.documents.adoption.guess import LeftOut  # noqa: PLC0415
     from bespeak.documents.openapi.deployment import import_description  # noqa: PLC0415 - slow to load
-    from bespeak.documents.openapi.guess import LeftOut  # noqa: PLC0415
     from bespeak.documents.openapi.selection import select_operations, with_server  # noqa: PLC0415
 
     _check_server(server)
@@ -173,11 +173,11 @@ def _outdated(output: Path, files: Collection[str]) -> list[str]:
 
 
 def _is_ours(path: Path) -> bool:
-    from bespeak.documents.openapi.review import MADE_OF  # noqa: PLC0415 - slow to load
+    from bespeak.documents.adoption.facade import made_by  # noqa: PLC0415 - slow to load
 
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return any(MADE_OF in file.readline(1_000) for _ in range(4))
+            return any(made_by("openapi") in file.readline(1_000) for _ in range(4))
     except OSError:
         return False
 

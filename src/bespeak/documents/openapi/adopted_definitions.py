@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS
-from bespeak.documents.openapi.naming import unused
+from bespeak.documents.adoption.naming import unused
 from bespeak.text.source.pointer import child, unescaped
 
 _PREFIX: Final = "#/$defs/"

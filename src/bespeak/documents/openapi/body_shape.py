@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
 from bespeak.documents.openapi.description import Body
-from bespeak.documents.openapi.guess import UNSURE, Guess, Risk
 from bespeak.documents.openapi.media_types import JSON, MULTIPART, is_json, spoken
 from bespeak.documents.openapi.schema_fit import SchemaFitter
 from bespeak.protocol.exchange.media_type import FORM, essence

@@ -9,22 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from bespeak.documents.adoption.facade import Variable
+from bespeak.documents.adoption.guess import Guess
+from bespeak.documents.adoption.naming import words
 from bespeak.documents.openapi.description import Description, Operation, SecurityScheme
-from bespeak.documents.openapi.guess import Guess
-from bespeak.documents.openapi.naming import words
 from bespeak.protocol.exchange.headers import is_header_name
 
 _LONGEST_PREFIX: Final = 24
 _SUFFIXES: Final = {"bearer": "TOKEN", "basic": "BASIC", "apiKey": "API_KEY"}
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """An environment variable that holds a secret."""
-
-    name: str
-    what: str
-    """What to put into it."""
 
 
 @dataclass(slots=True)

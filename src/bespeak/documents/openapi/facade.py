@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -11,40 +10,26 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import UPSTREAM_METHODS, ExternalService
-from bespeak.contract.semantic import Semantic
-from bespeak.documents.openapi.claims import Claim, claim_places
-from bespeak.documents.openapi.credentials import CredentialChoice, Credentials, Variable
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.error_names import shape_errors
+from bespeak.documents.adoption.facade import Facade
+from bespeak.documents.adoption.guess import Guess, LeftOut
+from bespeak.documents.adoption.judgement import Judgement, choose_scopes, judge_all
+from bespeak.documents.adoption.path_choice import PathChoice
+from bespeak.documents.openapi.credentials import CredentialChoice
 from bespeak.documents.openapi.description import Description, Operation
-from bespeak.documents.openapi.error_names import shape_errors
-from bespeak.documents.openapi.guess import Guess, LeftOut
-from bespeak.documents.openapi.impact_guess import guess_impact
 from bespeak.documents.openapi.input_shape import InputShape, shape_input
-from bespeak.documents.openapi.naming import words
 from bespeak.documents.openapi.output_shape import Known, shape_output
 from bespeak.documents.openapi.schema_fit import SchemaFitter
-from bespeak.documents.openapi.sentences import write_sentences
 from bespeak.protocol.exchange.headers import is_header_value
 
 _TIMEOUT: Final = 30.0
-_LONGEST_DOMAIN: Final = 24
 _SAFE: Final = "/{}:@!$&'()*+,;=-._~%"
 
 
-@dataclass(frozen=True, slots=True)
-class Facade:
-    """One endpoint and the operation behind it."""
-
-    operation: Operation
-    endpoint: Endpoint
-    guesses: tuple[Guess, ...]
-    variables: tuple[Variable, ...] = ()
-    rewritten: tuple[str, ...] = ()
-    """Why the path is not the described one."""
-
-
 def make_facades(description: Description, catalog: Catalog) -> tuple[list[Facade], list[LeftOut]]:
-    """The endpoints of a description, in its order, and the operations that cannot be called."""
-    maker = _Maker(description, catalog)
+    """Make the endpoints of a description, in its order, and list the operations that cannot be called."""
+    maker = _Maker(description)
     usable: list[Operation] = []
     left_out: list[LeftOut] = []
     for operation in description.operations:
@@ -53,9 +38,11 @@ def make_facades(description: Description, catalog: Catalog) -> tuple[list[Facad
             left_out.append(LeftOut(f"{operation.method} {operation.path}", reason))
         else:
             usable.append(operation)
+    readable = {(one.base, one.path) for one in description.operations if one.method == "GET"}
+    candidates = [as_candidate(one, has_readable_state=(one.base, one.path) in readable) for one in usable]
     facades: list[Facade] = []
-    for operation, claim in zip(usable, claim_places(usable, catalog), strict=True):
-        facade = maker.make(operation, claim)
+    for operation, judgement in zip(usable, judge_all(candidates, catalog), strict=True):
+        facade = maker.make(operation, judgement)
         if isinstance(facade, str):
             left_out.append(LeftOut(f"{operation.method} {operation.path}", facade))
         else:
@@ -63,9 +50,21 @@ def make_facades(description: Description, catalog: Catalog) -> tuple[list[Facad
     return facades, left_out
 
 
-def upstream_hosts(operations: Iterable[Operation]) -> list[str]:
-    """The hosts that are called, each once."""
-    return list(dict.fromkeys(filter(None, (urlsplit(operation.base).hostname for operation in operations))))
+def as_candidate(operation: Operation, *, has_readable_state: bool = False) -> Candidate:
+    """Return what the importers' common judgement needs to know of an operation."""
+    answers = operation.answers
+    return Candidate(
+        name=operation.operation_id,
+        name_kind="operationId",
+        method=operation.method,
+        path=operation.path,
+        summary=operation.summary,
+        description=operation.description,
+        tags=operation.tags,
+        returns_list=any(one.status[:1] == "2" and (one.schema or {}).get("type") == "array" for one in answers),
+        failures={one.status: one.description for one in answers if one.status[:1] in ("4", "5")},
+        has_readable_state=has_readable_state,
+    )
 
 
 def _unusable(operation: Operation) -> str:
@@ -82,32 +81,27 @@ def _unusable(operation: Operation) -> str:
 class _Maker:
     """Makes the endpoints of one description."""
 
-    def __init__(self, description: Description, catalog: Catalog) -> None:
-        self._catalog = catalog
+    def __init__(self, description: Description) -> None:
         self._fitter = SchemaFitter()
         self._outputs: Known = {}
         self._credentials = CredentialChoice(description)
         version = description.version.strip()
         self._version = version if version and ";" not in version and is_header_value(version) else "1"
-        self._domain = "-".join(words(description.title))[:_LONGEST_DOMAIN].strip("-") or "upstream"
-        self._readable = {(one.base, one.path) for one in description.operations if one.method == "GET"}
+        self._title = description.title
 
-    def make(self, operation: Operation, claim: Claim) -> Facade | str:
-        """The endpoint of an operation, or why there is none."""
+    def make(self, operation: Operation, judgement: Judgement) -> Facade | str:
+        """Make the endpoint of an operation, or return why there is none."""
         credentials = self._credentials.choose(operation)
-        given = shape_input(operation, claim.path, self._fitter, credentials=credentials.parameters)
+        given = shape_input(operation, judgement.path, self._fitter, credentials=credentials.parameters)
         if isinstance(given, str):
             return given
         returned = shape_output(operation, self._fitter, self._outputs)
         if isinstance(returned, str):
             return returned
-        verb, path = claim.verb.verb, claim.path.path
-        can_be_read = (operation.base, operation.path) in self._readable
-        impact = guess_impact(operation, claim.verb, self._catalog, can_be_read=can_be_read)
-        said = write_sentences(operation, verb, path, impact=impact.impact)
-        errors = shape_errors(operation, has_credential=credentials.is_sent)
-        scopes, scope_guess = self._scopes(impact.impact, credentials)
-        url, url_guess = _url(operation, claim, given)
+        semantic, is_sent = judgement.semantic, credentials.is_sent
+        errors = shape_errors(judgement.candidate, has_credential=is_sent)
+        scopes, scope_guess = choose_scopes(self._title, semantic.impact, has_credential=is_sent)
+        url, url_guess = _url(operation, judgement.path, given)
         fixed, fixed_guess = _fixed(given.headers)
         handler = ExternalService(
             url=url,
@@ -129,18 +123,10 @@ class _Maker:
             output_field=returned.output_field,
         )
         endpoint = Endpoint(
-            method=verb,
-            path=path,
-            description=said.description,
-            semantic=Semantic(
-                intent=said.intent,
-                actor="agent",
-                outcome=said.outcome,
-                capability=impact.capability,
-                confidence=impact.confidence,
-                impact=impact.impact,
-                is_idempotent=impact.is_idempotent,
-            ),
+            method=judgement.method,
+            path=judgement.path.path,
+            description=judgement.description,
+            semantic=semantic,
             input_schema=given.schema,
             output_schema=returned.schema,
             errors=errors.errors,
@@ -149,9 +135,7 @@ class _Maker:
             deprecated=Deprecation(deprecated_in=self._version) if operation.deprecated else None,
         )
         guesses = (
-            *_place_guesses(claim, operation),
-            *impact.guesses,
-            *said.guesses,
+            *judgement.guesses,
             *credentials.guesses,
             *url_guess,
             *fixed_guess,
@@ -161,48 +145,13 @@ class _Maker:
             *errors.guesses,
             *self._deprecation(operation),
         )
-        return Facade(operation, endpoint, guesses, credentials.variables, claim.path.reasons)
-
-    def _scopes(self, impact: str, credentials: Credentials) -> tuple[tuple[str, ...], list[Guess]]:
-        """Nothing that changes something, or that is behind a credential of the operator, is open to everybody."""
-        if impact == "informational" and not credentials.is_sent:
-            return (), []
-        scope = f"{self._domain}:{'read' if impact == 'informational' else 'write'}"
-        why = "it changes something" if impact != "informational" else "it uses the operator's own credential"
-        guess = Guess(
-            at="/required_scopes",
-            text=f"scope {scope}",
-            why=why,
-            confidence=0.5,
-            otherwise="a narrower scope",
-            risk="medium" if impact != "informational" else "low",
-        )
-        return (scope,), [guess]
+        return Facade(judgement.candidate, endpoint, guesses, credentials.variables, judgement.path.reasons)
 
     def _deprecation(self, operation: Operation) -> Sequence[Guess]:
         if not operation.deprecated:
             return ()
         text, why = f"deprecated in {self._version}", "the description does not say since when"
         return (Guess(at="/deprecated", text=text, why=why, confidence=0.5),)
-
-
-def _place_guesses(claim: Claim, operation: Operation) -> Iterable[Guess]:
-    changing = operation.method not in ("GET", "HEAD")
-    doubtful = claim.verb.confidence < 0.7
-    others = " or ".join(claim.verb.others[:3])
-    moved = f", as {claim.moved} is taken" if claim.moved else ""
-    yield Guess(
-        at="/method",
-        text=claim.verb.verb,
-        why=f"{claim.verb.why}{moved}",
-        confidence=claim.verb.confidence,
-        otherwise=others,
-        risk="high" if changing and doubtful else "medium" if doubtful else "low",
-    )
-    # Parameters under names of ours are no guess: the URL of the handler says whose they are.
-    if claim.moved or claim.path.path != claim.path.url_path(operation.path.partition("#")[0]):
-        why = "; ".join((*claim.path.reasons[:4], *([f"{claim.moved} is taken"] if claim.moved else ())))
-        yield Guess(at="/path", text=f"{claim.path.path} for {operation.path[:120]}", why=why, confidence=0.8)
 
 
 def _fixed(headers: Mapping[str, str]) -> tuple[dict[str, str], list[Guess]]:
@@ -222,8 +171,8 @@ def _fixed(headers: Mapping[str, str]) -> tuple[dict[str, str], list[Guess]]:
     ]
 
 
-def _url(operation: Operation, claim: Claim, given: InputShape) -> tuple[str, Iterable[Guess]]:
-    """The URL of the upstream. The draft demands https, whatever the description says."""
+def _url(operation: Operation, choice: PathChoice, given: InputShape) -> tuple[str, Iterable[Guess]]:
+    """Build the URL of the upstream. The draft demands https, whatever the description says."""
     base = operation.base.rstrip("/")
     guesses: list[Guess] = []
     if base.lower().startswith("http://"):
@@ -239,7 +188,7 @@ def _url(operation: Operation, claim: Claim, given: InputShape) -> tuple[str, It
             )
         )
     described, _, own = operation.path.partition("#")[0].partition("?")
-    path = quote(claim.path.url_path(described), safe=_SAFE)
+    path = quote(choice.url_path(described), safe=_SAFE)
     pairs = [f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in given.own_query]
-    query = "&".join(filter(None, (quote(claim.path.url_path(own), safe=_SAFE), *pairs)))
+    query = "&".join(filter(None, (quote(choice.url_path(own), safe=_SAFE), *pairs)))
     return f"{base}{path if path.startswith('/') or not path else '/' + path}{'?' + query if query else ''}", guesses

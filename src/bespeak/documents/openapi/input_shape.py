@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from bespeak.contract.handler import is_reserved_header
 from bespeak.contract.schema.compile import SchemaFault, compile_schema
+from bespeak.documents.adoption.guess import Guess
+from bespeak.documents.adoption.naming import snake_case, unused, words
+from bespeak.documents.adoption.path_choice import PathChoice
 from bespeak.documents.openapi.adopted_definitions import Definitions
 from bespeak.documents.openapi.body_shape import BodyShape, shape_body
 from bespeak.documents.openapi.description import Operation, Parameter
-from bespeak.documents.openapi.guess import Guess
-from bespeak.documents.openapi.naming import snake_case, unused, words
-from bespeak.documents.openapi.path_choice import PathChoice
 from bespeak.documents.openapi.schema_fit import SchemaFitter, bound
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
 

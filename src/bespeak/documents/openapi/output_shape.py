@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from bespeak.documents.adoption.guess import Guess
 from bespeak.documents.openapi.adopted_definitions import Definitions
 from bespeak.documents.openapi.description import Answer, Operation
-from bespeak.documents.openapi.guess import Guess
 from bespeak.documents.openapi.media_types import bodyless_schema, is_json, spoken
 from bespeak.documents.openapi.schema_fit import SchemaFitter, bound
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, SchemaFault, compile_schema
 from bespeak.contract.schema.pattern import needs_backtracking, slowness
 from bespeak.contract.schema.traps import traps
-from bespeak.documents.openapi.plain_text import plain_text
+from bespeak.documents.adoption.plain_text import plain_text
 from bespeak.text.source.shorthand import KEYWORDS
 
 _DROPPED: Final = frozenset(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.documents.openapi.guess import RISKS, Guess, LeftOut
+from bespeak.documents.adoption.guess import RISKS, Guess, LeftOut
 
 
 def test_a_comment_has_the_confidence_the_reason_and_the_alternative() -> None:

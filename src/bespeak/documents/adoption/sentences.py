@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from bespeak.documents.openapi.description import Operation
-from bespeak.documents.openapi.guess import UNSURE, Guess, Risk
-from bespeak.documents.openapi.naming import is_plural, plural, singular, words
-from bespeak.documents.openapi.plain_text import first_sentence, plain_text
-from bespeak.documents.openapi.verb_choice import is_list
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
+from bespeak.documents.adoption.naming import is_plural, plural, singular, words
+from bespeak.documents.adoption.plain_text import first_sentence, plain_text
+from bespeak.documents.adoption.verb_choice import is_list
 from bespeak.text.language.consistency import judge
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import addressed, link, role_marker
@@ -80,19 +80,19 @@ class Sentences:
     guesses: tuple[Guess, ...]
 
 
-def write_sentences(operation: Operation, verb: str, path: str, *, impact: str) -> Sentences:
-    """Intent, outcome and description of an operation under a verb and a path."""
+def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str) -> Sentences:
+    """Write intent, outcome and description of a candidate under a verb and a path."""
     thing = _thing(path)
-    if not thing.single and is_list(operation):
+    if not thing.single and is_list(candidate):
         *before, last = thing.listed.split()
         thing = replace(thing, listed=" ".join((*before, plural(last))))
     intent, source, sure = next(
-        (found for found in _intents(operation, verb, thing) if _is_fit(verb, found[0])),
+        (found for found in _intents(candidate, verb, thing) if _is_fit(verb, found[0])),
         (f"{verb.capitalize()} {_with_article(thing.name)} for the caller", "the verb and the path", 0.4),
     )
     outcome = _outcome(verb, thing)
-    said = plain_text(operation.description or operation.summary, 600)
-    description = said.text or plain_text(operation.summary, 600).text or f"{intent}."
+    said = plain_text(candidate.description or candidate.summary, 600)
+    description = said.text or plain_text(candidate.summary, 600).text or f"{intent}."
     risk: Risk = "low" if impact == "informational" else "medium"
     intent_risk: Risk = "medium" if sure < UNSURE and impact != "informational" else "low"
     guesses = [
@@ -126,9 +126,9 @@ def _thing(path: str) -> _Thing:
     return _Thing(name, listed, ending.startswith("{") or ending in _MYSELF)
 
 
-def _intents(operation: Operation, verb: str, thing: _Thing) -> Iterator[tuple[str, str, float]]:
+def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[str, str, float]]:
     """Sentences for what is wanted, the best first, with where each comes from."""
-    for text, source, sure in ((operation.summary, "the summary", 0.9), (operation.description, "description", 0.8)):
+    for text, source, sure in ((candidate.summary, "the summary", 0.9), (candidate.description, "description", 0.8)):
         said = _OPENING.sub("", _in_words(first_sentence(text)))
         if not said or not is_english(sentence_words(said)):
             continue

@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 
 from bespeak.contract.handler import UPSTREAM_ERRORS
-from bespeak.documents.openapi.description import Answer, Operation
-from bespeak.documents.openapi.error_names import ErrorShape, shape_errors
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.error_names import ErrorShape, shape_errors
 
 
 def shaped(
     answers: dict[str, str], *, method: str = "GET", path: str = "/x", has_credential: bool = True
 ) -> ErrorShape:
-    documented = tuple(Answer(status=status, description=text) for status, text in answers.items())
-    operation = Operation(method=method, path=path, base="", pointer="", answers=documented)
-    return shape_errors(operation, has_credential=has_credential)
+    failures = {status: text for status, text in answers.items() if status[0] in "45"}
+    return shape_errors(Candidate(method=method, path=path, failures=failures), has_credential=has_credential)
 
 
 @pytest.mark.parametrize(

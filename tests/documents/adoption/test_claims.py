@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.grammar.path_syntax import Template, parse_template
 from bespeak.contract.grammar.template_set import TemplateSet
-from bespeak.documents.openapi.claims import claim_places
-from bespeak.documents.openapi.description import Operation
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.claims import claim_places
 
 CATALOG = load_bundled()
 
 
-def operations(*pairs: tuple[str, str]) -> list[Operation]:
-    return [Operation(method=method, path=path, base="https://x.example", pointer="") for method, path in pairs]
+def operations(*pairs: tuple[str, str]) -> list[Candidate]:
+    return [Candidate(method=method, path=path) for method, path in pairs]
 
 
 def places(*pairs: tuple[str, str]) -> list[str]:

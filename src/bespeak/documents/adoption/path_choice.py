@@ -1,4 +1,4 @@
-"""The path of an operation as AGTP writes it: things and parameters, no verbs, no versions; the upstream keeps its own.
+"""The path of a candidate as AGTP writes it: things and parameters, no verbs, no versions; the upstream keeps its own.
 
 `/v1/users/search` becomes `/users`, `/files/{name}.json` becomes `/files/{name}`, `/order/{orderId}` becomes
 `/orders/{order_id}`. What was written differently is told.
@@ -13,8 +13,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from bespeak.contract.grammar.path_syntax import leaking_segment
-from bespeak.documents.openapi.description import Operation
-from bespeak.documents.openapi.naming import hyphenated, is_plural, plural, snake_case, unused, words
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.naming import hyphenated, is_plural, plural, snake_case, unused, words
 from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.segment import judge_segment
@@ -54,9 +54,10 @@ class PathChoice:
 
 
 def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str = "", word: str = "") -> PathChoice:
-    """The path for a verb. `topic` is what the operation is about, for paths that name nothing themselves; `word` is
+    """Choose the path for a verb.
 
-    what the verb was chosen for: a segment that says it once more is left out.
+    `topic` is what the candidate is about, for paths that name nothing themselves. `word` is what the verb was chosen
+    for: a segment that repeats it is left out.
     """
     reasons: list[str] = []
     names = _parameter_names(described.partition("#")[0], reasons)
@@ -99,7 +100,7 @@ def bare_path(described: str) -> str:
 
 
 def other_paths(choice: PathChoice, described: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
-    """Other paths for the same operation, for when its own is taken: with what was left out, then with numbers."""
+    """Yield other paths for the same candidate, for when its own is taken: with what was left out, then numbered."""
     segments = choice.path[1:].split("/")
     first, last = segments[0], segments[-1]
     if choice.version:
@@ -121,20 +122,20 @@ def other_paths(choice: PathChoice, described: str, verb: str, verbs: frozenset[
         number += 1
 
 
-def topic_of(operation: Operation, verbs: frozenset[str] = frozenset()) -> str:
-    """What an operation is about: its first tag, its first literal segment, or what its operationId names."""
-    literals = [name for part in bare_path(operation.path).split("/") for name in _literals(part)]
+def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
+    """Return what a candidate is about: its first tag, its first literal segment, or what its name says."""
+    literals = [name for part in bare_path(candidate.path or "").split("/") for name in _literals(part)]
     things = [name for name in map(hyphenated, literals) if name and name not in _PREFIXES]
     # A path that is nothing but a command names no thing.
     if len(things) == 1 and leaking_segment(f"/{things[0]}", verbs) is not None:
-        things.insert(0, _object_of(operation))
-    found = (hyphenated(name) for name in (*operation.tags[:1], *things, _object_of(operation)))
+        things.insert(0, _object_of(candidate))
+    found = (hyphenated(name) for name in (*candidate.tags[:1], *things, _object_of(candidate)))
     return next((name for name in found if name and not _VERSION.fullmatch(name) and not name.isdecimal()), "")
 
 
-def _object_of(operation: Operation) -> str:
-    """The thing in an operationId: the table of `CreateTable`, the root of `read_root__get`."""
-    _, *rest = words(operation.operation_id) or ("",)
+def _object_of(candidate: Candidate) -> str:
+    """Return the thing in a name: the table of `CreateTable`, the root of `read_root__get`."""
+    _, *rest = words(candidate.name) or ("",)
     if "using" in rest:
         rest = rest[: rest.index("using")]
     while rest and rest[-1] in _METHODS:

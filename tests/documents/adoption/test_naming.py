@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.documents.openapi.naming import hyphenated, is_plural, plural, singular, snake_case, unused, words
+from bespeak.documents.adoption.naming import hyphenated, is_plural, plural, singular, snake_case, unused, words
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.documents.openapi.plain_text import first_sentence, plain_text
+from bespeak.documents.adoption.plain_text import first_sentence, plain_text
 from bespeak.text.language.injection import blob, injection, visible
 
 

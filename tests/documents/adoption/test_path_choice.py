@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.grammar.path_syntax import check_path
-from bespeak.documents.openapi.description import Operation
-from bespeak.documents.openapi.path_choice import choose_path, other_paths, topic_of
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.path_choice import choose_path, other_paths, topic_of
 
 VERBS = load_bundled().names
 
 
-def operation(path: str, *, tags: tuple[str, ...] = (), operation_id: str = "") -> Operation:
-    return Operation(method="POST", path=path, base="", pointer="", tags=tags, operation_id=operation_id)
+def operation(path: str, *, tags: tuple[str, ...] = (), name: str = "") -> Candidate:
+    return Candidate(method="POST", path=path, tags=tags, name=name)
 
 
 SEGMENTS = st.one_of(
@@ -106,7 +106,7 @@ def test_a_topic_is_the_first_tag_or_the_first_thing() -> None:
     ],
 )
 def test_an_operation_id_names_the_thing_where_the_path_does_not(path: str, name: str, topic: str) -> None:
-    assert topic_of(operation(path, operation_id=name), VERBS) == topic
+    assert topic_of(operation(path, name=name), VERBS) == topic
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,16 @@ import pytest
 
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.contract.semantic import CAPABILITIES
-from bespeak.documents.openapi.description import Operation
-from bespeak.documents.openapi.impact_guess import ImpactGuess, guess_impact
-from bespeak.documents.openapi.verb_choice import choose_verb
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.impact_guess import ImpactGuess, guess_impact
+from bespeak.documents.adoption.verb_choice import choose_verb
 
 CATALOG = load_bundled()
 
 
 def guessed(method: str, path: str, name: str = "", summary: str = "", *, can_be_read: bool = False) -> ImpactGuess:
-    operation = Operation(method=method, path=path, base="", pointer="", operation_id=name, summary=summary)
-    return guess_impact(operation, choose_verb(operation, CATALOG), CATALOG, can_be_read=can_be_read)
+    candidate = Candidate(method=method, path=path, name=name, summary=summary, has_readable_state=can_be_read)
+    return guess_impact(candidate, choose_verb(candidate, CATALOG), CATALOG)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.documents.openapi.description import Operation
-from bespeak.documents.openapi.guess import Guess, Risk
-from bespeak.documents.openapi.verb_choice import READING, VerbChoice, changes
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
+from bespeak.documents.adoption.verb_choice import VerbChoice, changes, changing_words
 from bespeak.text.language.operation_class import operation_classes
 
 _READ_CATEGORIES: Final = frozenset({"discovery", "retrieval", "analysis"})
@@ -60,21 +60,22 @@ class ImpactGuess:
     guesses: tuple[Guess, ...]
 
 
-def guess_impact(operation: Operation, choice: VerbChoice, catalog: Catalog, *, can_be_read: bool) -> ImpactGuess:
-    """The impact of an operation. `can_be_read` says whether what it overwrites could have been read before."""
-    impact, why, sure, other = _impact(operation, choice, can_be_read=can_be_read)
-    doubtful = impact == "informational" and operation.method not in READING
+def guess_impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> ImpactGuess:
+    """Guess what a call leaves behind, whether it may be repeated, and what kind of capability it is."""
+    guess = _impact if candidate.method else _impact_without_method
+    impact, why, sure, other = guess(candidate, choice)
+    doubtful = impact == "informational" and not candidate.claims_to_read
     grave = impact == "irreversible" or doubtful
     risk: Risk = "high" if grave else "medium" if impact == "reversible" else "low"
-    idempotent = impact == "informational" or operation.method in _IDEMPOTENT
+    idempotent = impact == "informational" or candidate.method in _IDEMPOTENT or candidate.idempotent is True
     outcome = 0.9 if impact == "informational" else 0.8
     guesses = [
         Guess(at="/semantic/impact", text=f"impact {impact}", why=why, confidence=sure, otherwise=other, risk=risk),
         Guess(
             at="/semantic/is_idempotent",
             text=f"{'may' if idempotent else 'may not'} be repeated",
-            why=f"{operation.method} by HTTP" if not doubtful else "what only reads can be repeated",
-            confidence=0.8 if operation.method != "POST" else 0.7,
+            why=_repetition_reason(candidate, impact),
+            confidence=0.8 if candidate.method not in ("POST", None) else 0.7,
             risk="medium" if idempotent and impact != "informational" else "low",
         ),
         Guess(
@@ -95,9 +96,41 @@ def guess_impact(operation: Operation, choice: VerbChoice, catalog: Catalog, *, 
     return ImpactGuess(impact, capability, idempotent, outcome, tuple(guesses))
 
 
-def _impact(operation: Operation, choice: VerbChoice, *, can_be_read: bool) -> tuple[str, str, float, str]:
-    method, verb = operation.method, choice.verb
-    if method in READING:
+def _repetition_reason(candidate: Candidate, impact: str) -> str:
+    if impact == "informational" and (candidate.method is None or not candidate.claims_to_read):
+        return "what only reads can be repeated"
+    if candidate.method:
+        return f"{candidate.method} by HTTP"
+    return "its hints say so" if candidate.idempotent else "nothing says that it can be repeated"
+
+
+def _impact_without_method(candidate: Candidate, choice: VerbChoice) -> tuple[str, str, float, str]:
+    """Guess by words and hints. A hint of the upstream confirms what the words say, and never clears them."""
+    word, source = next(changing_words(candidate), ("", ""))
+    if candidate.destructive is not True and not word and not changes(choice.verb) and choice.word not in _TRIED:
+        if candidate.read_only:
+            return "informational", "its hints say that it only reads", 0.8, ""
+        if candidate.read_only is None and _reads(choice):
+            return "informational", f"'{choice.word}' only reads", 0.6, "irreversible"
+    if choice.verb in _UNDONE_BY and candidate.destructive is not True:
+        return "reversible", f"another call takes {choice.verb} back", 0.6, "irreversible"
+    other = "informational" if candidate.read_only else "reversible"
+    if candidate.destructive:
+        return "irreversible", "its hints say that it is destructive", 0.8, other
+    why = f"{source} says '{word}'" if word else "nothing says that it can be undone"
+    return "irreversible", why, 0.4 if candidate.read_only else 0.6, other
+
+
+def _reads(choice: VerbChoice) -> bool:
+    """Return whether the words that chose a verb surely say that nothing is changed."""
+    classes = operation_classes(choice.verb.lower())
+    reads = classes is not None and classes.main in ("READ", "ANALYZE") and not changes(choice.word or choice.verb)
+    return reads and bool(choice.word) and choice.word not in _TRIED and choice.confidence >= UNSURE
+
+
+def _impact(candidate: Candidate, choice: VerbChoice) -> tuple[str, str, float, str]:
+    method, verb, can_be_read = candidate.method, choice.verb, candidate.has_readable_state
+    if candidate.claims_to_read:
         if choice.word and changes(verb):
             return "irreversible", f"its words say {verb}, whatever {method} promises", 0.4, "informational"
         return "informational", f"{method} changes nothing", 0.9, ""
@@ -108,10 +141,7 @@ def _impact(operation: Operation, choice: VerbChoice, *, can_be_read: bool) -> t
             return "reversible", "the former state can be read and written back", 0.6, "irreversible"
         why = "the former state cannot be read, so nobody can write it back"
         return "irreversible", why if not can_be_read else f"nothing takes {verb} back", 0.6, "reversible"
-    classes = operation_classes(verb.lower())
-    reads = classes is not None and classes.main in ("READ", "ANALYZE") and not changes(choice.word or verb)
-    reads = reads and choice.word not in _TRIED
-    if reads and choice.word and choice.confidence >= 0.7:
+    if _reads(choice):
         return "informational", f"'{choice.word}' only reads, although it is a {method}", 0.7, "irreversible"
     if verb in _UNDONE_BY:
         return "reversible", f"another call takes {verb} back", 0.6, "irreversible"

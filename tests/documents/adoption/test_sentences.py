@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.documents.openapi.description import Operation
-from bespeak.documents.openapi.sentences import Sentences, participle, write_sentences
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.sentences import Sentences, participle, write_sentences
 from bespeak.text.language.consistency import judge
 from bespeak.text.language.sentence_count import is_several
 
 
 def written(verb: str, path: str, summary: str = "", description: str = "", *, impact: str = "reversible") -> Sentences:
-    operation = Operation(method="POST", path=path, base="", pointer="", summary=summary, description=description)
-    return write_sentences(operation, verb, path, impact=impact)
+    candidate = Candidate(method="POST", path=path, summary=summary, description=description)
+    return write_sentences(candidate, verb, path, impact=impact)
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from bespeak.documents.openapi.credentials import Variable
-from bespeak.documents.openapi.facade import Facade
-from bespeak.documents.openapi.guess import RISKS, Guess, LeftOut
+from bespeak.documents.adoption.facade import Facade, Origin, Variable
+from bespeak.documents.adoption.guess import RISKS, Guess, LeftOut
 from bespeak.text.diagnostics.printable import printable
 
-MADE_OF: Final = "Made by `bespeak import openapi`"
-"""How a file of ours begins, so that a later run knows which are its own."""
 _TITLES: Final = {
     "high": "High: what cannot be undone, and what does not work as it stands",
     "medium": "Medium: what an agent may rely on",
@@ -24,35 +21,35 @@ Entries = Sequence[tuple[str, Facade]]
 
 
 def review_text(
-    title: str,
+    origin: Origin,
     entries: Entries,
     left_out: Sequence[LeftOut],
     general: Sequence[Guess],
     notes: Sequence[LeftOut] = (),
 ) -> str:
-    """The document. `general` are guesses about the service as a whole, `notes` what was said while it was read."""
-    return "\n".join(_lines(title, entries, left_out, general, notes)) + "\n"
+    """Write the document. `general` are guesses about the service as a whole, `notes` what the reader reported."""
+    return "\n".join(_lines(origin, entries, left_out, general, notes)) + "\n"
 
 
 def used_variables(entries: Entries) -> dict[str, Variable]:
-    """The variables that hold secrets, by their names."""
+    """Return the variables that hold secrets, by their names."""
     return {variable.name: variable for _, facade in entries for variable in facade.variables}
 
 
 def _lines(
-    title: str, entries: Entries, left_out: Sequence[LeftOut], general: Sequence[Guess], notes: Sequence[LeftOut]
+    origin: Origin, entries: Entries, left_out: Sequence[LeftOut], general: Sequence[Guess], notes: Sequence[LeftOut]
 ) -> Iterator[str]:
     found = [("bespeak.toml", "", guess) for guess in general]
     found += [(file, str(facade.endpoint), guess) for file, facade in entries for guess in facade.guesses]
     impacts = {str(facade.endpoint): _IMPACTS.index(facade.endpoint.semantic.impact) for _, facade in entries}
     found.sort(key=lambda one: (RISKS.index(one[2].risk), impacts.get(one[1], 1), one[2].confidence))
     counts = {risk: sum(1 for _, _, guess in found if guess.risk == risk) for risk in RISKS}
-    yield f"# What to review: {_plain(title) or 'the import'}"
+    yield f"# What to review: {_plain(origin.title) or 'the import'}"
     yield ""
-    yield f"{MADE_OF}."
+    yield f"{origin.made_by}."
     yield ""
     yield (
-        "These endpoints were made from an OpenAPI description. It does not say what an agent needs to know, above "
+        f"These endpoints were made from {origin.form}. It does not say what an agent needs to know, above "
         "all whether something can be undone: what is written instead was guessed, and is not to be relied on before "
         "a person has confirmed it (AGTP-API 14.1). Each guess stands as a comment `# review (confidence): ...` in "
         "its file; remove the comment when you have looked. `bespeak lint` counts those that are left (R901)."
@@ -97,9 +94,9 @@ def _variables(variables: Mapping[str, Variable]) -> Iterator[str]:
 
 def _renamed(entries: Entries) -> Iterator[str]:
     rows = [
-        (str(facade.endpoint), f"{facade.operation.method} {facade.operation.path}", facade.rewritten)
+        (str(facade.endpoint), facade.candidate.origin, facade.rewritten)
         for _, facade in entries
-        if facade.rewritten or facade.endpoint.path != facade.operation.path
+        if facade.rewritten or facade.endpoint.path != facade.candidate.path
     ]
     if not rows:
         return
@@ -121,7 +118,7 @@ def _listed(title: str, entries: Sequence[LeftOut]) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """A text on one line that is no markup and steers no terminal."""
+    """Return a text on one line, without markup and terminal controls."""
     return printable(" ".join(text.split()))[:300].replace("`", "'").replace("<", "&lt;")
 
 

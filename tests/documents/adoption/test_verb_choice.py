@@ -9,17 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.documents.openapi.description import Answer, Operation
-from bespeak.documents.openapi.verb_choice import changes, choose_verb, further_verbs
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.verb_choice import changes, choose_verb, further_verbs
 
 CATALOG = load_bundled()
-LISTED = (Answer(status="200", media_type="application/json", schema={"type": "array"}),)
 
 
-def operation(method: str, path: str, name: str = "", summary: str = "", **fields: Any) -> Operation:
-    return Operation(
-        method=method, path=path, base="https://x.example", pointer="", operation_id=name, summary=summary, **fields
-    )
+def operation(method: str, path: str, name: str = "", summary: str = "", **fields: Any) -> Candidate:
+    return Candidate(method=method, path=path, name=name, summary=summary, **fields)
 
 
 @pytest.mark.requirement("API-14.1-1", "AGIS-B-1")
@@ -66,7 +63,7 @@ def test_a_verb_says_what_the_operation_does(method: str, path: str, name: str, 
 
 
 def test_what_gives_a_collection_lists() -> None:
-    assert choose_verb(operation("GET", "/pet", "getPet", answers=LISTED), CATALOG).verb == "LIST"
+    assert choose_verb(operation("GET", "/pet", "getPet", returns_list=True), CATALOG).verb == "LIST"
 
 
 def test_words_make_surer_than_the_method_alone() -> None:

@@ -1,4 +1,4 @@
-"""The verb of an operation, from the catalog and nowhere else (AGTP-API 14.1): by its words, then by its method."""
+"""The verb of a candidate, from the catalog and nowhere else (AGTP-API 14.1): by its words, then by its method."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Final
 
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.documents.openapi.description import Operation
-from bespeak.documents.openapi.naming import is_plural, words
-from bespeak.documents.openapi.path_choice import COMMANDS, bare_path
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.naming import is_plural, words
+from bespeak.documents.adoption.path_choice import COMMANDS, bare_path
 from bespeak.text.language.action_intent import action_intent
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.lexicon import lexicon
@@ -18,9 +18,6 @@ from bespeak.text.language.operation_class import CHANGING, operation_classes
 from bespeak.text.language.segment import is_plain_verb
 from bespeak.text.language.suggestion import fitting_verbs, third_person
 from bespeak.text.language.verb_form import lemmas
-
-READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that change nothing, if an upstream keeps to HTTP (RFC 9110 9.2.1)."""
 
 _SAID: Final = {
     **dict.fromkeys(("get", "show", "view", "read", "return", "returns", "give", "display"), ("FETCH", "RETRIEVE")),
@@ -56,8 +53,8 @@ _BY_METHOD: Final = {
     "PATCH": ("MODIFY", "UPDATE", "CHANGE"),
     "DELETE": ("REMOVE", "CANCEL", "PURGE"),
 }
-_ALONE: Final = {"DELETE": 0.8, "PATCH": 0.8, "POST": 0.4}
-"""How much a method says by itself: a POST may be anything."""
+_ALONE: Final = {"DELETE": 0.8, "PATCH": 0.8, "POST": 0.4, "": 0.3}
+"""How much a method says by itself: a POST may be anything, and no method says nothing."""
 _LISTS: Final = ("LIST", "DISCOVER", "QUERY")
 _HTTP_WORDS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _GENERIC: Final = frozenset({*_HTTP_WORDS, "create", "execute", "process", "handle", "run"})
@@ -90,7 +87,7 @@ _USUAL: Final = frozenset(verb for verbs in _MORE.values() for verb in verbs)
 
 @dataclass(frozen=True, slots=True)
 class VerbChoice:
-    """A verb of the catalog for an operation."""
+    """A verb of the catalog for a candidate."""
 
     verb: str
     confidence: float
@@ -101,26 +98,28 @@ class VerbChoice:
     """The word of the description it comes from; empty where the method alone decided."""
 
 
-def choose_verb(operation: Operation, catalog: Catalog) -> VerbChoice:
-    """The verb of an operation, how sure it is, and what else would do."""
+def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
+    """Choose the verb of a candidate, with how sure it is and what else would do."""
     names = catalog.names - _REFUSED
-    for word, source, trust in _said(operation):
+    for word, source, trust in _said(candidate):
         found, sure = _verbs_for(word, names)
-        if not found or not _is_possible(word, operation):
+        if not found or not _is_possible(word, candidate):
             continue
-        if word in ("get", "show", "return", "read", "view") and is_list(operation):
+        if word in ("get", "show", "return", "read", "view") and is_list(candidate):
             found = tuple(verb for verb in (*_LISTS, *found) if verb in names)
-        agrees = _agrees(word, operation)
+        agrees = _agrees(word, candidate)
         confidence = round(min(0.95, trust * sure * (1.0 if agrees else 0.7)), 2)
-        doubt = "" if agrees else f", which {operation.method} does not suggest"
+        doubt = "" if agrees else f", which {candidate.method or 'its read-only hint'} does not suggest"
         return VerbChoice(found[0], confidence, f"{source} says '{word}'{doubt}", found[1:], word)
-    usual = (*_LISTS, *_BY_METHOD["GET"]) if operation.method == "GET" and is_list(operation) else None
-    found = tuple(verb for verb in usual or _BY_METHOD.get(operation.method, ("EXECUTE",)) if verb in names)
-    return VerbChoice(found[0], _ALONE.get(operation.method, 0.7), f"by {operation.method} alone", found[1:])
+    method = candidate.method or ("GET" if candidate.claims_to_read and not any(changing_words(candidate)) else "")
+    usual = (*_LISTS, *_BY_METHOD["GET"]) if method == "GET" and is_list(candidate) else None
+    found = tuple(verb for verb in usual or _BY_METHOD.get(method, ("EXECUTE",)) if verb in names)
+    why = f"by {candidate.method} alone" if candidate.method else "no word of it says what is done"
+    return VerbChoice(found[0], _ALONE.get(candidate.method or "", 0.7), why, found[1:])
 
 
 def further_verbs(choice: VerbChoice, catalog: Catalog) -> Iterator[str]:
-    """Other verbs for the same thing, for when a path is taken."""
+    """Yield other verbs for the same thing, for when a path is taken."""
     seen = {choice.verb}
     classes = operation_classes(choice.verb.lower())
     for verb in (*choice.others, *(_MORE[classes.main] if classes else ())):
@@ -130,33 +129,62 @@ def further_verbs(choice: VerbChoice, catalog: Catalog) -> Iterator[str]:
 
 
 def changes(word: str) -> bool:
-    """Whether a verb leaves something different behind."""
+    """Return whether a verb leaves something different behind."""
     classes = operation_classes(word.lower())
     return classes is not None and classes.main in CHANGING
 
 
-def _said(operation: Operation) -> Iterator[tuple[str, str, float]]:
-    """The words that may be the verb, with where they stand and how far they are to be trusted."""
-    parts = _without_number(words(operation.operation_id))
-    tail = _verb_at_end(operation.method, bare_path(operation.path))
+def is_verb(word: str) -> bool:
+    """Return whether a word of a name is mostly a verb."""
+    return bool(_base(word)) and (word in _SAID or is_plain_verb(_base(word), lexicon()))
+
+
+def changing_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
+    """Yield the verbs anywhere in a candidate's words that change something, with where each stands."""
+    for word in words(candidate.name):
+        if is_verb(word) and changes(_base(word)):
+            yield _base(word), candidate.name_kind
+    for text, source in ((candidate.summary, "the summary"), (candidate.description, "the description")):
+        for head in head_verbs(text[:400]) if text else ():
+            if head.kind in ("head", "coordinated", "meant", "nominal") and changes(head.verb):
+                yield head.verb, source
+
+
+def _said(candidate: Candidate) -> Iterator[tuple[str, str, float]]:
+    """Yield the words that may be the verb, with where they stand and how far they are to be trusted."""
+    if candidate.method is not None:
+        yield from _verb_words(candidate, candidate.method)
+        return
+    said = list(_verb_words(candidate, ""))
+    # github_get_issue: no method is repeated in the name, so its `get` is the verb.
+    said += [(word, candidate.name_kind, 0.8) for word in words(candidate.name) if word in _HTTP_WORDS]
+    if not changes(said[0][0] if said else ""):
+        # Nothing else says whether a call changes something: a word that says it does is believed first.
+        yield from ((word, source, 0.6) for word, source in changing_words(candidate))
+    yield from said
+
+
+def _verb_words(candidate: Candidate, method: str) -> Iterator[tuple[str, str, float]]:
+    parts = _without_number(words(candidate.name))
+    tail = _verb_at_end(method, bare_path(candidate.path or ""))
     first = parts[0] if parts else ""
     if tail and (not first or first in _GENERIC or first == tail or not _base(first)):
         yield tail, "the end of the path", 0.9
     if first in _LIGHT and len(parts) > 1 and _base(parts[1]) == parts[1] and not is_plural(parts[1]):
-        yield parts[1], "operationId", 0.85
-    elif first and first != operation.method.lower() and _is_verb_here(first, parts):
-        yield _base(first), "operationId", 0.95
-    summary = _summary_verb(operation)
+        yield parts[1], candidate.name_kind, 0.85
+    elif first and first != method.lower() and _is_verb_here(first, parts):
+        yield _base(first), candidate.name_kind, 0.95
+    summary = _summary_verb(candidate)
     if summary:
         yield summary, "the summary", 0.9
     # pets_list, PetController_create and repos/list-for-org have the verb behind what it is about.
     for word in parts[1:]:
         if word not in _HTTP_WORDS and _base(word) == word and is_plain_verb(word, lexicon()):
-            yield word, "operationId", 0.85
+            yield word, candidate.name_kind, 0.85
     if len(parts) > 1 and parts[-1] in _ENDINGS:
-        yield parts[-1], "operationId", 0.85
-    if first in _HTTP_WORDS and first == operation.method.lower():
-        yield first, "operationId", 0.95
+        yield parts[-1], candidate.name_kind, 0.85
+    if first in _HTTP_WORDS and first == method.lower():
+        yield first, candidate.name_kind, 0.95
 
 
 def _without_number(parts: tuple[str, ...]) -> tuple[str, ...]:
@@ -166,8 +194,8 @@ def _without_number(parts: tuple[str, ...]) -> tuple[str, ...]:
     return (f"re{parts[1]}", *parts[2:]) if len(parts) > 1 and parts[0] == "re" else parts
 
 
-def _summary_verb(operation: Operation) -> str:
-    for text in (operation.summary, operation.description):
+def _summary_verb(candidate: Candidate) -> str:
+    for text in (candidate.summary, candidate.description):
         heads = head_verbs(text[:400]) if text else ()
         usable = [head for head in heads if head.kind in ("head", "meant", "nominal")]
         if usable:
@@ -226,31 +254,30 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
     return near[:1] + tuple(verb for verb in near[1:] if verb in _USUAL), 0.75
 
 
-def _is_possible(word: str, operation: Operation) -> bool:
+def _is_possible(word: str, candidate: Candidate) -> bool:
     """Whether a word can be what is done: a GET changes something only if its words say so twice."""
-    if operation.method in READING and word == "invoke":
+    if candidate.claims_to_read and word == "invoke":
         return False  # `Invoke function delta` is how OData says that something is read
-    if operation.method not in READING or not changes(word) or word in _SAID:
+    if not candidate.claims_to_read or candidate.method is None or not changes(word) or word in _SAID:
         return True
-    summary = _summary_verb(operation)
+    summary = _summary_verb(candidate)
     return changes(summary) if summary else is_plain_verb(word, lexicon())
 
 
-def _agrees(word: str, operation: Operation) -> bool:
-    if operation.method in READING:
+def _agrees(word: str, candidate: Candidate) -> bool:
+    if candidate.claims_to_read:
         return not changes(word) or word == "count"
-    if operation.method == "DELETE":
+    if candidate.method == "DELETE":
         classes = operation_classes(word)
         return classes is not None and (classes.of("DELETE") >= 0.4 or word in ("delete", "remove"))
-    return operation.method == "POST" or changes(word)
+    return candidate.method in ("POST", None) or changes(word)
 
 
-def is_list(operation: Operation) -> bool:
-    """Whether the answer is a collection: by its schema, by the words, by a plural at the end of the path."""
-    for answer in operation.answers:
-        if answer.status.startswith("2") and answer.schema is not None and answer.schema.get("type") == "array":
-            return True
-    said = {*words(operation.operation_id), *words(operation.summary[:200])}
-    segment = operation.path.rstrip("/").rpartition("/")[2]
+def is_list(candidate: Candidate) -> bool:
+    """Return whether the answer is a collection: by its schema, its words, or a plural that ends path or name."""
+    if candidate.returns_list:
+        return True
+    said = {*words(candidate.name), *words(candidate.summary[:200])}
+    segment = (candidate.name if candidate.path is None else candidate.path).rstrip("/").rpartition("/")[2]
     last = words(segment)
     return bool(said & _LIST_WORDS) or ("{" not in segment and bool(last) and is_plural(last[-1]))

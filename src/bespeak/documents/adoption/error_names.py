@@ -7,10 +7,10 @@ from typing import Final
 
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.handler import UPSTREAM_ERRORS
-from bespeak.documents.openapi.description import Answer, Operation
-from bespeak.documents.openapi.guess import Guess
-from bespeak.documents.openapi.naming import words
-from bespeak.documents.openapi.plain_text import first_sentence
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.guess import Guess
+from bespeak.documents.adoption.naming import words
+from bespeak.documents.adoption.plain_text import first_sentence
 
 _NAMES: Final = {
     "400": "invalid_input",
@@ -69,17 +69,17 @@ class ErrorShape:
     guesses: list[Guess] = field(default_factory=list)
 
 
-def shape_errors(operation: Operation, *, has_credential: bool) -> ErrorShape:
-    """The errors of an operation. Where this server sends a credential, 401 and 403 are about that."""
-    documented = {answer.status.upper(): answer for answer in operation.answers if answer.status[:1] in ("4", "5")}
+def shape_errors(candidate: Candidate, *, has_credential: bool) -> ErrorShape:
+    """Name the errors of a candidate. Where this server sends a credential, 401 and 403 are about that."""
+    documented = {status.upper(): text for status, text in candidate.failures.items()}
     shape = ErrorShape()
     described: dict[str, str] = {}
-    for status, answer in sorted(documented.items()):
+    for status, text in sorted(documented.items()):
         if len(status) == 3 and status.isdigit() and _is_named(status, has_credential=has_credential):
-            name = _name(answer)
+            name = _name(status, text)
             shape.error_map[status] = name
-            described.setdefault(name, _description(answer, name))
-    guessed = _assumed(operation, documented)
+            described.setdefault(name, first_sentence(text, 200) or _TEXTS.get(name, ""))
+    guessed = _assumed(candidate, documented)
     for status in guessed:
         if status not in documented:
             shape.error_map[status] = _NAMES[status]
@@ -105,8 +105,10 @@ def _is_named(status: str, *, has_credential: bool) -> bool:
     return not status.startswith("5") or status in ("501", "503")
 
 
-def _assumed(operation: Operation, documented: dict[str, Answer]) -> tuple[str, ...]:
-    """Statuses that are mapped although nobody documented them: for a range, and where nothing is documented."""
+def _assumed(candidate: Candidate, documented: dict[str, str]) -> tuple[str, ...]:
+    """Return the statuses to map although nobody documented them: for a range, and where nothing is documented."""
+    if candidate.method is None:
+        return ()
     ranged = tuple(status for first in "45" if f"{first}XX" in documented for status in _RANGE[first])
     if ranged:
         return ranged
@@ -114,22 +116,22 @@ def _assumed(operation: Operation, documented: dict[str, Answer]) -> tuple[str, 
     if usable:
         return ()
     found = ["400", "429"]
-    if "{" in operation.path:
+    if "{" in (candidate.path or ""):
         found.append("404")
-    if operation.method in ("POST", "PUT", "PATCH"):
+    if candidate.method in ("POST", "PUT", "PATCH"):
         found.append("409")
     return tuple(sorted(found))
 
 
-def _name(answer: Answer) -> str:
-    """A name from the description where it says something short, or else from the status."""
-    sentence = first_sentence(answer.description, 120)
+def _name(status: str, text: str) -> str:
+    """Return a name from the description where it says something short, or else from the status."""
+    sentence = first_sentence(text, 120)
     parts = [word for word in words(sentence) if word not in _SILENT] if sentence.isascii() else []
     name = "_".join(parts)
     usable = 2 <= len(parts) <= _MOST_WORDS and len(name) <= _LONGEST and name[0].isalpha()
     if usable and "".join(parts) not in _GENERIC and not any(part.isdigit() for part in parts):
-        return name if name not in UPSTREAM_ERRORS and not _is_general(parts) else _by_status(answer.status)
-    return _by_status(answer.status)
+        return name if name not in UPSTREAM_ERRORS and not _is_general(parts) else _by_status(status)
+    return _by_status(status)
 
 
 def _is_general(parts: list[str]) -> bool:
@@ -139,10 +141,6 @@ def _is_general(parts: list[str]) -> bool:
 
 def _by_status(status: str) -> str:
     return _NAMES.get(status, f"refused_with_{status}")
-
-
-def _description(answer: Answer, name: str) -> str:
-    return first_sentence(answer.description, 200) or _TEXTS.get(name, "")
 
 
 def _guess(text: str, why: str, confidence: float, otherwise: str) -> Guess:

@@ -1,0 +1,110 @@
+"""The method and path of each candidate: no two the same, no two that match one request equally well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import dropwhile, islice, takewhile
+from typing import Final
+
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.contract.grammar.path_syntax import PathFault, leaking_segment, parse_template
+from bespeak.contract.grammar.template_set import TemplateSet
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.guess import UNSURE, Guess
+from bespeak.documents.adoption.naming import plural, words
+from bespeak.documents.adoption.path_choice import PathChoice, choose_path, other_paths, topic_of
+from bespeak.documents.adoption.verb_choice import VerbChoice, choose_verb, further_verbs, is_verb
+
+_OTHER_VERBS: Final = 2
+"""Other verbs that are tried before another path is: a third one would hardly say the same."""
+_RELATING: Final = frozenset({"by", "for", "from", "to", "of", "in", "on", "with", "using", "via", "and", "or"})
+"""Words of a name that end the thing it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Verb and path of one candidate."""
+
+    verb: VerbChoice
+    path: PathChoice
+    moved: str = ""
+    """What stood in the way of the first choice."""
+
+    def guesses(self, candidate: Candidate) -> Iterator[Guess]:
+        """Yield what a person has to confirm about verb and path."""
+        doubtful = self.verb.confidence < UNSURE
+        reads = candidate.claims_to_read and candidate.method != "OPTIONS"
+        yield Guess(
+            at="/method",
+            text=self.verb.verb,
+            why=f"{self.verb.why}{f', as {self.moved} is taken' if self.moved else ''}",
+            confidence=self.verb.confidence,
+            otherwise=" or ".join(self.verb.others[:3]),
+            risk="high" if doubtful and not reads else "medium" if doubtful else "low",
+        )
+        why = "; ".join((*self.path.reasons[:4], *([f"{self.moved} is taken"] if self.moved else ())))
+        if candidate.path is None:
+            yield Guess(at="/path", text=self.path.path, why=why, confidence=0.6)
+        # Parameters under names of ours are no guess: the URL of the handler says whose they are.
+        elif self.moved or self.path.path != self.path.url_path(candidate.path.partition("#")[0]):
+            text = f"{self.path.path} for {candidate.path[:120]}"
+            yield Guess(at="/path", text=text, why=why, confidence=0.8)
+
+
+def claim_places(candidates: Sequence[Candidate], catalog: Catalog) -> list[Claim]:
+    """Claim a place for each candidate, in their order. Those whose path stays as described choose first."""
+    wanted = []
+    for candidate in candidates:
+        verb = choose_verb(candidate, catalog)
+        wanted.append(Claim(verb, _path(candidate, verb.verb, verb.word, catalog)))
+    taken: dict[str, TemplateSet] = {}
+    claims: list[Claim | None] = [None] * len(wanted)
+    for at in sorted(range(len(wanted)), key=lambda index: (bool(wanted[index].path.reasons), index)):
+        claims[at] = _settle(candidates[at], wanted[at], catalog, taken)
+    return [claim for claim in claims if claim is not None]
+
+
+def _settle(candidate: Candidate, wanted: Claim, catalog: Catalog, taken: dict[str, TemplateSet]) -> Claim:
+    rival = ""
+    for verb, path in _choices(candidate, wanted, catalog):
+        template = parse_template(path)
+        if isinstance(template, PathFault):
+            continue
+        standing = taken.setdefault(verb, TemplateSet()).add(template)
+        if standing is None:
+            if not rival:
+                return wanted
+            sure = round(min(wanted.verb.confidence, 0.5), 2)
+            chosen = replace(wanted.verb, verb=verb, confidence=sure)
+            return Claim(chosen, replace(wanted.path, path=path), rival)
+        rival = rival or f"{verb} {standing.path}"
+    raise AssertionError("numbered paths never end")
+
+
+def _choices(candidate: Candidate, wanted: Claim, catalog: Catalog) -> Iterator[tuple[str, str]]:
+    verb = wanted.verb.verb
+    yield verb, wanted.path.path
+    for other in islice(further_verbs(wanted.verb, catalog), _OTHER_VERBS):
+        yield other, _path(candidate, other, wanted.verb.word, catalog).path
+    for path in other_paths(wanted.path, candidate.path or "", verb, catalog.names):
+        yield verb, path
+
+
+def _path(candidate: Candidate, verb: str, word: str, catalog: Catalog) -> PathChoice:
+    described = _named_path(candidate, word, catalog.names) if candidate.path is None else candidate.path
+    topic = topic_of(candidate, catalog.names)
+    choice = choose_path(described, verb, catalog.names, topic=topic, word=word)
+    if candidate.path is None:
+        return replace(choice, reasons=(f"no path is described; {candidate.name_kind} says what it is about",))
+    return choice
+
+
+def _named_path(candidate: Candidate, word: str, verbs: frozenset[str]) -> str:
+    """Return a path of the thing in a name: that of `acme_get_user_by_id` and `create_or_update_user` is /user."""
+    parts = words(candidate.name)
+    doing = [index for index, part in enumerate(parts) if part == word or is_verb(part)]
+    start = doing[0] if doing else 0
+    thing = list(dropwhile(lambda part: part in _RELATING or part == word or is_verb(part), parts[start:]))
+    name = "-".join(takewhile(lambda part: part not in _RELATING, thing)) or "-".join(parts[:start])
+    return f"/{name if leaking_segment(f'/{name}', verbs) is None else plural(name)}"

@@ -1,0 +1,129 @@
+"""The files of a deployment in front of an upstream: configuration, endpoint files with their guesses, REVIEW.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from bespeak.contract.handler import ExternalService
+from bespeak.contract.service import ServerIdentity, Service
+from bespeak.documents.adoption.facade import Facade, Origin, Variable
+from bespeak.documents.adoption.guess import RISKS, Guess, LeftOut
+from bespeak.documents.adoption.naming import hyphenated
+from bespeak.documents.adoption.plain_text import plain_text
+from bespeak.documents.adoption.review import review_text, used_variables
+from bespeak.documents.projections.deployment_files import configuration_data, endpoint_data, function_names
+from bespeak.documents.toml_text import Written, toml_text
+from bespeak.text.diagnostics.printable import printable
+
+REVIEW: Final = "REVIEW.md"
+ENVIRONMENT: Final = ".env.example"
+ENDPOINTS: Final = "endpoints"
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The files of a deployment by their paths, and what there is to say about them."""
+
+    files: dict[str, str]
+    facades: tuple[Facade, ...]
+    left_out: tuple[LeftOut, ...]
+    """Candidates that have no endpoint."""
+    notes: tuple[LeftOut, ...]
+    """Parts of the document that were read otherwise than they are written, or not at all."""
+    variables: tuple[Variable, ...]
+    guesses: dict[str, int]
+    """How many of each risk."""
+
+
+def make_deployment(
+    origin: Origin, facades: Sequence[Facade], left_out: Sequence[LeftOut], notes: Sequence[LeftOut] = ()
+) -> Imported:
+    """Write the files of facades. `notes` is what the reader of their document could not take over."""
+    names = function_names([facade.endpoint for facade in facades])
+    entries = [(f"{ENDPOINTS}/{name.replace('_', '-')}.toml", one) for name, one in zip(names, facades, strict=True)]
+    service, general = _service(origin, facades)
+    files = {"bespeak.toml": _configuration(service, general, origin)}
+    written: Written = {}
+    files.update((file, _endpoint_file(facade, origin, written)) for file, facade in entries)
+    files[REVIEW] = review_text(origin, entries, left_out, general, notes)
+    variables = used_variables(entries)
+    if variables:
+        lines = [
+            f"# {origin.made_by}: what the upstream knows this server by. Set these, and keep them out of the folder."
+        ]
+        lines += [f"# {printable(one.what)}\n{one.name}=" for one in variables.values()]
+        files[ENVIRONMENT] = "\n".join(lines) + "\n"
+    guesses = [*general, *(guess for facade in facades for guess in facade.guesses)]
+    counts = {str(risk): sum(guess.risk == risk for guess in guesses) for risk in RISKS}
+    return Imported(files, tuple(facades), tuple(left_out), tuple(notes), tuple(variables.values()), counts)
+
+
+def upstream_hosts(facades: Iterable[Facade]) -> list[str]:
+    """Return the hosts that are called, each once."""
+    handlers = (facade.endpoint.handler for facade in facades)
+    names = (urlsplit(handler.url).hostname for handler in handlers if isinstance(handler, ExternalService))
+    return list(dict.fromkeys(filter(None, names)))
+
+
+def _service(origin: Origin, facades: Sequence[Facade]) -> tuple[Service, list[Guess]]:
+    hosts = upstream_hosts(facades)
+    title = plain_text(origin.title, 100).text
+    slug = hyphenated(title) or "upstream"
+    host = hosts[0] if hosts else f"{slug}.example"
+    source = origin.source if origin.source.startswith(("https://", "http://")) else ""
+    guesses = [
+        _guess("server_id", f"server_id {host}", "the host of the upstream", 0.4, "the name this server is reached by"),
+        _guess("operator", f"operator {title or host}", "no description says who operates this server", 0.3, ""),
+    ]
+    if not origin.contact:
+        guesses.append(_guess("contact", f"contact https://{host}", "the description names nobody", 0.2, ""))
+    if len(hosts) > 1:
+        why = f"the description names {len(hosts)} hosts"
+        guesses.append(_guess("server_id", f"all of {', '.join(hosts[:5])} are called", why, 0.6, ""))
+    documentation = source or f"https://{host}"
+    if not source:
+        why = "the description came from a file"
+        guesses.append(Guess(at="/apis", text=f"http_documentation {documentation}", why=why, confidence=0.3))
+    api = {"name": title or slug, "type": origin.command, "version": origin.version or "1"}
+    service = Service(
+        identity=ServerIdentity(
+            server_id=host,
+            operator=title or host,
+            contact=plain_text(origin.contact, 200).text or f"https://{host}",
+            name=title,
+        ),
+        description=plain_text(origin.description, 400).text,
+        document_version=plain_text(origin.version, 60).text or None,
+        apis=({**api, "http_documentation": documentation},),
+    )
+    return service, guesses
+
+
+def _guess(key: str, text: str, why: str, confidence: float, otherwise: str) -> Guess:
+    return Guess(at=f"/server/{key}", text=text, why=why, confidence=confidence, otherwise=otherwise, risk="medium")
+
+
+def _configuration(service: Service, guesses: Sequence[Guess], origin: Origin) -> str:
+    comments: dict[str, list[str]] = {"": [f"{origin.made_by} of {_shown(origin.source) or 'a description'}."]}
+    for guess in guesses:
+        comments.setdefault(guess.at, []).append(_shown(guess.comment))
+    return toml_text(configuration_data(service), comments)
+
+
+def _endpoint_file(facade: Facade, origin: Origin, written: Written) -> str:
+    candidate = facade.candidate
+    named = f" ({_shown(candidate.name)})" if candidate.method and candidate.name else ""
+    comments: dict[str, list[str]] = {
+        "": [f"{origin.made_by} of {_shown(candidate.origin)}{named}, {_shown(origin.title)}."]
+    }
+    for guess in facade.guesses:
+        comments.setdefault(f"/endpoint{guess.at}", []).append(_shown(guess.comment))
+    return toml_text({"endpoint": endpoint_data(facade.endpoint, "")}, comments, written)
+
+
+def _shown(text: str) -> str:
+    """Return a text for a comment: one line of visible characters."""
+    return printable(" ".join(text.split()))[:300]

@@ -1,0 +1,57 @@
+"""One endpoint in front of an upstream, and the document it was made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.adoption.candidate import Candidate
+from bespeak.documents.adoption.guess import Guess
+
+
+def made_by(command: str) -> str:
+    """Return the first words of every file that `bespeak import COMMAND` writes, by which it knows its own later."""
+    return f"Made by `bespeak import {command}`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """The document that facades are made of."""
+
+    command: str
+    """Subcommand of `bespeak import` that reads it."""
+    form: str
+    """Name of its form with an article: `an OpenAPI description`."""
+    title: str = ""
+    version: str = ""
+    description: str = ""
+    contact: str = ""
+    """E-mail address or URL."""
+    source: str = ""
+    """File or address it was read from."""
+
+    @property
+    def made_by(self) -> str:
+        """First words of every file made of it."""
+        return made_by(self.command)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable that holds a secret."""
+
+    name: str
+    what: str
+    """What to put into it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facade:
+    """One endpoint and the candidate it was made of."""
+
+    candidate: Candidate
+    endpoint: Endpoint
+    guesses: tuple[Guess, ...]
+    variables: tuple[Variable, ...] = ()
+    rewritten: tuple[str, ...] = ()
+    """Why the path is not the described one."""
