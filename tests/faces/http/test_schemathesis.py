@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import schemathesis
+import pytest
 from hypothesis import HealthCheck, settings
-from schemathesis.config import SchemathesisConfig
-from schemathesis.generation.case import Case
-from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
+from tests.cases import check_each
 from tests.service import AGENT, echo, make_endpoint
 from tests.state.identity.issuer import claims, new_key, public, sign, write_keys
 
@@ -28,6 +25,10 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.settings import MEMORY
+
+if TYPE_CHECKING:
+    from schemathesis.generation.case import Case
+    from schemathesis.schemas import APIOperation
 
 SERVER = "rooms.example"
 NUMBER = {"type": "integer", "minimum": 0}
@@ -149,7 +150,11 @@ ENDPOINTS = (
 
 
 def load(auth: AuthSettings) -> Any:
-    """The document of the service as it is served, by schemathesis."""
+    """Load the document that the service serves."""
+    # Importing schemathesis takes most of a second, which collecting the tests must not.
+    import schemathesis
+    from schemathesis.config import SchemathesisConfig
+
     service = Service(
         identity=ServerIdentity(server_id=SERVER, operator="Test", contact="ops@rooms.example"),
         endpoints=ENDPOINTS,
@@ -165,55 +170,78 @@ def load(auth: AuthSettings) -> Any:
 
 
 def refused_for_its_form(_: Any, response: Any, case: Case) -> None:
-    """A request that keeps the document may fail for what it means, never for how it is written."""
+    """Fail if a request that keeps the document is refused for how it is written, not for what it means."""
     if case.meta is not None and case.meta.generation.mode.is_positive and response.status_code in (400, 413, 415, 422):
         told = response.json()
         # AGTP-API 5.1 lets no segment of a path be a method's name, and no schema can tell a word from a name.
         assert told["code"] in ("too_late", "endpoint-violation"), f"{told['code']}: {told['detail']}"
 
 
-BOUNDED = settings(
-    max_examples=12, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
-OPEN = load(AuthSettings())
+def check_operations(schema: Any, headers: dict[str, str], *, agent: str | None = None, rejection: bool = True) -> None:
+    """Send examples, boundary values and generated cases of every operation and hold the answers against the document.
 
+    `agent` replaces what a case says of the caller; without `rejection`, what a schema forbids may be accepted.
+    """
+    from schemathesis.core.failures import FailureGroup
+    from schemathesis.generation import derive_operation_seed
+    from schemathesis.generation.hypothesis.builder import HypothesisTestConfig, HypothesisTestMode, create_test
+    from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
-@OPEN.parametrize()
-@BOUNDED
-def test_what_the_document_says_is_what_happens(case: Case) -> None:
-    case.call_and_validate(excluded_checks=[positive_data_acceptance], additional_checks=[refused_for_its_form])
-
-
-@OPEN.parametrize()
-@BOUNDED
-def test_it_happens_to_an_agent_with_authority_too(case: Case) -> None:
-    case.headers.update({"Agent-ID": AGENT})
-    case.headers.pop("Authority-Scope", None)
-    case.call_and_validate(
-        excluded_checks=[positive_data_acceptance, negative_data_rejection], additional_checks=[refused_for_its_form]
+    excluded = [positive_data_acceptance] if rejection else [positive_data_acceptance, negative_data_rejection]
+    bounded = settings(
+        max_examples=12, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
     )
 
+    def validate(case: Case) -> None:
+        if agent is not None:
+            case.headers.update({"Agent-ID": agent})
+            case.headers.pop("Authority-Scope", None)
+        case.call_and_validate(headers=headers, excluded_checks=excluded, additional_checks=[refused_for_its_form])
 
-FOLDER = TemporaryDirectory()
+    def check(operation: APIOperation) -> None:
+        config = HypothesisTestConfig(
+            project=schema.config,
+            modes=list(HypothesisTestMode),
+            settings=bounded,
+            seed=derive_operation_seed(schema.config.seed, operation.label),
+        )
+        try:
+            create_test(operation=operation, test_func=validate, config=config)()
+        except FailureGroup as group:  # no Exception, so that it would end the loop
+            raise AssertionError(str(group)) from group
+
+    operations = [result.ok() for result in schema.get_all_operations()]
+    assert len(operations) == 8
+    check_each(operations, check, name=lambda operation: operation.label)
+
+
+@pytest.fixture(scope="module")
+def open_schema() -> Any:
+    return load(AuthSettings())
+
+
+def test_what_the_document_says_is_what_happens(open_schema: Any) -> None:
+    check_operations(open_schema, {})
+
+
+def test_it_happens_to_an_agent_with_authority_too(open_schema: Any) -> None:
+    check_operations(open_schema, {}, agent=AGENT, rejection=False)
+
+
 KEY = new_key()
-PROVEN = load(
-    AuthSettings(modes=("token",), token=TokenSettings(keys=write_keys(Path(FOLDER.name) / "keys", public(KEY))))
-)
-NOW = int(time.time())
-TOKEN = sign(KEY, claims(aud=SERVER, agent_id=AGENT, iat=NOW, exp=NOW + 3600))
 
 
-@PROVEN.parametrize()
-@BOUNDED
-def test_who_proves_nothing_is_turned_away_where_authority_is_needed(case: Case) -> None:
-    case.call_and_validate(excluded_checks=[positive_data_acceptance], additional_checks=[refused_for_its_form])
+@pytest.fixture(scope="module")
+def proven_schema(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    keys = write_keys(tmp_path_factory.mktemp("proven") / "keys", public(KEY))
+    return load(AuthSettings(modes=("token",), token=TokenSettings(keys=keys)))
 
 
-@PROVEN.parametrize()
-@BOUNDED
-def test_who_proves_its_identity_is_let_in(case: Case) -> None:
-    case.call_and_validate(
-        headers={"Authorization": f"Bearer {TOKEN}"},
-        excluded_checks=[positive_data_acceptance],
-        additional_checks=[refused_for_its_form],
-    )
+def test_who_proves_nothing_is_turned_away_where_authority_is_needed(proven_schema: Any) -> None:
+    check_operations(proven_schema, {})
+
+
+def test_who_proves_its_identity_is_let_in(proven_schema: Any) -> None:
+    now = int(time.time())
+    token = sign(KEY, claims(aud=SERVER, agent_id=AGENT, iat=now, exp=now + 3600))
+    check_operations(proven_schema, {"Authorization": f"Bearer {token}"})
