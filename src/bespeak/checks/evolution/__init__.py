@@ -1,1 +1,1 @@
-"""What changed between two catalogs or two contracts, and whom it breaks."""
+"""Changes between two catalogs or two contracts, and the clients they break."""

@@ -1,4 +1,4 @@
-"""Breaking changes that somebody has approved, by fingerprint, with a reason and perhaps an end."""
+"""Approved breaking changes, by fingerprint, with a reason and an optional expiry."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ _HEADING: Final = "# Changes of the contract that are known to break clients, an
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """One entry of the list."""
+    """One approved change."""
 
     fingerprint: str
     reason: str
     expires: date | None = None
-    """The last day it counts."""
+    """Last day on which it counts."""
     change: str = ""
-    """What it was about, for people who read the list."""
+    """Description of the change, for people who read the list."""
     location: Location | None = None
 
     def expired(self, today: date) -> bool:
-        """Whether its last day is over."""
+        """Return True if the last day is over."""
         return self.expires is not None and self.expires < today
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """The changes of a comparison after the approvals were looked at."""
+    """The changes of a comparison, with approvals applied."""
 
     approved: Mapping[str, Approval]
-    """By the fingerprint of the change."""
+    """Approvals by the fingerprint of the change."""
     findings: list[Diagnostic]
-    """Approvals that expired, and approvals of changes that are not there."""
+    """Expired approvals, and approvals of changes that do not exist."""
 
 
 def parse_approvals(text: str, file: str) -> tuple[list[Approval], list[Diagnostic]]:
-    """The approvals in a text, and what is wrong with it. With an error, the list must not be used."""
+    """Parse a list of approvals and return its findings. If there is an error, do not use the list."""
     tree = parse_toml(text, file)
     if isinstance(tree, Fault):
         return [], [Diagnostic("C196", "error", f"this is not TOML: {tree.message}", tree.location)]
@@ -97,7 +97,7 @@ def _read(entry: object, location: Location) -> Approval | str:
 
 
 def judge(changes: Iterable[ContractChange], approvals: Iterable[Approval], today: date) -> Judgement:
-    """Which changes are approved, and which approvals no longer do anything."""
+    """Apply approvals to changes; report approvals that have no effect."""
     present = {change.fingerprint for change in changes}
     listed = list(approvals)
     approved = {
@@ -119,7 +119,7 @@ def judge(changes: Iterable[ContractChange], approvals: Iterable[Approval], toda
 
 
 def approve(changes: Iterable[ContractChange], reason: str, expires: date | None = None) -> list[Approval]:
-    """An approval for each change."""
+    """Make an approval for each change."""
     return [
         Approval(
             fingerprint=change.fingerprint,
@@ -132,7 +132,7 @@ def approve(changes: Iterable[ContractChange], reason: str, expires: date | None
 
 
 def with_entries(text: str, approvals: Iterable[Approval]) -> str:
-    """A list with further entries. What stands in it stays as it is, comments too."""
+    """Append entries to a list. The existing text, including comments, is kept."""
     parts = [text.rstrip("\n") + "\n" if text.strip() else _HEADING, *(_entry(approval) for approval in approvals)]
     return "\n".join(parts)
 
@@ -148,7 +148,7 @@ def _entry(approval: Approval) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string."""
+    """Quote a TOML basic string."""
     return '"' + "".join(_escaped(char) for char in text) + '"'
 
 

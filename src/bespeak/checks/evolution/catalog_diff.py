@@ -1,4 +1,4 @@
-"""What changed between two catalogs, and whether the version number says so (AGTP-API 3.4, 4.1)."""
+"""Changes between two catalogs, and whether the version number reflects them (AGTP-API 3.4, 4.1)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class VerbChange:
 
     @property
     def name(self) -> str:
-        """The verb, which is the same in both."""
+        """Verb; the same in both."""
         return self.after.name
 
     def to_json(self) -> dict[str, Any]:
-        """Both entries under the verb's name."""
+        """Return both entries under the verb's name."""
         return {"name": self.name, "before": self.before.to_json(), "after": self.after.to_json()}
 
 
@@ -35,27 +35,29 @@ class CatalogDiff:
     new_version: str
     added: tuple[Verb, ...] = ()
     removed: tuple[Verb, ...] = ()
-    """As the old catalog has them: a successor named there is the way out."""
+    """Removed verbs as the old catalog has them; a successor named there is the replacement."""
     newly_deprecated: tuple[Verb, ...] = ()
     deprecation_changed: tuple[VerbChange, ...] = ()
-    """Deprecated before: another successor, another removal version, or the deprecation is withdrawn."""
+    """Verbs that were already deprecated: their successor or removal version changed, or the deprecation was
+    withdrawn.
+    """
     recategorised: tuple[VerbChange, ...] = ()
     redescribed: tuple[VerbChange, ...] = ()
     embedded_added: tuple[str, ...] = ()
     embedded_removed: tuple[str, ...] = ()
     legacy_changed: tuple[str, ...] = ()
-    """Legacy verbs whose preferred verb or description is another one."""
+    """Legacy verbs with another preferred verb or description."""
     categories_changed: tuple[str, ...] = ()
-    """Categories that came, went or mean something else."""
+    """Categories that were added, removed or redefined."""
 
     @property
     def removed_without_warning(self) -> tuple[Verb, ...]:
-        """Removed verbs that the old catalog had not marked deprecated, although AGTP-API 4.1 promises a warning."""
+        """Removed verbs that were not marked deprecated before, although AGTP-API 4.1 requires a warning."""
         return tuple(verb for verb in self.removed if verb.deprecated_in is None)
 
     @property
     def needed_bump(self) -> Bump:
-        """The least step of the version number that the changes ask for."""
+        """Smallest version bump that the changes require."""
         if self.removed or self.embedded_removed:
             return "major"
         if self.added or self.newly_deprecated or self.deprecation_changed or self.embedded_added:
@@ -66,16 +68,16 @@ class CatalogDiff:
 
     @property
     def version_step(self) -> Step:
-        """The step the version number takes."""
+        """Actual version bump."""
         return version_step(self.old_version, self.new_version)
 
     @property
     def honours_semver(self) -> bool:
-        """Whether the version number promises no more than the changes keep."""
+        """True if the version bump is at least the required one."""
         return suffices(self.version_step, self.needed_bump)
 
     def to_json(self) -> dict[str, Any]:
-        """The diff as a document; `agtp-catalog-diff --json` prints it."""
+        """Return the diff as a document; `agtp-catalog-diff --json` prints it."""
         return {
             "old_version": self.old_version,
             "new_version": self.new_version,
@@ -97,7 +99,7 @@ class CatalogDiff:
 
 
 def diff_catalogs(old: Catalog, new: Catalog) -> CatalogDiff:
-    """The changes between two catalogs. A renamed verb is one removed and one added."""
+    """Compare two catalogs. A renamed verb counts as one removed and one added."""
     kept = [VerbChange(before=old.verbs[name], after=new.verbs[name]) for name in sorted(old.names & new.names)]
     return CatalogDiff(
         old_version=old.version,

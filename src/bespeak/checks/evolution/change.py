@@ -1,4 +1,4 @@
-"""One change of a contract: what it is, whom it hurts, and the fingerprint an approval names it by."""
+"""One change of a contract: its kind, its effect on clients, and the fingerprint that approvals refer to."""
 
 from __future__ import annotations
 
@@ -18,64 +18,64 @@ Direction = Literal["request", "response", "semantics", "policy"]
 Level = Literal["breaking", "risky", "safe"]
 
 LEVELS: Final[tuple[Level, ...]] = ("breaking", "risky", "safe")
-"""From the worst to the harmless."""
+"""Levels from worst to harmless."""
 
 MOST_CHANGES: Final = 1_000
-"""Of one endpoint; nobody reads more than these."""
+"""Limit of reported changes per endpoint."""
 
 _SEVERITIES: Final[dict[Level, Severity]] = {"breaking": "error", "risky": "warning", "safe": "info"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContractChange:
-    """One difference between an old contract and a new one, seen from a client of the old one."""
+    """One difference between an old and a new contract, from the view of a client of the old one."""
 
     rule: str
     direction: Direction
     level: Level
     endpoint: str
-    """`BOOK /room`; empty when the whole service is meant."""
+    """Endpoint, such as `BOOK /room`; empty for the whole service."""
     pointer: str
-    """JSON Pointer inside the endpoint, or inside the service."""
+    """JSON Pointer inside the endpoint or the service."""
     message: str
-    """What changed, from which value to which."""
+    """Description of the change, with the old and new values."""
     help: str = ""
-    """What a client must do, or how the change could be made compatible."""
+    """Advice for clients, or how to make the change compatible."""
     old: Any = None
     new: Any = None
     location: Location | None = None
-    """The new endpoint's place, if it came from a file."""
+    """Place of the new endpoint, if it came from a file."""
 
     @property
     def about(self) -> ChangeRule:
-        """The kind of change."""
+        """Kind of change."""
         return RULES[self.rule]
 
     @property
     def kind(self) -> Kind:
-        """Added, removed, narrowed, widened or changed."""
+        """Direction: added, removed, narrowed, widened or changed."""
         return self.about.kind
 
     @property
     def category(self) -> Category:
-        """The innermost of WIRE, CONTRACT and PROSE that the change belongs to."""
+        """Innermost of WIRE, CONTRACT and PROSE that the change belongs to."""
         return self.about.category
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same change, wherever it stands in a file and however its message is worded."""
+        """Identifier that does not depend on the place in a file or the wording of the message."""
         parts = (self.rule, self.endpoint, self.pointer, canonical(self.old), canonical(self.new))
         return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:16]
 
     def diagnostic(self) -> Diagnostic:
-        """The change as a finding, for every reporter that knows findings."""
+        """Return the change as a finding for the reporters."""
         endpoint = f"{self.endpoint}: " if self.endpoint else ""
         pointer = f"/endpoint{self.pointer}" if self.endpoint else self.pointer
         message = f"{endpoint}{self.message} [{self.level}]"
         return Diagnostic(self.rule, _SEVERITIES[self.level], message, self.location, pointer, self.help)
 
     def to_json(self) -> dict[str, Any]:
-        """The change as data, its place in text form."""
+        """Return the change as data, with its place as text."""
         return {
             "rule": self.rule,
             "name": self.about.name,
@@ -95,7 +95,7 @@ class ContractChange:
 
 
 class ChangeList:
-    """The changes of one endpoint, or of what belongs to none, as they are found."""
+    """Collects the changes of one endpoint or of the service."""
 
     __slots__ = ("_endpoint", "_location", "found")
 
@@ -106,7 +106,7 @@ class ChangeList:
 
     @property
     def full(self) -> bool:
-        """Whether looking further would help nobody."""
+        """True if the limit of changes is reached."""
         return len(self.found) > MOST_CHANGES
 
     def add(
@@ -121,7 +121,7 @@ class ChangeList:
         old: Any = None,
         new: Any = None,
     ) -> None:
-        """Note a change. What comes after the most that are shown is unknown, and therefore counts as breaking."""
+        """Add a change. Changes beyond the limit are unknown and therefore count as breaking."""
         if self.full:
             return
         if len(self.found) == MOST_CHANGES:
@@ -144,7 +144,7 @@ class ChangeList:
 
 
 def canonical(value: Any) -> str:
-    """A JSON value as a text that is the same for equal values and for no others: 1 is 1.0, and not true."""
+    """Return JSON text that is the same exactly for equal values: 1 equals 1.0 but not true."""
     try:
         return msgspec.json.encode(_plain(value), order="sorted").decode()
     except (TypeError, ValueError):  # what JSON cannot express

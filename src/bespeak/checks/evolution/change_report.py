@@ -1,4 +1,4 @@
-"""The outcome of a comparison: what is shown, what is approved, whether it fails, and the forms other programs read."""
+"""The result of a comparison: shown and approved changes, whether it fails, and machine-readable forms."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class ChangeReport:
     old: str
     new: str
     changes: list[ContractChange]
-    """Those of the chosen category."""
+    """Changes of the chosen category."""
     hidden: int = 0
-    """Those beyond it."""
+    """Changes of wider categories."""
     category: Category = "CONTRACT"
     fail_on: FailOn = "breaking"
     version: VersionAdvice
@@ -43,34 +43,34 @@ class ChangeReport:
 
     @property
     def open(self) -> list[ContractChange]:
-        """The changes nobody has approved."""
+        """Changes that are not approved."""
         return [change for change in self.changes if change.fingerprint not in self.approved]
 
     @property
     def failing(self) -> list[ContractChange]:
-        """The changes that make the comparison fail."""
+        """Changes that make the comparison fail."""
         return [change for change in self.open if change.level in _FAILING[self.fail_on]]
 
     @property
     def failed(self) -> bool:
-        """Whether a command that made the comparison should say no."""
+        """True if the command should exit with 1."""
         return bool(self.failing) or (self.fail_on == "bump" and self.version.too_small)
 
     def count(self) -> dict[str, int]:
-        """How many changes there are of each level, approved ones by themselves."""
+        """Count changes by level, with approved ones counted separately."""
         counts: dict[str, int] = dict.fromkeys(LEVELS, 0)
         for change in self.open:
             counts[change.level] += 1
         return {**counts, "approved": len(self.changes) - len(self.open)}
 
     def summary(self) -> str:
-        """The counts in words."""
+        """Format the counts in words."""
         found = ", ".join(f"{number} {name}" for name, number in self.count().items() if number)
         rest = f" {self.hidden} more with a wider --category." if self.hidden else ""
         return f"{found or 'No changes'}.{rest}"
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison as one document."""
+        """Return the comparison as one document."""
         return {
             "old": self.old,
             "new": self.new,
@@ -90,7 +90,7 @@ class ChangeReport:
         return {"reason": approval.reason, "expires": approval.expires.isoformat() if approval.expires else None}
 
     def findings_report(self) -> Report:
-        """The comparison for the reporters that know findings; an approved change is only worth a remark."""
+        """Return the comparison as findings; an approved change is only informational."""
         findings = [Finding(self._diagnostic(change), change.fingerprint) for change in self.changes]
         rules = [
             RuleText(
@@ -117,13 +117,13 @@ class ChangeReport:
 
 
 def within(changes: Iterable[ContractChange], category: Category) -> list[ContractChange]:
-    """The changes of a category and of those inside it."""
+    """Return the changes of a category and of the categories inside it."""
     inner = CATEGORIES[: CATEGORIES.index(category) + 1]
     return [change for change in changes if change.category in inner]
 
 
 def by_endpoint(changes: Iterable[ContractChange]) -> dict[str, list[ContractChange]]:
-    """The changes grouped, in their order; within a group the worst first."""
+    """Group changes by endpoint in their order, worst first within a group."""
     groups: dict[str, list[ContractChange]] = {}
     for change in changes:
         groups.setdefault(change.endpoint, []).append(change)
@@ -131,7 +131,7 @@ def by_endpoint(changes: Iterable[ContractChange]) -> dict[str, list[ContractCha
 
 
 def markdown(report: ChangeReport) -> str:
-    """The comparison for a pull request."""
+    """Format the comparison for a pull request."""
     lines = [f"### Contract changes: {_cell(report.old)} → {_cell(report.new)}", ""]
     lines += [f"**{report.summary()}** {_cell(str(report.version))}", ""]
     for endpoint, group in by_endpoint(report.changes).items():
@@ -152,6 +152,6 @@ def markdown(report: ChangeReport) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that keeps to its cell and brings no markup of its own but code."""
+    """Escape text for a table cell; only code markup is kept."""
     plain = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
     return plain.replace("<", "&lt;").replace("@", "&#64;")

@@ -1,4 +1,4 @@
-"""The kinds of contract change: what each is called, what it belongs to, and which one undoes it."""
+"""The kinds of contract change: id, name, category, and the inverse of each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Kind = Literal["added", "removed", "narrowed", "widened", "changed"]
 Category = Literal["WIRE", "CONTRACT", "PROSE"]
 
 CATEGORIES: Final[tuple[Category, ...]] = ("WIRE", "CONTRACT", "PROSE")
-"""Nested: whoever looks at CONTRACT sees WIRE too, and PROSE is everything."""
+"""Nested categories: CONTRACT includes WIRE, and PROSE includes everything."""
 
 WHY: Final[dict[Kind, str]] = {
     "added": "Callers that do not know it go on as before, unless it comes back to them: what they receive may hold "
@@ -23,7 +23,7 @@ WHY: Final[dict[Kind, str]] = {
     "changed": "The same call may mean something else, and no error tells. Offer the new meaning beside the old one, "
     "or approve the change with a reason.",
 }
-"""What a change of each kind does to callers, and what to do about it."""
+"""Effect of each kind of change on callers, and what to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +36,18 @@ class ChangeRule:
     category: Category
     summary: str
     mirror: str
-    """The rule that reports the same difference when old and new are exchanged."""
+    """Rule that reports the same difference when old and new are swapped."""
 
     @property
     def why(self) -> str:
-        """What it does to callers, and what to do about it."""
+        """Effect on callers, and what to do about it."""
         return WHY[self.kind]
 
 
 def _pair(
     first: tuple[str, str, Kind, str], second: tuple[str, str, Kind, str], category: Category
 ) -> list[ChangeRule]:
-    """Two rules that mirror each other."""
+    """Make two rules that mirror each other."""
     return [
         ChangeRule(*first[:3], category, first[3], second[0]),
         ChangeRule(*second[:3], category, second[3], first[0]),
@@ -55,7 +55,7 @@ def _pair(
 
 
 def _single(rule: str, name: str, category: Category, summary: str) -> list[ChangeRule]:
-    """A rule that is its own mirror."""
+    """Make a rule that is its own mirror."""
     return [ChangeRule(rule, name, "changed", category, summary, rule)]
 
 
@@ -210,7 +210,7 @@ RULES: Final[dict[str, ChangeRule]] = {
     )
     for rule in rules
 }
-"""Every kind of change by its id."""
+"""All kinds of change by id."""
 
 FINDINGS: Final = {
     "C195": "The version number promises more than the changes keep.",
@@ -218,7 +218,7 @@ FINDINGS: Final = {
     "C197": "An approval has expired.",
     "C198": "An approval fits no change.",
 }
-"""What a comparison reports besides changes."""
+"""Findings of a comparison that are not changes."""
 
 FINDINGS_WHY: Final = {
     "C195": "Callers read from the number whether they may follow without looking. Raise it as the message says.",
@@ -226,4 +226,4 @@ FINDINGS_WHY: Final = {
     "C197": "It was given for a time, and that is over. Make the change compatible, or approve it anew with a reason.",
     "C198": "It would approve the same change when somebody makes it again. Remove the entry.",
 }
-"""Why each of them is told, and what to do."""
+"""Explanation of each of these findings."""

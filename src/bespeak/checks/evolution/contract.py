@@ -1,4 +1,4 @@
-"""What a client of a service can see of it, whichever document or server it was read from."""
+"""The part of a service that clients can see, from any document or server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bespeak.documents.manifest_json import ManifestDocument
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contract:
-    """One side of a comparison. What is None was not said there, and is not compared."""
+    """One side of a comparison. A member that is None is unknown and is not compared."""
 
     endpoints: tuple[Endpoint, ...] = ()
     policies: Policies | None = None
@@ -22,11 +22,11 @@ class Contract:
     vocabulary: Vocabulary | None = None
     data_manifest: DataManifest | None = None
     version: str | None = None
-    """The operator's own version of the contract."""
+    """Operator's own version of the contract."""
 
 
 def service_contract(service: Service, policies: Policies | None = None) -> Contract:
-    """The contract of a service. A document that cannot speak of policies gives none."""
+    """Return the contract of a service; policies are None if its document cannot state them."""
     vocabulary = service.vocabulary
     return Contract(
         endpoints=service.endpoints,
@@ -39,7 +39,7 @@ def service_contract(service: Service, policies: Policies | None = None) -> Cont
 
 
 def manifest_contract(manifest: ManifestDocument) -> Contract:
-    """The contract a manifest publishes. The methods every server has are marked: other documents do not list them."""
+    """Return the contract of a manifest. Built-in methods are marked, because other documents do not list them."""
     methods = replace(manifest.policies.methods, custom=manifest.custom_methods or manifest.policies.methods.custom)
     return Contract(
         endpoints=tuple(

@@ -1,4 +1,4 @@
-"""What changed between two contracts, endpoint by endpoint, seen from a client of the old one."""
+"""Changes between two contracts, endpoint by endpoint, from the view of a client of the old one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bespeak.contract.endpoint import Endpoint
 
 
 def diff_contracts(old: Contract, new: Contract) -> list[ContractChange]:
-    """Every change: those of the service first, then those of the endpoints by path and method."""
+    """Return every change: those of the service first, then those of the endpoints by path and method."""
     changes = diff_services(old, new)
     before, after = _by_shape(old), _by_shape(new)
     for key in sorted({*before, *after}):
@@ -26,7 +26,7 @@ def diff_contracts(old: Contract, new: Contract) -> list[ContractChange]:
 
 
 def _by_shape(contract: Contract) -> dict[tuple[str, str], Endpoint]:
-    """The endpoints by path and method; of two that differ in the names of parameters only, the first is served."""
+    """Index endpoints by path shape and method; the first wins if only parameter names differ."""
     found: dict[tuple[str, str], Endpoint] = {}
     for endpoint in contract.endpoints:
         found.setdefault((path_shape(endpoint.path), endpoint.method), endpoint)

@@ -1,4 +1,4 @@
-"""Which parts of a deployment a new catalog breaks: every kind of conflict AGTP-API 4.7 names."""
+"""Conflicts of a deployment with a new catalog, of every kind that AGTP-API 4.7 names."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Conflict:
 
     kind: ConflictKind
     method: str
-    """The verb that was removed, added or deprecated."""
+    """Verb that was removed, added or deprecated."""
     artefact: str
-    """`endpoint BOOK /room`, `recipe trip, step 2`, `policies.methods.allow`."""
+    """Part of the deployment: `endpoint BOOK /room`, `recipe trip, step 2`, `policies.methods.allow`."""
     message: str
-    """What will happen under the new catalog."""
+    """Effect under the new catalog."""
     help: str
-    """What to do about it."""
+    """Advice."""
     breaking: bool
     location: Location | None = None
 
@@ -38,7 +38,7 @@ class Conflict:
         return f"{place}{self.artefact}: {self.message} {self.help}"
 
     def to_json(self) -> dict[str, Any]:
-        """The conflict as data, its place in text form."""
+        """Return the conflict as data, with its place as text."""
         return {**asdict(self), "location": str(self.location) if self.location else None}
 
 
@@ -51,9 +51,9 @@ class _Use:
     method: str | None
     path: str | None = None
     if_removed: str
-    """What becomes of the place when the method is removed."""
+    """Effect on the place when the method is removed."""
     calls: bool = True
-    """Whether the method is really called there, so that its deprecation matters."""
+    """True if the method is called there, so that its deprecation matters."""
     breaks: bool = True
     location: Location | None = None
 
@@ -61,7 +61,7 @@ class _Use:
 def scan_deployment(
     endpoints: Iterable[Endpoint], recipes: Iterable[Recipe], policies: Policies, diff: CatalogDiff
 ) -> list[Conflict]:
-    """Every conflict of a deployment with the new catalog, in the order endpoints, recipes, policies."""
+    """Return every conflict of a deployment with the new catalog: endpoints, then recipes, then policies."""
     # A method the server lists as its own stays accepted, whatever the catalog says (AGTP-API 3.3).
     custom = policies.methods.custom
     removed = {verb.name: verb for verb in diff.removed if verb.name not in custom}

@@ -1,4 +1,4 @@
-"""What changed between two versions of one endpoint."""
+"""Changes between two versions of one endpoint."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PARAMETER: Final = re.compile(r"\{([^{}/]*)\}")
 
 
 def path_shape(path: str) -> str:
-    """The path with its parameters unnamed: two names for one parameter are one endpoint."""
+    """Return the path with parameter names removed, because renaming a parameter keeps the endpoint."""
     return _PARAMETER.sub("{}", path)
 
 
 def diff_endpoints(old: Endpoint, new: Endpoint) -> list[ContractChange]:
-    """Every change between two endpoints with the same method and the same shape of path."""
+    """Add every change between two endpoints with the same method and path shape."""
     changes = ChangeList(str(new), new.location)
     renamed = _parameters(old.path, new.path, changes)
     diff_schemas(_with_names(old.input_schema, renamed), new.input_schema, "request", "/input_schema", changes)
@@ -41,7 +41,7 @@ def diff_endpoints(old: Endpoint, new: Endpoint) -> list[ContractChange]:
 
 
 def _parameters(old: str, new: str, changes: ChangeList) -> dict[str, str]:
-    """Report the parameters with another name, and give the new name of each."""
+    """Report renamed parameters and return the new name of each."""
     before, after = _PARAMETER.findall(old), _PARAMETER.findall(new)
     renamed = {one: other for one, other in zip(before, after, strict=True) if one != other}
     for one, other in renamed.items():
@@ -59,7 +59,7 @@ def _parameters(old: str, new: str, changes: ChangeList) -> dict[str, str]:
 
 
 def _with_names(schema: Mapping[str, Any], renamed: Mapping[str, str]) -> Mapping[str, Any]:
-    """An input schema whose path parameters have their new names, so that a renaming is reported once."""
+    """Rename the path parameters of an input schema, so that a renaming is reported once."""
     properties = schema.get("properties")
     if not renamed or not isinstance(properties, Mapping):
         return schema
@@ -121,7 +121,7 @@ def _deprecation(old: Deprecation | None, new: Deprecation | None, changes: Chan
 
 
 def _is_sooner(old: str | None, new: str | None) -> bool:
-    """Whether the end comes earlier than was said. Ends that cannot be ordered count as earlier."""
+    """Return True if the removal comes earlier than announced. Incomparable versions count as earlier."""
     if new is None or old == new:
         return False
     before, after = parse_version(old or ""), parse_version(new)
@@ -129,7 +129,7 @@ def _is_sooner(old: str | None, new: str | None) -> bool:
 
 
 def _cost(old: Cost | None, new: Cost | None, changes: ChangeList) -> None:
-    """One change for each unit in which a call costs something else than before; no cost at all counts as none."""
+    """Report one change for each unit whose cost changed; a missing cost counts as zero."""
     before, after = old.amounts if old else {}, new.amounts if new else {}
     for unit in UNITS:
         one, other = before.get(unit), after.get(unit)
@@ -146,7 +146,7 @@ def _cost(old: Cost | None, new: Cost | None, changes: ChangeList) -> None:
 
 
 def _since(old: str | None, new: str | None, changes: ChangeList) -> None:
-    """Whether `?since=` is understood; where in the output it is held against is no concern of a caller."""
+    """Report whether `?since=` is supported; the field it compares with does not concern callers."""
     if old is not None and new is None:
         advice = "Callers who send ?since= get 400; keep the place of the moment in the contract."
         changes.add("C116", "breaking", "request", "/since", "since is gone", advice=advice, old=old)

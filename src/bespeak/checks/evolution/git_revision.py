@@ -1,4 +1,4 @@
-"""A file or a folder as it was at a revision of its git repository."""
+"""A file or folder at a revision of its git repository."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Final
 from bespeak.errors import ConfigError
 
 _PATIENCE: Final = 60
-"""Seconds for one call of git."""
+"""Timeout of one git command in seconds."""
 
 
 def check_out(revision: str, path: Path, into: Path, *, surroundings: Path | None = None) -> Path:
-    """Write what stood at `path` at the revision below `into`, and give its place there.
+    """Check out `path` at the revision below `into` and return its place there.
 
-    With `surroundings`, a folder above the path, everything in that folder comes along. Raises ConfigError.
+    With `surroundings`, a folder above the path, everything in that folder is included. Raises ConfigError.
     """
     if not revision or revision.startswith("-"):
         raise ConfigError(f"{revision!r} is no revision; write git:HEAD~1, git:main or git:v1.2.0")
@@ -52,7 +52,7 @@ def check_out(revision: str, path: Path, into: Path, *, surroundings: Path | Non
 
 
 def _existing(path: Path) -> Path:
-    """The nearest folder that is there: the path itself may be gone by now."""
+    """Return the nearest existing folder: the path itself may have been deleted."""
     place = path.absolute()
     while not place.is_dir() and place != place.parent:
         place = place.parent

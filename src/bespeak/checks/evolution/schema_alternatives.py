@@ -1,4 +1,4 @@
-"""The parts of anyOf, oneOf and allOf: which old part became which new one, and whether parts can overlap."""
+"""Alternatives of anyOf, oneOf and allOf: matching old parts to new ones, and detecting overlap."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bespeak.checks.evolution.schema_reference import ANNOTATIONS, DEFINITIONS, 
 from bespeak.checks.evolution.schema_types import type_set, value_texts
 
 _MOST_PAIRS: Final = 64
-"""Parts of one oneOf that are compared with each other; beyond, they count as overlapping."""
+"""Limit of oneOf parts compared pairwise; beyond it they count as overlapping."""
 
 Matching = tuple[list[tuple[Any, Any, int]], list[Any], list[Any]]
-"""Pairs of an old and a new part with the index of the new one, the old parts left over, the new ones left over."""
+"""Pairs of old and new parts with the new index, then unmatched old parts, then unmatched new parts."""
 
 
 def match(old: list[Any], new: list[Any]) -> Matching:
-    """Pair the parts that are equal, that bear the same name, and at last the only one left on each side."""
+    """Match equal parts, then parts with the same label, then the only remaining pair."""
     pairs: list[tuple[Any, Any, int]] = []
     rest_old, rest_new = list(enumerate(old)), list(enumerate(new))
     for key_of in (canonical, _label):
@@ -44,19 +44,19 @@ def match(old: list[Any], new: list[Any]) -> Matching:
 
 
 def _label(part: Any) -> str:
-    """What a part is known by: its reference, its title, or its type."""
+    """Return the label of a part: its reference, title or type."""
     if not isinstance(part, Mapping):
         return ""
     return next((f"{key} {part[key]}" for key in ("$ref", "title", "type") if isinstance(part.get(key), str)), "")
 
 
 def only_alternatives(schema: Schema, keyword: str) -> bool:
-    """Whether a schema is nothing but alternatives, remarks aside."""
+    """Return True if a schema has only alternatives and annotations."""
     return isinstance(schema.get(keyword), list) and not (set(schema) - {keyword} - ANNOTATIONS - DEFINITIONS)
 
 
 def bare(schema: Schema) -> list[Any]:
-    """A schema as alternatives: itself without its remarks, or each of its types when it says nothing else."""
+    """Return a schema as alternatives: itself without annotations, or one per type if it has nothing else."""
     plain = {key: value for key, value in schema.items() if key not in ANNOTATIONS | DEFINITIONS}
     types = plain.get("type")
     if set(plain) == {"type"} and isinstance(types, list):
@@ -65,7 +65,7 @@ def bare(schema: Schema) -> list[Any]:
 
 
 def are_disjoint(parts: list[Any], resolve: Callable[[Any], Schema]) -> bool:
-    """Whether no value can be of two parts, as far as types and listed values tell."""
+    """Return True if no value can match two parts, judged by types and listed values."""
     if len(parts) > _MOST_PAIRS:
         return False
     schemas = [resolve(part) for part in parts]

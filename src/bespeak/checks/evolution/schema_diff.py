@@ -1,7 +1,7 @@
-"""What changed between two JSON Schemas, seen from one side: the client writes the input and reads the output.
+"""Changes between two JSON Schemas, seen from one side: the client writes the input and reads the output.
 
-A schema is taken for the set of its values. Where the set shrinks, senders suffer; where it grows, readers do. What
-cannot be decided is reported as risky, never left out.
+A schema is treated as the set of its values. A smaller set hurts senders, a larger one readers. Undecidable changes are
+reported as risky, never dropped.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ Side = Literal["request", "response"]
 
 
 class Spot(NamedTuple):
-    """A place in a schema: its pointer, and the name people know it by, `.guests[].age`."""
+    """A place in a schema: its pointer and its readable name, such as `.guests[].age`."""
 
     at: str
     name: str = ""
 
     def under(self, part: str | int, name: str = "") -> Spot:
-        """The place one step below."""
+        """Return the place one step below."""
         return Spot(child(self.at, part), self.name + name)
 
     def named(self, name: str) -> Spot:
-        """The same place with a longer name."""
+        """Return the same place with a longer name."""
         return Spot(self.at, self.name + name)
 
 
 _MOST_STEPS: Final = 20_000
-"""Pairs of schemas looked at for one endpoint's input or output: far more than anybody writes."""
+"""Limit of schema pairs compared per input or output: far more than people write."""
 _DEEPEST: Final = 128
 
 _LEVELS: Final[dict[str, tuple[Level, Level]]] = {
@@ -63,7 +63,7 @@ _LEVELS: Final[dict[str, tuple[Level, Level]]] = {
     "C140": ("risky", "risky"),
     "C141": ("risky", "risky"),
 }
-"""How grave a change is in what a client sends, and in what it receives."""
+"""Severity of a change for what a client sends and for what it receives."""
 
 _ADVICE: Final[dict[tuple[Side, Level], str]] = {
     ("request", "breaking"): "Requests that were good are refused now. Accept what was accepted before, or offer the "
@@ -83,7 +83,7 @@ _CONDITIONS: Final = frozenset(
     }
 )
 _UNORDERED: Final = frozenset({"minContains", "maxContains", "contentEncoding", "contentMediaType", "contentSchema"})
-"""Conditions of which neither the presence nor the absence is always the stricter one."""
+"""Conditions whose presence and absence are not ordered by strictness."""
 _COMPARED: Final = frozenset(
     {
         *("type", "enum", "const", "required", "properties", "additionalProperties", "items", "prefixItems"),
@@ -96,7 +96,7 @@ _LIMIT_RULES: Final[dict[Verdict, str]] = {"tightened": "C129", "loosened": "C13
 
 
 def diff_schemas(old: Schema, new: Schema, side: Side, pointer: str, changes: ChangeList) -> None:
-    """Add every change between two schemas. `pointer` is where the schema stands in its endpoint."""
+    """Add every change between two schemas. `pointer` is the place of the schema in its endpoint."""
     if old == new and canonical(old) == canonical(new):
         return
     comparison = _Comparison(old, new, side, changes)
@@ -117,7 +117,7 @@ class _Comparison:
         self._steps = 0
         self._gave_up = False
         self._doubt = 0
-        """Inside alternatives that may overlap, where a part that allows more can make the whole allow less."""
+        """True inside alternatives that may overlap, where a wider part can make the whole narrower."""
         self._open: set[tuple[int, int]] = set()
         self._equal: set[tuple[int, int]] = set()
         self._alive: list[Any] = []
@@ -126,7 +126,7 @@ class _Comparison:
         )
 
     def compare(self, old: Any, new: Any, spot: Spot) -> None:
-        """Compare two nodes. A pair that is being compared already, or was found equal, is not looked at again."""
+        """Compare two nodes. A pair under comparison or already found equal is skipped."""
         pair = (id(old), id(new))
         if pair in self._open or pair in self._equal or self._changes.full:
             return
@@ -143,7 +143,7 @@ class _Comparison:
             self._equal.add(pair)
 
     def give_up(self, spot: Spot, why: str) -> None:
-        """Say once that the comparison is not complete."""
+        """Report once that the comparison is incomplete."""
         if not self._gave_up:
             self._gave_up = True
             self._add("C141", spot, f"the old and the new schema differ, and {why}")
@@ -187,7 +187,7 @@ class _Comparison:
             self._add(rule, spot.under(word), message, before, after, level=level)
 
     def _types(self, old: Schema, new: Schema, spot: Spot) -> bool:
-        """Compare what kinds of value there are; False when nothing is left that both have."""
+        """Compare value types; return False if the two have none in common."""
         before, after = type_set(old), type_set(new)
         if before == after:
             return True
@@ -268,7 +268,7 @@ class _Comparison:
             self.compare(rest_before, rest_after, spot.under("items", "[]"))
 
     def _wrapped(self, old: Schema, new: Schema, spot: Spot) -> bool:
-        """One schema against alternatives, as when a field becomes nullable: it counts as the only alternative."""
+        """Compare one schema with alternatives, as when a field becomes nullable: it counts as the only alternative."""
         for keyword in ("anyOf", "oneOf"):
             if only_alternatives(old, keyword) != only_alternatives(new, keyword):
                 single = new if only_alternatives(old, keyword) else old
@@ -337,7 +337,7 @@ class _Comparison:
                 self._add("C131" if keyword in new else "C132", here, message, before, after)
 
     def _unseen(self, keyword: str, value: Any, spot: Spot) -> None:
-        """A condition that reads the same may still mean something else through what it refers to."""
+        """Compare conditions with equal text: their references may have changed."""
         if keyword in ("$ref", "$dynamicRef") or (not self._same_definitions and _refers(value)):
             self._add(
                 "C141", spot, f"`{keyword}` reads the same, and what it refers to cannot be followed", value, value

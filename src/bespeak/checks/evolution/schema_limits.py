@@ -1,4 +1,4 @@
-"""The limits of a schema, sizes and bounds, and which of two is the stricter."""
+"""Size and range limits of a schema, and which of two is stricter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SIZES: Final = ("Length", "Items", "Properties")
 
 
 def compare_limits(old: Schema, new: Schema) -> Iterator[tuple[str, Any, Any, Verdict]]:
-    """Every limit that differs: its keyword, its values before and after, and what became of it."""
+    """Yield every limit that differs: its keyword, its old and new values, and the direction."""
     yield from _bound("minimum", old, new, 1)
     yield from _bound("maximum", old, new, -1)
     for what in _SIZES:
@@ -29,7 +29,7 @@ def compare_limits(old: Schema, new: Schema) -> Iterator[tuple[str, Any, Any, Ve
 
 
 def _bound(keyword: str, old: Schema, new: Schema, sign: int) -> Iterator[tuple[str, Any, Any, Verdict]]:
-    """`minimum` and `exclusiveMinimum` together are one bound; the stricter of the two holds."""
+    """Combine `minimum` and `exclusiveMinimum` into the stricter bound."""
     before, after = _strictest(keyword, old, sign), _strictest(keyword, new, sign)
     if before != after:
         verdict: Verdict = "tightened" if after > before else "loosened"
@@ -37,7 +37,7 @@ def _bound(keyword: str, old: Schema, new: Schema, sign: int) -> Iterator[tuple[
 
 
 def _strictest(keyword: str, schema: Schema, sign: int) -> tuple[float, bool]:
-    """How strict a bound is: a greater pair lets fewer numbers pass."""
+    """Return a sort key for a bound: a greater pair admits fewer numbers."""
     included, excluded = schema.get(keyword), schema.get(f"exclusive{keyword.capitalize()}")
     return max(
         (sign * included, False) if _is_number(included) else (-math.inf, False),
@@ -75,7 +75,7 @@ def _multiple(old: Schema, new: Schema) -> Iterator[tuple[str, Any, Any, Verdict
 
 
 def _exactly(value: Any) -> Fraction | None:
-    """The number as people write it: 0.1 is a tenth, not the nearest binary fraction."""
+    """Return the decimal number as written: 0.1 is a tenth, not the nearest binary fraction."""
     if not _is_number(value):
         return None
     return Fraction(value) if isinstance(value, int) else Fraction(repr(value))

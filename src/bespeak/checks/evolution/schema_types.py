@@ -1,4 +1,4 @@
-"""The types and the listed values of a schema as sets that can be compared."""
+"""The types and listed values of a schema as comparable sets."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from bespeak.checks.evolution.change import canonical
 from bespeak.checks.evolution.schema_reference import Schema
 
 _ALL: Final = frozenset({"null", "boolean", "object", "array", "integer", "fraction", "string"})
-"""Every number is an integer or has a fraction, so that `integer` is a part of `number`."""
+"""All kinds of value. Every number is an integer or has a fraction, so `integer` is part of `number`."""
 
 
 def type_set(schema: Schema) -> frozenset[str]:
-    """The kinds of value a schema allows by its `type`, or where it has none, by the values it lists."""
+    """Return the kinds of value a schema allows by its `type` or else by its listed values."""
     named = schema.get("type")
     names = [named] if isinstance(named, str) else named
     if isinstance(names, list):
@@ -24,7 +24,7 @@ def type_set(schema: Schema) -> frozenset[str]:
 
 
 def named_types(types: frozenset[str]) -> str:
-    """The kinds in the words of JSON Schema."""
+    """Return the kinds as JSON Schema type names."""
     if types == _ALL:
         return "any"
     names = set(types)
@@ -34,7 +34,7 @@ def named_types(types: frozenset[str]) -> str:
 
 
 def value_texts(schema: Schema) -> dict[str, Any] | None:
-    """The values of `enum` or `const` by their canonical text, or None where the schema lists none."""
+    """Return the values of `enum` or `const` by canonical text, or None if the schema lists none."""
     if "const" in schema:
         return {canonical(schema["const"]): schema["const"]}
     values = schema.get("enum")

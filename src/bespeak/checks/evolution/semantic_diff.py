@@ -1,4 +1,4 @@
-"""What changed between two semantic blocks: what an agent judges by before it calls."""
+"""Changes between two semantic blocks, by which an agent judges before it calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed in a service beyond its endpoints: policies, catalog, vocabulary, data manifest."""
+"""Changes of a service beyond its endpoints: policies, catalog, vocabulary, data manifest."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SWITCHES: Final = (
     ("scope_required_for_invocation", False, "Every call must declare a scope."),
     ("synthesis_enabled", True, "Proposals are no longer answered by composing endpoints."),
 )
-"""Each switch, its generous position, and what leaving that position means for a client."""
+"""Policy switches, each with its permissive value and what leaving it means for a client."""
 
 
 def diff_services(old: Contract, new: Contract) -> list[ContractChange]:
-    """Every change that belongs to no single endpoint. What only one side speaks of is not compared."""
+    """Yield every change that belongs to no single endpoint. Members that only one side has are not compared."""
     changes = ChangeList()
     if old.policies is not None and new.policies is not None:
         _switches(old.policies, new.policies, changes)

@@ -1,4 +1,4 @@
-"""Version numbers against changes: the step that the changes ask for, and the step that was taken."""
+"""Version numbers and changes: the required bump and the actual one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ Bump = Literal["none", "patch", "minor", "major"]
 Step = Literal["backwards", "none", "patch", "minor", "major"]
 
 _STEPS: Final[tuple[Step, ...]] = ("backwards", "none", "patch", "minor", "major")
-"""From the smallest step of a version number to the greatest."""
+"""Bumps from smallest to largest."""
 
 _BEFORE_ONE: Final[dict[Bump, Bump]] = {"major": "minor", "minor": "patch"}
-"""Semantic Versioning 4: before 1.0.0 anything may change, and by custom the minor number says so."""
+"""Rule for versions below 1.0.0 (Semantic Versioning 4): anything may change, and by custom the minor number says
+so.
+"""
 
 
 def version_step(old: str, new: str) -> Step:
-    """The step from one version to another; what cannot be read as a version goes backwards."""
+    """Return the bump from one version to another; text that is not a version counts as backwards."""
     before, after = parse_version(old), parse_version(new)
     if before is None or after is None or after < before:
         return "backwards"
@@ -33,12 +35,12 @@ def version_step(old: str, new: str) -> Step:
 
 
 def suffices(step: Step, needed: Bump) -> bool:
-    """Whether a step of the version number promises no more than the changes keep."""
+    """Return True if a bump is at least the required one."""
     return _STEPS.index(step) >= _STEPS.index(needed)
 
 
 def needed_bump(changes: Iterable[ContractChange]) -> Bump:
-    """The least step for these changes: major if one breaks, patch if only words changed."""
+    """Return the smallest bump for these changes: major if one breaks, patch if only prose changed."""
     bump: Bump = "none"
     for change in changes:
         if change.level == "breaking":
@@ -52,17 +54,17 @@ def needed_bump(changes: Iterable[ContractChange]) -> Bump:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionAdvice:
-    """What the changes ask of the version number, and what was declared."""
+    """The required bump and the declared one."""
 
     needed: Bump
     old: str | None = None
     new: str | None = None
     step: Step | None = None
-    """None unless both versions are known and of the form MAJOR.MINOR.PATCH."""
+    """Declared bump; None unless both versions are MAJOR.MINOR.PATCH."""
 
     @property
     def too_small(self) -> bool:
-        """Whether the declared step says less than the changes ask for."""
+        """True if the declared bump is smaller than the required one."""
         return self.step is not None and not suffices(self.step, self.needed)
 
     def __str__(self) -> str:
@@ -75,14 +77,14 @@ class VersionAdvice:
         return f"{told}: too small." if self.too_small else f"{told}."
 
     def finding(self) -> Diagnostic | None:
-        """The finding that a too small step deserves."""
+        """Return the finding for a bump that is too small."""
         if not self.too_small:
             return None
         advice = f"Declare a version that is a {self.needed} step."
         return Diagnostic("C195", "warning", str(self).removesuffix("."), help=advice)
 
     def to_json(self) -> dict[str, object]:
-        """The advice as data."""
+        """Return the advice as data."""
         return {
             "needed_bump": self.needed,
             "old_version": self.old,
@@ -93,7 +95,7 @@ class VersionAdvice:
 
 
 def advise(changes: Iterable[ContractChange], old: str | None, new: str | None) -> VersionAdvice:
-    """What the changes between two versions ask for. Content hashes and dates are no versions to compare."""
+    """Compare the declared bump with the changes. Content hashes and dates are not comparable versions."""
     needed = needed_bump(changes)
     before = parse_version(old or "")
     if old is None or new is None or before is None or parse_version(new) is None:

@@ -1,1 +1,1 @@
-"""English in contracts: verb forms, head verbs, operation classes; no dependency, one small lexicon."""
+"""English in contracts: verb forms, head verbs, operation classes; one small lexicon, no dependencies."""

@@ -1,4 +1,4 @@
-"""Whether a method asks for something to be done (AGIS 4.2): BOOK does, AVAILABLE and EXISTS do not."""
+"""Action intent of a method (AGIS 4.2): BOOK asks for an action, AVAILABLE and EXISTS do not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Verdict:
     kind: Literal["action", "state", "borderline"]
     reason: str = ""
     instead: tuple[str, ...] = ()
-    """Verbs in capitals that may be meant."""
+    """Suggested verbs, in capitals."""
     group: str = ""
     """Why it is no action, in a word: condition, existence, mind, thing, weather; for a borderline case also vague."""
 
@@ -42,7 +42,7 @@ _ACTION: Final = Verdict("action")
 
 
 def action_intent(verb: str) -> Verdict:
-    """What a method says, in whichever form it is written; an unknown word gets the benefit of the doubt."""
+    """Classify a method in any form; an unknown word counts as an action."""
     # Before the cache, which is to hold short words only.
     return _verdict(verb.lower()) if len(verb) <= _LONGEST else _ACTION
 

@@ -1,4 +1,4 @@
-"""Whether an intent says what its method promises (pass 6 of AGIS): decided by verbs, because vectors cannot."""
+"""Consistency of an intent with its method (pass 6 of AGIS): decided by verbs, because vectors cannot."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ Verdict = Literal["consistent", "violation", "warning", "unverifiable"]
 VIOLATION_BELOW: Final = 0.3
 WARNING_BELOW: Final = 0.5
 _NAMED: Final = 0.9
-"""What a noun counts that names the method or a synonym of it: TRANSFER / "Makes a transfer"."""
+"""Weight of a noun that names the method or a synonym: TRANSFER / "Makes a transfer"."""
 _DOUBT: Final = 0.35
-"""How much a word counts against the method that may be no verb: never enough for a violation."""
+"""Weight against the method of a word that may not be a verb: never enough for a violation."""
 _HEARD_FROM: Final[dict[Kind, float]] = {"hint": 0.9, "reading": 0.75}
-"""What counts only in favour of a method, and how near it must come: a noun must nearly name the method."""
+"""Kinds that count only in favour of a method, with the required similarity: a noun must nearly name the method."""
 _LONGEST_METHOD: Final = 64
 _LONGEST_INTENT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What came out, and which verb of the intent decided."""
+    """The result, and the verb of the intent that decided it."""
 
     verdict: Verdict
     score: float | None
     head: str | None
     head_span: tuple[int, int] | None
-    """Where the deciding word starts and ends in the intent."""
+    """Start and end of the deciding word in the intent."""
     method_class: OperationClass | None
     head_class: OperationClass | None
     reason: str
@@ -43,7 +43,7 @@ class Judgement:
 
 
 def judge(method: str, intent: str) -> Judgement:
-    """Whether the intent fits the method; pure, and never long, whatever the texts are."""
+    """Judge whether the intent fits the method, in bounded time for any text."""
     return _judge(method[:_LONGEST_METHOD], intent[:_LONGEST_INTENT])
 
 
@@ -101,7 +101,7 @@ def _doubted(score: float) -> float:
 
 
 def _deciding(verb: str, ours: Classes, rated: list[tuple[float, HeadVerb]]) -> tuple[float, HeadVerb]:
-    """The verb that decides: a method that only reads must do nothing else, another may do more than it says."""
+    """Choose the deciding verb: a reading method must do nothing else; another may do more than it says."""
     first = rated[0]
     if _only_reads(verb, ours):
         return min(

@@ -1,4 +1,4 @@
-"""The little words and the few verbs and nouns by which the head verb of a sentence is found."""
+"""The function words, verbs and nouns by which the head verb of a sentence is found."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ JUMPS: Final = word_set(
     "exist require facilitate support make invoke employ wish aim expose start"
 )
 PURPOSES: Final = word_set("send submit post pass upload supply provide issue make query transmit request")
-"""What they do is the means; what follows "to" is the purpose: sends an image to analyze it."""
+"""Verbs that name the means; the purpose follows "to": sends an image to analyze it."""
 THROUGH_A_NOUN: Final = word_set("make issue provide give offer start expose support")
 MEANS: Final = word_set(
     "request requests call calls way ability means option possibility capability opportunity query command chance "
@@ -44,14 +44,14 @@ BARE_NOUNS: Final = word_set(
     "details detail info list history status count summary overview statistics stats result schema collection preview "
     "by for of in from"
 )
-"""Words after which a first word that can be a noun is one: "order details", "comment by id"."""
+"""Words after which a possible noun at the start is a noun: "order details", "comment by id"."""
 
 VERBS_FIRST: Final = word_set(
     "list search query check filter look download export import upload get view update delete create read find "
     "send change move start stop cancel transfer set add remove edit show fetch return reset release "
     "patch post put request"
 )
-"""Verbs that begin a summary far more often than the nouns written the same way."""
+"""Verbs that begin a summary far more often than the nouns of the same spelling."""
 READ_NOUNS: Final = word_set(
     "details detail info information list lists history status count summary overview statistics stats results result "
     "data types type version versions report reports metadata description definition definitions representation "
@@ -59,8 +59,8 @@ READ_NOUNS: Final = word_set(
     "object specification configuration page name state share size time date number owner address inventory amount "
     "value log logs settings profile timeline"
 )
-"""Nouns that a phrase without a verb gives back: "Details of an order"."""
+"""Nouns that a phrase without a verb returns: "Details of an order"."""
 PURPOSE: Final = word_set("purpose goal aim intent intention point idea")
-"""Nouns whose sentence says behind "is to" what is done: "The purpose of this service is to retrieve …"."""
+"""Nouns whose sentence names the action after "is to": "The purpose of this service is to retrieve …"."""
 USED: Final = word_set("used designed intended able meant responsible useful called")
 """Participles and adjectives before "to" and "for": is used to, is responsible for."""

@@ -1,4 +1,4 @@
-"""The data files beside the code, as text."""
+"""Access to the data files beside the code, as text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import zlib
 from typing import Final
 
 _GZIP: Final = 31
-"""What zlib calls a gzip file with a window of any size. The module gzip, for streams, takes longer to import."""
+"""zlib's code for a gzip file with any window size. The gzip module, made for streams, takes longer to import."""
 
 
 def read_data(name: str) -> str:
-    """The text of a packed file that comes with bespeak."""
+    """Read a compressed data file of this package."""
     packed = pkgutil.get_data("bespeak.text.language", f"data/{name}")
     assert packed is not None
     return zlib.decompress(packed, wbits=_GZIP).decode("ascii")

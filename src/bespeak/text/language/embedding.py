@@ -1,4 +1,4 @@
-"""The cosine of the draft's pass 6, if vectors are installed: information for people, never the verdict."""
+"""The cosine of the draft's pass 6, if vectors are installed: shown to people, never decisive."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _LONGEST: Final = 1000
 
 
 def available() -> bool:
-    """Whether the extra `embeddings` is installed."""
+    """Return True if the extra `embeddings` is installed."""
     return find_spec(PACKAGE) is not None
 
 
 def cosine(method: str, intent: str) -> float | None:
-    """How near a method and its intent are as vectors, from -1 to 1; None without the extra `embeddings`."""
+    """Return the cosine similarity of a method and its intent, -1 to 1; None without the extra `embeddings`."""
     model = _model()
     if model is None:
         return None

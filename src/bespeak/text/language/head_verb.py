@@ -1,4 +1,4 @@
-"""The verbs that say what a sentence promises: the head verb, those beside it, and those hidden in nouns."""
+"""The verbs that state what a sentence promises: the head verb, coordinated verbs, and those hidden in nouns."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from bespeak.text.language.vague_verb import readings
 from bespeak.text.language.verb_form import Lemma, lemmas
 
 Kind = Literal["head", "coordinated", "meant", "nominal", "light", "doubtful", "hint", "reading"]
-"""What a verb is in its sentence.
+"""Role of a verb in its sentence.
 
 head: the main verb. coordinated: beside it. light: a main verb that says little, and meant: what its object names.
-nominal: no verb but a noun. doubtful: a verb, or the first part of a compound noun.
-hint: a noun that may name what is done. reading: what a vague verb may mean. Both count only in favour of a method.
+nominal: a noun instead of a verb. doubtful: a verb, or the first part of a compound noun. hint: a noun that may name
+the action. reading: a possible meaning of a vague verb. The last two count only in favour of a method.
 """
 
 _MARKS: Final = frozenset({":", "-", "–", "—", "|", ")"})
@@ -51,7 +51,7 @@ _MOST: Final = 4
 
 
 class HeadVerb(NamedTuple):
-    """A verb in its base form and where the word that shows it stands in the text."""
+    """A verb in its base form and the place of its word in the text."""
 
     verb: str
     start: int
@@ -61,7 +61,7 @@ class HeadVerb(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def head_verbs(text: str) -> tuple[HeadVerb, ...]:
-    """The verbs of the first sentence, the deciding one first; none if it is no English or has no verb."""
+    """Return the verbs of the first sentence, the deciding one first; empty if it is not English or has no verb."""
     sentence = words(text)
     if not is_english(sentence):
         return ()
@@ -95,7 +95,7 @@ class _Reader:
         return [self._head(named[1], named[0], "nominal")] if named else []
 
     def _starts(self) -> list[int]:
-        """Where the sentence may begin: at its first word, and behind a label such as "Users:"."""
+        """Yield where the sentence may begin: at its first word, and after a label such as "Users:"."""
         marks = [at + 1 for at, word in enumerate(self.lower[:_FAR]) if word in _MARKS]
         labels = [at for at in marks if at <= _LABEL and self._verb(at) and (at == 2 or self._form(0) != "third")]
         return [*labels[:1], 0, *marks[:2]]
@@ -104,7 +104,7 @@ class _Reader:
         return self.lower[at] if 0 <= at < len(self.lower) else ""
 
     def _leading(self, at: int) -> _Found | None:
-        """The verb the sentence begins with, behind subjects, adverbs and "is used to"."""
+        """Return the verb that the sentence begins with, after subjects, adverbs and "is used to"."""
         at = self._behind_subject(at)
         for _ in range(_FAR):
             word = self._word(at)
@@ -128,7 +128,7 @@ class _Reader:
         return self._jump(_Found(at, found))
 
     def _behind_subject(self, at: int) -> int:
-        """The place behind "This endpoint (will|is used to)" and "The agent", or the same place."""
+        """Skip "This endpoint (will|is used to)" and "The agent"."""
         start = at
         if (behind := self._behind_purpose(at)) is not None:
             return behind
@@ -148,7 +148,7 @@ class _Reader:
         return start
 
     def _behind_purpose(self, at: int) -> int | None:
-        """The place behind "The purpose of this service is to"."""
+        """Skip "The purpose of this service is to"."""
         if self._word(at) in PURPOSE or self._word(at + 1) in PURPOSE:
             for place in range(at + 1, at + _FAR):
                 if self._word(place) in BEING and self._word(place + 1) == "to":
@@ -160,7 +160,7 @@ class _Reader:
         return found is not None and lexicon().share(found.verb)[0] >= _MOSTLY
 
     def _use(self, at: int) -> int | None:
-        """Behind "is used to", "used for", "can be used to": where the verb stands."""
+        """Skip "is used to", "used for" and "can be used to", up to the verb."""
         word = self._word(at)
         if word in MODALS and word not in {"do", "does"}:
             return at + 1
@@ -174,7 +174,7 @@ class _Reader:
         return None
 
     def _verb(self, at: int) -> Lemma | None:
-        """The verb a word is most likely a form of, as the head of a sentence."""
+        """Return the verb of which a word is most likely a form, as the head of a sentence."""
         word = self._word(at)
         if word == "using" and not at:
             return Lemma("use", "gerund")
@@ -197,7 +197,7 @@ class _Reader:
         return found.form if found else ""
 
     def _is_noun_here(self, at: int, lemma: Lemma) -> bool:
-        """Whether a word that could be a verb is the beginning of a noun phrase: "Order details"."""
+        """Return True if a possible verb begins a noun phrase here: "Order details"."""
         share = lexicon().share(lemma.verb)
         follower = self._word(at + 1)
         if two_word_verb(lemma.verb, self.lower, at):
@@ -221,7 +221,7 @@ class _Reader:
         return follower in BARE_NOUNS or not follower
 
     def _is_doubtful(self, at: int, lemma: Lemma) -> bool:
-        """Whether a base form is as likely the first part of a compound noun: "Document extraction"."""
+        """Return True if a base form may be the first part of a compound noun: "Document extraction"."""
         follower = self._word(at + 1)
         if follower in DETERMINERS or not follower:
             return False
@@ -232,7 +232,7 @@ class _Reader:
         return lemma.verb not in meanings().hand or lexicon().share(lemma.verb)[1] >= 0.5
 
     def _jump(self, found: _Found) -> _Found:
-        """From "allows a customer to book" to "book"; the verb itself if nothing follows that it leads to."""
+        """Move from "allows a customer to book" to "book"; return the verb itself if it leads to no other."""
         at, lemma = found
         verb = lemma.verb
         if verb not in JUMPS and verb not in PURPOSES:
@@ -262,7 +262,7 @@ class _Reader:
         return found
 
     def _leads_to(self, verb: str, at: int, to: int) -> bool:
-        """Whether "to" behind these verbs says what they are for; "makes a plan to follow" does not."""
+        """Return True if "to" after these verbs gives their purpose; "makes a plan to follow" does not."""
         if verb in THROUGH_A_NOUN:
             return self._word(to - 1) in MEANS
         return verb not in {"call", "invoke"} or any(word in MEANS for word in self.lower[at + 1 : to])
@@ -277,7 +277,7 @@ class _Reader:
         return True
 
     def _passive(self) -> _Found | None:
-        """The participle in "a reservation is created"."""
+        """Return the participle in "a reservation is created"."""
         for at, word in enumerate(self.lower[:_FAR]):
             if word in CLAUSES:
                 return None
@@ -291,7 +291,7 @@ class _Reader:
         return None
 
     def _third_person(self) -> _Found | None:
-        """A verb behind a subject that is not known as one: "The concierge reserves a table"."""
+        """Return a verb after an unknown subject: "The concierge reserves a table"."""
         for at in range(1, min(_NEAR, len(self.lower))):
             word = self.lower[at]
             if word in CLAUSES or word in PREPOSITIONS:
@@ -304,7 +304,7 @@ class _Reader:
         return None
 
     def _named_last(self, at: int) -> _Found | None:
-        """The verb in the name of an operation that begins with its noun: "Tweet delete by id", "User create"."""
+        """Return the verb in an operation name that begins with its noun: "Tweet delete by id", "User create"."""
         behind = self._word(at + 2)
         lemma = self._verb(at + 1)
         if lemma is None or lemma.form != "base" or lemma.verb not in meanings().hand or behind in DETERMINERS:
@@ -317,7 +317,7 @@ class _Reader:
         return _Found(at + 1, lemma) if is_noun and is_verb else None
 
     def _complete(self, found: _Found) -> list[HeadVerb]:
-        """The head verb with its particle, what a light verb means, and the verbs beside it."""
+        """Add the particle of the head verb, the meaning of a light verb, and the coordinated verbs."""
         at, lemma = found
         result: list[HeadVerb] = []
         for place, one in [(at, lemma), *self._coordinated(at, lemma)]:
@@ -339,7 +339,7 @@ class _Reader:
         return HeadVerb(verb, self.sentence[at].start, self.sentence[at].end, kind)
 
     def _coordinated(self, at: int, head: Lemma) -> list[tuple[int, Lemma]]:
-        """The verbs joined to the head by a comma, "and" or "or", in the same form as it."""
+        """Return the verbs joined to the head by a comma, "and" or "or", in the same form."""
         found: list[tuple[int, Lemma]] = []
         last, place = at, at + 1
         while place < min(len(self.lower) - 1, at + 25) and len(found) < _MOST - 1:
@@ -358,7 +358,7 @@ class _Reader:
         return found
 
     def _is_verb_here(self, head: int, at: int, lemma: Lemma, near: bool) -> bool:
-        """Whether a word behind the object is a second verb and not one more noun: "by make, model and trim"."""
+        """Return True if a word after the object is a second verb and not another noun: "by make, model and trim"."""
         share = lexicon().share(lemma.verb)[0]
         follower = self._word(at + 1)
         if near:

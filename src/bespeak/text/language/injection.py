@@ -1,7 +1,7 @@
-"""Text that speaks to a language model where it should speak of an endpoint (AGIS 13).
+"""Prompt injection: text that addresses a language model instead of describing an endpoint (AGIS 13).
 
-Honest descriptions say `you are` and `you must` now and then, so that such words alone count only in an intent and an
-outcome, which speak of nobody. What is looked for everywhere is what no honest author has a reason to write.
+Honest descriptions sometimes say `you are` and `you must`, so such words count only in an intent and an outcome, which
+address nobody. The other patterns are ones that an honest author has no reason to write.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bespeak.text.language.late_pattern import LatePattern
 
 
 class Injected(NamedTuple):
-    """What a text tries, and the words it does it with."""
+    """The purpose of an injection, and its words."""
 
     kind: str
     text: str
@@ -94,7 +94,7 @@ _NEEDLES: Final = (
     *("ignore", "disregard", "forget", "override", "bypass", "pretend", " mode", "conversation", "history", "messages"),
     *("developer", "<|", "[inst", "[/inst", "<<", "important>"),
 )
-"""One of these, in small letters, is in everything that is looked for."""
+"""Lower-case needles, one of which is in every match."""
 
 _SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _INVISIBLE: Final = LatePattern(
@@ -103,9 +103,9 @@ _INVISIBLE: Final = LatePattern(
     "|(?<=[\x00-\x7f])[\u200c-\u200f](?=[\x00-\x7f]|$)"
     f'|(?:^|(?<=[\x00-"$-)+-/:-\x7f{_SELECTORS}]))[{_SELECTORS}]+'
 )
-"""What a reader does not see, but for the joiners and marks that scripts and pictures need."""
+"""Invisible characters, except the joiners and marks that scripts and emoji need."""
 _FLAG: Final = LatePattern("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{2,8}\U000e007f")
-"""The flags of England, Scotland and others are written with invisible letters."""
+"""Flags of England, Scotland and others, which are written with invisible letters."""
 
 _LINK: Final = LatePattern(
     r"\b(?:https?|ftp|wss?|file|agtp)://\S|\bwww\.[a-z0-9-]{1,63}\.|\bjavascript:\S|\bdata:[a-z]{1,20}/"
@@ -118,11 +118,11 @@ _BLOB: Final = LatePattern(
     r"|(?:%[0-9A-Fa-f]{2}){8}|(?:&#x?[0-9A-Fa-f]{1,6};){4}"
 )
 _GAP: Final = LatePattern(r"(?<![\s|])\s{40,}+(?!\|)")
-"""Not the blanks of a table."""
+"""Long gap, not the spaces of a table."""
 
 
 def may_inject(text: str) -> bool:
-    """Whether a text can hold words to a model at all. Cheap, for it is asked of all."""
+    """Return True if a text may contain an injection; cheap, because it runs on every text."""
     if not text.isascii():
         return True
     lower = text.lower()
@@ -133,7 +133,7 @@ def may_inject(text: str) -> bool:
 
 
 def injection(text: str) -> Injected | None:
-    """Words to a model that no honest text of any kind has."""
+    """Return words to a model that no honest text contains."""
     plain = _normal(text)
     for kind, pattern in _EVERYWHERE:
         found = pattern.search(plain)
@@ -143,7 +143,7 @@ def injection(text: str) -> Injected | None:
 
 
 def role_marker(text: str, *, strict: bool) -> str | None:
-    """A sign that starts the turn of another speaker; strictly, `system:` is one wherever it stands."""
+    """Return a marker that starts another speaker's turn; with `strict`, `system:` counts anywhere."""
     plain = _normal(text)
     if ":" not in plain and "<" not in plain and "[" not in plain and "#" not in plain:
         return None
@@ -152,13 +152,13 @@ def role_marker(text: str, *, strict: bool) -> str | None:
 
 
 def addressed(text: str) -> str | None:
-    """Words that speak to the reader."""
+    """Return words that address the reader."""
     found = _ADDRESSED.search(_normal(text))
     return found[0].strip() if found else None
 
 
 def visible(text: str) -> str | None:
-    """The text without its invisible characters, if it has any."""
+    """Return the text without invisible characters if it has any."""
     if (text.isascii() and text.isprintable()) or _INVISIBLE.search(text) is None:
         return None
     if "\U0001f3f4" not in text:
@@ -170,13 +170,13 @@ def visible(text: str) -> str | None:
 
 
 def link(text: str) -> str | None:
-    """An address or a piece of markup."""
+    """Return a URL or a piece of markup."""
     found = _LINK.search(text) if ":" in text or "](" in text or "<" in text or "www." in text.lower() else None
     return found[0] if found else None
 
 
 def blob(text: str) -> str | None:
-    """A stretch that is not meant to be read by people."""
+    """Return a run of characters that people do not read."""
     if max(map(len, text.split()), default=0) < 24:
         return None
     for found in _BLOB.compiled.finditer(text):
@@ -187,12 +187,12 @@ def blob(text: str) -> str | None:
 
 
 def gap(text: str) -> bool:
-    """Whether a long blank separates parts of a text, so that the second is not seen."""
+    """Return True if a long gap hides the second part of a text."""
     return ("    " in text or "\n\n" in text or "\t\t" in text) and _GAP.search(text.strip()) is not None
 
 
 def _is_mixed(run: str) -> bool:
-    """Whether capitals, small letters and digits change places more often than in words written together."""
+    """Return True if capitals, small letters and digits alternate more often than in joined words."""
     kinds = [char.isdigit() + 2 * char.isupper() for char in run]
     if set(kinds) != {0, 1, 2}:
         return False
@@ -201,7 +201,7 @@ def _is_mixed(run: str) -> bool:
 
 
 def _normal(text: str) -> str:
-    """A text as patterns read it: small letters, single blanks, nothing invisible, no look-alikes of width."""
+    """Normalize a text for matching: lower case, single spaces, no invisible characters, no width variants."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _INVISIBLE.compiled.sub("", text))
     return " ".join(text.lower().split())

@@ -1,4 +1,4 @@
-"""A regular expression that is compiled when it is first needed: most runs need few of the long ones."""
+"""A regular expression that is compiled at first use, because most runs need few of the long ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 class LatePattern:
-    """Stands for a compiled pattern."""
+    """A pattern that compiles itself at first use."""
 
     __slots__ = ("_compiled", "_flags", "_text")
 
@@ -17,15 +17,15 @@ class LatePattern:
 
     @property
     def compiled(self) -> re.Pattern[str]:
-        """The pattern itself."""
+        """Compiled pattern."""
         if self._compiled is None:
             self._compiled = re.compile(self._text, self._flags)
         return self._compiled
 
     def search(self, text: str) -> re.Match[str] | None:
-        """The first place where the pattern matches."""
+        """Return the first match."""
         return self.compiled.search(text)
 
     def fullmatch(self, text: str) -> re.Match[str] | None:
-        """The match of the whole text."""
+        """Return the match of the whole text."""
         return self.compiled.fullmatch(text)

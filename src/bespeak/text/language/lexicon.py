@@ -1,4 +1,4 @@
-"""The word lists behind every judgement about English: which words are verbs, and how often they are something else."""
+"""The word lists behind every judgement about English: which words are verbs, and how often."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMAT: Final = "bespeak verbs 1"
 
 
 class Counts(NamedTuple):
-    """How often a word stands as each part of speech, in quarters: four per use in SemCor, one per sense."""
+    """How often a word occurs as each part of speech, in quarters: four per use in SemCor, one per sense."""
 
     verb: int
     noun: int
@@ -25,38 +25,38 @@ _UNSEEN: Final = Counts(0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """The verbs of English with what contracts need to know about them; every word is in lower case."""
+    """The verbs of English with the facts that contracts need; every word is in lower case."""
 
     sources: tuple[str, ...]
-    """What the file was made from: a name and a hash each."""
+    """Sources of the file: a name and a hash each."""
     verbs: Mapping[str, tuple[str, str, str]]
-    """With their counts as they are written: of the thousands, a run asks for a few."""
+    """Verbs with their unparsed counts: a run needs only a few of the thousands."""
     irregular: Mapping[str, tuple[tuple[str, str], ...]]
-    """Forms that no rule makes: went is (go, past), and found is both parts of find."""
+    """Irregular forms: went is (go, past), and found is both parts of find."""
     strong: frozenset[str]
-    """Verbs whose past is never the regular one: seed is no form of see."""
+    """Verbs whose past is never regular: seed is not a form of see."""
     nouns: frozenset[str]
-    """Nouns that are no verbs; rare ones only where a rule could take them for a verb."""
+    """Nouns that are not verbs; rare ones only where a rule could mistake them for a verb."""
     others: frozenset[str]
-    """Adjectives that are neither, and adverbs that a rule could take for a verb."""
+    """Adjectives that are neither, and adverbs that a rule could mistake for a verb."""
     intents: Mapping[str, str]
-    """What a word says that is no plain action, or that it is one after all: the group it stands in."""
+    """Words that are not plain actions, or are despite their look, with their group."""
     instead: Mapping[str, tuple[str, ...]]
-    """Verbs that may be meant by a word that is no good method."""
+    """Suggested verbs for a word that is not a good method."""
     paths: Mapping[str, frozenset[str]]
-    """How words of two kinds are meant in paths: the words of a group."""
+    """Ambiguous words in paths, by group."""
     lists: Mapping[str, frozenset[str]]
-    """The other lists people wrote, by name; "methods" are the verbs of the AGTP catalog and of our own list."""
+    """Other hand-written lists by name; "methods" are the verbs of the AGTP catalog and of our own list."""
 
     def counts(self, word: str) -> Counts:
-        """How often a word is verb, noun and adjective; a noun that is no verb counts as seen once."""
+        """Count how often a word is verb, noun and adjective; a noun that is not a verb counts once."""
         found = self.verbs.get(word)
         if found is None:
             return Counts(0, 4, 0) if word in self.nouns else _UNSEEN
         return Counts(*map(int, found))
 
     def share(self, word: str) -> tuple[float, float, float]:
-        """The shares of verb, noun and adjective among the uses of a word; all nought for a word without counts."""
+        """Return the shares of verb, noun and adjective among the uses of a word; zeros without counts."""
         counts = self.counts(word)
         total = sum(counts) or 1
         return counts.verb / total, counts.noun / total, counts.adjective / total
@@ -64,7 +64,7 @@ class Lexicon:
 
 @lru_cache(maxsize=1)
 def lexicon() -> Lexicon:
-    """The lexicon that comes with bespeak, read once."""
+    """Load the lexicon once."""
     return _parse(read_data("verbs.txt.gz"))
 
 

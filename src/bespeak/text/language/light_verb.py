@@ -1,4 +1,4 @@
-"""Verbs that say little themselves: what "makes a reservation" does stands in its object."""
+"""Light verbs: in "makes a reservation" the object names the action."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from bespeak.text.language.sentence import word_set
 from bespeak.text.language.verb_form import lemmas
 
 EMPTY: Final = word_set("make perform do conduct execute carry take run undertake effect handle")
-"""Without their object they say nothing about the operation."""
+"""Verbs that say nothing about the operation without their object."""
 ASKING: Final = word_set(
     "initiate request submit start trigger launch begin place issue file process complete raise invoke post send"
 )
-"""They say something, and their object says more: "submits a cancellation request"."""
+"""Verbs whose object says more: "submits a cancellation request"."""
 LIGHT: Final = EMPTY | ASKING
 OBTAINING: Final = frozenset({"request", "provide", "give"})
-"""With one of _INFORMATION as their object they read."""
+"""Verbs that read when one of _INFORMATION is their object."""
 
 _INFORMATION: Final = word_set(
     "information info details detail data status list overview summary statistics stats history access-logs metadata "
     "insight insights results result report"
 )
 DOING: Final = ("tion", "sion", "ment", "al", "ance", "ence", "ure", "sis", "very", "tions", "ments", "sions", "als")
-"""Endings of nouns that name a doing: cancellation, payment; not those of things: entry, item."""
+"""Endings of nouns that name an action: cancellation, payment; not those of things: entry, item."""
 WRAPPERS: Final = word_set(
     "request requests order process operation action procedure command job task call flow transaction workflow "
     "instruction query message event activity batch operations"
 )
-"""Nouns behind which the one that matters stands: a cancellation request, a transfer order."""
+"""Nouns that follow the noun that matters: a cancellation request, a transfer order."""
 _STOPS: Final = word_set(
     "of for to from with on in by at into onto about within that which and or , . ( : ; using via if when where "
     "against over between across without during until as per through based off away back up down together apart"
@@ -49,10 +49,10 @@ _DESTINING: Final = word_set("mark flag schedule queue set stage put")
 
 
 def hinted_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] | None:
-    """The verb that a noun behind another verb names, which can speak for a method but never against one.
+    """Return the verb named by a noun after another verb; it can support a method but never contradict one.
 
-    To create a payment is to pay, to mark a file for deletion is to delete it, and who submits a verification code
-    verifies; but the same words may be about the thing that was paid, deleted or verified.
+    To create a payment is to pay, to mark a file for deletion is to delete it, and to submit a verification code is to
+    verify; but the same words may describe the thing that was paid, deleted or verified.
     """
     if verb in _DESTINING:
         for place in range(at + 2, min(at + _REACH, len(sentence) - 1)):
@@ -72,7 +72,7 @@ def _doing(noun: str) -> str | None:
 
 
 def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] | None:
-    """The verb that the object of a light verb names and the place of that noun."""
+    """Return the verb that the object of a light verb names, and the place of that noun."""
     if verb not in LIGHT and verb not in OBTAINING:
         return None
     phrase = _object(sentence, at + 1)
@@ -93,7 +93,7 @@ def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] |
 
 
 def _object(sentence: Sequence[str], start: int) -> list[int]:
-    """The places of the words of the object, without articles; "a request to" counts up to "to"."""
+    """Return the places of the object's words, without articles; "a request to" counts up to "to"."""
     places: list[int] = []
     for place in range(start, min(start + _REACH, len(sentence))):
         word = sentence[place]
@@ -107,7 +107,7 @@ def _object(sentence: Sequence[str], start: int) -> list[int]:
 
 
 def _named(noun: str) -> str | None:
-    """The verb of a noun: by derivation, by being one itself, or by its -ing."""
+    """Return the verb of a noun: by derivation, by the same spelling, or by its -ing form."""
     found = None if noun in READ_NOUNS else meanings().verb_of(noun)
     if found and found in meanings().hand and noun.endswith(DOING):
         return found

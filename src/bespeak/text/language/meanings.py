@@ -1,4 +1,4 @@
-"""What verbs mean, as far as contracts need it: shared senses, opposites, and the nouns that name a doing."""
+"""Meanings of verbs, as far as contracts need them: shared senses, opposites, and nouns of action."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ FORMAT: Final = "bespeak meanings 1"
 
 _UNDOING: Final = ("un", "de", "dis", "off")
 _DOING: Final = ("", "on", "en")
-"""offboard is the opposite of onboard, disengage that of engage."""
+"""Prefix pairs: offboard is the opposite of onboard, disengage of engage."""
 NOT_UNDOING: Final = word_set(
     "uncover declaim defile define delay denominate deposit derive describe design detail detest devote disappoint "
     "discard discharge disclose discount discover dislocate dispatch displace display dispose dissolve distrain "
     "offend offset"
 )
-"""Verbs that only look as if they undid another: discover has nothing to do with cover."""
+"""Verbs that only look like opposites: discover has nothing to do with cover."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meanings:
-    """The tables of the data file; a cell is read when its word is asked for, because most never are."""
+    """The tables of the data file; a cell is parsed on demand, because most are never used."""
 
     sources: tuple[str, ...]
-    """What the file was made from: a name and a hash each."""
+    """Sources of the file: a name and a hash each."""
     hand: Mapping[str, str]
-    """Verbs whose operation classes people decided: letters of the classes, each with its weight in tenths."""
+    """Verbs with hand-assigned operation classes: letters of the classes, each with its weight in tenths."""
     table: Mapping[str, str]
-    """Verbs that got their classes from their neighbours; the last digit says how much these agree."""
+    """Verbs with classes from their neighbours; the last digit says how much these agree."""
     senses: Mapping[str, str]
     opposites: Mapping[str, str]
     nouns: Mapping[str, str]
 
     def synonymous(self, one: str, other: str) -> bool:
-        """Whether two verbs share one of their usual senses."""
+        """Return True if two verbs share a usual sense."""
         left = self.senses.get(one)
         right = self.senses.get(other)
         return left is not None and right is not None and not set(left.split()).isdisjoint(right.split())
 
     def opposite(self, one: str, other: str) -> bool:
-        """Whether one verb undoes or contradicts the other."""
+        """Return True if one verb undoes or contradicts the other."""
         first, second = (one, other) if one < other else (other, one)
         return second in self.opposites.get(first, "").split() or _undoes(one, other) or _undoes(other, one)
 
     def verb_of(self, noun: str) -> str | None:
-        """The verb whose doing a noun names, in singular or plural: cancellation is cancel."""
+        """Return the verb of a noun of action, in singular or plural: cancellation gives cancel."""
         found = self.nouns.get(noun)
         if found is None and noun.endswith("s"):
             found = self.nouns.get(noun[:-1])
@@ -68,7 +68,7 @@ def _bare(verb: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def meanings() -> Meanings:
-    """The meanings that come with bespeak, read once."""
+    """Load the meanings once."""
     head, *sections = read_data("meanings.txt.gz").split("\n\n")
     title, *sources = head.split("\n")
     assert title == FORMAT

@@ -1,7 +1,7 @@
-"""Whether a sentence speaks of the inside of a system (tables, queues, requests) and not of somebody's goal.
+"""Mechanism words: sentences about the inside of a system (tables, queues, requests) instead of a goal.
 
-Storage words alone prove nothing: people book tables, keep records and share spreadsheets. A finding needs a verb of
-storage or transport, a noun of storage or transport, and nobody else's thing among the words.
+Storage words alone prove nothing: people book tables, keep records and share spreadsheets. A match needs a verb and a
+noun of storage or transport, and no word that makes the thing somebody's own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from bespeak.text.language.late_pattern import LatePattern
 
 _SEEN: Final = 1_000
-"""Characters of an intent that are looked at."""
+"""Limit of characters that are searched."""
 
 _NOUNS: Final = (
     *("table", "database", " db", "row", "tuple", "record", "sql", "stored proc", "cache", "redis", "datastore"),
@@ -22,14 +22,14 @@ _NOUNS: Final = (
     *("endpoint", "api", "request", "call", "payload", "serial", "marshal", "http", "status code", "crud", "statement"),
     *(" key", "job", "message", "task", "event"),
 )
-"""One of these is in every finding: a cheap question before the long one."""
+"""Nouns, one of which is in every match: a cheap test before the long pattern."""
 
 _OWNED: Final = LatePattern(
     r"\b(?:(?:caller|user|customer|client|tenant|guest|agent|analyst)(?:['’]s|s['’])?|their|his|her|your|given|supplied"
     r"|provided|named|selected|chosen|spreadsheets?|sheets?|csv|notion|airtable|restaurants?|seats?|seating|dinner"
     r"|dining|poker|pool)(?!\w)"
 )
-"""Whose thing it is, or what kind of table: then the thing itself is what somebody wants."""
+"""Owner or kind of a thing: the thing itself is then the goal."""
 
 _FEW: Final = r"(?:[\w-]++\ ){0,4}?"
 _ONE: Final = r"(?:an?\ |the\ |our\ |its\ |some\ )?(?:[\w-]++\ ){0,2}?"
@@ -80,7 +80,7 @@ _STATEMENTS: Final = ("INSERT INTO", "DELETE FROM", "SELECT ", "UPDATE ")
 
 
 def mechanism(sentence: str) -> str | None:
-    """The words that speak of the inside of a system, if the sentence does."""
+    """Return the words about the inside of a system, if there are any."""
     seen = sentence[:_SEEN]
     if any(start in seen for start in _STATEMENTS):
         statement = _STATEMENT.search(seen)

@@ -1,4 +1,4 @@
-"""What a phrase without a verb is about: "Account creation" creates, "Details of an order" are read."""
+"""Phrases without a verb: "Account creation" creates, "Details of an order" are read."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bespeak.text.language.meanings import meanings
 from bespeak.text.language.verb_form import lemmas
 
 READING: Final = "get"
-"""The verb for phrases that name what comes back."""
+"""Verb for phrases that name a result."""
 _REACH: Final = 8
 
 
 def nominal_verb(sentence: Sequence[str]) -> tuple[str, int] | None:
-    """The verb that the last noun of the first noun phrase stands for, and the place of that noun."""
+    """Return the verb for the last noun of the first noun phrase, and the place of that noun."""
     phrase = _phrase(sentence)
     if not phrase:
         return None
@@ -40,7 +40,7 @@ def nominal_verb(sentence: Sequence[str]) -> tuple[str, int] | None:
 
 
 def _phrase(sentence: Sequence[str]) -> list[int]:
-    """The places of the words up to the first preposition; none if an article stands inside, where a verb must be."""
+    """Return the places of the words up to the first preposition; empty if an article inside implies a verb."""
     phrase: list[int] = []
     for at, word in enumerate(sentence[:_REACH]):
         if word in PREPOSITIONS or word in CLAUSES or not word[0].isalnum():

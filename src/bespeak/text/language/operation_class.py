@@ -1,4 +1,4 @@
-"""What a verb does to the thing it is applied to: read it, create it, change it, remove it …"""
+"""Operation classes: what a verb does to its object: read, create, change, remove …"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OperationClass = Literal["READ", "ANALYZE", "CREATE", "UPDATE", "DELETE", "SEND"
 
 CLASSES: Final[tuple[OperationClass, ...]] = ("READ", "ANALYZE", "CREATE", "UPDATE", "DELETE", "SEND", "CONTROL")
 CHANGING: Final[tuple[OperationClass, ...]] = ("CREATE", "UPDATE", "DELETE", "SEND", "CONTROL")
-"""The classes after which something is different."""
+"""Classes that change something."""
 _LETTERS: Final = "RACUDSX"
 
 PHRASES: Final[dict[OperationClass, str]] = {
@@ -23,7 +23,7 @@ PHRASES: Final[dict[OperationClass, str]] = {
     "SEND": "sends or tells something",
     "CONTROL": "controls how something runs",
 }
-"""The classes in words, for the third person."""
+"""Classes in words, in the third person."""
 
 COMPATIBLE: Final = (
     # READ ANALYZE CREATE UPDATE DELETE SEND CONTROL: what the intent does, in the row of what the method does
@@ -35,7 +35,7 @@ COMPATIBLE: Final = (
     (0.1, 0.15, 0.35, 0.3, 0.0, 1.0, 0.35),
     (0.0, 0.3, 0.35, 0.35, 0.2, 0.35, 1.0),
 )
-"""How well an intent of one class fits a method of another; it is not symmetric."""
+"""How well an intent of one class fits a method of another; not symmetric."""
 
 _HAND: Final = 1.0
 _PREFIXED: Final = 0.9
@@ -43,24 +43,24 @@ _NEIGHBOURS: Final = 0.7
 
 
 class Classes(NamedTuple):
-    """The weights of a verb in each class, in the order of CLASSES, and how far they can be relied on."""
+    """The weights of a verb in each class, in the order of CLASSES, and their reliability."""
 
     weights: tuple[float, ...]
     confidence: float
 
     @property
     def main(self) -> OperationClass:
-        """The class with the largest weight."""
+        """Class with the largest weight."""
         return CLASSES[self.weights.index(max(self.weights))]
 
     def of(self, name: OperationClass) -> float:
-        """The weight in one class."""
+        """Return the weight in one class."""
         return self.weights[CLASSES.index(name)]
 
 
 @lru_cache(maxsize=4096)
 def operation_classes(verb: str) -> Classes | None:
-    """The classes of a verb in lower case: decided by people, by its prefix, or by its neighbours in meaning."""
+    """Return the classes of a lower-case verb: hand-assigned, by its prefix, or by its neighbours in meaning."""
     known = meanings()
     if code := known.hand.get(verb):
         return Classes(_weights(code), _HAND)
@@ -79,7 +79,7 @@ def _weights(code: str) -> tuple[float, ...]:
 
 
 def _prefixed(verb: str) -> Classes | None:
-    """unregister removes or stops what register made; recreate does what create does and changes something."""
+    """Derive classes by prefix: unregister removes or stops what register made; recreate does what create does."""
     for prefix in ("un", "de", "dis"):
         rest = verb.removeprefix(prefix)
         if rest != verb and rest in meanings().hand and verb not in NOT_UNDOING:

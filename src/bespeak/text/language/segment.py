@@ -1,4 +1,4 @@
-"""Verbs in path segments (AGIS 5): /get-restaurant and /create hold one, /booking and /order-history do not."""
+"""Verbs in path segments (AGIS 5): /get-restaurant and /create contain one, /booking and /order-history do not."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ Reason = Literal["question", "method", "alone", "third person", "past", "first",
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LONGEST: Final = 80
-"""Characters; a longer segment is no name."""
+"""Maximum length of a segment in characters."""
 
 _QUESTIONS: Final = frozenset(("is", "has", "have", "does", "can", "are", "should"))
 _VERB_PREFIXES: Final = ("re", "un", "de", "dis", "mis")
-"""What stands before verbs only; a "sub" or "pre" may as well begin a noun."""
+"""Prefixes of verbs only; "sub" or "pre" may also begin a noun."""
 _NOUN_SHARE: Final = 0.06
-"""A word that is a noun less often than this is a verb."""
+"""Minimum share of noun uses: below it a word is a verb."""
 _ADJECTIVE_SHARE: Final = 0.5
 _SEEN: Final = 4
-"""Quarters: one use in the counted texts."""
+"""Count of one use in the counted texts, in quarters."""
 _MANNERS: Final = frozenset(("bulk", "batch", "mass", "multi", "auto", "quick", "soft", "hard", "force", "self"))
-"""Words that tell how something is done: what is left of /bulk-delete names nothing."""
+"""Words of manner: without the verb, /bulk-delete names nothing."""
 _METHODS_OF_ALL: Final = frozenset(
     ("add", "create", "delete", "fetch", "find", "get", "make", "remove", "send", "update")
 )
-"""Verbs that belong before the path; the noun for them (creation) would only hide that."""
+"""Verbs that belong into the method; their noun (creation) would only hide that."""
 _ENDINGS: Final = (
     *(("e", "ion"), ("", "lation"), ("e", "ation"), ("", "ation"), ("y", "ication"), ("", "ion")),
     *(("", "ment"), ("e", "al"), ("", "al")),
 )
-"""Endings that make a noun of a verb, the likelier first: what goes, and what comes."""
+"""Endings that turn a verb into a noun, likelier first: removed and added letters."""
 _PARTICLES: Final = frozenset((*PARTICLES, "in", "on"))
 
 
@@ -50,7 +50,7 @@ class SegmentVerdict:
 
 
 def judge_segment(segment: str, method: str = "") -> SegmentVerdict | None:
-    """What is wrong with a literal segment under a method; None if it names a thing."""
+    """Return what is wrong with a literal segment under a method; None if it names a thing."""
     # Before the cache, which is to hold short words only.
     if len(segment) > _LONGEST or not segment.isascii():
         return None
@@ -94,7 +94,7 @@ def _alone(word: str, method: str, words: Lexicon) -> SegmentVerdict | None:
 
 
 def _is_phrase(first: str, second: str, words: Lexicon) -> bool:
-    """Whether two words are a noun that is written as one, too: check-in, add-on."""
+    """Return True if two words are a noun that is also written as one: check-in, add-on."""
     joined = first + second
     return second in _PARTICLES and (joined in words.nouns or joined in words.lists["phrasal"])
 
@@ -118,7 +118,7 @@ def _several(parts: list[str], camel: bool, method: str, words: Lexicon) -> Segm
 
 
 def _leading(parts: list[str], camel: bool, words: Lexicon) -> Tier | None:
-    """Whether the first word is a verb with the others as its object."""
+    """Return True if the first word is a verb and the others are its object."""
     paths, first, last = words.paths, parts[0], parts[-1]
     if first in paths["strict"]:
         return "error"
@@ -136,7 +136,9 @@ def _leading(parts: list[str], camel: bool, words: Lexicon) -> Tier | None:
 
 
 def is_plain_verb(word: str, words: Lexicon) -> bool:
-    """Whether a word is a base form and hardly ever anything else; what APIs use as a thing is none."""
+    """Return True if a word is a base form and hardly ever anything else; words that APIs use as things are
+    excluded.
+    """
     if word in words.paths["things"]:
         return False
     if word not in words.verbs:
@@ -149,7 +151,7 @@ def is_plain_verb(word: str, words: Lexicon) -> bool:
 
 
 def _third_person(word: str, words: Lexicon) -> str | None:
-    """The verb of a form in -s that cannot be a plural: exists, contains; fills and moves can."""
+    """Return the verb of a form in -s that cannot be a plural: exists, contains; but fills and moves can."""
     if not word.endswith("s") or word in words.nouns or word[:-2] + "is" in words.nouns:
         return None
     if classify(word).kind != "inflected":
@@ -163,7 +165,7 @@ def _third_person(word: str, words: Lexicon) -> str | None:
 
 
 def _noun(verb: str, words: Lexicon) -> str | None:
-    """A noun for what a verb does: validate has validation."""
+    """Return a noun for the action of a verb: validate gives validation."""
     if verb in _METHODS_OF_ALL:
         return None
     for end, ending in _ENDINGS:

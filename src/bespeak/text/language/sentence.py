@@ -1,4 +1,4 @@
-"""The words of a sentence with their places, and whether it is English at all."""
+"""The words of a sentence with their places, and whether it is English."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a list that is written as one text."""
+    """Split a text into a set of words."""
     return frozenset(text.split())
 
 
 LONGEST: Final = 600
-"""Characters of a text that are looked at; the verb that decides stands at the beginning."""
+"""Limit of characters that are read; the deciding verb is near the beginning."""
 
 _LONGEST_TAG: Final = 80
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[.,;:!?()/|–—-]")
@@ -31,7 +31,7 @@ _FOREIGN: Final = word_set(
 
 
 class Word(NamedTuple):
-    """One word or mark: in lower case, as written, and where it stands."""
+    """One word or mark: in lower case, as written, and its place."""
 
     lower: str
     text: str
@@ -40,7 +40,7 @@ class Word(NamedTuple):
 
 
 def words(text: str) -> list[Word]:
-    """The words of the first sentence that has at least two of them."""
+    """Return the words of the first sentence that has at least two."""
     found: list[Word] = []
     for match in _TOKEN.finditer(text[:LONGEST], _behind_tag(text)):
         token = match.group()
@@ -54,12 +54,12 @@ def words(text: str) -> list[Word]:
 
 
 def _behind_tag(text: str) -> int:
-    """Behind a tag such as "[BETA]" at the beginning."""
+    """Skip a leading tag such as "[BETA]"."""
     return text.find("]", 0, _LONGEST_TAG) + 1 if text.startswith("[") else 0
 
 
 def is_english(sentence: list[Word]) -> bool:
-    """Whether the words can be English: Latin letters, and no little words of another language instead of ours."""
+    """Return True if the words can be English: Latin letters, and no function words of another language."""
     letters = [word.lower for word in sentence if word.text[0].isalpha()]
     if not letters or sum(not word.isascii() for word in letters) * 5 > len(letters):
         return False

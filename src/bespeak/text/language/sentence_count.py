@@ -1,4 +1,4 @@
-"""Whether a text is more than one sentence, without being fooled by the full stops of abbreviations and numbers."""
+"""Detection of several sentences in a text, despite the full stops of abbreviations and numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 _STOPS: Final = frozenset(".!?。！？\n")
 _WIDE: Final = "。！？"
 _SEEN: Final = 4_000
-"""Characters looked at: whoever needs more for one sentence is told so by another rule."""
+"""Limit of characters that are read; another rule reports longer texts."""
 
 _END: Final = re.compile(
     r"""(?P<stop>[.!?…]++)["'”’»)\]]*+\s++["'“‘«(\[]*+(?=(?P<next>\S))|\n[^\S\n]*+\n|\n[^\S\n]*+[-*•]\s|[。！？]"""
@@ -24,11 +24,11 @@ tech tel temp tsp univ viz vol vols vs wk wt yd yr yrs
 jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun
 """
 _NO_END: Final = frozenset(_ABBREVIATIONS.split())
-"""Words that are written with a full stop inside a sentence."""
+"""Abbreviations written with a full stop."""
 
 
 def is_several(text: str) -> bool:
-    """Whether a text holds more than one sentence. In doubt it is one."""
+    """Return True if a text certainly has more than one sentence."""
     seen = text.strip()[:_SEEN].rstrip(".!?…。！？ \n\"'”’)")
     return not _STOPS.isdisjoint(seen) and any(_ends(match, seen) for match in _END.finditer(seen))
 

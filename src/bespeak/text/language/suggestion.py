@@ -1,4 +1,4 @@
-"""What to write instead when method and intent contradict each other: a fitting verb, or a fitting sentence."""
+"""Suggestions when method and intent contradict each other: a fitting verb or a fitting sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST: Final = 3
 _USUAL: Final = (
     "find", "list", "fetch", "query", "create", "register", "update", "modify", "replace", "remove", "notify", "send",
 )  # fmt: skip
-"""Verbs a reader expects, before others that fit as well."""
+"""Verbs that readers expect, preferred to others that fit as well."""
 _LISTS: Final = ("list", "lists", "all", "every", "each")
 _VOWELS: Final = "aeiou"
 _WORD_START: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -26,7 +26,7 @@ _HISSING: Final = ("s", "x", "z", "ch", "sh", "o")
 
 
 def fitting_verbs(intent: str, candidates: Iterable[str]) -> tuple[str, ...]:
-    """At most three of the candidates that say what the intent says, the best first."""
+    """Return at most three candidates that match the intent, best first."""
     heads = head_verbs(intent[:1000])
     if not heads:
         return ()
@@ -50,7 +50,7 @@ def fitting_verbs(intent: str, candidates: Iterable[str]) -> tuple[str, ...]:
 
 
 def fitting_sentence(method: str, path: str) -> str:
-    """A sentence that begins with what the method does: BOOK /reservation "Books a reservation on behalf of …"."""
+    """Write a sentence that begins with the method's action: BOOK /reservation "Books a reservation on behalf of …"."""
     names = [segment for segment in path[:200].split("/") if segment and "{" not in segment and ":" not in segment]
     segments = [name for name in names if name.lower() != method.lower()]
     thing = _WORD_START.sub(" ", segments[-1]).replace("-", " ").replace("_", " ").lower() if segments else "resource"
@@ -61,7 +61,7 @@ def fitting_sentence(method: str, path: str) -> str:
 
 
 def third_person(verb: str) -> str:
-    """The form a sentence about an endpoint begins with: books, retries, dispatches."""
+    """Return the third person of a verb: books, retries, dispatches."""
     for form, readings in _irregular_thirds(verb):
         if (verb, "third") in readings:
             return form
@@ -73,7 +73,7 @@ def third_person(verb: str) -> str:
 
 
 def _irregular_thirds(verb: str) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Verbs such as quiz double a letter; the lexicon has those forms, and each begins as its verb does."""
+    """Return irregular third persons: verbs such as quiz double a letter, and the lexicon has these forms."""
     forms = (verb + verb[-1:] + "es", verb + "s", verb + "es")
     return [(form, lexicon().irregular[form]) for form in forms if form in lexicon().irregular]
 

@@ -1,4 +1,4 @@
-"""Verbs of two words: to look up is to find, to call off is to cancel."""
+"""Phrasal verbs: to look up is to find, to call off is to cancel."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _MEANINGS: Final = {
 _PARTED: Final = frozenset(
     {"turn", "switch", "shut", "power", "put", "call", "take", "bring", "break", "log", "sign", "roll"}
 )
-"""They let their object stand before the particle: turns the device off."""
+"""Verbs whose object may come before the particle: turns the device off."""
 _REACH: Final = 6
 _LAST: Final = frozenset({"on", "off", "down", "back", "away", "out", "up"})
 _EARLIER: Final = word_set("previous original initial default first last earlier normal prior former primary")
@@ -82,7 +82,7 @@ _STATE_REACH: Final = 12
 
 
 def two_word_verb(verb: str, sentence: Sequence[str], at: int) -> str | None:
-    """The verb that a verb and its particle mean together, if the particle is there."""
+    """Return the meaning of a verb with its particle, if the particle is present."""
     if verb == "return":
         return "restore" if _returns_to(sentence, at) else None
     particles = _MEANINGS.get(verb)
@@ -102,7 +102,7 @@ def two_word_verb(verb: str, sentence: Sequence[str], at: int) -> str | None:
 
 
 def _returns_to(sentence: Sequence[str], at: int) -> bool:
-    """Whether something is returned to a state it had, not to a caller."""
+    """Return True if something is returned to an earlier state, not to a caller."""
     for place in range(at + 2, min(at + _STATE_REACH, len(sentence))):
         if sentence[place] == "to":
             return not _EARLIER.isdisjoint(sentence[place + 1 : place + 4])

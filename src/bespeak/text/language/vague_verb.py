@@ -1,4 +1,4 @@
-"""Verbs whose meaning hangs on a little word behind them: to bring back, to put together, to give to somebody."""
+"""Vague verbs, whose meaning depends on a following word: to bring back, to put together, to give to somebody."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _READINGS: Final = {
     "leave": {"with": "deposit"},
     "let": {"use": "permit", "pass": "allow"},
 }  # fmt: skip
-"""The readings of a verb by a word behind it; of several such words the first in this order counts."""
+"""Meanings of a verb by a following word; the first matching entry counts."""
 _KNOWN: Final = frozenset({"known", "public", "visible", "available"})
 _ARTICLES: Final = frozenset({"a", "an", "one", "new", "something"})
 _REACH: Final = 9
 
 
 def readings(verb: str, sentence: Sequence[str], at: int) -> tuple[str, ...]:
-    """The verbs that a vague verb can mean here; none if nothing behind it says so."""
+    """Return the possible meanings of a vague verb here; empty if no following word decides."""
     behind = sentence[at + 1 : at + 1 + _REACH]
     end = next((place for place, word in enumerate(behind) if word in CLAUSES and word != "until"), len(behind))
     behind = behind[:end]
@@ -65,7 +65,9 @@ def readings(verb: str, sentence: Sequence[str], at: int) -> tuple[str, ...]:
 
 
 def _made(behind: Sequence[str]) -> tuple[str, ...]:
-    """To make something known is to announce it, to make it larger to change it, and to make a thing to create it."""
+    """Return the meaning of "make": to make known is to announce, to make larger is to change, to make a thing is to
+    create.
+    """
     if not _KNOWN.isdisjoint(behind):
         return "publish", "announce", "disclose", "expose", "enable"
     end = next((place for place, word in enumerate(behind) if word in PREPOSITIONS and place), len(behind))

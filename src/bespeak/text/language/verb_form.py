@@ -1,4 +1,4 @@
-"""Which form of which verb a word is: BOOK is a base form, BOOKING is not, STATUS is no verb at all."""
+"""Forms of verbs: BOOK is a base form, BOOKING is not, STATUS is not a verb."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ PREFIXES: Final = (
     "multi", "post",
 )  # fmt: skip
 MAKERS: Final = ("ize", "ise", "ify")
-"""Endings that make a verb of any word."""
+"""Endings that turn any word into a verb."""
 
 _LONGEST: Final = 40
 _SHORTEST_REST: Final = 3
 _VERB_SHARE: Final = 0.05
-"""What may begin a compound: less than this is a noun."""
+"""Minimum verb share of the first part of a compound."""
 _VOWELS: Final = frozenset("aeiou")
 _HISSING: Final = ("s", "x", "z", "ch", "sh")
 _PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _ONE_VOWEL: Final = re.compile(r"(?:[^aeiou]|(?<=q)u)*[aeiou][^aeiouwxy]")
-"""A short word that doubles its last letter before -ed and -ing: plan, quit; not book, show or visit."""
+"""Short words that double their last letter before -ed and -ing: plan, quit; not book, show or visit."""
 
 
 class Lemma(NamedTuple):
-    """A verb that a word may be a form of. The past of a regular verb is its past participle, too."""
+    """A verb that a word may be a form of. The past of a regular verb is also its past participle."""
 
     verb: str
     form: FormName
@@ -50,7 +50,7 @@ class Lemma(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a token is as a method: `base` is the verb in lower case, `rest` what a compound says besides."""
+    """The form of a method token: `base` is the verb in lower case, `rest` the rest of a compound."""
 
     kind: Kind
     base: str | None = None
@@ -62,13 +62,13 @@ _UNKNOWN: Final = Form("unknown")
 
 
 def classify(token: str) -> Form:
-    """The form of a token, whichever case it is written in."""
+    """Classify a token in any case."""
     # Before the cache, which is to hold short words only.
     return _form(token) if len(token) <= _LONGEST and token.isascii() and token.isalpha() else _UNKNOWN
 
 
 def lemmas(word: str) -> tuple[Lemma, ...]:
-    """The verbs a lower-case word may be a form of, the likeliest first."""
+    """Return the verbs that a lower-case word may be a form of, likeliest first."""
     return _lemmas(word) if len(word) <= _LONGEST else ()
 
 
@@ -98,7 +98,7 @@ def _lemmas(word: str) -> tuple[Lemma, ...]:
 
 
 def undone(word: str) -> Iterator[Lemma]:
-    """The regular forms a word may be, whether or not what is left is a verb."""
+    """Yield the regular forms that a word may be, whether or not the stem is a verb."""
     if word.endswith("s") and not word.endswith("ss"):
         yield from (Lemma(stem, "third") for stem in _before_s(word))
     elif word.endswith("ed"):
@@ -110,7 +110,7 @@ def undone(word: str) -> Iterator[Lemma]:
 
 
 def is_verb(word: str) -> bool:
-    """Whether a lower-case word is the base form of a verb, listed or derived."""
+    """Return True if a lower-case word is the base form of a listed or derived verb."""
     return any(lemma.form == "base" for lemma in lemmas(word))
 
 
@@ -148,7 +148,7 @@ def _listed(word: str, words: Lexicon) -> Iterator[Lemma]:
 
 
 def _derived(word: str, words: Lexicon) -> Iterator[Lemma]:
-    """Verbs no list has: two words in one (rollback), a prefix and a verb (reindex), a word made a verb (tokenize)."""
+    """Recognize unlisted verbs: two words in one (rollback), prefix and verb (reindex), word made a verb (tokenize)."""
     if is_phrasal(word, words):
         yield Lemma(word, "base")
     elif word not in words.nouns and word not in words.others:
@@ -162,7 +162,9 @@ def _derived(word: str, words: Lexicon) -> Iterator[Lemma]:
 
 
 def _is_made(word: str, words: Lexicon) -> bool:
-    """Whether an ending made a verb of another word; a word that ends in a whole one (pdusize) is a compound."""
+    """Return True if an ending turned another word into a verb; a word that ends in a whole word (pdusize) is a
+    compound.
+    """
     if len(word) < 6 or not word.endswith(MAKERS):
         return False
     tails = (word[start:] for start in range(2, len(word) - 3))
@@ -170,7 +172,7 @@ def _is_made(word: str, words: Lexicon) -> bool:
 
 
 def is_phrasal(word: str, words: Lexicon) -> bool:
-    """Whether a word is a verb and a particle written together: rollback, optin."""
+    """Return True if a word is a verb and a particle written together: rollback, optin."""
     if word in words.lists["phrasal"]:
         return True
     if word in words.nouns or word in words.others:
@@ -188,7 +190,7 @@ def _chosen(word: str, found: tuple[Lemma, ...], words: Lexicon) -> Form:
 
 
 def _outweighs(word: str, other: str, words: Lexicon) -> bool:
-    """Whether a word that is a base form and a form of another verb is meant as the latter: found, but not seed."""
+    """Return True if an ambiguous word is rather a form of another verb: found, but not seed."""
     own, rival = words.counts(word).verb, words.counts(other).verb
     return rival > 20 * own or (word.endswith(("ing", "ed", "s")) and rival > 2 * own + 12)
 
@@ -202,9 +204,9 @@ def _camel(pieces: list[str], words: Lexicon) -> Form:
 
 
 def _compound(word: str, words: Lexicon) -> Form | None:
-    """A verb and what it acts on, written as one word; of several readings the one with the likeliest verb.
+    """Split a joined verb and object; of several readings choose the one with the likeliest verb.
 
-    Two nouns are none, though the first may begin with a verb: transactionstatus.
+    Two nouns are not a compound verb, even if the first begins like one: transactionstatus.
     """
     best: tuple[tuple[bool, int], Form] | None = None
     for end in range(2, len(word) - _SHORTEST_REST + 1):
@@ -220,7 +222,7 @@ def _compound(word: str, words: Lexicon) -> Form | None:
 
 
 def _nouns(text: str, words: Lexicon, most: int = 2) -> str | None:
-    """A noun, or two of them written together; a hyphen goes between."""
+    """Split a noun, or two nouns written together, with a hyphen between."""
     if _is_noun(text, words):
         return text
     if most > 1:

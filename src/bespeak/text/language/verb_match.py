@@ -1,4 +1,4 @@
-"""How well a verb of an intent fits a method verb: the same, a synonym, of a fitting class, or the opposite."""
+"""How well a verb of an intent fits a method verb: the same, a synonym, a fitting class, or the opposite."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ GENERIC: Final = word_set(
     "want need can may must help facilitate specify indicate mean proceed happen occur refer relate depend belong "
     "become let want try wish like require meet leave pass express turn break"
 )
-"""Verbs that say nothing about the operation: what they mean is in their object."""
+"""Verbs whose meaning is in their object."""
 
 _PRODUCING: Final = word_set("produce generate provide compile prepare give create")
 _ANY_OPERATION: Final = word_set("execute run process invoke operate do")
-"""They do whatever their object is; only reading is something else."""
+"""Verbs that do whatever their object is; only reading differs."""
 _HALF_READING: Final = word_set(
     "generate produce prepare compile render request manage handle administer process open sync refresh"
 )
-"""What they make, ask for or look after may be no more than the answer, so a reading method is only warned."""
+"""Verbs whose result may be just the answer, so that a reading method gets only a warning."""
 _WARNED: Final = 0.35
 _SYNONYM: Final = 0.8
 _DOUBTFUL_SYNONYM: Final = 0.4
@@ -33,7 +33,7 @@ _WEIGHTY: Final = 0.35
 
 @lru_cache(maxsize=8192)
 def fit(method: str, verb: str) -> float | None:
-    """From 0, the opposite, to 1, the same; None if the two verbs say too little. Both are in lower case."""
+    """Return how well two lower-case verbs fit, 0 (opposite) to 1 (same); None if they say too little."""
     if method == verb:
         return 1.0
     known = meanings()
@@ -58,7 +58,7 @@ def fit(method: str, verb: str) -> float | None:
 
 
 def class_fit(ours: Classes, theirs: Classes) -> float:
-    """How well the classes of two verbs fit: half their weighted mean, half the best of the weighty ones."""
+    """Return how well the classes of two verbs fit: half their weighted mean, half the best of the weighty ones."""
     total = mean = best = 0.0
     for row, weight in zip(COMPATIBLE, ours.weights, strict=True):
         if weight:
