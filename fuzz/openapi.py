@@ -13,10 +13,11 @@ from typing import Any
 from campaign import campaign
 from source_tree import mutate
 
-from bespeak.contract.schema.compile import SchemaFault, compile_schema
+from bespeak.contract.schema.compile import compile_schema
 from bespeak.documents.openapi.description import Description
 from bespeak.documents.openapi.reader import read_description
 from bespeak.documents.toml_text import find_null
+from bespeak.protocol.fault import Fault
 
 _ROOM: dict[str, Any] = {
     "type": "object",
@@ -104,7 +105,7 @@ def trial(source: random.Random, noted: list[object]) -> None:
         assert "\n" not in finding.message
     for schema in _schemas(made) if made is not None else ():
         compiled = compile_schema(schema)
-        assert not isinstance(compiled, SchemaFault), (compiled, schema)
+        assert not isinstance(compiled, Fault), (compiled, schema)
         assert find_null(dict(schema)) is None, schema
 
 

@@ -12,8 +12,9 @@ from string import ascii_letters, digits, hexdigits
 from campaign import campaign
 
 from bespeak.contract.catalog.bundled import load_bundled
-from bespeak.contract.grammar.path_syntax import PathFault, Template, check_path, check_structure, parse_template
+from bespeak.contract.grammar.path_syntax import Template, check_path, check_structure, parse_template
 from bespeak.contract.grammar.template_set import TemplateSet
+from bespeak.protocol.fault import Fault
 
 _ALPHABET = "/{}%-_.~!$&'()*+,;=:@ abCD09éſ\x00\n\ud800?#[]|\\\"<>^`"
 _PIECES = ["/", "//", "{id}", "{id", "a{id}", "{}", "%2F", "%zz", "book", "B-o_o-k", "%42OOK", "%C5%BFet", "rooms", "é"]
@@ -69,10 +70,10 @@ def try_path(path: str, verbs: frozenset[str]) -> None:
     fault = check_structure(path)
     assert (fault is None) == derives(path), path
     checked = check_path(path, verbs)
-    assert checked is None or checked.segment in path or checked.segment == path, path
+    assert checked is None or checked.at in path or checked.at == path, path
     template = parse_template(path)
     if fault is not None:
-        assert isinstance(template, PathFault), path
+        assert isinstance(template, Fault), path
     elif isinstance(template, Template):
         assert "/" + "/".join(s if s is not None else "{}" for s in template.segments) == _blanked(path), path
 

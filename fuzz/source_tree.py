@@ -11,9 +11,9 @@ from typing import Any
 from bespeak.text.source.change import Change
 from bespeak.text.source.edit import apply_edits, edits
 from bespeak.text.source.pointer import child, parent
-from bespeak.text.source.tree import Fault, Tree
+from bespeak.text.source.tree import SyntaxFault, Tree
 
-Parser = Callable[[str, str], Tree | Fault]
+Parser = Callable[[str, str], Tree | SyntaxFault]
 _VALUES = ["x", "", "two words", "a: b", "it's", '"', "é\u2028", "1", 1, -0.5, True, None, [], {}, ["a", {"b": [None]}]]
 
 
@@ -39,7 +39,7 @@ def mutate(text: str, pieces: list[str], source: random.Random) -> str:
 def try_text(text: str, parse: Parser, source: random.Random, noted: list[object]) -> None:
     """Check one text, and one change of it if it is a document."""
     tree = parse(text, "fuzz.agis")
-    if isinstance(tree, Fault):
+    if isinstance(tree, SyntaxFault):
         assert 0 <= tree.location.line <= text.count("\n") + 1
         assert tree.message
         assert "\n" not in tree.message

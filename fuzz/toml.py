@@ -18,7 +18,7 @@ from bespeak.documents.deployment.server_toml import parse_server
 from bespeak.text.diagnostics.diagnostic import has_errors
 from bespeak.text.diagnostics.text import full
 from bespeak.text.source.toml_tree import TomlTree, parse_toml
-from bespeak.text.source.tree import Fault
+from bespeak.text.source.tree import SyntaxFault
 
 _SEEDS = Path(__file__).parents[1] / "tests" / "documents" / "reference_deployment"
 _PIECES = [
@@ -75,7 +75,7 @@ def try_text(text: str) -> None:
     try:
         expected = tomli.loads(text)
     except (ValueError, RecursionError):
-        assert isinstance(tree, Fault)
+        assert isinstance(tree, SyntaxFault)
     else:
         # Longer keys than anybody writes are refused, because tomli takes too long for them.
         assert same(tree.data, expected) if isinstance(tree, TomlTree) else "parts" in tree.message

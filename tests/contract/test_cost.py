@@ -46,7 +46,7 @@ def test_no_amounts_are_no_cost() -> None:
 def test_what_is_no_amount_is_named_with_its_unit(unit: str, value: Any, reason: str) -> None:
     cost, [fault] = read_cost({"tokens": 1, unit: value})
     assert cost is None
-    assert fault.unit == unit
+    assert fault.at == unit
     assert reason in fault.message
     assert len(fault.message) < 300
 

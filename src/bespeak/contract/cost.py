@@ -7,15 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from bespeak.protocol.exchange.budget import ONE_CALL, UNITS, format_amount, format_budget, parse_amount
+from bespeak.protocol.fault import Fault
 from bespeak.text.diagnostics.brief import brief
-
-
-@dataclass(frozen=True, slots=True)
-class CostFault:
-    """An entry of a declared cost that cannot be used."""
-
-    unit: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +28,14 @@ class Cost:
         return format_budget(self.amounts)
 
 
-def read_cost(declared: Mapping[str, object]) -> tuple[Cost | None, list[CostFault]]:
+def read_cost(declared: Mapping[str, object]) -> tuple[Cost | None, list[Fault]]:
     """The cost a mapping declares, `{"tokens": 500, "USD": "0.02"}`, and what is wrong with it; None for nothing."""
     amounts: dict[str, Decimal] = {}
-    faults: list[CostFault] = []
+    faults: list[Fault] = []
     for unit, value in declared.items():
         amount = _read(unit, value)
         if isinstance(amount, str):
-            faults.append(CostFault(unit, amount))
+            faults.append(Fault(amount, unit))
         else:
             amounts[unit] = amount
     return Cost(amounts) if amounts and not faults else None, faults

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_route import takes_get
-from bespeak.contract.schema.compile import SchemaFault, compile_schema
+from bespeak.contract.schema.compile import compile_schema
+from bespeak.protocol.fault import Fault
 
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 
@@ -65,7 +66,7 @@ def _is_needed(endpoint: Endpoint, body: Mapping[str, Any]) -> bool:
     if _names(body.get("required")) or _ABOUT_THE_WHOLE.isdisjoint(body):
         return bool(_names(body.get("required")))
     validator = compile_schema(endpoint.input_schema)
-    return isinstance(validator, SchemaFault) or not validator.is_valid({})
+    return isinstance(validator, Fault) or not validator.is_valid({})
 
 
 def sayable(schema: Any) -> Any:

@@ -13,7 +13,7 @@ from bespeak.text.source.json_tree import parse_json
 from bespeak.text.source.notation import detect_notation
 from bespeak.text.source.span import Location
 from bespeak.text.source.toml_tree import parse_toml
-from bespeak.text.source.tree import Fault, Notation, Tree
+from bespeak.text.source.tree import Notation, SyntaxFault, Tree
 from bespeak.text.source.yaml_tree import parse_yaml
 
 NAMES: Final[dict[Notation, str]] = {
@@ -23,7 +23,7 @@ NAMES: Final[dict[Notation, str]] = {
     "braces": "AGIS's brace notation",
 }
 
-_PARSERS: Final[dict[Notation, Callable[[str, str], Tree | Fault]]] = {
+_PARSERS: Final[dict[Notation, Callable[[str, str], Tree | SyntaxFault]]] = {
     "yaml": parse_yaml,
     "json": parse_json,
     "toml": parse_toml,
@@ -40,10 +40,10 @@ def parse_notation(text: str, file: str) -> Tree | Diagnostic:
     if notation == "braces":
         # A text block of YAML may look like braces; brace notation is never a mapping of YAML.
         plain = parse_yaml(text, file)
-        if not isinstance(plain, Fault) and isinstance(plain.data, dict):
+        if not isinstance(plain, SyntaxFault) and isinstance(plain.data, dict):
             return plain
     tree = _PARSERS[notation](text, file)
-    if isinstance(tree, Fault):
+    if isinstance(tree, SyntaxFault):
         message = f"this is not {NAMES[notation]}: {tree.message}"
         return MALFORMED.found(message, tree.location, advice=tree.help)
     return tree

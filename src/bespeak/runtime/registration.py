@@ -12,16 +12,17 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.method_syntax import is_method_name
-from bespeak.contract.grammar.path_syntax import PathFault, parse_template
+from bespeak.contract.grammar.path_syntax import parse_template
 from bespeak.contract.handler import Composition, ExternalService, RegisteredFunction
 from bespeak.contract.policy import Policies
-from bespeak.contract.schema.compile import SchemaFault, Validator, compile_schema
+from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import Service
 from bespeak.documents.projections.agtp_manifest import API_VERSION
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.headers import MEDIA_AGTP, HeaderBlock
+from bespeak.protocol.fault import Fault
 from bespeak.runtime.advisories import endpoint_advisories
 from bespeak.runtime.bindings.function import bind_function
 from bespeak.runtime.confirmations import held_back
@@ -68,7 +69,7 @@ def build_registry(
 def _pair(endpoint: Endpoint) -> tuple[str, tuple[str | None, ...] | str]:
     """Method and path, whatever the parameters in it are called."""
     template = parse_template(endpoint.path)
-    return endpoint.method, endpoint.path if isinstance(template, PathFault) else tuple(template.segments)
+    return endpoint.method, endpoint.path if isinstance(template, Fault) else tuple(template.segments)
 
 
 def _with_vocabulary(service: Service, catalog: Catalog) -> Policies:
@@ -132,7 +133,7 @@ def _register(registry: Registry, endpoint: Endpoint, environment: Mapping[str, 
     call, findings = _bind(registry, endpoint, environment)
     template = parse_template(endpoint.path)
     validators = _compile(endpoint, strict_output=registry.policies.strict_output)
-    if call is None or isinstance(template, PathFault) or validators is None:
+    if call is None or isinstance(template, Fault) or validators is None:
         return findings
     advisories = endpoint_advisories(endpoint, registry.catalog)
     route = Route(
@@ -193,6 +194,6 @@ def _compile(endpoint: Endpoint, *, strict_output: bool) -> tuple[Validator, Val
         output_schema = {**output_schema, "additionalProperties": False}
     received = compile_schema(endpoint.input_schema)
     returned = compile_schema(output_schema)
-    if isinstance(received, SchemaFault) or isinstance(returned, SchemaFault):
+    if isinstance(received, Fault) or isinstance(returned, Fault):
         return None
     return received, returned

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bespeak.agent.discovery.address_guard import (
     AddressGuard,
-    Refused,
+    BlockedAddress,
     is_loopback,
     literal_address,
     system_resolve,
@@ -147,7 +147,7 @@ pytestmark = pytest.mark.anyio
 )
 async def test_a_host_in_a_private_network_is_refused(host: str) -> None:
     found = await AddressGuard(resolve=lookup).addresses(host, 443)
-    assert isinstance(found, Refused)
+    assert isinstance(found, BlockedAddress)
     assert found.found
 
 
@@ -171,7 +171,7 @@ async def test_a_public_host_gives_its_addresses_and_not_too_many() -> None:
 @pytest.mark.parametrize("host", ["gone.example", "none.example"])
 async def test_a_name_without_an_address_is_told_apart(host: str) -> None:
     found = await AddressGuard(resolve=lookup).addresses(host, 443)
-    assert isinstance(found, Refused)
+    assert isinstance(found, BlockedAddress)
     assert not found.found
 
 

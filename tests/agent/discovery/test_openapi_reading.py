@@ -10,8 +10,9 @@ import pytest
 from bespeak.agent.discovery.capability import Capability, CredentialPlace
 from bespeak.agent.discovery.openapi_reading import openapi_capabilities
 from bespeak.agent.discovery.web_address import Origin, WebAddress
-from bespeak.contract.schema.compile import SchemaFault, compile_schema
+from bespeak.contract.schema.compile import compile_schema
 from bespeak.documents.openapi.reader import read_description
+from bespeak.protocol.fault import Fault
 
 URL = "https://pets.test/openapi.json"
 BASE = WebAddress(Origin("https", "pets.test", 443), "/openapi.json")
@@ -95,7 +96,7 @@ def test_a_recursive_schema_can_be_used() -> None:
     body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Node"}}}}
     capability = one({"requestBody": body}, method="post", components={"schemas": {"Node": node}})
     validator = compile_schema(capability.input_schema)
-    assert not isinstance(validator, SchemaFault)
+    assert not isinstance(validator, Fault)
     [name] = capability.input_schema["properties"]
     given = {"next": {"next": {}}}
     assert validator.is_valid({name: given if name == "body" else given["next"]})

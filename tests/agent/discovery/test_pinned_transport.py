@@ -11,8 +11,8 @@ from tests.agent.discovery.web import HOST, always, authority, authority_file, c
 
 from bespeak.agent.discovery.address_guard import AddressGuard
 from bespeak.agent.discovery.pinned_transport import (
+    BlockedAddressError,
     PinnedTransport,
-    RefusedAddressError,
     find_cause,
     system_trust,
     trust,
@@ -50,7 +50,7 @@ async def test_a_name_is_resolved_once_and_connected_to_as_it_was_checked() -> N
 
 async def test_what_was_not_good_is_not_connected_to() -> None:
     transport = PinnedTransport(AddressGuard(resolve=Rebinding(["127.0.0.1"])))
-    with pytest.raises(RefusedAddressError, match="which is this machine"):
+    with pytest.raises(BlockedAddressError, match="which is this machine"):
         await transport.send("GET", WebAddress(Origin("https", "evil.example", 443), "/"), {})
 
 

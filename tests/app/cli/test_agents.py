@@ -13,7 +13,7 @@ from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import keeping
 
 from bespeak.app.cli.agents import agents
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.contract.agent import Agent
 from bespeak.errors import ConfigError
 from bespeak.state.identity.key_text import generate_key, parse_key, private_text, public_jwk
@@ -34,7 +34,7 @@ def good(*arguments: object) -> str:
 
 def refused(*arguments: object) -> str:
     result = run(*arguments)
-    assert isinstance(result.exception, RefusedError), result.output
+    assert isinstance(result.exception, CommandFailedError), result.output
     return str(result.exception)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.documents.agis_documents import booking
 
 from bespeak.app.cli.agis_file import open_agis
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.documents.agis.text import write_json, write_yaml
 
 
@@ -27,7 +27,7 @@ def test_a_document_that_is_not_whole_is_refused_with_its_findings(
     del data["endpoints"][0]["method"]
     path = tmp_path / "menu.agis"
     path.write_text(write_yaml(data))
-    with pytest.raises(RefusedError, match="before its errors are mended"):
+    with pytest.raises(CommandFailedError, match="before its errors are mended"):
         open_agis(path)
     assert "error[D120] `method` is missing" in capsys.readouterr().err
 
@@ -37,5 +37,5 @@ def test_what_is_no_document_is_refused(tmp_path: Path, text: str | None) -> Non
     path = tmp_path / "menu.agis"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(RefusedError):
+    with pytest.raises(CommandFailedError):
         open_agis(path)

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from tests.state.audit.trails import ANN, BOB, KEY, append, make_checkpointer, make_sealer
 
 from bespeak.app.cli.audit import audit
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.errors import ConfigError
 from bespeak.state.audit.sealer import Signing
 from bespeak.state.identity.key_history import history_path, history_text
@@ -159,7 +159,7 @@ def test_the_latest_records_of_an_agent_are_shown_newest_first(deployment: Deplo
 
 
 def test_what_is_not_there_is_a_refusal(deployment: Deployment, tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="no record has the id"):
+    with pytest.raises(CommandFailedError, match="no record has the id"):
         run("show", "e" * 64, deployment.folder)
     (tmp_path / "empty").mkdir()
     with pytest.raises(ConfigError, match="there is no store"):

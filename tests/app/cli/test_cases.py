@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bespeak.app.cli.cases import cases
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.errors import ConfigError
 from bespeak.state.store.command import Command
 from bespeak.state.store.commands.cases import OpenCase, ReadCase, UseCase
@@ -101,20 +101,20 @@ def test_an_accepted_confirmation_lets_the_call_run(deployment: Path) -> None:
 def test_a_decision_is_final_and_who_took_it_is_named(deployment: Path) -> None:
     run("reject", "esc-1", deployment, "--by", "ann")
     error = run("accept", "esc-1", deployment, "--by", "bob", code=1).exception
-    assert isinstance(error, RefusedError)
+    assert isinstance(error, CommandFailedError)
     assert "esc-1 was rejected by operator:ann at 20" in str(error)
 
 
 @pytest.mark.parametrize("command", ["show", "accept", "reject"])
 def test_a_case_that_is_not_there_is_refused(deployment: Path, command: str) -> None:
     error = run(command, "conf-9", deployment, code=1).exception
-    assert isinstance(error, RefusedError)
+    assert isinstance(error, CommandFailedError)
     assert "no case 'conf-9'" in str(error)
 
 
 def test_an_expired_case_is_not_decided(deployment: Path) -> None:
     error = run("accept", "conf-2", deployment, code=1).exception
-    assert isinstance(error, RefusedError)
+    assert isinstance(error, CommandFailedError)
     assert "has expired" in str(error)
 
 

@@ -15,7 +15,7 @@ from tests.process import HOTEL, serving
 
 import bespeak
 from bespeak.app.cli.export import export
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.documents.agis.format import parse_agis
 from bespeak.documents.agis.structure import check_structure
 from bespeak.documents.agis.text import write_yaml
@@ -75,7 +75,7 @@ def test_a_service_that_offers_nothing_has_no_document(tmp_path: Path) -> None:
     (tmp_path / "bespeak.toml").write_text(
         '[server]\nserver_id = "a.example"\noperator = "A"\ncontact = "a@a.example"\n'
     )
-    with pytest.raises(RefusedError, match="no endpoints"):
+    with pytest.raises(CommandFailedError, match="no endpoints"):
         run(tmp_path)
 
 
@@ -146,7 +146,7 @@ def test_there_is_no_document_of_a_service_that_offers_nothing(tmp_path: Path, k
     (tmp_path / "bespeak.toml").write_text(
         '[server]\nserver_id = "a.example"\noperator = "A"\ncontact = "a@a.example"\n'
     )
-    with pytest.raises(RefusedError, match="no endpoints"):
+    with pytest.raises(CommandFailedError, match="no endpoints"):
         run(tmp_path, kind=kind)
 
 

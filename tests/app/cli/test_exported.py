@@ -8,7 +8,7 @@ import pytest
 from tests.process import HOTEL, serving
 
 from bespeak.app.cli.exported import open_exported
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.state.identity.settings import AuthSettings
 
 CALLER = {
@@ -72,7 +72,7 @@ def test_its_endpoints_are_those_that_are_served_with_what_they_inherit() -> Non
 
 
 def test_what_is_internal_is_nothing_to_write_about(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="no endpoints"):
+    with pytest.raises(CommandFailedError, match="no endpoints"):
         open_exported(deployment(tmp_path, "exported_hidden", "internal=True"), {})
 
 

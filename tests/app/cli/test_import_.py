@@ -15,7 +15,7 @@ from tests.process import serving
 import bespeak
 from bespeak.agent.client.errors import ServiceError
 from bespeak.app.cli.import_ import import_
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.contract.data_manifest import DataClass, DataManifest
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.agis.document import read_agis
@@ -98,7 +98,7 @@ def test_nothing_is_replaced_unless_asked(tmp_path: Path) -> None:
 def test_a_schema_that_toml_cannot_say_is_refused_with_its_place(tmp_path: Path) -> None:
     data = booking()
     data["endpoints"][0]["output"] = {"properties": {"a": {"enum": ["x", None]}}}
-    with pytest.raises(RefusedError, match="null at /properties/a/enum/1"):
+    with pytest.raises(CommandFailedError, match="null at /properties/a/enum/1"):
         run(saved(tmp_path, data), "-o", tmp_path / "out")
 
 

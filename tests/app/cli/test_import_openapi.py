@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from tests.documents.openapi.notes_api import described
 
 from bespeak.app.cli.import_ import import_
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.errors import ConfigError
 
 
@@ -87,7 +87,7 @@ def test_a_description_without_a_server_needs_one(tmp_path: Path) -> None:
     del data["servers"]
     path = tmp_path / "notes.json"
     path.write_text(json.dumps(data))
-    with pytest.raises(RefusedError, match="--server"):
+    with pytest.raises(CommandFailedError, match="--server"):
         run(path, "-o", tmp_path / "out")
     assert not (tmp_path / "out").exists()
     run(path, "-o", tmp_path / "out", "--server", "https://other.example/v3")
@@ -104,13 +104,13 @@ def test_a_server_is_an_address(file: Path, tmp_path: Path, server: str) -> None
 def test_what_is_no_description_is_refused_and_writes_nothing(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
-    with pytest.raises(RefusedError):
+    with pytest.raises(CommandFailedError):
         run(path, "-o", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_description_of_which_nothing_is_chosen_is_refused(file: Path, tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="no operation"):
+    with pytest.raises(CommandFailedError, match="no operation"):
         run(file, "-o", tmp_path / "out", "--include", "nothing")
     assert not (tmp_path / "out").exists()
 

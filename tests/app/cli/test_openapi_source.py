@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 from tests.documents.openapi.notes_api import described
 
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.openapi_source import open_description
 from bespeak.errors import ConfigError
 
@@ -59,14 +59,14 @@ def test_an_address_that_the_user_typed_is_asked(site: str) -> None:
 
 @pytest.mark.parametrize("path", ["/private", "/loop", "/none"])
 def test_where_nobody_may_go_nothing_is_read(site: str, path: str) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(CommandFailedError):
         open_description(f"{site}{path}", insecure=False)
 
 
 def test_plain_http_is_for_this_machine_or_for_who_means_it() -> None:
     with pytest.raises(ConfigError, match="Say --insecure"):
         open_description("http://notes.invalid/x", insecure=False)
-    with pytest.raises(RefusedError, match="cannot be resolved"):
+    with pytest.raises(CommandFailedError, match="cannot be resolved"):
         open_description("http://notes.invalid/x", insecure=True)
 
 
@@ -89,5 +89,5 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "large.json"
     with path.open("wb") as file:
         file.truncate(41_000_000)
-    with pytest.raises(RefusedError, match="40 MB"):
+    with pytest.raises(CommandFailedError, match="40 MB"):
         open_description(str(path), insecure=False)

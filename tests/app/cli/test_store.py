@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.store import store
 from bespeak.errors import ConfigError
 from bespeak.state.store.commands.nonces import UseNonce
@@ -98,7 +98,7 @@ def test_state_moves_from_one_store_to_another(place: str, tmp_path: Path) -> No
     assert run("import", file, "--store", other).output == f"3 rows taken from {file}\n"
     assert run("export", "--store", other).stdout_bytes == file.read_bytes()
     again = run("import", file, "--store", other)
-    assert isinstance(again.exception, RefusedError)
+    assert isinstance(again.exception, CommandFailedError)
     assert "the store is not empty: nonces has rows" in str(again.exception)
 
 
@@ -106,7 +106,7 @@ def test_a_file_that_cannot_be_taken_is_named_with_its_line(tmp_path: Path) -> N
     file = tmp_path / "e.jsonl"
     file.write_text(f'{{"format":"bespeak-store","version":{CURRENT}}}\n{{"table":"nonces"}}\n')
     result = run("import", file, "--store", tmp_path / "s.db")
-    assert isinstance(result.exception, RefusedError)
+    assert isinstance(result.exception, CommandFailedError)
     assert str(result.exception).startswith(f"{file}, line 2: ")
     assert str(result.exception).endswith("Nothing was taken.")
     assert isinstance(run("import", tmp_path / "none", "--store", tmp_path / "s.db").exception, ConfigError)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.app.conformance.document_set import Case, Expected, Verdict, find_cases, hold
+from bespeak.app.conformance.document_set import Case, Expected, Validation, find_cases, hold
 from bespeak.errors import ConfigError
 
 
@@ -42,7 +42,7 @@ def test_a_folder_without_documents_is_a_configuration_error(tmp_path: Path) -> 
         find_cases(tmp_path)
 
 
-def wrong(kind: str, verdict: Verdict, *expected: Expected) -> str:
+def wrong(kind: str, verdict: Validation, *expected: Expected) -> str:
     case = Case(kind, Path("menu.agis"), expected)  # type: ignore[arg-type]
     [result] = hold(lambda _: verdict, [case])
     return result.wrong
@@ -51,20 +51,20 @@ def wrong(kind: str, verdict: Verdict, *expected: Expected) -> str:
 @pytest.mark.requirement("AGIS-9.3-1", "AGIS-9.3-3")
 @pytest.mark.parametrize("kind", ["valid", "borderline"])
 def test_a_document_that_must_be_accepted_and_is_not_counts_against_the_validator(kind: str) -> None:
-    assert wrong(kind, Verdict(True, ())) == ""
-    assert wrong(kind, Verdict(False, (Expected("P320", "/x"),))) == "is rejected for P320 /x"
-    assert wrong(kind, Verdict(False)) == "is rejected"
+    assert wrong(kind, Validation(True, ())) == ""
+    assert wrong(kind, Validation(False, (Expected("P320", "/x"),))) == "is rejected for P320 /x"
+    assert wrong(kind, Validation(False)) == "is rejected"
 
 
 @pytest.mark.requirement("AGIS-9.3-2")
 def test_an_invalid_document_must_be_rejected_for_the_right_reasons() -> None:
     breaks = Expected("P320", "/x")
-    assert wrong("invalid", Verdict(False, (breaks,)), breaks) == ""
-    assert wrong("invalid", Verdict(True, ()), breaks) == "is accepted, and breaks P320 /x"
-    assert wrong("invalid", Verdict(False, (Expected("D120"),)), breaks) == (
+    assert wrong("invalid", Validation(False, (breaks,)), breaks) == ""
+    assert wrong("invalid", Validation(True, ()), breaks) == "is accepted, and breaks P320 /x"
+    assert wrong("invalid", Validation(False, (Expected("D120"),)), breaks) == (
         "lacks P320 /x; has D120, which it does not break"
     )
 
 
 def test_a_validator_that_only_accepts_or_rejects_is_held_to_that() -> None:
-    assert wrong("invalid", Verdict(False), Expected("P320", "/x")) == ""
+    assert wrong("invalid", Validation(False), Expected("P320", "/x")) == ""

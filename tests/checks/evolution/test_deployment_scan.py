@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bespeak.checks.evolution.catalog_diff import CatalogDiff
-from bespeak.checks.evolution.deployment_scan import Conflict, scan_deployment
+from bespeak.checks.evolution.deployment_scan import CatalogConflict, scan_deployment
 from bespeak.contract.catalog.catalog import Verb
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import Endpoint
@@ -68,11 +68,13 @@ def recipe(*steps: tuple[str, str | None]) -> Recipe:
     )
 
 
-def scan(*endpoints: Endpoint, recipes: tuple[Recipe, ...] = (), policy: MethodPolicy | None = None) -> list[Conflict]:
+def scan(
+    *endpoints: Endpoint, recipes: tuple[Recipe, ...] = (), policy: MethodPolicy | None = None
+) -> list[CatalogConflict]:
     return scan_deployment(endpoints, recipes, Policies(methods=policy or MethodPolicy()), DIFF)
 
 
-def found(conflicts: list[Conflict]) -> list[tuple[str, str, str, bool]]:
+def found(conflicts: list[CatalogConflict]) -> list[tuple[str, str, str, bool]]:
     return [(conflict.kind, conflict.method, conflict.artefact, conflict.breaking) for conflict in conflicts]
 
 

@@ -14,7 +14,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.brace_tree import parse_braces
 from bespeak.text.source.json_tree import parse_json
 from bespeak.text.source.toml_tree import parse_toml
-from bespeak.text.source.tree import Fault, Tree
+from bespeak.text.source.tree import SyntaxFault, Tree
 from bespeak.text.source.yaml_tree import parse_yaml
 
 PARSERS = {"yaml": parse_yaml, "json": parse_json, "toml": parse_toml, "braces": parse_braces}
@@ -22,7 +22,7 @@ PARSERS = {"yaml": parse_yaml, "json": parse_json, "toml": parse_toml, "braces":
 
 def tree_of(text: str, notation: str = "yaml") -> Tree:
     tree = PARSERS[notation](dedent(text), f"x.{notation}")
-    assert not isinstance(tree, Fault), tree
+    assert not isinstance(tree, SyntaxFault), tree
     return tree
 
 
@@ -185,7 +185,7 @@ def test_no_text_makes_the_reader_fail(text: str) -> None:
     for mark in ("# bespeak: ignore[P302] x", "x-bespeak-ignore: [P302]"):
         for whole in (f"{text}\n{mark}\n", f"{mark}\n{text}", f"{text} {mark}"):
             tree = parse_yaml(whole, "x.yaml")
-            if not isinstance(tree, Fault):
+            if not isinstance(tree, SyntaxFault):
                 read_ignores(tree, find_rule, require_reason=True)
 
 

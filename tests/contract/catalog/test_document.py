@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from bespeak.contract.catalog import bundled
 from bespeak.contract.catalog.document import parse_catalog
 from bespeak.contract.policy import FLOOR_METHODS
-from bespeak.contract.schema.compile import SchemaFault, Validator, compile_schema
+from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.protocol.fault import Fault
 
 Document = dict[str, Any]
 Change = Callable[[Document], object]
@@ -110,7 +111,7 @@ REFERENCE_FAULTS: dict[str, tuple[Change, str, str]] = {
 def schema() -> Validator:
     text = Path(bundled.__file__).with_name("data").joinpath("catalog.schema.json").read_text("utf-8")
     compiled = compile_schema(json.loads(text))
-    assert not isinstance(compiled, SchemaFault), compiled
+    assert not isinstance(compiled, Fault), compiled
     return compiled
 
 

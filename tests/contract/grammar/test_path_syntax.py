@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.contract.grammar.path_syntax import (
-    PathFault,
-    Template,
-    check_path,
-    check_structure,
-    leaking_segment,
-    parse_template,
-)
+from bespeak.contract.grammar.path_syntax import Template, check_path, check_structure, leaking_segment, parse_template
+from bespeak.protocol.fault import Fault
 
 VERBS = frozenset({"BOOK", "LIST", "AUDIT"})
 
@@ -74,7 +68,7 @@ def test_a_trailing_slash_is_refused(path: str) -> None:
 def test_a_character_outside_the_grammar_is_refused_and_its_segment_named(segment: str) -> None:
     fault = check_structure(f"/rooms/{segment}/x")
     assert fault is not None
-    assert fault.segment == segment
+    assert fault.at == segment
 
 
 @pytest.mark.requirement("API-5.2-2", "API-5.3-2")
@@ -85,7 +79,7 @@ def test_a_character_outside_the_grammar_is_refused_and_its_segment_named(segmen
 def test_a_parameter_in_any_other_form_is_refused(segment: str) -> None:
     fault = check_structure(f"/rooms/{segment}")
     assert fault is not None
-    assert fault.segment == segment
+    assert fault.at == segment
 
 
 @pytest.mark.requirement("API-5.1-3")
@@ -95,7 +89,7 @@ def test_a_parameter_in_any_other_form_is_refused(segment: str) -> None:
 def test_a_segment_that_is_a_verb_is_refused_whatever_its_spelling(segment: str) -> None:
     fault = check_path(f"/rooms/{segment}", VERBS)
     assert fault is not None
-    assert fault.segment == segment
+    assert fault.at == segment
 
 
 @pytest.mark.requirement("API-5.1-3")
@@ -112,8 +106,8 @@ def test_a_parameter_may_be_called_like_a_verb() -> None:
 @pytest.mark.requirement("API-5.2-3")
 def test_a_parameter_name_stands_once_in_a_path() -> None:
     fault = parse_template("/a/{id}/b/{id}")
-    assert isinstance(fault, PathFault)
-    assert fault.segment == "{id}"
+    assert isinstance(fault, Fault)
+    assert fault.at == "{id}"
 
 
 def test_a_template_knows_its_literals_and_its_parameters() -> None:

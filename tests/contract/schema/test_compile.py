@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.contract.schema.compile import MAX_DEPTH, SchemaFault, Validator, compile_schema
+from bespeak.contract.schema.compile import MAX_DEPTH, Validator, compile_schema
 from bespeak.contract.schema.violation import Violation
+from bespeak.protocol.fault import Fault
 
 
 def compiled(schema: dict[str, Any]) -> Validator:
@@ -17,9 +18,9 @@ def compiled(schema: dict[str, Any]) -> Validator:
     return validator
 
 
-def fault(schema: Any) -> SchemaFault:
+def fault(schema: Any) -> Fault:
     found = compile_schema(schema)
-    assert isinstance(found, SchemaFault)
+    assert isinstance(found, Fault)
     return found
 
 
@@ -106,7 +107,7 @@ def test_equal_schemas_share_one_validator() -> None:
     ],
 )
 def test_an_invalid_schema_is_refused_with_its_place(schema: dict[str, Any], pointer: str) -> None:
-    assert fault(schema).pointer == pointer
+    assert fault(schema).at == pointer
 
 
 @pytest.mark.parametrize("schema", [True, [], "x", None, {"a": object()}, {"const": {1j}}])
@@ -168,7 +169,7 @@ def test_no_pattern_takes_more_than_linear_time(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["(?=a)b", r"(a)\1", "(a{1000}){1000}"])
 def test_a_pattern_the_linear_engine_cannot_hold_is_refused(pattern: str) -> None:
-    assert fault({"pattern": pattern}).pointer == "/pattern"
+    assert fault({"pattern": pattern}).at == "/pattern"
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -198,7 +199,7 @@ KEYWORDS = st.sampled_from(
 @given(st.dictionaries(KEYWORDS, JSON, max_size=4), JSON)
 def test_any_document_is_a_schema_or_a_fault_and_any_value_gets_an_answer(schema: dict[str, Any], value: Any) -> None:
     validator = compile_schema(schema)
-    if isinstance(validator, SchemaFault):
+    if isinstance(validator, Fault):
         assert validator.message
     else:
         assert validator.is_valid(value) == (not validator.violations(value))

@@ -15,13 +15,13 @@ from bespeak.documents.agis.document import AgisDocument, read_agis
 from bespeak.documents.agis.text import write_json, write_yaml
 from bespeak.text.source.brace_tree import parse_braces
 from bespeak.text.source.json_tree import parse_json
-from bespeak.text.source.tree import Fault
+from bespeak.text.source.tree import SyntaxFault
 from bespeak.text.source.yaml_tree import parse_yaml
 
 
 def read(data: Any) -> AgisDocument:
     tree = parse_json(json.dumps(data), "menu.agis")
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     document, _ = read_agis(tree)
     assert document is not None
     return document
@@ -89,7 +89,7 @@ def test_endpoints_under_keys_are_read() -> None:
 
 def test_an_endpoint_knows_where_it_stands() -> None:
     tree = parse_yaml("endpoints:\n  - method: BOOK\n  - method: FIND\n", "menu.agis")
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     document, _ = read_agis(tree)
     assert document is not None
     assert [entry.endpoint.location and entry.endpoint.location.line for entry in document.endpoints] == [2, 3]
@@ -104,7 +104,7 @@ def test_short_fields_become_json_schemas() -> None:
         "      full:\n",
         "menu.agis",
     )
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     document, _ = read_agis(tree)
     assert document is not None
     endpoint = document.endpoints[0].endpoint
@@ -120,7 +120,7 @@ def test_the_brace_notation_of_the_draft_gives_the_same_document() -> None:
         "    output { status }\n    errors { room_taken }\n  }\nvocabulary {\n  declared_verbs: [BOOK]\n}\n",
         "menu.agis",
     )
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     document, findings = read_agis(tree)
     assert document is not None
     assert {finding.rule for finding in findings} == {"D127"}
@@ -134,7 +134,7 @@ def test_the_brace_notation_of_the_draft_gives_the_same_document() -> None:
 @settings(max_examples=200)
 def test_no_document_is_too_odd_to_be_read(data: Any) -> None:
     tree = parse_json(json.dumps(data), "menu.agis")
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     document, findings = read_agis(tree)
     assert (document is None) == (not isinstance(data, dict))
     assert document is not None or [finding.rule for finding in findings] == ["D128"]
@@ -145,8 +145,8 @@ def test_no_document_is_too_odd_to_be_read(data: Any) -> None:
 @settings(max_examples=60)
 def test_yaml_and_json_are_the_same_document(data: dict[str, Any]) -> None:
     one, other = parse_yaml(write_yaml(data), "a"), parse_json(write_json(data), "a")
-    assert not isinstance(one, Fault)
-    assert not isinstance(other, Fault)
+    assert not isinstance(one, SyntaxFault)
+    assert not isinstance(other, SyntaxFault)
     assert one.data == other.data == data
 
 
@@ -163,7 +163,7 @@ def test_endpoints_that_refer_into_a_long_chain_of_schemas_are_read_as_far_as_an
         for number in range(length)
     ]
     tree = parse_json(json.dumps({"endpoints": endpoints, "schemas": chain}), "menu.agis")
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     document, findings = read_agis(tree)
     assert document is not None
     assert len(document.endpoints) == length

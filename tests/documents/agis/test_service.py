@@ -14,12 +14,12 @@ from bespeak.contract.service import Service
 from bespeak.documents.agis.document import read_agis
 from bespeak.documents.agis.service import agis_service, host_of
 from bespeak.text.source.json_tree import parse_json
-from bespeak.text.source.tree import Fault
+from bespeak.text.source.tree import SyntaxFault
 
 
 def service_of(data: dict[str, Any]) -> Service:
     tree = parse_json(json.dumps(data), "menu.agis")
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     document, _ = read_agis(tree)
     assert document is not None
     return agis_service(document)

@@ -17,13 +17,13 @@ from bespeak.documents.schemas import load_schema
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.change import Change
 from bespeak.text.source.json_tree import parse_json
-from bespeak.text.source.tree import Fault, Tree
+from bespeak.text.source.tree import SyntaxFault, Tree
 from bespeak.text.source.yaml_tree import parse_yaml
 
 
 def tree_of(data: Any) -> Tree:
     tree = parse_json(json.dumps(data), "menu.agis")
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     return tree
 
 
@@ -190,7 +190,7 @@ def test_endpoints_under_keys_are_an_error_and_still_checked() -> None:
     entry["semantic"]["intent"] = 5
     data["endpoints"] = {"BOOK /room": entry}
     tree = parse_json(json.dumps(data), "menu.agis")
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     found = check_structure(tree)
     assert [(finding.rule, finding.pointer) for finding in found] == [
         ("D124", "/endpoints"),
@@ -221,7 +221,7 @@ def test_an_unknown_key_is_a_warning_with_the_key_that_was_meant() -> None:
 
 def test_a_finding_has_the_line_and_column_of_its_value() -> None:
     tree = parse_yaml('agis: "1.0"\nservice: x\nagtp:  nowhere\n', "menu.agis")
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     places = {finding.rule: str(finding.location) for finding in check_structure(tree)}
     assert places["D123"] == "menu.agis:3:8"
 
@@ -235,7 +235,7 @@ def test_a_number_that_should_be_a_text_can_be_repaired() -> None:
 
 def test_a_fraction_that_should_be_a_text_keeps_its_last_zero() -> None:
     tree = parse_json(json.dumps(booking() | {"version": 7.5}).replace("7.5", "1.20"), "menu.agis")
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     (finding,) = check_structure(tree)
     assert finding.fix is not None
     assert finding.fix.changes == (Change("replace", "/version", "1.20"),)

@@ -12,7 +12,7 @@ from tests.documents.agis_documents import booking, texts, values
 from bespeak.documents.agis.canonical import canonical
 from bespeak.documents.agis.text import write_json, write_yaml
 from bespeak.text.source.json_tree import parse_json
-from bespeak.text.source.tree import Fault
+from bespeak.text.source.tree import SyntaxFault
 from bespeak.text.source.yaml_tree import parse_yaml
 
 anything = st.fixed_dictionaries({}, optional=dict.fromkeys(booking(), values)) | st.dictionaries(texts, values)
@@ -23,8 +23,8 @@ anything = st.fixed_dictionaries({}, optional=dict.fromkeys(booking(), values)) 
 @settings(max_examples=200)
 def test_both_forms_are_read_as_the_same_data(data: dict[str, Any]) -> None:
     one, other = parse_yaml(write_yaml(data), "a"), parse_json(write_json(data), "a")
-    assert not isinstance(one, Fault)
-    assert not isinstance(other, Fault)
+    assert not isinstance(one, SyntaxFault)
+    assert not isinstance(other, SyntaxFault)
     assert one.data == other.data == canonical(data)
 
 
@@ -33,8 +33,8 @@ def test_both_forms_are_read_as_the_same_data(data: dict[str, Any]) -> None:
 def test_what_has_been_written_is_written_the_same_again(data: dict[str, Any]) -> None:
     yaml_text, json_text = write_yaml(data), write_json(data)
     one, other = parse_yaml(yaml_text, "a"), parse_json(json_text, "a")
-    assert not isinstance(one, Fault)
-    assert not isinstance(other, Fault)
+    assert not isinstance(one, SyntaxFault)
+    assert not isinstance(other, SyntaxFault)
     assert (write_yaml(one.data), write_yaml(other.data)) == (yaml_text, yaml_text)
     assert (write_json(one.data), write_json(other.data)) == (json_text, json_text)
 

@@ -12,7 +12,7 @@ from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.table import Table
 from bespeak.text.source.json_tree import parse_json
 from bespeak.text.source.span import Location
-from bespeak.text.source.tree import Fault
+from bespeak.text.source.tree import SyntaxFault
 
 FLIGHTS: dict[str, Any] = {
     "aiendpoint": "1.0",
@@ -36,7 +36,7 @@ FLIGHTS: dict[str, Any] = {
 
 def read(data: dict[str, Any]) -> tuple[AiDocument, list[str]]:
     tree = parse_json(json.dumps(data), "ai.json")
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     root = Table(tree.data, "", Findings(tree.locate))
     return read_ai(root), [f"{finding.rule} {finding.pointer}" for finding in root.findings.found]
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from bespeak.contract.schema.compile import SchemaFault, Validator, compile_schema
+from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.documents.openapi.description import Description, Operation
 from bespeak.documents.openapi.reader import read_description
+from bespeak.protocol.fault import Fault
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 OK: dict[str, Any] = {"200": {"description": "Good."}}
@@ -59,5 +60,5 @@ def rules(found: list[Diagnostic]) -> list[str]:
 def compiled(schema: Mapping[str, Any]) -> Validator:
     """The validator of a schema that has to be usable."""
     made = compile_schema(schema)
-    assert not isinstance(made, SchemaFault), (made, schema)
+    assert not isinstance(made, Fault), (made, schema)
     return made

@@ -18,7 +18,7 @@ from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.deployment.endpoint_toml import parse_endpoint
 from bespeak.documents.files.folder_replacement import write_folder
 from bespeak.documents.openapi.deployment import import_description
-from bespeak.documents.openapi.description import Answer, Body, Description, Operation, Parameter
+from bespeak.documents.openapi.description import Body, Description, DocumentedResponse, Operation, Parameter
 
 SCHEMAS = st.sampled_from(
     [
@@ -60,7 +60,7 @@ OPERATIONS = st.builds(
     ),
     answers=st.lists(
         st.builds(
-            Answer,
+            DocumentedResponse,
             status=st.sampled_from(["200", "201", "404", "4XX", "default", "500"]),
             description=st.text(max_size=30),
             media_type=st.sampled_from([None, "application/json", "text/plain"]),

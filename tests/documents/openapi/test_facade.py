@@ -19,7 +19,14 @@ from bespeak.agent.client.synchronous import SyncServiceClient
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.documents.adoption.facade import Facade
 from bespeak.documents.deployment.endpoint_toml import parse_endpoint
-from bespeak.documents.openapi.description import Answer, Body, Description, Operation, Parameter, SecurityScheme
+from bespeak.documents.openapi.description import (
+    Body,
+    Description,
+    DocumentedResponse,
+    Operation,
+    Parameter,
+    SecurityScheme,
+)
 from bespeak.documents.openapi.facade import make_facades
 
 AGENT = "0a3f" * 16
@@ -234,7 +241,7 @@ def test_plain_http_becomes_https_and_is_the_first_thing_to_review() -> None:
         (an_operation("TRACE"), "TRACE"),
         (an_operation(base=""), "--server"),
         (an_operation(base="https://{region}.pets.example"), "variable"),
-        (an_operation(answers=(Answer(status="200", media_type="image/png", schema={}),)), "image/png"),
+        (an_operation(answers=(DocumentedResponse(status="200", media_type="image/png", schema={}),)), "image/png"),
     ],
 )
 def test_what_cannot_be_called_is_left_out_with_a_reason(operation: Operation, reason: str) -> None:

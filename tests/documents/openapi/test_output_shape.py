@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from bespeak.documents.openapi.description import Answer, Operation
+from bespeak.documents.openapi.description import DocumentedResponse, Operation
 from bespeak.documents.openapi.output_shape import OutputShape, shape_output
 from bespeak.documents.openapi.schema_fit import SchemaFitter
 
 OBJECT = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
 
 
-def answer(schema: Any, status: str = "200", media_type: str | None = "application/json") -> Answer:
-    return Answer(status=status, media_type=media_type, schema=schema)
+def answer(schema: Any, status: str = "200", media_type: str | None = "application/json") -> DocumentedResponse:
+    return DocumentedResponse(status=status, media_type=media_type, schema=schema)
 
 
-def shaped(*answers: Answer, method: str = "GET") -> OutputShape:
+def shaped(*answers: DocumentedResponse, method: str = "GET") -> OutputShape:
     operation = Operation(method=method, path="/x", base="", pointer="", answers=answers)
     shape = shape_output(operation, SchemaFitter(), {})
     assert isinstance(shape, OutputShape)
@@ -88,7 +88,7 @@ def test_bytes_are_a_reason_to_leave_a_reading_out_and_no_reason_for_others() ->
 
 def test_without_a_documented_success_anything_may_come() -> None:
     assert shaped().schema == {"type": "object"}
-    assert shaped(Answer(status="default", description="An error", media_type="application/json")).guesses
+    assert shaped(DocumentedResponse(status="default", description="An error", media_type="application/json")).guesses
 
 
 def test_a_default_that_is_no_error_is_the_success() -> None:

@@ -23,13 +23,13 @@ from bespeak.documents.agis.text import write_yaml
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.projections.agis_document import project_agis
 from bespeak.text.source.json_tree import parse_json
-from bespeak.text.source.tree import Fault, Tree
+from bespeak.text.source.tree import SyntaxFault, Tree
 from bespeak.text.source.yaml_tree import parse_yaml
 
 
 def tree_of(data: dict[str, Any]) -> Tree:
     tree = parse_json(json.dumps(data), "menu.agis")
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     return tree
 
 
@@ -71,7 +71,7 @@ def test_a_deployment_survives_the_way_through_a_document_but_for_its_handlers()
     before = hotel()
     text = write_yaml(project_agis(before))
     tree = parse_yaml(text, "hotel.agis")
-    assert not isinstance(tree, Fault)
+    assert not isinstance(tree, SyntaxFault)
     assert {finding.rule for finding in check_structure(tree)} <= {"D127"}
     after = service_of(tree)
     assert len(before.endpoints) == 6

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from bespeak.protocol.exchange.budget import (
     UNITS,
-    BudgetFault,
     exceeded_units,
     format_amount,
     format_budget,
     parse_amount,
     parse_budget,
 )
+from bespeak.protocol.fault import Fault
 
 
 def amounts() -> st.SearchStrategy[dict[str, Decimal]]:
@@ -60,16 +60,16 @@ def test_a_list_is_read_in_its_order_whatever_the_blanks() -> None:
 )
 def test_the_first_entry_that_is_none_is_named(text: str, entry: str, reason: str) -> None:
     fault = parse_budget(text)
-    assert isinstance(fault, BudgetFault)
-    assert fault.entry == entry
-    assert reason in fault.reason
+    assert isinstance(fault, Fault)
+    assert fault.at == entry
+    assert reason in fault.message
 
 
 def test_a_header_of_many_entries_is_not_read_to_its_end() -> None:
     fault = parse_budget(
         ", ".join(["tokens=1", "calls=1", "USD=1", "EUR=1", "GBP=1", "compute-seconds=1", "x=1"] * 999)
     )
-    assert isinstance(fault, BudgetFault)
+    assert isinstance(fault, Fault)
 
 
 @pytest.mark.requirement("CORE-7.7-1")
@@ -97,8 +97,8 @@ def test_what_is_written_is_read_back(found: dict[str, Decimal]) -> None:
 @given(st.text(max_size=60))
 def test_any_text_is_a_list_or_a_fault_within_it(text: str) -> None:
     found = parse_budget(text)
-    if isinstance(found, BudgetFault):
-        assert found.entry in text
+    if isinstance(found, Fault):
+        assert found.at in text
     else:
         assert found.keys() <= UNITS.keys()
         assert parse_budget(format_budget(found)) == found

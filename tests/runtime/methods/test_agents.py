@@ -19,12 +19,13 @@ from bespeak.documents.projections.agent_namespace import canonical_namespace
 from bespeak.documents.projections.manifest_signature import verify_content
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.messages import Request
+from bespeak.protocol.fault import Fault
 from bespeak.runtime.methods.builtin import builtin_endpoints
 from bespeak.runtime.methods.publication import Publication
 from bespeak.runtime.registration import build_registry
 from bespeak.state.identity.authentication import Authenticated
 from bespeak.state.identity.authenticator import Authenticator
-from bespeak.state.identity.key_text import KeyFault, generate_key, key_id, parse_jwk, public_jwk
+from bespeak.state.identity.key_text import generate_key, key_id, parse_jwk, public_jwk
 from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 
@@ -198,7 +199,7 @@ def test_documents_are_signed_where_there_is_a_key() -> None:
 
 def test_half_a_key_signs_nothing() -> None:
     half = parse_jwk(public_jwk(generate_key()))
-    assert not isinstance(half, KeyFault)
+    assert not isinstance(half, Fault)
     with pytest.raises(ConfigError, match="private"):
         assemble(SERVICE, signing_key=half)
 

@@ -10,8 +10,8 @@ from bespeak.state.audit.checkpoint import BoundStream, make_checkpoint, read_ch
 from bespeak.state.audit.compact import jws_id, parse_compact
 from bespeak.state.audit.record import FIRST
 from bespeak.state.audit.sealer import StreamHead
+from bespeak.state.audit.signature_status import judge
 from bespeak.state.audit.signing_key import SigningKey, encoded_header
-from bespeak.state.audit.verdict import judge
 
 
 def test_a_checkpoint_is_signed_and_says_how_far_streams_have_come() -> None:

@@ -6,12 +6,12 @@ from tests.state.audit.trails import KEY, KEYS, NOW
 
 from bespeak.state.audit.checkpoint import make_checkpoint
 from bespeak.state.audit.checkpoint_check import CheckpointCheck
-from bespeak.state.audit.fault import Fault
 from bespeak.state.audit.reading import KeptCheckpoint
 from bespeak.state.audit.record import FIRST
 from bespeak.state.audit.sealer import StreamHead
 from bespeak.state.audit.signing_key import SigningKey
 from bespeak.state.audit.stream_check import Claim
+from bespeak.state.audit.trail_fault import TrailFault
 
 
 def make_chain(count: int) -> list[KeptCheckpoint]:
@@ -29,7 +29,7 @@ def make_chain(count: int) -> list[KeptCheckpoint]:
 CHAIN = make_chain(4)
 
 
-def follow(chain: list[KeptCheckpoint]) -> tuple[list[Fault], CheckpointCheck]:
+def follow(chain: list[KeptCheckpoint]) -> tuple[list[TrailFault], CheckpointCheck]:
     check = CheckpointCheck(KEYS)
     faults = [fault for kept in chain for fault in check.take(kept)]
     return [*faults, *check.end()], check

@@ -14,7 +14,7 @@ from bespeak.state.audit.compact import parse_compact
 from bespeak.state.audit.reading import payload_of
 from bespeak.state.audit.record import FIRST, roll
 from bespeak.state.audit.sealer import ChainSealer, StreamHead
-from bespeak.state.audit.verdict import judge
+from bespeak.state.audit.signature_status import judge
 from bespeak.state.store.command import Command, Sealed, Statement, Steps
 from bespeak.state.store.commands.audit import AppendAudit
 from bespeak.state.store.store import Store

@@ -8,9 +8,9 @@ from joserfc.jwk import OKPKey
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.state.audit.compact import parse_compact
+from bespeak.state.audit.signature_status import judge
 from bespeak.state.audit.signing_key import SigningKey, encoded_header
 from bespeak.state.audit.trusted_keys import trusted
-from bespeak.state.audit.verdict import judge
 from bespeak.state.identity.key_text import generate_key, key_id, private_text, public_jwk
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tests.state.audit.trails import ANN, make_sealer
 
-from bespeak.state.audit.fault import Fault
 from bespeak.state.audit.reading import KeptRecord, place_of
 from bespeak.state.audit.stream_check import Claim, StreamCheck
+from bespeak.state.audit.trail_fault import TrailFault
 
 
 def make_records(count: int) -> list[KeptRecord]:
@@ -22,7 +22,7 @@ def make_records(count: int) -> list[KeptRecord]:
 RECORDS = make_records(9)
 
 
-def follow(records: list[KeptRecord], *claims: Claim) -> list[Fault]:
+def follow(records: list[KeptRecord], *claims: Claim) -> list[TrailFault]:
     check = StreamCheck("s1")
     for claim in claims:
         check.claim(claim)

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from bespeak.protocol.fault import Fault
 from bespeak.state.audit.trusted_keys import parse_keys, trusted
-from bespeak.state.identity.key_text import KeyFault, generate_key, key_id, private_text, public_jwk
+from bespeak.state.identity.key_text import generate_key, key_id, private_text, public_jwk
 
 OLD, NEW = generate_key(), generate_key()
 
@@ -24,19 +25,19 @@ OLD, NEW = generate_key(), generate_key()
 )
 def test_one_key_is_read_in_every_form(text: str) -> None:
     found = parse_keys(text)
-    assert not isinstance(found, KeyFault)
+    assert not isinstance(found, Fault)
     assert list(found) == [key_id(NEW)]
 
 
 def test_a_set_has_the_keys_before_a_rotation_too() -> None:
     found = parse_keys(json.dumps({"keys": [public_jwk(OLD), public_jwk(NEW)]}))
-    assert not isinstance(found, KeyFault)
+    assert not isinstance(found, Fault)
     assert set(found) == {key_id(OLD), key_id(NEW)}
 
 
 def test_a_key_is_known_by_what_it_is_and_not_by_what_a_file_calls_it() -> None:
     found = parse_keys(json.dumps({"keys": [public_jwk(OLD) | {"kid": key_id(NEW)}]}))
-    assert not isinstance(found, KeyFault)
+    assert not isinstance(found, Fault)
     assert list(found) == [key_id(OLD)]
     assert found.keys() == trusted([OLD]).keys()
 
@@ -45,4 +46,4 @@ def test_a_key_is_known_by_what_it_is_and_not_by_what_a_file_calls_it() -> None:
     "text", ["", "{", "{}", '{"keys": []}', '{"keys": [{"kty": "RSA"}]}', "nonsense", '{"keys": 1}']
 )
 def test_a_text_without_a_key_is_a_fault(text: str) -> None:
-    assert isinstance(parse_keys(text), KeyFault)
+    assert isinstance(parse_keys(text), Fault)

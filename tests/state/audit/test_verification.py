@@ -28,11 +28,11 @@ from tests.state.audit.trails import (
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.state.audit.checkpoint import make_checkpoint
 from bespeak.state.audit.compact import jws_id, parse_compact
-from bespeak.state.audit.fault import Fault
 from bespeak.state.audit.record import FIRST, roll
 from bespeak.state.audit.sealer import Signing, StreamHead
 from bespeak.state.audit.signing_key import SigningKey, encoded_header
 from bespeak.state.audit.trail import StoreTrail
+from bespeak.state.audit.trail_fault import TrailFault
 from bespeak.state.audit.trusted_keys import trusted
 from bespeak.state.audit.verification import Verification
 from bespeak.state.identity.key_text import generate_key
@@ -70,7 +70,7 @@ def line(lines: list[bytes], index: int) -> dict[str, Any]:
     return found
 
 
-def check(lines: list[bytes], keys: Any = KEYS) -> list[Fault]:
+def check(lines: list[bytes], keys: Any = KEYS) -> list[TrailFault]:
     with TemporaryDirectory() as folder:
         return asyncio.run(faults_of_lines(lines, Path(folder) / "trail.jsonl", keys))
 
@@ -94,7 +94,7 @@ def test_a_trail_as_it_was_written_has_no_fault(signing: Signing | None) -> None
     assert check(TRAILS[signing]) == []
 
 
-def named(faults: list[Fault], row: dict[str, Any]) -> bool:
+def named(faults: list[TrailFault], row: dict[str, Any]) -> bool:
     """Whether a fault names a record, by its id or by its place."""
     place = (row["stream"], row["sequence"])
     return any(fault.audit_id == row["audit_id"] or (fault.stream, fault.sequence) == place for fault in faults)

@@ -12,10 +12,10 @@ from joserfc.jwk import OKPKey
 
 from bespeak.state.audit.checkpointer import Checkpointer
 from bespeak.state.audit.export import FileTrail, export_lines
-from bespeak.state.audit.fault import Fault
 from bespeak.state.audit.sealer import ChainSealer, Signing
 from bespeak.state.audit.signing_key import SigningKey
 from bespeak.state.audit.trail import StoreTrail, Trail
+from bespeak.state.audit.trail_fault import TrailFault
 from bespeak.state.audit.trusted_keys import TrustedKeys, trusted
 from bespeak.state.audit.verification import Verification
 from bespeak.state.identity.key_text import generate_key
@@ -68,11 +68,11 @@ async def append_one(store: Store, agent_id: str, **members: Any) -> Sealed:
     return sealed
 
 
-async def faults_of(trail: Trail, keys: TrustedKeys = KEYS) -> list[Fault]:
+async def faults_of(trail: Trail, keys: TrustedKeys = KEYS) -> list[TrailFault]:
     return [fault async for fault in Verification(trail, keys).faults()]
 
 
-async def faults_in(store: Store, keys: TrustedKeys = KEYS) -> list[Fault]:
+async def faults_in(store: Store, keys: TrustedKeys = KEYS) -> list[TrailFault]:
     return await faults_of(StoreTrail(store, page=3), keys)
 
 
@@ -80,7 +80,7 @@ async def exported(store: Store) -> list[bytes]:
     return [line async for line in export_lines(store)]
 
 
-async def faults_of_lines(lines: Iterable[bytes], path: Path, keys: TrustedKeys = KEYS) -> list[Fault]:
+async def faults_of_lines(lines: Iterable[bytes], path: Path, keys: TrustedKeys = KEYS) -> list[TrailFault]:
     path.write_bytes(b"".join(lines))
     trail = FileTrail(path)
     try:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from joserfc.jwk import OKPKey
 
+from bespeak.protocol.fault import Fault
 from bespeak.state.identity.key_file import read_key
-from bespeak.state.identity.key_text import KeyFault, generate_key, key_id, private_text
+from bespeak.state.identity.key_text import generate_key, key_id, private_text
 
 
 def test_a_key_is_read_from_its_file(tmp_path: Path) -> None:
@@ -16,4 +17,4 @@ def test_a_key_is_read_from_its_file(tmp_path: Path) -> None:
     read = read_key(path)
     assert isinstance(read, OKPKey)
     assert key_id(read) == key_id(key)
-    assert isinstance(read_key(tmp_path / "none.pem"), KeyFault)
+    assert isinstance(read_key(tmp_path / "none.pem"), Fault)

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bespeak.protocol.fault import Fault
 from bespeak.state.identity.key_history import history_path, history_text, parse_history, read_history
-from bespeak.state.identity.key_text import KeyFault, generate_key, key_id
+from bespeak.state.identity.key_text import generate_key, key_id
 
 
 def test_a_set_survives_in_order_each_key_once_and_without_private_parts() -> None:
@@ -42,13 +43,13 @@ def test_the_set_stands_beside_the_key(tmp_path: Path) -> None:
     "text", ["", "[]", "7", "{}", '{"keys": {}}', '{"keys": [1]}', '{"keys": [{}]}', "[" * 100_000]
 )
 def test_what_is_no_set_is_a_fault(text: str, tmp_path: Path) -> None:
-    assert isinstance(parse_history(text), KeyFault)
+    assert isinstance(parse_history(text), Fault)
     history_path(tmp_path / "k").write_text(text)
     fault = read_history(tmp_path / "k")
-    assert isinstance(fault, KeyFault)
+    assert isinstance(fault, Fault)
     assert "k.keys.json" in fault.message
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_a_set_or_a_fault(text: str) -> None:
-    assert isinstance(parse_history(text), list | KeyFault)
+    assert isinstance(parse_history(text), list | Fault)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from joserfc.jwk import OKPKey
 from tests.state.identity.issuer import jwks, new_key, public
 
-from bespeak.state.identity.key_set import KeySet, KeySetFault, parse_key_set
+from bespeak.protocol.fault import Fault
+from bespeak.state.identity.key_set import KeySet, parse_key_set
 
 ED, P256, P384, RSA = (new_key(kind) for kind in ("Ed25519", "P-256", "P-384", "RSA"))
 
@@ -26,7 +27,7 @@ def keys(text: str) -> KeySet:
 
 def fault(text: str) -> str:
     found = parse_key_set(text)
-    assert isinstance(found, KeySetFault)
+    assert isinstance(found, Fault)
     return found.message
 
 
@@ -138,4 +139,4 @@ words = st.sampled_from(["OKP", "EC", "RSA", "oct", "Ed25519", "P-256", "AQAB", 
 
 @given(st.text() | st.dictionaries(members, words | st.text() | st.integers() | st.lists(words, max_size=2)).map(jwks))
 def test_any_text_gives_keys_or_a_fault(text: str) -> None:
-    assert isinstance(parse_key_set(text), KeySet | KeySetFault)
+    assert isinstance(parse_key_set(text), KeySet | Fault)

@@ -9,15 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from joserfc.jwk import OKPKey
 
-from bespeak.state.identity.key_text import (
-    KeyFault,
-    generate_key,
-    key_id,
-    parse_jwk,
-    parse_key,
-    private_text,
-    public_jwk,
-)
+from bespeak.protocol.fault import Fault
+from bespeak.state.identity.key_text import generate_key, key_id, parse_jwk, parse_key, private_text, public_jwk
 
 
 def test_a_key_survives_as_pem_as_jwk_and_as_bytes() -> None:
@@ -42,12 +35,12 @@ def test_a_key_survives_as_pem_as_jwk_and_as_bytes() -> None:
     ],
 )
 def test_a_text_that_is_no_ed25519_key_is_a_fault(text: str) -> None:
-    assert isinstance(parse_key(text), KeyFault)
+    assert isinstance(parse_key(text), Fault)
 
 
 def test_a_key_on_another_curve_is_a_fault_that_names_it() -> None:
     fault = parse_key(OKPKey.generate_key("Ed448").as_pem(private=True).decode())
-    assert isinstance(fault, KeyFault)
+    assert isinstance(fault, Fault)
     assert "Ed448" in fault.message
 
 
@@ -62,15 +55,15 @@ def test_the_public_half_has_no_private_part_and_reads_back() -> None:
 
 @given(st.text(max_size=80))
 def test_any_text_is_a_key_or_a_fault(text: str) -> None:
-    assert isinstance(parse_key(text), KeyFault | OKPKey)
+    assert isinstance(parse_key(text), Fault | OKPKey)
 
 
 @given(st.dictionaries(st.sampled_from(["kty", "crv", "x", "d", "kid", "use"]), st.text() | st.integers() | st.none()))
 def test_any_members_are_a_key_or_a_fault(members: dict[str, object]) -> None:
-    assert isinstance(parse_jwk({"kty": "OKP", "crv": "Ed25519", **members}), KeyFault | OKPKey)
+    assert isinstance(parse_jwk({"kty": "OKP", "crv": "Ed25519", **members}), Fault | OKPKey)
 
 
 def test_a_file_of_something_else_is_told_by_what_a_key_looks_like() -> None:
     fault = parse_key("from bespeak import App\n")
-    assert isinstance(fault, KeyFault)
+    assert isinstance(fault, Fault)
     assert fault.message == "not an Ed25519 key: it is neither PEM, which has a line -----BEGIN ..., nor a JWK"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bespeak.text.source.brace_tree import BraceTree, parse_braces
-from bespeak.text.source.tree import MAX_DEPTH, Fault
+from bespeak.text.source.tree import MAX_DEPTH, SyntaxFault
 from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
 
 DRAFT = Path(__file__).parent / "draft"
@@ -28,9 +28,9 @@ def tree(text: str) -> BraceTree:
     return parsed
 
 
-def fault(text: str) -> Fault:
+def fault(text: str) -> SyntaxFault:
     parsed = parse_braces(text, "x.agis")
-    assert isinstance(parsed, Fault), parsed.data
+    assert isinstance(parsed, SyntaxFault), parsed.data
     return parsed
 
 
@@ -290,7 +290,7 @@ PIECES = ["BOOK /x {", "a", "b:", *"{}[](),\n\"'#1", "  ", "- ", "...", "->"]
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
 def test_any_text_is_a_tree_or_a_fault_inside_the_text(text: str) -> None:
     parsed = parse_braces(text, "x.agis")
-    if isinstance(parsed, Fault):
+    if isinstance(parsed, SyntaxFault):
         assert 0 < parsed.location.line <= text.count("\n") + 1
     else:
         check_places(parsed, parsed.data)

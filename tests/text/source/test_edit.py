@@ -18,7 +18,7 @@ from bespeak.text.source.json_tree import parse_json
 from bespeak.text.source.pointer import child
 from bespeak.text.source.toml_tree import parse_toml
 from bespeak.text.source.toml_value import value_text
-from bespeak.text.source.tree import Fault, Tree
+from bespeak.text.source.tree import SyntaxFault, Tree
 from bespeak.text.source.yaml_tree import parse_yaml
 
 PARSERS = {"yaml": parse_yaml, "json": parse_json, "toml": parse_toml, "braces": parse_braces}
@@ -386,7 +386,7 @@ def check(text: str, notation: str, change: Change) -> bool:
     if after is None:
         return False
     tree = PARSERS[notation](after, "x")
-    assert not isinstance(tree, Fault), (text, change, after, tree)
+    assert not isinstance(tree, SyntaxFault), (text, change, after, tree)
     expected = changed(before, change)
     assert tree.data == expected, (text, change, after)
     assert list(map(str, pointers(tree.data))) == list(map(str, pointers(expected)))

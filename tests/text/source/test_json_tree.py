@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bespeak.text.source.json_tree import JsonTree, parse_json
 from bespeak.text.source.pointer import child
 from bespeak.text.source.span import Location
-from bespeak.text.source.tree import MAX_BYTES, MAX_DEPTH, Fault
+from bespeak.text.source.tree import MAX_BYTES, MAX_DEPTH, SyntaxFault
 
 TEXT = """\
 {
@@ -30,9 +30,9 @@ def tree(text: str) -> JsonTree:
     return parsed
 
 
-def fault(text: str) -> Fault:
+def fault(text: str) -> SyntaxFault:
     parsed = parse_json(text, "x.json")
-    assert isinstance(parsed, Fault), parsed.data
+    assert isinstance(parsed, SyntaxFault), parsed.data
     return parsed
 
 
@@ -142,7 +142,7 @@ def check_places(parsed: JsonTree, data: Any, at: str = "") -> None:
 @given(st.text(alphabet='a1{}[],:"\\ \nNu', max_size=40))
 def test_any_text_is_read_as_the_standard_reader_reads_it_or_refused(text: str) -> None:
     parsed = parse_json(text, "x.json")
-    if isinstance(parsed, Fault):
+    if isinstance(parsed, SyntaxFault):
         assert 0 < parsed.location.line <= text.count("\n") + 1
     else:
         assert parsed.data == json.loads(text)

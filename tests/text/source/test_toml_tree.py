@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bespeak.text.source.pointer import child
 from bespeak.text.source.span import Location
 from bespeak.text.source.toml_tree import MAX_BYTES, TomlTree, parse_toml
-from bespeak.text.source.tree import Fault
+from bespeak.text.source.tree import SyntaxFault
 
 TEXT = '''\
 # a comment with [brackets]
@@ -50,9 +50,9 @@ def tree(text: str) -> TomlTree:
     return parsed
 
 
-def fault(text: str) -> Fault:
+def fault(text: str) -> SyntaxFault:
     parsed = parse_toml(text, "x.toml")
-    assert isinstance(parsed, Fault)
+    assert isinstance(parsed, SyntaxFault)
     return parsed
 
 
@@ -193,7 +193,7 @@ def test_what_tomli_accepts_is_read_alike_and_every_key_has_its_place(text: str)
     try:
         data = tomli.loads(text)
     except tomli.TOMLDecodeError:
-        assert isinstance(parse_toml(text, "x.toml"), Fault)
+        assert isinstance(parse_toml(text, "x.toml"), SyntaxFault)
         return
     parsed = tree(text)
     assert parsed.data == data
@@ -222,7 +222,7 @@ def test_any_text_is_read_as_tomli_reads_it(text: str) -> None:
     try:
         data = tomli.loads(text)
     except tomli.TOMLDecodeError:
-        assert isinstance(parsed, Fault)
+        assert isinstance(parsed, SyntaxFault)
     else:
         assert isinstance(parsed, TomlTree)
         assert parsed.data == data

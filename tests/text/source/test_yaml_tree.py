@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bespeak.text.source.pointer import child
 from bespeak.text.source.span import Location
-from bespeak.text.source.tree import MAX_BYTES, MAX_DEPTH, Fault
+from bespeak.text.source.tree import MAX_BYTES, MAX_DEPTH, SyntaxFault
 from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
 
 TEXT = """\
@@ -45,9 +45,9 @@ def tree(text: str) -> YamlTree:
     return parsed
 
 
-def fault(text: str) -> Fault:
+def fault(text: str) -> SyntaxFault:
     parsed = parse_yaml(text, "x.agis")
-    assert isinstance(parsed, Fault), parsed.data
+    assert isinstance(parsed, SyntaxFault), parsed.data
     return parsed
 
 
@@ -306,7 +306,7 @@ def test_json_is_yaml_and_every_value_is_where_it_stands(data: Any, indent: int 
 @given(st.text(alphabet="ab:- \n[]{},\"'#&*!|>?%@\t1", max_size=40))
 def test_any_text_is_a_tree_or_a_fault_inside_the_text(text: str) -> None:
     parsed = parse_yaml(text, "x.agis")
-    if isinstance(parsed, Fault):
+    if isinstance(parsed, SyntaxFault):
         assert 0 < parsed.location.line <= text.count("\n") + 1
     else:
         parsed.locate("/a/b/0")

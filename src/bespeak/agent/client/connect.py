@@ -20,7 +20,8 @@ from bespeak.agent.client.synchronous import blocking
 from bespeak.agent.client.tls import choose_tls
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.errors import ConfigError
-from bespeak.state.identity.key_text import KeyFault, parse_key
+from bespeak.protocol.fault import Fault
+from bespeak.state.identity.key_text import parse_key
 
 
 @async_block
@@ -122,6 +123,6 @@ def _read_key(text: str | None) -> OKPKey | None:
     if text is None:
         return None
     key = parse_key(text)
-    if isinstance(key, KeyFault):
+    if isinstance(key, Fault):
         raise ConfigError(f"The signing key cannot be used: {key.message}.")
     return key

@@ -25,7 +25,7 @@ from bespeak.agent.client.service import ServiceClient, encode_json, hint_query
 from bespeak.agent.discovery.capability import PLACEHOLDER, Capability, CredentialPlace, in_braces
 from bespeak.agent.discovery.discovered import Discovered
 from bespeak.agent.discovery.web_address import Origin
-from bespeak.contract.schema.compile import SchemaFault, compile_schema
+from bespeak.contract.schema.compile import compile_schema
 from bespeak.contract.schema.report import refuse_input
 from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.documents.manifest_json import ManifestDocument
@@ -33,6 +33,7 @@ from bespeak.errors import ConfigError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.media_type import essence
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
 
 _ABSENT: Final = CredentialPlace("bearer")
 """Where a credential goes if the service says nothing: an agent assumes that it may be needed."""
@@ -217,7 +218,7 @@ class WebServiceClient(DescribedClient):
 def _check(capability: Capability, given: Mapping[str, Any]) -> Refused | None:
     """The refusal of an input that breaks the schema. A schema that cannot be used forbids nothing."""
     validator = compile_schema(capability.input_schema)
-    if isinstance(validator, SchemaFault) or validator.is_valid(given):
+    if isinstance(validator, Fault) or validator.is_valid(given):
         return None
     return refuse_input(capability.method, capability.path, validator.violations(given))
 

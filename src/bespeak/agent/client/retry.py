@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from bespeak.contract.grammar.path_syntax import PathFault, parse_template
+from bespeak.contract.grammar.path_syntax import parse_template
+from bespeak.protocol.fault import Fault
 
 SAFE_METHODS: Final = frozenset({"QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN"})
 """Floor methods that only ask (core 4); they count as idempotent unless a manifest says otherwise."""
@@ -38,7 +39,7 @@ class Idempotency:
         self._templates: dict[tuple[str, int], list[tuple[tuple[str | None, ...], bool]]] = {}
         for method, path, is_idempotent in endpoints:
             template = parse_template(path)
-            if isinstance(template, PathFault):
+            if isinstance(template, Fault):
                 continue
             if template.is_literal:
                 self._exact[method, path] = is_idempotent

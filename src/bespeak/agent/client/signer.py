@@ -10,9 +10,10 @@ from typing import Final
 from bespeak.agent.client.locator import Locator
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.headers import AGENT_ID
+from bespeak.protocol.fault import Fault
 from bespeak.state.identity.jws import PrivateKey
 from bespeak.state.identity.key_file import read_key
-from bespeak.state.identity.key_text import KeyFault, key_id
+from bespeak.state.identity.key_text import key_id
 from bespeak.state.identity.signed_request import sign_request
 
 _SCHEME: Final = "agtp://"
@@ -80,7 +81,7 @@ def read_signer(path: str | Path, agent_id: str | None, server_id: str | None = 
     if agent_id is None:
         raise ConfigError("agent_key (--agent-key) signs for an agent: say which with agent_id (--agent-id).")
     key = read_key(Path(path))
-    if isinstance(key, KeyFault):
+    if isinstance(key, Fault):
         raise ConfigError(f"The agent key {path} cannot be used: {key.message}.")
     private = key.private_key
     if not isinstance(private, PrivateKey):

@@ -56,8 +56,8 @@ _COMPATIBLE: Final = ipaddress.ip_network("::/96")
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """Why nothing is connected to."""
+class BlockedAddress:
+    """Why a host may not be connected to."""
 
     message: str
     found: bool = True
@@ -115,29 +115,29 @@ class AddressGuard:
         self._allow_private = allow_private
         self._resolve = resolve or system_resolve
 
-    async def addresses(self, host: str, port: int) -> list[str] | Refused:
+    async def addresses(self, host: str, port: int) -> list[str] | BlockedAddress:
         """Where to connect to for a host, or why not."""
         free = self._allow_private or _plain(host) in self._typed
         literal = literal_address(host)
         if literal is None:
             if not free and _is_local_name(host):
-                return Refused(f"{host[:120]!r} is a name of a private network")
+                return BlockedAddress(f"{host[:120]!r} is a name of a private network")
             try:
                 found = await self._resolve(host, port)
             except (OSError, UnicodeError) as error:
                 reason = getattr(error, "strerror", None) or str(error)
-                return Refused(f"the name {host[:120]!r} cannot be resolved: {reason}", found=False)
+                return BlockedAddress(f"the name {host[:120]!r} cannot be resolved: {reason}", found=False)
         else:
             found = [str(literal)]
         if not found:
-            return Refused(f"the name {host[:120]!r} has no address", found=False)
+            return BlockedAddress(f"the name {host[:120]!r} has no address", found=False)
         if not free:
             # One private address is enough: a name for both is a way to get in by trying often.
             for text in found:
                 what = what_is_private(ipaddress.ip_address(text.partition("%")[0]))
                 if what is not None:
                     named = "" if literal is not None else f" has the address {text}, which"
-                    return Refused(f"{host[:120]!r}{named} is {what}")
+                    return BlockedAddress(f"{host[:120]!r}{named} is {what}")
         return found[:_MOST]
 
 

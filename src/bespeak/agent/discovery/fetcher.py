@@ -12,12 +12,12 @@ from importlib.metadata import version
 from typing import Final
 
 from bespeak.agent.discovery.address_guard import AddressGuard, is_loopback
-from bespeak.agent.discovery.answer import Answer, broken, failed, take_answer
 from bespeak.agent.discovery.document_cache import CacheEntry, DocumentCache
 from bespeak.agent.discovery.document_kind import DAY, ROBOTS, DocumentKind
 from bespeak.agent.discovery.fetched import Fetched, FetchFault, Hop
+from bespeak.agent.discovery.fetched_response import FetchedResponse, broken, failed, take_answer
 from bespeak.agent.discovery.freshness import lifetime, may_be_kept, retry_after
-from bespeak.agent.discovery.pinned_transport import PinnedTransport, RefusedAddressError
+from bespeak.agent.discovery.pinned_transport import BlockedAddressError, PinnedTransport
 from bespeak.agent.discovery.robots import AGENT, ALL_ALLOWED, Robots, parse_robots
 from bespeak.agent.discovery.web_address import AddressFault, Origin, WebAddress, parse_address, resolve_address
 from bespeak.text.diagnostics.brief import brief
@@ -122,7 +122,7 @@ class Fetcher:
             return FetchFault("robots", message, fault.url)
         return fault
 
-    def _follow(self, address: WebAddress, answer: Answer, trace: _Trace) -> WebAddress | FetchFault:
+    def _follow(self, address: WebAddress, answer: FetchedResponse, trace: _Trace) -> WebAddress | FetchFault:
         """The address a redirect leads to, if it may be followed."""
         at, location = str(address), answer.headers.get("location", "")
         if trace.kind.method != "GET":
@@ -142,7 +142,7 @@ class Fetcher:
         trace.hops.append(Hop(at, answer.status, str(onward)))
         return onward
 
-    async def _ask(self, address: WebAddress, trace: _Trace) -> Answer:
+    async def _ask(self, address: WebAddress, trace: _Trace) -> FetchedResponse:
         """The answer of one address: kept, confirmed, or new; asked again while the server has a passing trouble."""
         url, accept = str(address), trace.kind.accept
         held = self._cache.find(url, accept) if self._cache and trace.kind.method == "GET" else None
@@ -160,7 +160,7 @@ class Fetcher:
             trace.left -= wait
             await self._sleep(wait)
 
-    def _wait(self, answer: Answer, retries: int) -> float | None:
+    def _wait(self, answer: FetchedResponse, retries: int) -> float | None:
         """Seconds before the same question may fare better; None if it will not."""
         if answer.status != 429 and answer.status < 500:
             return None
@@ -169,7 +169,7 @@ class Fetcher:
             return asked
         return max(asked or 0.0, _FIRST_WAIT * float(1 << retries))
 
-    async def _once(self, address: WebAddress, trace: _Trace, held: CacheEntry | None) -> Answer:
+    async def _once(self, address: WebAddress, trace: _Trace, held: CacheEntry | None) -> FetchedResponse:
         """Ask once, within what is left of the time."""
         import httpx  # noqa: PLC0415 - slow to load
 
@@ -191,8 +191,8 @@ class Fetcher:
                     await response.aclose()
         except TimeoutError:
             return failed("timeout", f"no whole answer within {self._deadline:g} seconds", url)
-        except RefusedAddressError as error:
-            return failed("private" if error.refused.found else "name", str(error), url)
+        except BlockedAddressError as error:
+            return failed("private" if error.blocked.found else "name", str(error), url)
         except (httpx.TransportError, OSError) as error:
             return broken(error, url)
         finally:
@@ -201,9 +201,9 @@ class Fetcher:
             if trace.first_seconds is None:
                 trace.first_seconds = spent
 
-    def _kept(self, held: CacheEntry, url: str) -> Answer:
+    def _kept(self, held: CacheEntry, url: str) -> FetchedResponse:
         """What is known without asking."""
-        answer = Answer(held.status, held.headers, held.body, "cache")
+        answer = FetchedResponse(held.status, held.headers, held.body, "cache")
         if held.status == 200:
             return answer
         when = _moment(held.stored)
@@ -214,13 +214,15 @@ class Fetcher:
         message = f"the server asked on {when} to be left alone until {_moment(held.fresh_until)}"
         return replace(answer, fault=FetchFault("rate", message, url, left))
 
-    def _settle(self, answer: Answer, url: str, trace: _Trace, held: CacheEntry | None, wait: float | None) -> Answer:
+    def _settle(
+        self, answer: FetchedResponse, url: str, trace: _Trace, held: CacheEntry | None, wait: float | None
+    ) -> FetchedResponse:
         """Keep what may be kept, and say what is wrong with an answer that is no document."""
         now, status = self._clock(), answer.status
         if status == 304 and held is not None:
             headers = {**held.headers, **answer.headers}
             self._keep(url, trace.kind, replace(answer, status=200, headers=headers, body=held.body), now)
-            return Answer(200, headers, held.body, "revalidated")
+            return FetchedResponse(200, headers, held.body, "revalidated")
         if status == 200:
             self._keep(url, trace.kind, answer, now)
             return answer
@@ -239,12 +241,12 @@ class Fetcher:
             return replace(answer, fault=FetchFault("rate", message, url, wait))
         return replace(answer, fault=FetchFault("status", f"the answer is {status}, not 200", url, wait))
 
-    def _remember(self, url: str, kind: DocumentKind, answer: Answer, until: float) -> None:
+    def _remember(self, url: str, kind: DocumentKind, answer: FetchedResponse, until: float) -> None:
         """Keep a refusal, so that nobody is asked again before it is time."""
         if self._cache is not None and kind.method == "GET":
             self._cache.keep(_entry(url, kind, answer, self._clock(), until))
 
-    def _keep(self, url: str, kind: DocumentKind, answer: Answer, now: float) -> None:
+    def _keep(self, url: str, kind: DocumentKind, answer: FetchedResponse, now: float) -> None:
         if self._cache is None or kind.method != "GET":
             return
         if not may_be_kept(answer.headers):
@@ -254,7 +256,7 @@ class Fetcher:
             self._cache.keep(_entry(url, kind, answer, now, fresh))
 
     def _end(
-        self, trace: _Trace, final_url: str, began: float, answer: Answer | None, fault: FetchFault | None
+        self, trace: _Trace, final_url: str, began: float, answer: FetchedResponse | None, fault: FetchFault | None
     ) -> Fetched:
         fetched = Fetched(
             what=trace.kind.what,
@@ -288,7 +290,7 @@ def _of_address(fault: AddressFault, url: str) -> FetchFault:
     return FetchFault(fault.kind, fault.message, url)
 
 
-def _entry(url: str, kind: DocumentKind, answer: Answer, now: float, fresh_until: float) -> CacheEntry:
+def _entry(url: str, kind: DocumentKind, answer: FetchedResponse, now: float, fresh_until: float) -> CacheEntry:
     return CacheEntry(
         url=url,
         accept=kind.accept,

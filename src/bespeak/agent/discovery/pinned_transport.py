@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from bespeak.agent.discovery.address_guard import AddressGuard, Refused
+from bespeak.agent.discovery.address_guard import AddressGuard, BlockedAddress
 from bespeak.agent.discovery.web_address import Origin, WebAddress
 from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.brief import brief
@@ -24,12 +24,12 @@ _PINNED_FOR: Final = 60.0
 _MOST_ORIGINS: Final = 64
 
 
-class RefusedAddressError(OSError):
+class BlockedAddressError(OSError):
     """A host may not be connected to, or has no address."""
 
-    def __init__(self, refused: Refused) -> None:
-        self.refused = refused
-        super().__init__(refused.message)
+    def __init__(self, blocked: BlockedAddress) -> None:
+        self.blocked = blocked
+        super().__init__(blocked.message)
 
 
 class PinnedTransport:
@@ -89,8 +89,8 @@ class PinnedTransport:
         if known is not None and now < known[0]:
             return known[1]
         found = await self._guard.addresses(origin.host, origin.port)
-        if isinstance(found, Refused):
-            raise RefusedAddressError(found)
+        if isinstance(found, BlockedAddress):
+            raise BlockedAddressError(found)
         self._pins[origin] = (now + _PINNED_FOR, found)
         return found
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from bespeak.app.cli.console import line, print_findings, print_json, print_lines
 from bespeak.app.cli.keys import write_secret
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.target_store import existing_place, is_there, lasting_place, store_option, store_options, use_store
 from bespeak.app.server.assembly import now
 from bespeak.app.server.enrolment import enrol, filed_agents, issuer_of, read_key
@@ -138,7 +138,7 @@ def _make(
         issued_at=now(),
     )
     if isinstance(made, Refused):
-        raise RefusedError(made.message)
+        raise CommandFailedError(made.message)
     text = msgspec.json.encode(made).decode()
     agent = _read(text, name)
     if choice.made is not None and key is not None:
@@ -157,7 +157,7 @@ def _read(text: str, file: str) -> Agent:
     agent, findings = parse_agent(text, file)
     print_findings(findings)
     if agent is None or agent.status == UNREADABLE:
-        raise RefusedError(f"{file} describes no agent that could be registered; nothing was changed")
+        raise CommandFailedError(f"{file} describes no agent that could be registered; nothing was changed")
     return agent
 
 
@@ -170,8 +170,8 @@ def _put(target: str, override: str | None, agent: Agent, text: str) -> None:
     if not isinstance(done, Conflict):
         return
     if done.reason == "agent-retired":
-        raise RefusedError(f"the agent {agent.agent_id} was revoked, which is for ever; its id is not used again")
-    raise RefusedError(
+        raise CommandFailedError(f"the agent {agent.agent_id} was revoked, which is for ever; its id is not used again")
+    raise CommandFailedError(
         f"the name {agent.name!r} belongs to the agent {done.details['agent_id']}; "
         "that of a revoked agent can be given again after 90 days"
     )
@@ -260,7 +260,7 @@ def _change(target: str, override: str | None, agent: str, event: str, reason: s
         ),
     )
     if isinstance(done, Conflict):
-        raise RefusedError(f"{one.name} is {done.details.get('status', 'unknown')}, so {event} is not possible")
+        raise CommandFailedError(f"{one.name} is {done.details.get('status', 'unknown')}, so {event} is not possible")
     click.echo(f"{one.name} is {done.status}" + (" already" if done.noop else f", and was {done.previous}"))
 
 
@@ -314,8 +314,8 @@ def _find(target: str, override: str | None, wanted: str) -> _Known:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise RefusedError(f"no agent {wanted!r} is registered here; `bespeak agents list` shows those there are")
-    raise RefusedError(
+        raise CommandFailedError(f"no agent {wanted!r} is registered here; `bespeak agents list` shows those there are")
+    raise CommandFailedError(
         f"{wanted!r} may be any of {', '.join(one.agent_id[:16] for one in found[:5])}; give the Agent-ID"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bespeak.app.cli.console import print_findings
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.contract.service import Service
 from bespeak.documents.agis.document import read_agis
 from bespeak.documents.agis.format import parse_agis
@@ -16,14 +16,14 @@ from bespeak.text.source.tree import MAX_BYTES
 
 
 def open_agis(file: Path) -> Service:
-    """The service of a document; nothing answers for its endpoints. Raises RefusedError if its structure is broken."""
+    """Read the service of a document, without handlers. Raises CommandFailedError if its structure is broken."""
     text = read_text(file, MAX_BYTES)
     tree = text if isinstance(text, Diagnostic) else parse_agis(text, str(file))
     if isinstance(tree, Diagnostic):
         print_findings([tree])
-        raise RefusedError(f"{file} cannot be read")
+        raise CommandFailedError(f"{file} cannot be read")
     document, findings = read_agis(tree)
     print_findings(findings)
     if document is None or has_errors(findings):
-        raise RefusedError(f"{file} cannot be used before its errors are mended")
+        raise CommandFailedError(f"{file} cannot be used before its errors are mended")
     return agis_service(document)

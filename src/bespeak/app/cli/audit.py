@@ -16,21 +16,21 @@ import msgspec
 from rich.text import Text
 
 from bespeak.app.cli.console import line, print_json, print_lines
-from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, RefusedError
+from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, CommandFailedError
 from bespeak.app.cli.target_store import existing_place, store_option, store_options, use_store, written_in_one_step
 from bespeak.app.server.state import signing_key_file, store_place
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.protocol.fault import Fault
 from bespeak.state.audit.compact import parse_compact
 from bespeak.state.audit.export import FileTrail, export_lines
-from bespeak.state.audit.fault import Fault
 from bespeak.state.audit.reading import KeptRecord, payload_of
+from bespeak.state.audit.signature_status import judge
 from bespeak.state.audit.trail import StoreTrail, Trail
+from bespeak.state.audit.trail_fault import TrailFault
 from bespeak.state.audit.trusted_keys import TrustedKeys, parse_keys, trusted
-from bespeak.state.audit.verdict import judge
 from bespeak.state.audit.verification import Tally, Verification
 from bespeak.state.identity.key_history import read_history
-from bespeak.state.identity.key_text import KeyFault
 from bespeak.state.store.commands.audit import LatestAudit, ReadAudit
 from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -96,9 +96,9 @@ def verify(
     bespeak audit verify --file trail.jsonl --key server.jwk
     """
     keys = _keys(key_files, None if file is not None else _configured(target, override))
-    faults: list[Fault] = []
+    faults: list[TrailFault] = []
 
-    def tell(fault: Fault) -> None:
+    def tell(fault: TrailFault) -> None:
         if as_json:
             faults.append(fault)
         else:
@@ -111,7 +111,7 @@ def verify(
         for wanted in expected:
             if await trail.find(wanted) is None and await trail.find_checkpoint(wanted) is None:
                 verification.tally.faults += 1
-                tell(Fault("removed", "it is expected, and neither a record nor a checkpoint has this id", wanted))
+                tell(TrailFault("removed", "it is expected, and neither a record nor a checkpoint has this id", wanted))
         return verification.tally
 
     if file is not None:
@@ -170,7 +170,7 @@ def show(
 
     records = asyncio.run(use_store(existing_place(store_place(target, override)), read))
     if not records:
-        raise RefusedError(f"no record has the id {ids[0]}" if ids else "there is no such record")
+        raise CommandFailedError(f"no record has the id {ids[0]}" if ids else "there is no such record")
     if as_json:
         shown = [_as_dict(record, keys) for record in records]
         print_json(shown[0] if ids else shown)
@@ -222,7 +222,7 @@ def _keys(files: tuple[Path, ...], target: str | None) -> TrustedKeys:
     if own is None:
         return found
     history = read_history(own)
-    if isinstance(history, KeyFault):
+    if isinstance(history, Fault):
         raise ConfigError(history.message)
     return {**trusted(history), **(_read_keys(own) if own.exists() or not history else {})}
 
@@ -232,12 +232,12 @@ def _read_keys(file: Path) -> TrustedKeys:
     if isinstance(text, Diagnostic):
         raise ConfigError(f"{file}: {text.message}")
     keys = parse_keys(text)
-    if isinstance(keys, KeyFault):
+    if isinstance(keys, Fault):
         raise ConfigError(f"{file}: {keys.message}")
     return keys
 
 
-def _fault_line(fault: Fault) -> Text:
+def _fault_line(fault: TrailFault) -> Text:
     place = f" (record {fault.sequence} of stream {fault.stream})" if fault.sequence else ""
     name = f" {fault.audit_id}" if fault.audit_id else ""
     return line((f"{fault.kind}", "bold red"), f"{name}{place}: {fault.message}")

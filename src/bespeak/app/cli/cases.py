@@ -13,7 +13,7 @@ import msgspec
 from rich.text import Text
 
 from bespeak.app.cli.console import line, print_json, print_lines
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.target_store import existing_place, store_options, use_store
 from bespeak.app.server.state import store_place
 from bespeak.protocol.exchange.instant import write_instant
@@ -90,7 +90,7 @@ def show(case: str, target: str, override: str | None, as_json: bool) -> None:
     """Show one case: what was asked, by whom, and what was decided."""
     found: Case | None = _visit(target, override, lambda store: store.read(ReadCase(case)))
     if found is None:
-        raise RefusedError(f"there is no case {case!r}; `bespeak cases list` shows those there are")
+        raise CommandFailedError(f"there is no case {case!r}; `bespeak cases list` shows those there are")
     if as_json:
         print_json(_as_dict(found))
         return
@@ -126,7 +126,7 @@ def _decide(status: str, case: str, target: str, override: str | None, *, reason
     command = DecideCase(case, status, f"operator:{name}", f"att-{secrets.token_hex(16)}", kinds=KINDS, reason=reason)
     outcome = _visit(target, override, lambda store: store.do(command))
     if isinstance(outcome, Conflict):
-        raise RefusedError(_explain(case, outcome))
+        raise CommandFailedError(_explain(case, outcome))
     decided: Case = outcome[0]
     click.echo(f"{decided.case_id} is {status} by {decided.decided_by}, attestation {decided.attestation_id}")
 

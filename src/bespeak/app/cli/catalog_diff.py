@@ -11,7 +11,7 @@ from rich.text import Text
 
 from bespeak.app.cli.console import line, print_findings, print_json, print_lines
 from bespeak.checks.evolution.catalog_diff import CatalogDiff, VerbChange, diff_catalogs
-from bespeak.checks.evolution.deployment_scan import Conflict, scan_deployment
+from bespeak.checks.evolution.deployment_scan import CatalogConflict, scan_deployment
 from bespeak.contract.catalog.bundled import open_catalog
 from bespeak.contract.catalog.catalog import Verb
 from bespeak.contract.endpoint import Endpoint
@@ -66,7 +66,7 @@ def _compare(old: str, new: str, deployment: Path | None, *, as_json: bool) -> i
     after, more = open_catalog(new)
     findings = [*findings, *more]
     diff = diff_catalogs(before, after) if before is not None and after is not None else None
-    conflicts: list[Conflict] | None = None
+    conflicts: list[CatalogConflict] | None = None
     if diff is not None and deployment is not None:
         conflicts, found = _scan(deployment, diff)
         findings += found
@@ -81,7 +81,7 @@ def _compare(old: str, new: str, deployment: Path | None, *, as_json: bool) -> i
     return BREAKAGE if any(conflict.breaking for conflict in conflicts or ()) else NO_BREAKAGE
 
 
-def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[Conflict], list[Diagnostic]]:
+def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[CatalogConflict], list[Diagnostic]]:
     from bespeak.documents.agis.deployment import with_custom  # noqa: PLC0415 - a plain diff needs no readers
     from bespeak.documents.deployment.deployment import read_deployment  # noqa: PLC0415
 
@@ -110,7 +110,9 @@ def _read_document(path: Path) -> tuple[tuple[Endpoint, ...], list[Diagnostic]]:
     return tuple(entry.endpoint for entry in subject.endpoints), []
 
 
-def _document(diff: CatalogDiff | None, conflicts: list[Conflict] | None, findings: list[Diagnostic]) -> dict[str, Any]:
+def _document(
+    diff: CatalogDiff | None, conflicts: list[CatalogConflict] | None, findings: list[Diagnostic]
+) -> dict[str, Any]:
     return {
         "diff": diff.to_json() if diff is not None else None,
         "conflicts": [conflict.to_json() for conflict in conflicts] if conflicts is not None else None,
@@ -175,7 +177,7 @@ def _version_line(diff: CatalogDiff) -> Text:
     return line(f"{told}.") if diff.honours_semver else line((f"{told}: too small.", "yellow"))
 
 
-def _conflict_lines(conflicts: list[Conflict] | None, deployment: str) -> Iterator[Text]:
+def _conflict_lines(conflicts: list[CatalogConflict] | None, deployment: str) -> Iterator[Text]:
     if conflicts is None:
         return
     for kind, heading in _HEADINGS.items():

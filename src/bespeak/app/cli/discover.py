@@ -14,7 +14,7 @@ from bespeak.agent.client.errors import NothingDiscoveredError
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.discovery.discovered import Discovered
 from bespeak.app.cli.console import console, line, print_findings, print_json, print_lines
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.ai.document import MOST_CAPABILITIES
@@ -68,7 +68,7 @@ def discover(service: str, methods: bool, everything: bool, as_json: bool, **opt
         asyncio.run(_discover(service, methods, as_json, whole))
     except NothingDiscoveredError as error:
         _print_web(error.discovered, as_json)
-        raise RefusedError(str(error)) from error
+        raise CommandFailedError(str(error)) from error
     return 1 if has_errors(findings) else 0
 
 

@@ -12,7 +12,7 @@ import click
 from bespeak.app.cli.agis_file import open_agis
 from bespeak.app.cli.console import print_findings
 from bespeak.app.cli.exported import live_service, open_exported
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.service import connection_options, open_service
 from bespeak.app.server.target import load_target
 from bespeak.contract.service import Service
@@ -61,7 +61,7 @@ def agis(service: str, output: Path | None, force: bool, to: str, **options: Any
     """
     found = asyncio.run(_live(service, options)) if "://" in service else _local(service)
     if all(endpoint.builtin for endpoint in found.endpoints):
-        raise RefusedError(f"{service} has no endpoints of its own, and an AGIS document has at least one")
+        raise CommandFailedError(f"{service} has no endpoints of its own, and an AGIS document has at least one")
     _write(_text(project_agis(found), to), output, force=force)
 
 

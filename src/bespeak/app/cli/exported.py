@@ -11,7 +11,7 @@ from typing import Any
 from bespeak.agent.client.service import ServiceClient
 from bespeak.app.cli.agis_file import open_agis
 from bespeak.app.cli.console import print_findings
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.service import open_service
 from bespeak.app.server.assembly import now
 from bespeak.app.server.serving import assemble_target
@@ -48,15 +48,15 @@ def open_exported(target: str, options: Mapping[str, Any], *, url: str | None = 
     else:
         found = _local(target)
     if not any(endpoint.is_listed for endpoint in found.service.endpoints):
-        raise RefusedError(f"{target} has no endpoints of its own, and such a document has at least one")
+        raise CommandFailedError(f"{target} has no endpoints of its own, and such a document has at least one")
     return found if url is None else replace(found, http=replace(found.http, url=url.rstrip("/")))
 
 
 def live_service(client: ServiceClient, manifest: ManifestDocument, uri: str) -> Service:
-    """The service that a manifest describes. Raises RefusedError if there is no contract of AGTP behind it."""
+    """Build the service that a manifest describes. Raises CommandFailedError if it is not an AGTP contract."""
     web = client.discovered
     if web is not None and web.kind not in ("agtp", "agis"):
-        raise RefusedError(
+        raise CommandFailedError(
             f"{client.locator} has no contract of AGTP, and the methods of HTTP say nothing of what is meant. "
             "`bespeak import openapi` makes a facade of such a service, which can be exported."
         )

@@ -11,7 +11,7 @@ import click
 
 from bespeak.app.cli.agis_file import open_agis
 from bespeak.app.cli.console import print_findings, print_json
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.openapi_source import open_description
 from bespeak.contract.service import Service
 from bespeak.documents.files.folder_replacement import FolderTakenError, write_folder
@@ -50,7 +50,9 @@ def agis(file: Path, output: Path, force: bool) -> int:
         for name, schema in (("input", endpoint.input_schema), ("output", endpoint.output_schema)):
             null = find_null(dict(schema))
             if null is not None:
-                raise RefusedError(f"{endpoint}: the {name} has null at {null}, which an endpoint file cannot say")
+                raise CommandFailedError(
+                    f"{endpoint}: the {name} has null at {null}, which an endpoint file cannot say"
+                )
     _write(output, deployment_files(service), force=force)
     count = len(service.endpoints)
     click.echo(
@@ -124,7 +126,7 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
         imported = import_description(description, notes)
     if not imported.facades:
         reason = next((f": {entry.why}" for entry in (*imported.left_out, *imported.notes)), "")
-        raise RefusedError(f"{source} has no operation that can be called{reason}")
+        raise CommandFailedError(f"{source} has no operation that can be called{reason}")
     _check_own(output, imported.files)
     _write(output, imported.files, force=force, outdated=_outdated(output, imported.files))
     if as_json:

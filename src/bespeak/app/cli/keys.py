@@ -12,9 +12,10 @@ import msgspec
 from joserfc.jwk import OKPKey
 
 from bespeak.errors import ConfigError
+from bespeak.protocol.fault import Fault
 from bespeak.state.identity.key_file import read_key
 from bespeak.state.identity.key_history import history_path, history_text, parse_history, read_history
-from bespeak.state.identity.key_text import KeyFault, generate_key, key_id, parse_key, private_text, public_jwk
+from bespeak.state.identity.key_text import generate_key, key_id, parse_key, private_text, public_jwk
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 
@@ -54,9 +55,9 @@ def show(file: Path) -> None:
     """Print the id and the public half of a key in PEM or JWK form, and of those it has replaced."""
     text = _read(file)
     found = parse_history(text)
-    if isinstance(found, KeyFault):
+    if isinstance(found, Fault):
         key = parse_key(text)
-        if isinstance(key, KeyFault):
+        if isinstance(key, Fault):
             raise ConfigError(f"{file}: {key.message}")
         found = [key, *_history(file, key)]
     for number, one in enumerate(found):
@@ -75,7 +76,7 @@ def rotate(file: Path) -> None:
     a server reads its key when it starts.
     """
     old = read_key(file)
-    if isinstance(old, KeyFault):
+    if isinstance(old, Fault):
         raise ConfigError(f"{file}: {old.message}")
     if not old.is_private:
         raise ConfigError(
@@ -105,7 +106,7 @@ def _read(file: Path) -> str:
 def _history(file: Path, key: OKPKey) -> list[OKPKey]:
     """The keys this one has replaced, and any that was never used."""
     found = read_history(file)
-    if isinstance(found, KeyFault):
+    if isinstance(found, Fault):
         raise ConfigError(
             f"{found.message}. Repair or remove it; without it, what earlier keys signed is not verified."
         )

@@ -24,8 +24,8 @@ _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 """What a write meets. Without the name of a file, it was a write to standard output."""
 
 
-class RefusedError(BespeakError):
-    """A command did not do what it was asked for good reason; its exit code is 1."""
+class CommandFailedError(BespeakError):
+    """A command could not do what it was asked; its exit code is 1."""
 
 
 class Entry(NamedTuple):
@@ -116,7 +116,7 @@ def main() -> NoReturn:
         # The reader of our output has gone, as `| head` does; nothing is left to say.
         _drop_output()
         sys.exit(EXIT_GOOD)
-    except RefusedError as error:
+    except CommandFailedError as error:
         _complain(str(error))
         sys.exit(EXIT_REFUSED)
     except BespeakError as error:

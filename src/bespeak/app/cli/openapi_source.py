@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bespeak.app.cli.console import print_findings
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.documents.openapi.description import Description
 from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.brief import brief
@@ -22,14 +22,14 @@ _SECONDS: Final = 60.0
 
 
 def open_description(source: str, *, insecure: bool) -> tuple[Description, list[Diagnostic]]:
-    """The description at a path or an address. Raises RefusedError if nothing can be made of it."""
+    """Read the description at a path or an address. Raises CommandFailedError if it cannot be used."""
     from bespeak.documents.openapi.reader import read_description  # noqa: PLC0415 - slow to load
 
     text, name = _fetch(source, insecure=insecure) if "://" in source else (_read(source), source)
     description, findings = read_description(text, name)
     if description is None:
         print_findings(findings)
-        raise RefusedError(f"{brief(source)[1:-1]} cannot be imported")
+        raise CommandFailedError(f"{brief(source)[1:-1]} cannot be imported")
     return description, findings
 
 
@@ -41,7 +41,7 @@ def _read(source: str) -> bytes:
         if path.exists() and not path.is_file():
             raise ConfigError(f"{path} is not an ordinary file. Give a description in JSON or YAML.")
         if path.stat().st_size > OPENAPI.most:
-            raise RefusedError(f"{path} has more than {OPENAPI.most // 1_000_000} MB. Split the description.")
+            raise CommandFailedError(f"{path} has more than {OPENAPI.most // 1_000_000} MB. Split the description.")
         return path.read_bytes()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
@@ -57,7 +57,7 @@ def _fetch(source: str, *, insecure: bool) -> tuple[bytes, str]:
         raise ConfigError(f"{address.message}.{plain}")
     fetched = asyncio.run(_get(address, insecure=insecure))
     if fetched.fault is not None:
-        raise RefusedError(f"{brief(source)}: {fetched.fault.message}")
+        raise CommandFailedError(f"{brief(source)}: {fetched.fault.message}")
     return fetched.body, fetched.final_url
 
 

@@ -17,7 +17,7 @@ from bespeak.agent.client.locator import is_web
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.app.cli.console import print_findings
-from bespeak.app.cli.main import RefusedError
+from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.server.local import connect_local
 from bespeak.documents.ai.document import MOST_CAPABILITIES
 from bespeak.errors import ConfigError
@@ -193,4 +193,4 @@ async def _insist_on_signature(client: ServiceClient) -> None:
     verdict = client.signature
     if verdict is None or not verdict.trusted:
         reason = verdict.reason if verdict else "there is no manifest"
-        raise RefusedError(f"{client.locator} is not called: {reason}.")
+        raise CommandFailedError(f"{client.locator} is not called: {reason}.")

@@ -12,7 +12,7 @@ import click
 from rich.text import Text
 
 from bespeak.app.cli.console import line, print_json, print_lines
-from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, RefusedError
+from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, CommandFailedError
 from bespeak.app.cli.target_store import existing_place, store_options, use_store, written_in_one_step
 from bespeak.app.server.state import store_place
 from bespeak.errors import ConfigError
@@ -91,11 +91,11 @@ def import_(file: Path, target: str, override: str | None) -> None:
         return
     details = outcome.details
     if outcome.reason == "not-empty":
-        raise RefusedError(
+        raise CommandFailedError(
             f"the store is not empty: {details['table']} has rows. Import into a new one; nothing was changed."
         )
     where = f"{file}, line {details['line']}" if details["line"] else str(file)
-    raise RefusedError(f"{where}: {details['message']}. Nothing was taken.")
+    raise CommandFailedError(f"{where}: {details['message']}. Nothing was taken.")
 
 
 def _as_dict(found: Examination) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Validation:
     """What a validator said: whether it accepts the document, and which errors it has, if it can tell."""
 
     accepted: bool
@@ -52,7 +52,7 @@ class Verdict:
     note: str = ""
 
 
-Validator = Callable[[Case], Verdict]
+Validator = Callable[[Case], Validation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _read_expected(file: Path) -> tuple[Expected, ...]:
     return tuple(Expected(*parts[:2]) for parts in stated if parts)
 
 
-def _wrong(case: Case, verdict: Verdict) -> str:
+def _wrong(case: Case, verdict: Validation) -> str:
     if case.kind != "invalid":
         errors = ", ".join(str(error) for error in verdict.errors or ())
         return "" if verdict.accepted else f"is rejected{f' for {errors}' if errors else ''}{verdict.note}"

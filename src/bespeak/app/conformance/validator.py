@@ -6,7 +6,7 @@ import shlex
 import subprocess
 from typing import Final
 
-from bespeak.app.conformance.document_set import Case, Expected, Validator, Verdict
+from bespeak.app.conformance.document_set import Case, Expected, Validation, Validator
 from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.run import check_text
 from bespeak.contract.catalog.bundled import load_bundled
@@ -23,11 +23,11 @@ def own_validator() -> Validator:
     """The rules of `bespeak lint` without any configuration."""
     context = Context(catalog=load_bundled())
 
-    def judge(case: Case) -> Verdict:
+    def judge(case: Case) -> Validation:
         text = read_text(case.file, MAX_BYTES)
         found = (text,) if isinstance(text, Diagnostic) else check_text(text, str(case.file), context).findings
         errors = sorted({Expected(each.rule, each.pointer) for each in found if each.severity == "error"})
-        return Verdict(not errors, tuple(errors))
+        return Validation(not errors, tuple(errors))
 
     return judge
 
@@ -43,14 +43,14 @@ def command_validator(command: str) -> Validator:
     if not any(_PLACE in word for word in words):
         words.append(_PLACE)
 
-    def judge(case: Case) -> Verdict:
+    def judge(case: Case) -> Validation:
         line = [word.replace(_PLACE, str(case.file)) for word in words]
         try:
             done = subprocess.run(line, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - the user's own command
         except subprocess.TimeoutExpired:
-            return Verdict(False, note=f" after {_SECONDS} seconds without an answer")
+            return Validation(False, note=f" after {_SECONDS} seconds without an answer")
         except OSError as error:
             raise ConfigError(f"the validator cannot be run: {words[0]}: {error.strerror or error}") from error
-        return Verdict(done.returncode == 0)
+        return Validation(done.returncode == 0)
 
     return judge

@@ -13,6 +13,7 @@ from bespeak.documents.deployment.deployment import Deployment, read_deployment
 from bespeak.documents.deployment.folder import is_folder, is_there
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
@@ -57,10 +58,9 @@ def issuer_of(target: str, key_file: Path | None) -> Issuer:
 def read_key(path: Path) -> OKPKey:
     """The Ed25519 key in a file."""
     from bespeak.state.identity import key_file  # noqa: PLC0415 - slow to load
-    from bespeak.state.identity.key_text import KeyFault  # noqa: PLC0415
 
     key = key_file.read_key(path)
-    if isinstance(key, KeyFault):
+    if isinstance(key, Fault):
         raise ConfigError(f"{path}: {key.message}")
     return key
 

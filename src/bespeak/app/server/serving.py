@@ -23,6 +23,7 @@ from bespeak.app.server.target import Target, load_target
 from bespeak.app.server.workers import Workers
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.faces.listener import open_listeners, reserve_port
+from bespeak.protocol.fault import Fault
 from bespeak.runtime.threads import running_threads
 from bespeak.state.audit.recorded_fields import unknown_fields
 from bespeak.state.store.opening import Role, open_store
@@ -61,20 +62,18 @@ def signing_keys(path: Path | None) -> tuple[OKPKey, ...]:
     if path is None:
         return ()
     from bespeak.state.identity.key_history import read_history  # noqa: PLC0415 - slow to load, for signers
-    from bespeak.state.identity.key_text import KeyFault  # noqa: PLC0415
 
     before = read_history(path)
-    if isinstance(before, KeyFault):
+    if isinstance(before, Fault):
         raise ConfigError(f"signing_key {path}: {before.message}")
     return (_signing_key(path), *before)
 
 
 def _signing_key(path: Path) -> OKPKey:
     from bespeak.state.identity.key_file import read_key  # noqa: PLC0415 - slow to load, for signers
-    from bespeak.state.identity.key_text import KeyFault  # noqa: PLC0415
 
     key = read_key(path)
-    if isinstance(key, KeyFault):
+    if isinstance(key, Fault):
         raise ConfigError(f"signing_key {path}: {key.message}")
     return key
 

@@ -12,7 +12,7 @@ from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.span import Location
 from bespeak.text.source.toml_tree import parse_toml
-from bespeak.text.source.tree import Fault
+from bespeak.text.source.tree import SyntaxFault
 
 APPROVALS: Final = "bespeak-approvals.toml"
 
@@ -50,7 +50,7 @@ class Judgement:
 def parse_approvals(text: str, file: str) -> tuple[list[Approval], list[Diagnostic]]:
     """Parse a list of approvals and return its findings. If there is an error, do not use the list."""
     tree = parse_toml(text, file)
-    if isinstance(tree, Fault):
+    if isinstance(tree, SyntaxFault):
         return [], [Diagnostic("C196", "error", f"this is not TOML: {tree.message}", tree.location)]
     findings: list[Diagnostic] = []
     entries = tree.data.get("approval", [])

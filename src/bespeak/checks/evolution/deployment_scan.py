@@ -18,7 +18,7 @@ ConflictKind = Literal["path", "endpoint", "recipe", "policy", "deprecation"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
+class CatalogConflict:
     """One part of a deployment that the new catalog touches."""
 
     kind: ConflictKind
@@ -60,14 +60,14 @@ class _Use:
 
 def scan_deployment(
     endpoints: Iterable[Endpoint], recipes: Iterable[Recipe], policies: Policies, diff: CatalogDiff
-) -> list[Conflict]:
+) -> list[CatalogConflict]:
     """Return every conflict of a deployment with the new catalog: endpoints, then recipes, then policies."""
     # A method the server lists as its own stays accepted, whatever the catalog says (AGTP-API 3.3).
     custom = policies.methods.custom
     removed = {verb.name: verb for verb in diff.removed if verb.name not in custom}
     deprecated = {verb.name: verb for verb in diff.newly_deprecated}
     added = frozenset(verb.name for verb in diff.added)
-    conflicts: list[Conflict] = []
+    conflicts: list[CatalogConflict] = []
     for use in _uses(endpoints, recipes, policies):
         if use.method in removed:
             conflicts.append(_removal(use, removed[use.method], diff.new_version))
@@ -162,11 +162,11 @@ def _redirect_uses(redirect: Redirect) -> Iterator[_Use]:
         )
 
 
-def _removal(use: _Use, verb: Verb, version: str) -> Conflict:
+def _removal(use: _Use, verb: Verb, version: str) -> CatalogConflict:
     instead = f"Use {verb.successor} in its place" if verb.successor else "Choose another verb"
     if use.kind == "policy":
         instead = f"Name {verb.successor} in its place, drop the entry" if verb.successor else "Drop the entry"
-    return Conflict(
+    return CatalogConflict(
         kind=use.kind,
         method=verb.name,
         artefact=use.artefact,
@@ -177,9 +177,9 @@ def _removal(use: _Use, verb: Verb, version: str) -> Conflict:
     )
 
 
-def _deprecation(use: _Use, verb: Verb, version: str) -> Conflict:
+def _deprecation(use: _Use, verb: Verb, version: str) -> CatalogConflict:
     until = f" and goes in {verb.removed_in}" if verb.removed_in else ""
-    return Conflict(
+    return CatalogConflict(
         kind="deprecation",
         method=verb.name,
         artefact=use.artefact,
@@ -190,11 +190,11 @@ def _deprecation(use: _Use, verb: Verb, version: str) -> Conflict:
     )
 
 
-def _leaks(use: _Use, path: str, added: Iterable[str]) -> Iterator[Conflict]:
+def _leaks(use: _Use, path: str, added: Iterable[str]) -> Iterator[CatalogConflict]:
     for name in added:
         segment = leaking_segment(path, (name,))
         if segment is not None:
-            yield Conflict(
+            yield CatalogConflict(
                 kind="path",
                 method=name,
                 artefact=use.artefact,

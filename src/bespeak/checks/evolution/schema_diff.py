@@ -13,7 +13,7 @@ import msgspec
 
 from bespeak.checks.evolution.change import ChangeList, Level, canonical
 from bespeak.checks.evolution.schema_alternatives import are_disjoint, bare, match, only_alternatives
-from bespeak.checks.evolution.schema_limits import Verdict, compare_limits
+from bespeak.checks.evolution.schema_limits import LimitChange, compare_limits
 from bespeak.checks.evolution.schema_reference import DEFINITIONS, References, Schema
 from bespeak.checks.evolution.schema_types import named_types, type_set, value_texts
 from bespeak.text.diagnostics.brief import brief
@@ -92,7 +92,7 @@ _COMPARED: Final = frozenset(
         *("propertyNames", "patternProperties", "dependentSchemas", "anyOf", "oneOf", "allOf", "default"),
     }
 )
-_LIMIT_RULES: Final[dict[Verdict, str]] = {"tightened": "C129", "loosened": "C130", "changed": "C133"}
+_LIMIT_RULES: Final[dict[LimitChange, str]] = {"tightened": "C129", "loosened": "C130", "changed": "C133"}
 
 
 def diff_schemas(old: Schema, new: Schema, side: Side, pointer: str, changes: ChangeList) -> None:

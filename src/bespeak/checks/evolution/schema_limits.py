@@ -10,12 +10,12 @@ from typing import Any, Final, Literal, TypeGuard
 from bespeak.checks.evolution.change import canonical
 from bespeak.checks.evolution.schema_reference import Schema
 
-Verdict = Literal["tightened", "loosened", "changed"]
+LimitChange = Literal["tightened", "loosened", "changed"]
 
 _SIZES: Final = ("Length", "Items", "Properties")
 
 
-def compare_limits(old: Schema, new: Schema) -> Iterator[tuple[str, Any, Any, Verdict]]:
+def compare_limits(old: Schema, new: Schema) -> Iterator[tuple[str, Any, Any, LimitChange]]:
     """Yield every limit that differs: its keyword, its old and new values, and the direction."""
     yield from _bound("minimum", old, new, 1)
     yield from _bound("maximum", old, new, -1)
@@ -28,11 +28,11 @@ def compare_limits(old: Schema, new: Schema) -> Iterator[tuple[str, Any, Any, Ve
         yield "uniqueItems", not stricter, stricter, "tightened" if stricter else "loosened"
 
 
-def _bound(keyword: str, old: Schema, new: Schema, sign: int) -> Iterator[tuple[str, Any, Any, Verdict]]:
+def _bound(keyword: str, old: Schema, new: Schema, sign: int) -> Iterator[tuple[str, Any, Any, LimitChange]]:
     """Combine `minimum` and `exclusiveMinimum` into the stricter bound."""
     before, after = _strictest(keyword, old, sign), _strictest(keyword, new, sign)
     if before != after:
-        verdict: Verdict = "tightened" if after > before else "loosened"
+        verdict: LimitChange = "tightened" if after > before else "loosened"
         yield keyword, _shown(before, sign), _shown(after, sign), verdict
 
 
@@ -52,7 +52,7 @@ def _shown(bound: tuple[float, bool], sign: int) -> float | str | None:
     return f"{'more' if sign > 0 else 'less'} than {sign * value}" if excluded else sign * value
 
 
-def _size(keyword: str, old: Schema, new: Schema, sign: int) -> Iterator[tuple[str, Any, Any, Verdict]]:
+def _size(keyword: str, old: Schema, new: Schema, sign: int) -> Iterator[tuple[str, Any, Any, LimitChange]]:
     nothing = 0 if sign > 0 else math.inf
     before = old[keyword] if _is_number(old.get(keyword)) else nothing
     after = new[keyword] if _is_number(new.get(keyword)) else nothing
@@ -61,12 +61,12 @@ def _size(keyword: str, old: Schema, new: Schema, sign: int) -> Iterator[tuple[s
         yield keyword, old.get(keyword), new.get(keyword), "tightened" if stricter else "loosened"
 
 
-def _multiple(old: Schema, new: Schema) -> Iterator[tuple[str, Any, Any, Verdict]]:
+def _multiple(old: Schema, new: Schema) -> Iterator[tuple[str, Any, Any, LimitChange]]:
     before, after = old.get("multipleOf"), new.get("multipleOf")
     if canonical(before) == canonical(after):
         return
     one, other = _exactly(before), _exactly(after)
-    verdict: Verdict = "changed"
+    verdict: LimitChange = "changed"
     if before is None or (one and other and (other / one).denominator == 1):
         verdict = "tightened"
     elif after is None or (one and other and (one / other).denominator == 1):

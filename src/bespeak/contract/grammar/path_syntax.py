@@ -16,18 +16,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote
 
+from bespeak.protocol.fault import Fault
+
 _CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})"
 _SEGMENT = re.compile(f"{_CHARACTER}*")
 _PARAMETER = re.compile(r"\{([A-Za-z0-9_]+)\}")
 _WELL_FORMED = re.compile(rf"/(?:(?:{_CHARACTER}+|{_PARAMETER.pattern})(?:/+(?:{_CHARACTER}+|{_PARAMETER.pattern}))*)?")
-
-
-@dataclass(frozen=True, slots=True)
-class PathFault:
-    """Why a path breaks the grammar, and the segment that does it."""
-
-    segment: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +38,26 @@ class Template:
         return not self.parameters
 
 
-def check_structure(path: str) -> PathFault | None:
+def check_structure(path: str) -> Fault | None:
     """What is wrong with a path's form, leaving method names aside. Accepts parameter segments."""
     if _WELL_FORMED.fullmatch(path) is not None:
         return None
     if not path.startswith("/"):
-        return PathFault(path, f"a path begins with '/': {_quote(path)}")
+        return Fault(f"a path begins with '/': {_quote(path)}", path)
     if path.endswith("/"):
-        return PathFault("", f"a path does not end with '/': write {_quote(path.rstrip('/') or '/')}")
+        return Fault(f"a path does not end with '/': write {_quote(path.rstrip('/') or '/')}")
     for position, segment in enumerate(path[1:].split("/")):
         if not segment and position == 0:
-            return PathFault("", f"the first segment is empty in {_quote(path)}")
+            return Fault(f"the first segment is empty in {_quote(path)}")
         if "{" in segment or "}" in segment:
             if _PARAMETER.fullmatch(segment) is None:
-                return PathFault(
-                    segment,
+                return Fault(
                     f"{_quote(segment)} is no parameter: a parameter is a whole segment of the form "
                     "{name}, with letters, digits and '_'",
+                    segment,
                 )
         elif _SEGMENT.fullmatch(segment) is None:
-            return PathFault(segment, f"{_quote(segment)} has characters that a path segment cannot carry")
+            return Fault(f"{_quote(segment)} has characters that a path segment cannot carry", segment)
     return None
 
 
@@ -79,23 +73,21 @@ def leaking_segment(path: str, verbs: Container[str]) -> str | None:
     return None
 
 
-def check_leakage(path: str, verbs: Container[str]) -> PathFault | None:
+def check_leakage(path: str, verbs: Container[str]) -> Fault | None:
     """The fault of a well-formed path that has a method name in it."""
     segment = leaking_segment(path, verbs)
     if segment is None:
         return None
-    return PathFault(
-        segment, f"the segment {_quote(segment)} is a method name: methods stand before the path, not in it"
-    )
+    return Fault(f"the segment {_quote(segment)} is a method name: methods stand before the path, not in it", segment)
 
 
-def check_path(path: str, verbs: Container[str]) -> PathFault | None:
+def check_path(path: str, verbs: Container[str]) -> Fault | None:
     """What is wrong with a path, or None. The fault is what a 460 answer tells."""
     return check_structure(path) or check_leakage(path, verbs)
 
 
 @lru_cache(maxsize=1 << 14)
-def parse_template(path: str) -> Template | PathFault:
+def parse_template(path: str) -> Template | Fault:
     """Parse a path for the router; cached, since declaring, linting and registering an endpoint each parse it."""
     fault = check_structure(path)
     if fault is not None:
@@ -111,7 +103,7 @@ def parse_template(path: str) -> Template | PathFault:
             continue
         name = match.group(1)
         if name in parameters:
-            return PathFault(segment, f"the parameter {_quote(segment)} stands twice in {_quote(path)}")
+            return Fault(f"the parameter {_quote(segment)} stands twice in {_quote(path)}", segment)
         parameters.append(name)
         segments.append(None)
     return Template(path, tuple(segments), tuple(parameters))

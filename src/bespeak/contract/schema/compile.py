@@ -12,6 +12,7 @@ import msgspec
 from bespeak.contract.schema.multiplied import excess
 from bespeak.contract.schema.size import is_within
 from bespeak.contract.schema.violation import Violation, shorten
+from bespeak.protocol.fault import Fault
 from bespeak.text.source.pointer import pointer
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -80,18 +81,11 @@ class Validator:
         return self.compiled().is_valid(value)
 
 
-class SchemaFault(msgspec.Struct, frozen=True):
-    """Why a document is not a usable schema."""
-
-    pointer: str
-    message: str
-
-
 _cache: dict[bytes, Validator] = {}
 _CACHE_LIMIT: Final = 65_536
 
 
-def compile_schema(schema: Mapping[str, Any]) -> Validator | SchemaFault:
+def compile_schema(schema: Mapping[str, Any]) -> Validator | Fault:
     """The validator of a schema, or what is wrong with it. Equal schemas share one validator."""
     try:
         key = msgspec.json.encode(schema)
@@ -100,7 +94,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator | SchemaFault:
             return known
         plain = msgspec.json.decode(key)
     except (TypeError, ValueError, RecursionError) as error:
-        return SchemaFault("", f"the schema is not JSON: {error}")
+        return Fault(f"the schema is not JSON: {error}")
     fault = _check(plain, key)
     if fault is not None:
         return fault
@@ -109,39 +103,39 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator | SchemaFault:
         try:
             validator.compiled()
         except jsonschema_rs.ValidationError as error:
-            return SchemaFault(pointer(error.instance_path), shorten(error.message))
+            return Fault(shorten(error.message), pointer(error.instance_path))
         except ValueError as error:
-            return SchemaFault("", shorten(str(error)))
+            return Fault(shorten(str(error)))
     if len(_cache) < _CACHE_LIMIT:
         _cache[key] = validator
     return validator
 
 
-def _check(schema: object, text: bytes) -> SchemaFault | None:
+def _check(schema: object, text: bytes) -> Fault | None:
     """What the compiler would not say, or say too late: the dialect, the depth, references to elsewhere."""
     if not isinstance(schema, dict):
-        return SchemaFault("", f"a schema is an object, not {type(schema).__name__}")
+        return Fault(f"a schema is an object, not {type(schema).__name__}")
     dialect = schema.get("$schema", DIALECT)
     if dialect not in (DIALECT, DIALECT + "#"):
-        return SchemaFault("/$schema", f"the dialect is {DIALECT}, not {dialect!r}")
+        return Fault(f"the dialect is {DIALECT}, not {dialect!r}", "/$schema")
     if b"$ref" not in text and b"$dynamicRef" not in text and text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
         return None  # nothing refers, nothing can be too deep: most schemas, and a server may start with thousands
     found = list(nodes(schema))
     references = 0
     for at, node in found:
         if len(at) > MAX_DEPTH:
-            return SchemaFault("", f"the schema is nested more than {MAX_DEPTH} levels deep")
+            return Fault(f"the schema is nested more than {MAX_DEPTH} levels deep")
         for name in _REFERENCES & node.keys():
             references += 1
             target = node[name]
             if not isinstance(target, str) or not target.startswith("#"):
-                return SchemaFault(
-                    pointer((*at, name)), f"a {name} stays inside its schema ('#...'), not {shorten(repr(target))}"
+                return Fault(
+                    f"a {name} stays inside its schema ('#...'), not {shorten(repr(target))}", pointer((*at, name))
                 )
     if references > _MOST_REFERENCES:
-        return SchemaFault("", f"the schema has more than {_MOST_REFERENCES:,} references")
+        return Fault(f"the schema has more than {_MOST_REFERENCES:,} references")
     too_much = excess(found) if references else None
-    return SchemaFault("", too_much) if too_much else None
+    return Fault(too_much) if too_much else None
 
 
 def nodes(schema: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:

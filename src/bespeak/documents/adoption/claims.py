@@ -8,13 +8,14 @@ from itertools import dropwhile, islice, takewhile
 from typing import Final
 
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.contract.grammar.path_syntax import PathFault, leaking_segment, parse_template
+from bespeak.contract.grammar.path_syntax import leaking_segment, parse_template
 from bespeak.contract.grammar.template_set import TemplateSet
 from bespeak.documents.adoption.candidate import Candidate
 from bespeak.documents.adoption.guess import UNSURE, Guess
 from bespeak.documents.adoption.naming import plural, words
 from bespeak.documents.adoption.path_choice import PathChoice, choose_path, other_paths, topic_of
 from bespeak.documents.adoption.verb_choice import VerbChoice, choose_verb, further_verbs, is_verb
+from bespeak.protocol.fault import Fault
 
 _OTHER_VERBS: Final = 2
 """Other verbs that are tried before another path is: a third one would hardly say the same."""
@@ -69,7 +70,7 @@ def _settle(candidate: Candidate, wanted: Claim, catalog: Catalog, taken: dict[s
     rival = ""
     for verb, path in _choices(candidate, wanted, catalog):
         template = parse_template(path)
-        if isinstance(template, PathFault):
+        if isinstance(template, Fault):
             continue
         standing = taken.setdefault(verb, TemplateSet()).add(template)
         if standing is None:

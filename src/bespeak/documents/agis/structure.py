@@ -185,7 +185,7 @@ def _check_entry(tree: Tree, entry: Mapping[str, Any], at: str) -> Iterator[Diag
 def _check_cost(tree: Tree, cost: object, at: str) -> Iterator[Diagnostic]:
     _, faults = read_cost(cost if isinstance(cost, dict) else {})
     for fault in faults:
-        place = child(at, fault.unit)
+        place = child(at, fault.at)
         advice = 'Write it like tokens: 500 or USD: "0.02".'
         yield Diagnostic("Y880", "error", fault.message, tree.locate(place), place, advice)
 

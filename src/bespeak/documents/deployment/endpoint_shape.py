@@ -170,6 +170,6 @@ def read_cost_block(block: Table | None) -> Cost | None:
     cost, faults = read_cost({unit: block.value(unit) for unit in block.data})
     for fault in faults:
         block.findings.error(
-            "Y880", fault.message, block.pointer(fault.unit), 'Write it like tokens = 500 or USD = "0.02".'
+            "Y880", fault.message, block.pointer(fault.at), 'Write it like tokens = 500 or USD = "0.02".'
         )
     return cost

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from bespeak.documents.openapi.bodies import BodyReader
-from bespeak.documents.openapi.description import Answer
+from bespeak.documents.openapi.description import DocumentedResponse
 from bespeak.documents.openapi.media_types import JSON, preferred, spoken
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.references import References
@@ -31,15 +31,15 @@ class AnswerReader:
         self._bodies = bodies
         self._notices = notices
         self._swagger = swagger
-        self._known: dict[tuple[tuple[str, str], str, str], Answer] = {}
+        self._known: dict[tuple[tuple[str, str], str, str], DocumentedResponse] = {}
 
-    def read(self, operation: Spot, produces: list[str]) -> tuple[Answer, ...]:
+    def read(self, operation: Spot, produces: list[str]) -> tuple[DocumentedResponse, ...]:
         """The responses of an operation, in the order they are described."""
         listed = operation.below("responses")
         if not isinstance(listed.value, dict):
             self._notices.warning(MISSING_KEY, "the operation describes no `responses`", operation)
             return ()
-        found: dict[str, Answer] = {}
+        found: dict[str, DocumentedResponse] = {}
         for key, spot in listed.entries():
             status = key.strip().upper()
             if _STATUS.fullmatch(status) is None:
@@ -51,28 +51,28 @@ class AnswerReader:
             found.setdefault(status, self._answer(status, spot, produces))
         return tuple(found.values())
 
-    def _answer(self, status: str, given: Spot, produces: list[str]) -> Answer:
+    def _answer(self, status: str, given: Spot, produces: list[str]) -> DocumentedResponse:
         spot = self._references.follow(given)
         if spot is None:
-            return Answer(status=status, media_type=JSON, schema={})
+            return DocumentedResponse(status=status, media_type=JSON, schema={})
         key = (spot.key, status, produces[0] if produces else "")
         if key not in self._known:
             self._known[key] = self._read(status, spot, produces)
         return self._known[key]
 
-    def _read(self, status: str, spot: Spot, produces: list[str]) -> Answer:
+    def _read(self, status: str, spot: Spot, produces: list[str]) -> DocumentedResponse:
         if not isinstance(spot.value, dict):
             self._notices.error(WRONG_VALUE, f"a response is {brief(spot.value)}, not an object", spot)
-            return Answer(status=status)
+            return DocumentedResponse(status=status)
         description = spot.text("description")
         if self._swagger:
             schema = spot.below("schema")
             if schema.value is None:
-                return Answer(status=status, description=description)
+                return DocumentedResponse(status=status, description=description)
             media_type = spoken((preferred(produces) or [JSON])[0])
             made = self._schemas.read(schema, "output")
-            return Answer(status=status, description=description, media_type=media_type, schema=made)
+            return DocumentedResponse(status=status, description=description, media_type=media_type, schema=made)
         found = self._bodies.content(spot.below("content"), "output")
         if found is None:
-            return Answer(status=status, description=description)
-        return Answer(status=status, description=description, media_type=found[0], schema=found[1])
+            return DocumentedResponse(status=status, description=description)
+        return DocumentedResponse(status=status, description=description, media_type=found[0], schema=found[1])

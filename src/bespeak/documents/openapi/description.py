@@ -51,7 +51,7 @@ class Body:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class DocumentedResponse:
     """One documented response."""
 
     status: str
@@ -96,7 +96,7 @@ class Operation:
     tags: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     body: Body | None = None
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[DocumentedResponse, ...] = ()
     security: tuple[Mapping[str, tuple[str, ...]], ...] = ()
     """Alternatives, each naming the schemes it needs together with their scopes; an empty one means no credential."""
     deprecated: bool = False

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bespeak.contract.handler import is_reserved_header
-from bespeak.contract.schema.compile import SchemaFault, compile_schema
+from bespeak.contract.schema.compile import compile_schema
 from bespeak.documents.adoption.guess import Guess
 from bespeak.documents.adoption.naming import snake_case, unused, words
 from bespeak.documents.adoption.path_choice import PathChoice
@@ -16,6 +16,7 @@ from bespeak.documents.openapi.body_shape import BodyShape, shape_body
 from bespeak.documents.openapi.description import Operation, Parameter
 from bespeak.documents.openapi.schema_fit import SchemaFitter, bound
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
+from bespeak.protocol.fault import Fault
 
 _OWN_HEADERS: Final = frozenset({"accept", "accept-charset", "user-agent", "origin", "referer"})
 """Headers that are the facade's own: a caller who chose them could pass for somebody else, or break the exchange."""
@@ -230,10 +231,10 @@ class _Shaper:
 
     def _keeps_default(self, schema: Mapping[str, Any]) -> bool:
         compiled = compile_schema(schema)
-        if isinstance(compiled, SchemaFault):
+        if isinstance(compiled, Fault):
             # It may refer to a definition: those are many, and most defaults need none.
             compiled = compile_schema({**schema, "$defs": self._definitions.found})
-        return isinstance(compiled, SchemaFault) or compiled.is_valid(schema["default"])
+        return isinstance(compiled, Fault) or compiled.is_valid(schema["default"])
 
     def _clean(self, schema: Mapping[str, Any], description: str = "") -> dict[str, Any]:
         clean, lost = self._fitter.clean(schema)

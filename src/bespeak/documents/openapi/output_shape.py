@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bespeak.documents.adoption.guess import Guess
 from bespeak.documents.openapi.adopted_definitions import Definitions
-from bespeak.documents.openapi.description import Answer, Operation
+from bespeak.documents.openapi.description import DocumentedResponse, Operation
 from bespeak.documents.openapi.media_types import bodyless_schema, is_json, spoken
 from bespeak.documents.openapi.schema_fit import SchemaFitter, bound
 
@@ -29,7 +29,7 @@ class OutputShape:
     guesses: list[Guess] = field(default_factory=list)
 
 
-Known = dict[tuple[int, ...], tuple[list[Answer], "OutputShape"]]
+Known = dict[tuple[int, ...], tuple[list[DocumentedResponse], "OutputShape"]]
 """Outputs by the schemas they were made of; with the answers, so that no other schema has their ids."""
 
 
@@ -59,13 +59,13 @@ def shape_output(operation: Operation, fitter: SchemaFitter, known: Known) -> Ou
     return shape
 
 
-def _good(answers: tuple[Answer, ...]) -> list[Answer]:
+def _good(answers: tuple[DocumentedResponse, ...]) -> list[DocumentedResponse]:
     """The answers of success, 200 before 201; where none is documented, the default one."""
     good = sorted((answer for answer in answers if answer.status.startswith("2")), key=lambda one: one.status.upper())
     return good or [answer for answer in answers if answer.status == "default" and not _is_problem(answer)]
 
 
-def _is_problem(answer: Answer) -> bool:
+def _is_problem(answer: DocumentedResponse) -> bool:
     said = answer.description.lower()
     return "error" in said or "problem" in (answer.media_type or "") or "fail" in said
 
@@ -78,7 +78,7 @@ def _is_text(media_type: str | None) -> bool:
     return media_type is not None and bodyless_schema(media_type) == {"type": "string"}
 
 
-def _json(answers: list[Answer], fitter: SchemaFitter) -> OutputShape:
+def _json(answers: list[DocumentedResponse], fitter: SchemaFitter) -> OutputShape:
     shape = OutputShape()
     lost: dict[str, None] = {}
     definitions = Definitions()

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, SchemaFault, compile_schema, nodes
+from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, compile_schema, nodes
 from bespeak.contract.schema.multiplied import excess
 from bespeak.documents.openapi.definition import DEFINITIONS, Definition, names_in
 from bespeak.documents.openapi.notices import Notices
@@ -16,6 +16,7 @@ from bespeak.documents.openapi.references import References
 from bespeak.documents.openapi.rules import SCHEMA_CUT, SCHEMA_PART_DROPPED
 from bespeak.documents.openapi.schema_conversion import Converter, Direction
 from bespeak.documents.openapi.spot import Spot
+from bespeak.protocol.fault import Fault
 
 
 class Limits(NamedTuple):
@@ -171,7 +172,7 @@ def _with_fitting_defaults(schema: dict[str, Any], spot: Spot, notices: Notices)
 def _takes_default(part: Mapping[str, Any], around: Mapping[str, Any]) -> bool:
     whole = {**part, "$defs": around["$defs"]} if names_in(dict(part)) and "$defs" in around else part
     compiled = compile_schema(whole)
-    return not isinstance(compiled, SchemaFault) and compiled.is_valid(part["default"])
+    return not isinstance(compiled, Fault) and compiled.is_valid(part["default"])
 
 
 def _without_default(part: Mapping[str, Any]) -> dict[str, Any]:

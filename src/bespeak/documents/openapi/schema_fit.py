@@ -9,10 +9,11 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, SchemaFault, compile_schema
+from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, compile_schema
 from bespeak.contract.schema.pattern import needs_backtracking, slowness
 from bespeak.contract.schema.traps import traps
 from bespeak.documents.adoption.plain_text import plain_text
+from bespeak.protocol.fault import Fault
 from bespeak.text.source.shorthand import KEYWORDS
 
 _DROPPED: Final = frozenset(
@@ -143,7 +144,7 @@ def _pattern(value: Any, lost: dict[str, None]) -> Any:
     if not isinstance(value, str):
         return _NOTHING
     usable = _is_sayable(value) and slowness(value) is None and not needs_backtracking(value)
-    if not usable or isinstance(compile_schema({"pattern": value}), SchemaFault):
+    if not usable or isinstance(compile_schema({"pattern": value}), Fault):
         lost[f"the pattern {value[:60]!r}, which not every engine can check"] = None
         return _NOTHING
     return value
@@ -205,7 +206,7 @@ def _usable(schema: dict[str, Any], lost: dict[str, None]) -> dict[str, Any]:
 
 def _fault(schema: dict[str, Any]) -> str | None:
     compiled = compile_schema(schema)
-    if isinstance(compiled, SchemaFault):
+    if isinstance(compiled, Fault):
         return compiled.message[:120]
     trap = next(traps(schema), None)
     return None if trap is None else trap.message[:120]

@@ -19,7 +19,8 @@ from joserfc.errors import JoseError, UnsupportedAlgorithmError
 from joserfc.jwk import OKPKey
 from joserfc.jws import JWSRegistry, detach_content, extract_compact, serialize_compact, validate_compact
 
-from bespeak.state.identity.key_text import KeyFault, key_id, parse_key, public_jwk
+from bespeak.protocol.fault import Fault
+from bespeak.state.identity.key_text import key_id, parse_key, public_jwk
 
 SIGNATURE_MEMBER: Final = "manifest_signature"
 
@@ -113,7 +114,7 @@ def _choose_key(header: object, trusted: OKPKey | None) -> OKPKey | SignatureVer
         return SignatureVerdict("invalid", "the header of the JWS is not an object")
     carried = header.get("jwk")
     key = parse_key(msgspec.json.encode(carried).decode()) if carried is not None else None
-    if isinstance(key, KeyFault):
+    if isinstance(key, Fault):
         return SignatureVerdict("invalid", f"the key in the JWS is of no use: {key.message}")
     named = key_id(key) if key is not None else header.get("kid")
     if trusted is None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final
 
-import msgspec
+from bespeak.protocol.fault import Fault
 
 # Core 2.3:  budget = entry *( "," entry )      entry = unit "=" amount
 _AMOUNT: Final = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))?")
@@ -21,14 +21,7 @@ ONE_CALL: Final = Decimal(1)
 _MONEY_PLACES: Final = 2
 
 
-class BudgetFault(msgspec.Struct, frozen=True):
-    """The entry of a list that is no amount, and what is wrong with it."""
-
-    entry: str
-    reason: str
-
-
-def parse_budget(text: str) -> dict[str, Decimal] | BudgetFault:
+def parse_budget(text: str) -> dict[str, Decimal] | Fault:
     """The amounts a list `unit=value, unit=value` names, in order, or its first entry that is none."""
     amounts: dict[str, Decimal] = {}
     # One comma more than there are units: whatever stands behind it is an entry too many, and read as one text.
@@ -37,12 +30,12 @@ def parse_budget(text: str) -> dict[str, Decimal] | BudgetFault:
         unit, equals, value = entry.partition("=")
         unit = unit.rstrip()
         if not equals:
-            return BudgetFault(entry, "it is not of the form unit=value")
+            return Fault("it is not of the form unit=value", entry)
         amount = parse_amount(unit, value.strip())
         if isinstance(amount, str):
-            return BudgetFault(entry, amount)
+            return Fault(amount, entry)
         if unit in amounts:
-            return BudgetFault(entry, f"{unit} is bounded twice")
+            return Fault(f"{unit} is bounded twice", entry)
         amounts[unit] = amount
     return amounts
 

@@ -9,8 +9,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect as kinds
 
-from bespeak.contract.schema.compile import DIALECT, SchemaFault, compile_schema
+from bespeak.contract.schema.compile import DIALECT, compile_schema
 from bespeak.errors import ContractError
+from bespeak.protocol.fault import Fault
 from bespeak.runtime.functions.foreign_types import NO_SCHEMA, Side, describes_itself
 from bespeak.runtime.functions.signature import MISSING, Parameter, Signature
 from bespeak.runtime.functions.type_tree import PLAIN_TYPES, Object, is_plain, read_types, reason, walk
@@ -158,8 +159,8 @@ def _document(root: _Schema, definitions: Mapping[str, _Schema]) -> _Schema:
     if definitions:
         schema["$defs"] = dict(definitions)
     fault = compile_schema(schema)
-    if isinstance(fault, SchemaFault):
-        raise ContractError(f"the schema of the annotations is not valid: {fault.message} (at {fault.pointer})")
+    if isinstance(fault, Fault):
+        raise ContractError(f"the schema of the annotations is not valid: {fault.message} (at {fault.at})")
     return schema
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from bespeak.protocol import status
-from bespeak.protocol.exchange.budget import ONE_CALL, BudgetFault, exceeded_units, format_amount, parse_budget
+from bespeak.protocol.exchange.budget import ONE_CALL, exceeded_units, format_amount, parse_budget
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
 from bespeak.runtime.call import Call
 
 _LONGEST_REMEMBERED = 200
@@ -23,9 +24,9 @@ def budget_gate(call: Call) -> Refused | None:
         return None
     text = headers[BUDGET_LIMIT]
     limit = _remembered(text) if len(text) <= _LONGEST_REMEMBERED else parse_budget(text)
-    if isinstance(limit, BudgetFault):
-        entry = limit.entry[:80]
-        message = f"Budget-Limit holds {entry!r}: {limit.reason}. Write it like tokens=5000, USD=0.50."
+    if isinstance(limit, Fault):
+        entry = limit.at[:80]
+        message = f"Budget-Limit holds {entry!r}: {limit.message}. Write it like tokens=5000, USD=0.50."
         return Refused(status.BAD_REQUEST, "invalid-budget-limit", message, {"entry": entry})
     assert call.route is not None
     endpoint = call.route.endpoint

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
-from bespeak.contract.grammar.path_syntax import PathFault, check_path
+from bespeak.contract.grammar.path_syntax import check_path
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
 from bespeak.runtime.call import Call
 
 
@@ -23,17 +24,17 @@ def path_gate(call: Call) -> Refused | None:
         status.GRAMMAR_VIOLATION if call.speaks_agis else status.ENDPOINT_VIOLATION,
         "endpoint-violation",
         f"The path is not allowed: {fault.message[:300]}.",
-        {"path": call.path[:300], "segment": fault.segment[:120]},
+        {"path": call.path[:300], "segment": fault.at[:120]},
     )
 
 
-def _check_values(path: str) -> PathFault | None:
+def _check_values(path: str) -> Fault | None:
     """What only a request path can have wrong: a template's parameter, or bytes that are no text."""
     for segment in path.split("/"):
         if "{" in segment:
-            return PathFault(segment, "a request path has values where the template has {parameters}")
+            return Fault("a request path has values where the template has {parameters}", segment)
         try:
             unquote(segment, errors="strict")
         except UnicodeDecodeError:
-            return PathFault(segment, f"{segment[:80]!r} does not decode to UTF-8 text")
+            return Fault(f"{segment[:80]!r} does not decode to UTF-8 text", segment)
     return None

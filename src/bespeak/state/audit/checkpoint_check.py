@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from bespeak.state.audit.checkpoint import Checkpoint, read_checkpoint
 from bespeak.state.audit.compact import jws_id, parse_compact
-from bespeak.state.audit.fault import Fault
 from bespeak.state.audit.reading import KeptCheckpoint
 from bespeak.state.audit.record import FIRST
+from bespeak.state.audit.signature_status import judge
 from bespeak.state.audit.stream_check import Claim
+from bespeak.state.audit.trail_fault import TrailFault
 from bespeak.state.audit.trusted_keys import TrustedKeys
-from bespeak.state.audit.verdict import judge
 
 
 class CheckpointCheck:
@@ -26,14 +26,14 @@ class CheckpointCheck:
         self.count = 0
         self.last = ""
 
-    def take(self, kept: KeptCheckpoint) -> Iterator[Fault]:
+    def take(self, kept: KeptCheckpoint) -> Iterator[TrailFault]:
         """Yield the faults of the next checkpoint. An untrusted checkpoint makes no claims."""
         self.count += 1
         self.last = kept.checkpoint_id
         repeated = kept.checkpoint_id in self.ids
         self.ids.add(kept.checkpoint_id)
         checkpoint = self._read(kept)
-        if isinstance(checkpoint, Fault):
+        if isinstance(checkpoint, TrailFault):
             yield checkpoint
             return
         if repeated:
@@ -49,13 +49,13 @@ class CheckpointCheck:
             claim = Claim(bound.count, bound.digest, kept.checkpoint_id)
             self.claims.setdefault(bound.stream, []).append(claim)
 
-    def end(self) -> Iterator[Fault]:
+    def end(self) -> Iterator[TrailFault]:
         """Yield the faults that are certain after the last checkpoint."""
         for missing, follower in self._wanted.items():
             message = f"checkpoint {missing}, which {follower} follows, is not there"
-            yield Fault("checkpoint", message, checkpoint_id=missing)
+            yield TrailFault("checkpoint", message, checkpoint_id=missing)
 
-    def _read(self, kept: KeptCheckpoint) -> Checkpoint | Fault:
+    def _read(self, kept: KeptCheckpoint) -> Checkpoint | TrailFault:
         if jws_id(kept.jws) != kept.checkpoint_id:
             return _fault("its content is not what its id was made of", kept)
         compact, checkpoint = parse_compact(kept.jws), read_checkpoint(kept.jws)
@@ -71,5 +71,5 @@ class CheckpointCheck:
         return checkpoint
 
 
-def _fault(message: str, kept: KeptCheckpoint) -> Fault:
-    return Fault("checkpoint", f"checkpoint {kept.checkpoint_id}: {message}", checkpoint_id=kept.checkpoint_id)
+def _fault(message: str, kept: KeptCheckpoint) -> TrailFault:
+    return TrailFault("checkpoint", f"checkpoint {kept.checkpoint_id}: {message}", checkpoint_id=kept.checkpoint_id)

@@ -15,9 +15,9 @@ from bespeak.state.audit.compact import parse_compact
 from bespeak.state.audit.reading import KeptRecord, place_of
 from bespeak.state.audit.record import DIGEST_SIZE, FIRST, roll
 from bespeak.state.audit.sealer import ChainSealer, StreamHead
+from bespeak.state.audit.signature_status import judge
 from bespeak.state.audit.signing_key import SigningKey
 from bespeak.state.audit.trusted_keys import TrustedKeys
-from bespeak.state.audit.verdict import judge
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.audit import AppendCheckpoint, AuditExtent, LastCheckpoint, ScanOtherStreams
 from bespeak.state.store.store import Store

@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from bespeak.state.audit.fault import Fault
 from bespeak.state.audit.reading import KeptRecord
 from bespeak.state.audit.record import DIGEST_SIZE, Place, roll
+from bespeak.state.audit.trail_fault import TrailFault
 
 _MOST_GAPS: Final = 10_000
 
@@ -55,7 +55,7 @@ class StreamCheck:
         """End the claims."""
         self._claims.sort(key=lambda claim: claim.count, reverse=True)
 
-    def take(self, record: KeptRecord, place: Place | None) -> Iterator[Fault]:
+    def take(self, record: KeptRecord, place: Place | None) -> Iterator[TrailFault]:
         """Yield the faults of the next record; `place` is None if the record cannot be trusted."""
         sequence = record.sequence
         if sequence <= self.count:
@@ -73,14 +73,14 @@ class StreamCheck:
         self._digest = roll(_bytes(told), _bytes(record.audit_id))
         yield from self._judge(sequence, self._digest.hex(), record.audit_id)
 
-    def end(self) -> Iterator[Fault]:
+    def end(self) -> Iterator[TrailFault]:
         """Yield the faults that are certain after the last record."""
         for gap in self._gaps:
             yield self._missing(gap)
         if self._claims:
             claim = self._claims[0]
             lost = claim.count - self.count
-            yield Fault(
+            yield TrailFault(
                 "truncated",
                 f"the stream ends with record {self.count}, and checkpoint {claim.checkpoint_id} had seen "
                 f"{claim.count}: {_records(lost)} cut off",
@@ -89,11 +89,11 @@ class StreamCheck:
                 checkpoint_id=claim.checkpoint_id,
             )
 
-    def _judge(self, count: int, digest: str, audit_id: str) -> Iterator[Fault]:
+    def _judge(self, count: int, digest: str, audit_id: str) -> Iterator[TrailFault]:
         while self._claims and self._claims[-1].count <= count:
             claim = self._claims.pop()
             if claim.count == count and claim.digest != digest:
-                yield Fault(
+                yield TrailFault(
                     "changed",
                     f"it is not the record that checkpoint {claim.checkpoint_id} was signed over, or one before it "
                     "is not",
@@ -103,14 +103,14 @@ class StreamCheck:
                     claim.checkpoint_id,
                 )
 
-    def _another(self, record: KeptRecord) -> Fault:
+    def _another(self, record: KeptRecord) -> TrailFault:
         if record.sequence == 1:
             message = "it is the first of its stream but refers to earlier records"
-            return Fault("forged", message, record.audit_id, self._stream, 1)
+            return TrailFault("forged", message, record.audit_id, self._stream, 1)
         message = f"it is not the record that {record.audit_id} was sealed behind: changed or put in its place"
-        return Fault("changed", message, self._last, self._stream, record.sequence - 1)
+        return TrailFault("changed", message, self._last, self._stream, record.sequence - 1)
 
-    def _out_of_place(self, record: KeptRecord) -> Fault:
+    def _out_of_place(self, record: KeptRecord) -> TrailFault:
         sequence = record.sequence
         for index, gap in enumerate(self._gaps):
             if gap.first <= sequence <= gap.last:
@@ -120,14 +120,14 @@ class StreamCheck:
                     if part.first <= part.last
                 ]
                 message = f"it comes after record {self.count} of its stream but belongs before {gap.behind}"
-                return Fault("reordered", message, record.audit_id, self._stream, sequence)
+                return TrailFault("reordered", message, record.audit_id, self._stream, sequence)
         message = f"its stream has a record with the number {sequence} already: repeated or added"
-        return Fault("added", message, record.audit_id, self._stream, sequence)
+        return TrailFault("added", message, record.audit_id, self._stream, sequence)
 
-    def _missing(self, gap: Gap) -> Fault:
+    def _missing(self, gap: Gap) -> TrailFault:
         which = f"record {gap.first}" if gap.first == gap.last else f"records {gap.first} to {gap.last}"
         message = f"{which} of the stream, before {gap.behind}: {_records(gap.last - gap.first + 1)} removed"
-        return Fault("removed", message, stream=self._stream, sequence=gap.first)
+        return TrailFault("removed", message, stream=self._stream, sequence=gap.first)
 
 
 def _records(count: int) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from bespeak.protocol.fault import Fault
 from bespeak.state.identity.jws import PublicKey
 from bespeak.state.identity.key_history import parse_history
-from bespeak.state.identity.key_text import KeyFault, key_id, parse_key
+from bespeak.state.identity.key_text import key_id, parse_key
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
@@ -26,10 +27,10 @@ def trusted(keys: Iterable[OKPKey]) -> dict[str, PublicKey]:
     return found
 
 
-def parse_keys(text: str) -> dict[str, PublicKey] | KeyFault:
+def parse_keys(text: str) -> dict[str, PublicKey] | Fault:
     """Parse the Ed25519 keys in a text: a JWK set, one JWK, PEM, or a raw public key in base64url."""
     if '"keys"' in text:
         keys = parse_history(text)
-        return keys if isinstance(keys, KeyFault) else trusted(keys) if keys else KeyFault("the key set is empty")
+        return keys if isinstance(keys, Fault) else trusted(keys) if keys else Fault("the key set is empty")
     key = parse_key(text)
-    return key if isinstance(key, KeyFault) else trusted([key])
+    return key if isinstance(key, Fault) else trusted([key])

@@ -12,14 +12,14 @@ from typing import Final
 
 from bespeak.state.audit.checkpoint_check import CheckpointCheck
 from bespeak.state.audit.compact import Compact, jws_id, parse_compact
-from bespeak.state.audit.fault import Fault, Kind
 from bespeak.state.audit.reading import KeptRecord, place_in
 from bespeak.state.audit.record import FIRST, Place
 from bespeak.state.audit.sealer import RECORD
+from bespeak.state.audit.signature_status import judge
 from bespeak.state.audit.stream_check import StreamCheck
 from bespeak.state.audit.trail import Trail
+from bespeak.state.audit.trail_fault import Kind, TrailFault
 from bespeak.state.audit.trusted_keys import TrustedKeys
-from bespeak.state.audit.verdict import judge
 
 _MOST_HEADS: Final = 100_000
 """Limit of chains whose last record is in memory; others are looked up."""
@@ -58,13 +58,13 @@ class Verification:
         """Checkpoints named by records and not seen yet."""
         self.tally = Tally()
 
-    async def faults(self) -> AsyncIterator[Fault]:
+    async def faults(self) -> AsyncIterator[TrailFault]:
         """Yield every fault. `tally` is complete at the end."""
         async for fault in self._all():
             self.tally.faults += 1
             yield fault
 
-    async def _all(self) -> AsyncIterator[Fault]:
+    async def _all(self) -> AsyncIterator[TrailFault]:
         async for checkpoint in self._trail.checkpoints():
             for fault in self._checkpoints.take(checkpoint):
                 yield fault
@@ -92,14 +92,14 @@ class Verification:
         tally.last_checkpoint = self._checkpoints.last
         tally.behind = sum(max(check.count - check.bound, 0) for check in self._streams.values())
 
-    async def _take(self, record: KeptRecord) -> AsyncIterator[Fault]:
+    async def _take(self, record: KeptRecord) -> AsyncIterator[TrailFault]:
         self.tally.records += 1
         check = self._streams.get(record.stream)
         if check is None:
             check = self._streams[record.stream] = StreamCheck(record.stream)
         place = None
         read = _read(record)
-        if isinstance(read, Fault):
+        if isinstance(read, TrailFault):
             yield read
         else:
             compact, place = read
@@ -120,7 +120,7 @@ class Verification:
 
     def _judge_signature(
         self, record: KeptRecord, compact: Compact, place: Place, check: StreamCheck
-    ) -> Iterator[Fault]:
+    ) -> Iterator[TrailFault]:
         tally = self.tally
         verdict = judge(compact, self._keys)
         signed_before = tally.signed or tally.unchecked
@@ -138,7 +138,7 @@ class Verification:
         elif verdict == "unsigned" and check.signing == "each":
             yield _fault("unsigned", "it is not signed, although its stream signs each record", record)
 
-    async def _judge_link(self, record: KeptRecord, place: Place) -> Fault | None:
+    async def _judge_link(self, record: KeptRecord, place: Place) -> TrailFault | None:
         """Check that the previous record in the agent's chain exists."""
         last = self._heads.get((record.stream, record.agent_id))
         previous = place.previous_audit_id
@@ -151,7 +151,7 @@ class Verification:
         found = await self._trail.find(previous)
         if found is None:
             message = f"{previous}, the record before {record.audit_id} in the chain of its agent, is not there"
-            return Fault("removed", message, previous, record.stream)
+            return TrailFault("removed", message, previous, record.stream)
         if found.agent_id != record.agent_id:
             return _fault("forged", f"it follows {previous}, a record of another agent", record)
         if found.position > record.position:
@@ -166,7 +166,7 @@ class Verification:
             self._heads.popitem(last=False)
 
 
-def _read(record: KeptRecord) -> tuple[Compact, Place] | Fault:
+def _read(record: KeptRecord) -> tuple[Compact, Place] | TrailFault:
     """Split a record and return its claimed place, or why it cannot be trusted."""
     if jws_id(record.jws) != record.audit_id:
         return _fault("changed", "its content is not what its Audit-ID was made of", record)
@@ -185,10 +185,10 @@ def _read(record: KeptRecord) -> tuple[Compact, Place] | Fault:
     return compact, place
 
 
-def _fault(kind: Kind, message: str, record: KeptRecord) -> Fault:
-    return Fault(kind, message, record.audit_id, record.stream, record.sequence)
+def _fault(kind: Kind, message: str, record: KeptRecord) -> TrailFault:
+    return TrailFault(kind, message, record.audit_id, record.stream, record.sequence)
 
 
-def _missing_checkpoint(checkpoint_id: str, record: KeptRecord) -> Fault:
+def _missing_checkpoint(checkpoint_id: str, record: KeptRecord) -> TrailFault:
     message = f"checkpoint {checkpoint_id}, which record {record.audit_id} was sealed behind, is not there"
-    return Fault("checkpoint", message, record.audit_id, record.stream, record.sequence, checkpoint_id)
+    return TrailFault("checkpoint", message, record.audit_id, record.stream, record.sequence, checkpoint_id)

@@ -11,9 +11,10 @@ from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED
 from bespeak.protocol import status
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.fault import Fault
 from bespeak.state.identity.genesis_json import genesis_of
 from bespeak.state.identity.jws import PrivateKey
-from bespeak.state.identity.key_text import KeyFault, parse_jwk
+from bespeak.state.identity.key_text import parse_jwk
 from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
@@ -44,7 +45,7 @@ def issue_genesis(
     pem = None
     if public_key is not None:
         agent_key = parse_jwk(public_key)
-        if isinstance(agent_key, KeyFault):
+        if isinstance(agent_key, Fault):
             return _refuse("genesis-invalid", f"The agent's public key cannot be used: {agent_key.message}.")
         pem = agent_key.as_pem(private=False).decode("ascii")
     members = {

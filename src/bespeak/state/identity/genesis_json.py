@@ -6,6 +6,7 @@ from bespeak.contract.genesis import ARCHETYPES, Genesis, canonical_genesis, gen
 from bespeak.contract.trust import ORG_ASSERTED, SELF_SIGNED, TIERS, VERIFICATION_PATHS, trust_fault
 from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.scope import is_scope_token
+from bespeak.protocol.fault import Fault
 from bespeak.state.identity.rules import INVALID_GENESIS, UNPROVEN_TRUST
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -82,7 +83,7 @@ def read_public_key(record: Table, key: str) -> dict[str, str] | None:
     value = record.value(key)
     if value is None:
         return None
-    from bespeak.state.identity.key_text import KeyFault, parse_jwk, parse_key, public_jwk  # noqa: PLC0415 - slow to load
+    from bespeak.state.identity.key_text import parse_jwk, parse_key, public_jwk  # noqa: PLC0415 - slow to load
 
     if isinstance(value, str):
         found = parse_key(value)
@@ -91,7 +92,7 @@ def read_public_key(record: Table, key: str) -> dict[str, str] | None:
     else:
         record.wrong(key, "a key in PEM, JWK or base64url form", value)
         return None
-    if isinstance(found, KeyFault):
+    if isinstance(found, Fault):
         # The fault may repeat what the key is made of.
         message = f"`{key}` is no Ed25519 key in PEM, JWK or base64url form"
         record.findings.error(WRONG_VALUE, message, record.pointer(key), "Print one with bespeak keys show.")

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from bespeak.errors import ConfigError
-from bespeak.state.identity.key_set import MAX_BYTES, KeySet, KeySetFault, parse_key_set
+from bespeak.protocol.fault import Fault
+from bespeak.state.identity.key_set import MAX_BYTES, KeySet, parse_key_set
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 
@@ -68,7 +69,7 @@ class FileKeys:
         self._clock = clock
         self._mark = _mark_of(path)
         found = _read(path)
-        if isinstance(found, KeySetFault):
+        if isinstance(found, Fault):
             raise ConfigError(f"The keys of tokens in {path} cannot be used: {found.message}.")
         self.keys = found
         self.due = clock() + FILE_PERIOD
@@ -81,7 +82,7 @@ class FileKeys:
             return
         self._mark = mark
         found = _read(self._path)
-        if isinstance(found, KeySetFault):
+        if isinstance(found, Fault):
             _logger.error("The keys in %s cannot be used, and the last ones stay: %s", self._path, found.message)
         else:
             _logger.info("The keys in %s have changed", self._path)
@@ -151,19 +152,19 @@ class UrlKeys:
             # Reading the system's authorities takes the time of many requests: once, and beside the loop.
             self._tls = await asyncio.to_thread(ssl.create_default_context)
         fetched = await _fetch_text(self._url, self._tls)
-        if isinstance(fetched, KeySetFault):
+        if isinstance(fetched, Fault):
             self._keep(fetched)
             return
         text, age = fetched
         if text != self._text:
             found = parse_key_set(text)
-            if isinstance(found, KeySetFault):
+            if isinstance(found, Fault):
                 self._keep(found)
                 return
             self._text, self.keys = text, found
         self.due = self._clock() + age
 
-    def _keep(self, fault: KeySetFault) -> None:
+    def _keep(self, fault: Fault) -> None:
         what = "the last ones stay" if self.keys else "there are none"
         _logger.error("The keys at %s cannot be used, and %s: %s", self._url, what, fault.message)
 
@@ -177,12 +178,12 @@ def _mark_of(path: Path) -> tuple[int, int, int] | None:
     return state.st_ino, state.st_size, state.st_mtime_ns
 
 
-def _read(path: Path) -> KeySet | KeySetFault:
+def _read(path: Path) -> KeySet | Fault:
     text = read_text(path, MAX_BYTES)
-    return KeySetFault(text.message) if isinstance(text, Diagnostic) else parse_key_set(text)
+    return Fault(text.message) if isinstance(text, Diagnostic) else parse_key_set(text)
 
 
-async def _fetch_text(url: str, tls: ssl.SSLContext) -> tuple[str, float] | KeySetFault:
+async def _fetch_text(url: str, tls: ssl.SSLContext) -> tuple[str, float] | Fault:
     """Fetch the text at a URL and the seconds it stays fresh."""
     import httpx  # noqa: PLC0415 - slow to load, and only for keys that are fetched
 
@@ -192,21 +193,21 @@ async def _fetch_text(url: str, tls: ssl.SSLContext) -> tuple[str, float] | KeyS
     try:
         async with asyncio.timeout(FETCH_TIME), client, client.stream("GET", url, headers=headers) as response:
             if response.status_code != httpx.codes.OK:
-                return KeySetFault(f"the answer is {response.status_code}")
+                return Fault(f"the answer is {response.status_code}")
             if response.headers.get("content-encoding", "identity") != "identity":
-                return KeySetFault("the answer is compressed, which was not asked for")
+                return Fault("the answer is compressed, which was not asked for")
             data = bytearray()
             async for chunk in response.aiter_raw():
                 data += chunk
                 if len(data) > MAX_BYTES:
-                    return KeySetFault(f"the answer has more than {MAX_BYTES} bytes")
+                    return Fault(f"the answer has more than {MAX_BYTES} bytes")
             return data.decode(), _age_of(response.headers.get("cache-control", ""))
     except TimeoutError:
-        return KeySetFault(f"no answer within {FETCH_TIME:g} seconds")
+        return Fault(f"no answer within {FETCH_TIME:g} seconds")
     except UnicodeDecodeError:
-        return KeySetFault("the answer is not UTF-8")
+        return Fault("the answer is not UTF-8")
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-        return KeySetFault(f"it cannot be fetched: {type(error).__name__} {error}".strip())
+        return Fault(f"it cannot be fetched: {type(error).__name__} {error}".strip())
 
 
 def _age_of(control: str) -> float:

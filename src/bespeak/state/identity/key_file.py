@@ -6,12 +6,13 @@ from pathlib import Path
 
 from joserfc.jwk import OKPKey
 
-from bespeak.state.identity.key_text import KeyFault, parse_key
+from bespeak.protocol.fault import Fault
+from bespeak.state.identity.key_text import parse_key
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 
 
-def read_key(path: Path) -> OKPKey | KeyFault:
+def read_key(path: Path) -> OKPKey | Fault:
     """The key in a file, or why there is none in it."""
     text = read_text(path)
-    return KeyFault(text.message) if isinstance(text, Diagnostic) else parse_key(text)
+    return Fault(text.message) if isinstance(text, Diagnostic) else parse_key(text)

@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 from joserfc.jwk import OKPKey
 
-from bespeak.state.identity.key_text import KeyFault, key_id, parse_jwk, public_jwk
+from bespeak.protocol.fault import Fault
+from bespeak.state.identity.key_text import key_id, parse_jwk, public_jwk
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 
@@ -22,32 +23,32 @@ def history_path(key_file: Path) -> Path:
     return key_file.with_name(key_file.name + _SUFFIX)
 
 
-def read_history(key_file: Path) -> list[OKPKey] | KeyFault:
+def read_history(key_file: Path) -> list[OKPKey] | Fault:
     """The keys in the set beside a key file, the newest first; none if that key was never replaced."""
     path = history_path(key_file)
     if not path.exists():
         return []
     text = read_text(path)
     if isinstance(text, Diagnostic):
-        return KeyFault(f"{path}: {text.message}")
+        return Fault(f"{path}: {text.message}")
     keys = parse_history(text)
-    return KeyFault(f"{path}: {keys.message}") if isinstance(keys, KeyFault) else keys
+    return Fault(f"{path}: {keys.message}") if isinstance(keys, Fault) else keys
 
 
-def parse_history(text: str) -> list[OKPKey] | KeyFault:
+def parse_history(text: str) -> list[OKPKey] | Fault:
     """The Ed25519 keys of a JWK set, each once. One that cannot be read is a fault: nothing of it may get lost."""
     try:
         document = msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:
-        return KeyFault(f"not JSON: {error}")
+        return Fault(f"not JSON: {error}")
     members = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(members, list) or len(members) > _MOST:
-        return KeyFault(f"not a JWK set, an object with a list `keys` of up to {_MOST}")
+        return Fault(f"not a JWK set, an object with a list `keys` of up to {_MOST}")
     found: dict[str, OKPKey] = {}
     for number, entry in enumerate(members):
-        key = parse_jwk(entry) if isinstance(entry, dict) else KeyFault("not an object")
-        if isinstance(key, KeyFault):
-            return KeyFault(f"key {number + 1} of the set: {key.message}")
+        key = parse_jwk(entry) if isinstance(entry, dict) else Fault("not an object")
+        if isinstance(key, Fault):
+            return Fault(f"key {number + 1} of the set: {key.message}")
         found.setdefault(key_id(key), key)
     return list(found.values())
 

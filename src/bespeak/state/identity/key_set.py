@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
+from bespeak.protocol.fault import Fault
 from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS
 
 MAX_BYTES: Final = 256 * 1024
@@ -30,12 +31,6 @@ _BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, Arith
 """Exceptions of the libraries for malformed keys."""
 
 PublicKey = OKPKey | ECKey | RSAKey
-
-
-class KeySetFault(msgspec.Struct, frozen=True):
-    """The reason why a text is not a valid key set."""
-
-    message: str
 
 
 class VerificationKey(msgspec.Struct, frozen=True):
@@ -68,57 +63,57 @@ class KeySet:
         return (named or [key.key for key in fitting if kid is None or key.kid is None])[:_MOST_TRIED]
 
 
-def parse_key_set(text: str) -> KeySet | KeySetFault:
+def parse_key_set(text: str) -> KeySet | Fault:
     """Parse the keys in a text. Unusable keys of a set are skipped, as RFC 7517 5 requires."""
     if len(text) > MAX_BYTES:
-        return KeySetFault(f"a key set has at most {MAX_BYTES} bytes")
+        return Fault(f"a key set has at most {MAX_BYTES} bytes")
     found: list[VerificationKey] = []
     faults: list[str] = []
     for key in _from_json(text) if text.lstrip()[:1] == "{" else _from_pem(text):
-        if isinstance(key, KeySetFault):
+        if isinstance(key, Fault):
             faults.append(key.message)
         else:
             found.append(key)
     if len(found) > _MOST_KEYS:
-        return KeySetFault(f"a key set has at most {_MOST_KEYS} keys")
+        return Fault(f"a key set has at most {_MOST_KEYS} keys")
     if found:
         return KeySet(found)
-    return KeySetFault(faults[0] if faults else "no public key in it: give a JWK, a JWK set or PEM")
+    return Fault(faults[0] if faults else "no public key in it: give a JWK, a JWK set or PEM")
 
 
-def _from_json(text: str) -> Iterator[VerificationKey | KeySetFault]:
+def _from_json(text: str) -> Iterator[VerificationKey | Fault]:
     try:
         document = msgspec.json.decode(text)
     except (ValueError, RecursionError):
-        yield KeySetFault("not JSON")
+        yield Fault("not JSON")
         return
     members = document.get("keys", [document])
     for entry in members[: 2 * _MOST_KEYS] if isinstance(members, list) else ():
-        yield _from_jwk(entry) if isinstance(entry, dict) else KeySetFault("a key that is not an object")
+        yield _from_jwk(entry) if isinstance(entry, dict) else Fault("a key that is not an object")
 
 
-def _from_jwk(entry: Mapping[str, Any]) -> VerificationKey | KeySetFault:
+def _from_jwk(entry: Mapping[str, Any]) -> VerificationKey | Fault:
     kind, kid, use = entry.get("kty"), entry.get("kid"), entry.get("use", "sig")
     operations = entry.get("key_ops", ["verify"])
     if kind == "oct":
-        return KeySetFault("a shared secret, which whoever verifies with it could also sign with: give public keys")
+        return Fault("a shared secret, which whoever verifies with it could also sign with: give public keys")
     if "d" in entry:
-        return KeySetFault("a private key, which has no place on a server that only verifies: give its public half")
+        return Fault("a private key, which has no place on a server that only verifies: give its public half")
     if use != "sig" or not isinstance(operations, list) or "verify" not in operations:
-        return KeySetFault("a key that is not for signatures")
+        return Fault("a key that is not for signatures")
     if kid is not None and not isinstance(kid, str):
-        return KeySetFault("a key whose kid is not a string")
+        return Fault("a key whose kid is not a string")
     types: dict[Any, type[PublicKey]] = {"OKP": OKPKey, "EC": ECKey, "RSA": RSAKey}
     if not isinstance(kind, str) or kind not in types:
-        return KeySetFault("a key of an unknown type")
+        return Fault("a key of an unknown type")
     if kind == "RSA" and not _fits(entry.get("n")):
-        return KeySetFault(_WEAK)
+        return Fault(_WEAK)
     material = {name: entry[name] for name in ("kty", "crv", "x", "y", "n", "e") if name in entry}
     try:
         key = types[kind].import_key(material)
         return _classified(key, kid, entry.get("alg"))
     except _BAD:
-        return KeySetFault(f"a broken {kind} key")
+        return Fault(f"a broken {kind} key")
 
 
 _WEAK: Final = f"an RSA key that has not {_RSA_BITS.start} to {_RSA_BITS.stop - 1} bits"
@@ -129,7 +124,7 @@ def _fits(modulus: object) -> bool:
     return isinstance(modulus, str) and len(modulus.rstrip("=")) * 6 // 8 * 8 in _RSA_BITS
 
 
-def _from_pem(text: str) -> Iterator[VerificationKey | KeySetFault]:
+def _from_pem(text: str) -> Iterator[VerificationKey | Fault]:
     done = 0
     for begin in _BEGIN.finditer(text):
         # Not by one expression for the whole: a text of beginnings alone would keep it busy for seconds.
@@ -139,40 +134,38 @@ def _from_pem(text: str) -> Iterator[VerificationKey | KeySetFault]:
             continue
         done = end + len(last)
         if "PRIVATE" in begin[1]:
-            yield KeySetFault("a private key, which has no place on a server that only verifies: give its public half")
+            yield Fault("a private key, which has no place on a server that only verifies: give its public half")
         elif "PUBLIC KEY" not in begin[1]:
-            yield KeySetFault(f"a {begin[1].lower()} where a public key is wanted")
+            yield Fault(f"a {begin[1].lower()} where a public key is wanted")
         else:
             yield _from_block(text[begin.start() : done].encode())
 
 
-def _from_block(block: bytes) -> VerificationKey | KeySetFault:
+def _from_block(block: bytes) -> VerificationKey | Fault:
     try:
         raw = load_pem_public_key(block)
         if isinstance(raw, RSAPublicKey):
-            return (
-                _classified(RSAKey.import_key(block), None, None) if raw.key_size in _RSA_BITS else KeySetFault(_WEAK)
-            )
+            return _classified(RSAKey.import_key(block), None, None) if raw.key_size in _RSA_BITS else Fault(_WEAK)
         if isinstance(raw, EllipticCurvePublicKey) and isinstance(raw.curve, SECP256R1 | SECP384R1):
             return _classified(ECKey.import_key(block), None, None)
         if isinstance(raw, Ed25519PublicKey):
             return _classified(OKPKey.import_key(block), None, None)
     except _BAD:
-        return KeySetFault("a broken PEM key")
-    return KeySetFault("a key of a type or curve that is not used here")
+        return Fault("a broken PEM key")
+    return Fault("a key of a type or curve that is not used here")
 
 
 _OF_CURVE: Final = {"Ed25519": ALGORITHMS, "P-256": {"ES256"}, "P-384": {"ES384"}}
 _OF_RSA: Final = {"RS256", "PS256"}
 
 
-def _classified(key: PublicKey, kid: str | None, algorithm: object) -> VerificationKey | KeySetFault:
+def _classified(key: PublicKey, kid: str | None, algorithm: object) -> VerificationKey | Fault:
     """Return a key with the algorithms of its type, restricted to the one it names."""
     fitting = _OF_RSA if isinstance(key, RSAKey) else _OF_CURVE.get(key.curve_name, set())
     if algorithm is not None and algorithm not in ALGORITHMS:
         fitting = {name for name in fitting if name == algorithm}
     if not fitting or (algorithm in ALGORITHMS and ALGORITHM not in fitting):
-        return KeySetFault("a key of a curve or for an algorithm that is not used here")
+        return Fault("a key of a curve or for an algorithm that is not used here")
     # The library reads a public key lazily; here it would fail, not later under a request.
     key.public_key  # noqa: B018
     return VerificationKey(key, frozenset(fitting), kid)

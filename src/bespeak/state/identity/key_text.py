@@ -10,15 +10,11 @@ import msgspec
 from joserfc.errors import JoseError
 from joserfc.jwk import OKPKey
 
+from bespeak.protocol.fault import Fault
+
 _CURVE: Final = "Ed25519"
 _PEM: Final = "-----BEGIN "
 _RAW: Final = re.compile(r"[A-Za-z0-9_-]{43}")
-
-
-class KeyFault(msgspec.Struct, frozen=True):
-    """Why a text is not a usable key."""
-
-    message: str
 
 
 def generate_key() -> OKPKey:
@@ -26,7 +22,7 @@ def generate_key() -> OKPKey:
     return OKPKey.generate_key(_CURVE)
 
 
-def parse_key(text: str) -> OKPKey | KeyFault:
+def parse_key(text: str) -> OKPKey | Fault:
     """The Ed25519 key, private or public, in a PEM or JWK text, or a public one as its bytes in base64url."""
     bare = text.strip()
     if _RAW.fullmatch(bare):
@@ -35,24 +31,24 @@ def parse_key(text: str) -> OKPKey | KeyFault:
         try:
             return parse_jwk(msgspec.json.decode(bare))
         except (ValueError, RecursionError) as error:
-            return KeyFault(f"not JSON: {error}")
+            return Fault(f"not JSON: {error}")
     return _import_key(text)
 
 
-def parse_jwk(members: Mapping[str, Any]) -> OKPKey | KeyFault:
+def parse_jwk(members: Mapping[str, Any]) -> OKPKey | Fault:
     """The Ed25519 key, private or public, with the members of a JWK."""
     return _import_key(dict(members))
 
 
-def _import_key(material: str | dict[str, Any]) -> OKPKey | KeyFault:
+def _import_key(material: str | dict[str, Any]) -> OKPKey | Fault:
     try:
         key = OKPKey.import_key(material)
         curve = key.curve_name
     except (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         if isinstance(material, str) and _PEM not in material:
-            return KeyFault("not an Ed25519 key: it is neither PEM, which has a line -----BEGIN ..., nor a JWK")
-        return KeyFault(f"not an Ed25519 key in PEM or JWK form: {error}")
-    return key if curve == _CURVE else KeyFault(f"the key is on the curve {curve}, not {_CURVE}")
+            return Fault("not an Ed25519 key: it is neither PEM, which has a line -----BEGIN ..., nor a JWK")
+        return Fault(f"not an Ed25519 key in PEM or JWK form: {error}")
+    return key if curve == _CURVE else Fault(f"the key is on the curve {curve}, not {_CURVE}")
 
 
 def key_id(key: OKPKey) -> str:

@@ -27,7 +27,7 @@ _VERB_SHARE: Final = 0.03
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ActionIntent:
     """Action, state or in between; `reason` completes the sentence "X is no clear action: …"."""
 
     kind: Literal["action", "state", "borderline"]
@@ -38,35 +38,35 @@ class Verdict:
     """Why it is no action, in a word: condition, existence, mind, thing, weather; for a borderline case also vague."""
 
 
-_ACTION: Final = Verdict("action")
+_ACTION: Final = ActionIntent("action")
 
 
-def action_intent(verb: str) -> Verdict:
+def action_intent(verb: str) -> ActionIntent:
     """Classify a method in any form; an unknown word counts as an action."""
     # Before the cache, which is to hold short words only.
     return _verdict(verb.lower()) if len(verb) <= _LONGEST else _ACTION
 
 
 @lru_cache(maxsize=2048)
-def _verdict(word: str) -> Verdict:
+def _verdict(word: str) -> ActionIntent:
     words = lexicon()
     form = classify(word)
     base = form.base if form.kind == "inflected" and form.base and word not in words.intents else word
     group = words.intents.get(base)
     instead = tuple(found.upper() for found in words.instead.get(base, ()))
     if group is not None:
-        return Verdict("borderline" if group == "vague" else "state", _REASONS[group], instead, group)
+        return ActionIntent("borderline" if group == "vague" else "state", _REASONS[group], instead, group)
     if form.kind == "unknown":
         if word in words.nouns:
-            return Verdict("state", _REASONS["thing"], instead, "thing")
+            return ActionIntent("state", _REASONS["thing"], instead, "thing")
         if word in words.others:
-            return Verdict("state", _REASONS["condition"], instead, "condition")
+            return ActionIntent("state", _REASONS["condition"], instead, "condition")
         return _ACTION
     if form.kind == "phrasal" or base in words.lists["methods"]:
         return _ACTION
     as_verb, as_noun, as_adjective = words.share(base)
     if as_adjective >= _ADJECTIVE_SHARE:
-        return Verdict("borderline", _ADJECTIVE, instead, "condition")
+        return ActionIntent("borderline", _ADJECTIVE, instead, "condition")
     if as_verb < _VERB_SHARE and as_noun > _NOUN_SHARE:
-        return Verdict("borderline", _NOUN, instead, "thing")
+        return ActionIntent("borderline", _NOUN, instead, "thing")
     return _ACTION

@@ -13,7 +13,7 @@ from bespeak.text.language.operation_class import CHANGING, PHRASES, Classes, Op
 from bespeak.text.language.verb_form import lemmas
 from bespeak.text.language.verb_match import fit
 
-Verdict = Literal["consistent", "violation", "warning", "unverifiable"]
+Consistency = Literal["consistent", "violation", "warning", "unverifiable"]
 
 VIOLATION_BELOW: Final = 0.3
 WARNING_BELOW: Final = 0.5
@@ -31,7 +31,7 @@ _LONGEST_INTENT: Final = 1000
 class Judgement:
     """The result, and the verb of the intent that decided it."""
 
-    verdict: Verdict
+    verdict: Consistency
     score: float | None
     head: str | None
     head_span: tuple[int, int] | None
@@ -67,7 +67,9 @@ def _judge(method: str, intent: str) -> Judgement:
         score = _doubted(score)  # the head verb says nothing, so too little is known for a violation
     theirs = operation_classes(head.verb)
     written = intent[head.start : head.end]
-    verdict: Verdict = "violation" if score < VIOLATION_BELOW else "warning" if score < WARNING_BELOW else "consistent"
+    verdict: Consistency = (
+        "violation" if score < VIOLATION_BELOW else "warning" if score < WARNING_BELOW else "consistent"
+    )
     if verdict == "consistent":
         reason = f'"{written}" is what {method} promises'
     elif meanings().opposite(verb, head.verb):

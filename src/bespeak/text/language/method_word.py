@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from bespeak.text.diagnostics.brief import brief
-from bespeak.text.language.action_intent import Verdict, action_intent
+from bespeak.text.language.action_intent import ActionIntent, action_intent
 from bespeak.text.language.verb_form import Form, classify
 
 Kind = Literal[
@@ -174,7 +174,7 @@ def _form(method: str, form: Form) -> MethodFault | None:
     return MethodFault("unknown", f"{method} is no verb the lexicon knows") if form.kind == "unknown" else None
 
 
-def _no_action(method: str, verdict: Verdict) -> MethodFault:
+def _no_action(method: str, verdict: ActionIntent) -> MethodFault:
     kind = _BY_GROUP.get(verdict.group, "being")
     advice = f"Write {_either(verdict.instead)}, if that is meant." if verdict.instead else "Write what is to be done."
     return MethodFault(kind, f"{method} is no action: {verdict.reason}", advice)

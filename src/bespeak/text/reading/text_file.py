@@ -14,7 +14,7 @@ from bespeak.text.reading.rules import MALFORMED, UNREADABLE
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 from bespeak.text.source.toml_tree import MAX_BYTES, parse_toml
-from bespeak.text.source.tree import Fault
+from bespeak.text.source.tree import SyntaxFault
 
 
 def read_text(path: Path, most: int = MAX_BYTES) -> str | Diagnostic:
@@ -55,7 +55,7 @@ def decode_text(data: bytes, path: Path) -> str | Diagnostic:
 def toml_table(text: str, file: str) -> Table | Diagnostic:
     """The root table of a TOML text, ready to be read, or why there is none."""
     tree = parse_toml(text, file)
-    if isinstance(tree, Fault):
+    if isinstance(tree, SyntaxFault):
         return MALFORMED.found(f"this is not TOML: {tree.message}", tree.location)
     return Table(tree.data, "", Findings(tree.locate))
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from bespeak.text.source.brace_reader import read
 from bespeak.text.source.expansion import expand_tree
+from bespeak.text.source.malformed import Malformed
 from bespeak.text.source.places import Place, PlacedTree
-from bespeak.text.source.refused import Refused
 from bespeak.text.source.text_position import location_of
-from bespeak.text.source.tree import Fault, plain, too_long
+from bespeak.text.source.tree import SyntaxFault, plain, too_long
 from bespeak.text.source.yaml_fault import unprintable
 
 
@@ -32,7 +32,7 @@ class BraceTree(PlacedTree):
         return self._read
 
 
-def parse_braces(text: str, file: str) -> BraceTree | Fault:
+def parse_braces(text: str, file: str) -> BraceTree | SyntaxFault:
     """The tree of a text in brace notation, or why there is none."""
     refused = too_long(text, file)
     if refused is not None:
@@ -43,8 +43,8 @@ def parse_braces(text: str, file: str) -> BraceTree | Fault:
         return refused
     try:
         data, places = read(text)
-    except Refused as reason:
-        return Fault(location_of(text, file, reason.start, reason.end), reason.message, reason.help)
+    except Malformed as reason:
+        return SyntaxFault(location_of(text, file, reason.start, reason.end), reason.message, reason.help)
     tree = BraceTree(data, places, text, file, crlf=crlf)
     expand_tree(tree)
     return tree

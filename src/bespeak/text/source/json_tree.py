@@ -12,7 +12,7 @@ from bespeak.text.source.places import Place, PlacedTree
 from bespeak.text.source.scalar import MAX_DIGITS
 from bespeak.text.source.span import Location
 from bespeak.text.source.text_position import location_of
-from bespeak.text.source.tree import MAX_DEPTH, MAX_NODES, Fault, plain, too_long
+from bespeak.text.source.tree import MAX_DEPTH, MAX_NODES, SyntaxFault, plain, too_long
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CONSTANTS: Final = ("NaN", "Infinity", "-Infinity")
@@ -36,7 +36,7 @@ _WORDS: Final[dict[str, tuple[str, str]]] = {
 }
 
 
-class _Refused(Exception):
+class _NotJson(Exception):
     """Something the standard reader would take and JSON, or we, do not."""
 
 
@@ -51,7 +51,7 @@ class JsonTree(PlacedTree):
         return scan(self.text)
 
 
-def parse_json(text: str, file: str) -> JsonTree | Fault:
+def parse_json(text: str, file: str) -> JsonTree | SyntaxFault:
     """The tree of a JSON text, or why there is none."""
     refused = too_long(text, file)
     if refused is not None:
@@ -59,17 +59,17 @@ def parse_json(text: str, file: str) -> JsonTree | Fault:
     text, crlf = plain(text)
     half = _SURROGATE.search(text)
     if half is not None:
-        return Fault(location_of(text, file, half.start(), half.end()), "half a surrogate pair", "Remove it.")
+        return SyntaxFault(location_of(text, file, half.start(), half.end()), "half a surrogate pair", "Remove it.")
     if text.count(",") + text.count(":") + text.count("[") > MAX_NODES:
         message = f"the document has more than {MAX_NODES:,} keys and values"
-        return Fault(Location(file), message, "Split it into several documents.")
+        return SyntaxFault(Location(file), message, "Split it into several documents.")
     try:
         data = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int)
     except RecursionError:
         return _too_deep(text, file)
     except json.JSONDecodeError as error:
         return _unreadable(error, text, file)
-    except _Refused:
+    except _NotJson:
         return _explain(text, file)
     if text.count("[") + text.count("{") > MAX_DEPTH and _deeper(data, MAX_DEPTH):
         return _too_deep(text, file)
@@ -77,44 +77,46 @@ def parse_json(text: str, file: str) -> JsonTree | Fault:
         span = find_token(text, _is_half)
         if span is not None:
             message = "an escape for half a character"
-            return Fault(location_of(text, file, *span), message, "Write both halves, or the character itself.")
+            return SyntaxFault(location_of(text, file, *span), message, "Write both halves, or the character itself.")
     return JsonTree(data, text, file, crlf=crlf)
 
 
-def _unreadable(error: json.JSONDecodeError, text: str, file: str) -> Fault:
+def _unreadable(error: json.JSONDecodeError, text: str, file: str) -> SyntaxFault:
     at = min(error.pos, len(text))
     if text[at : at + 1] in {"]", "}"} and text[:at].rstrip().endswith(","):
         comma = text.rindex(",", 0, at)
-        return Fault(location_of(text, file, comma, comma + 1), "a comma after the last entry", "Remove the comma.")
+        return SyntaxFault(
+            location_of(text, file, comma, comma + 1), "a comma after the last entry", "Remove the comma."
+        )
     message, advice = _WORDS.get(error.msg.rstrip(), (error.msg, ""))
-    return Fault(location_of(text, file, at), message, advice)
+    return SyntaxFault(location_of(text, file, at), message, advice)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise _Refused
+        raise _NotJson
     return made
 
 
 def _constant(_: str) -> Never:
-    raise _Refused
+    raise _NotJson
 
 
 def _int(digits: str) -> int:
     if len(digits) > MAX_DIGITS:
-        raise _Refused
+        raise _NotJson
     return int(digits)
 
 
 def _float(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
-        raise _Refused
+        raise _NotJson
     return number
 
 
-def _explain(text: str, file: str) -> Fault:
+def _explain(text: str, file: str) -> SyntaxFault:
     """What was refused: the first bad number, or else a repeated key."""
     span = find_token(text, _is_bad_number)
     repeated = find_repeated(text)
@@ -124,12 +126,14 @@ def _explain(text: str, file: str) -> Fault:
         key = text[second.start : second.end][:80]
         message = f"the key {key} is repeated; line {line} has it already"
         advice = "Remove one of the two, or rename it."
-        return Fault(location_of(text, file, second.start, second.end), message, advice)
+        return SyntaxFault(location_of(text, file, second.start, second.end), message, advice)
     if span is None:
-        return Fault(Location(file), "it cannot be read")
+        return SyntaxFault(Location(file), "it cannot be read")
     token = text[span[0] : span[1]]
     reason = "is no JSON value" if token.startswith(_CONSTANTS) else "is too large"
-    return Fault(location_of(text, file, *span), f"{token[:40]} {reason}", "Write another number, or a text in quotes.")
+    return SyntaxFault(
+        location_of(text, file, *span), f"{token[:40]} {reason}", "Write another number, or a text in quotes."
+    )
 
 
 def _is_bad_number(token: str) -> bool:
@@ -147,7 +151,7 @@ def _is_half(token: str) -> bool:
     return token[0] == '"' and _HALF.search(token) is not None and _SURROGATE.search(json.loads(token)) is not None
 
 
-def _too_deep(text: str, file: str) -> Fault:
+def _too_deep(text: str, file: str) -> SyntaxFault:
     depth = 0
     for found in re.finditer(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', text, re.DOTALL):
         if found[0] in "[{":
@@ -157,8 +161,8 @@ def _too_deep(text: str, file: str) -> Fault:
         if depth > MAX_DEPTH:
             message = f"arrays and objects are nested more than {MAX_DEPTH} levels deep"
             advice = "Give the inner part a name of its own under `schemas`."
-            return Fault(location_of(text, file, found.start(), found.end()), message, advice)
-    return Fault(Location(file), "it is nested too deeply")
+            return SyntaxFault(location_of(text, file, found.start(), found.end()), message, advice)
+    return SyntaxFault(Location(file), "it is nested too deeply")
 
 
 def _deeper(data: Any, levels: int) -> bool:

@@ -16,7 +16,7 @@ from bespeak.text.source.places import Place, PlacedTree
 from bespeak.text.source.span import Location
 from bespeak.text.source.text_position import location_of
 from bespeak.text.source.toml_places import scan
-from bespeak.text.source.tree import Fault, Span
+from bespeak.text.source.tree import Span, SyntaxFault
 
 MAX_BYTES: Final = 1 << 20
 """A document longer than this was not written by a person."""
@@ -64,23 +64,23 @@ class TomlTree(PlacedTree):
         return Location(self.file) if found is None else self.location(Span(found.start, -1))
 
 
-def parse_toml(text: str, file: str) -> TomlTree | Fault:
+def parse_toml(text: str, file: str) -> TomlTree | SyntaxFault:
     """The tree of a TOML text, or why there is none."""
     if len(text) > MAX_BYTES:
-        return Fault(Location(file), f"the text is longer than {MAX_BYTES} bytes")
+        return SyntaxFault(Location(file), f"the text is longer than {MAX_BYTES} bytes")
     crlf = "\r\n" in text
     text = text.replace("\r\n", "\n")
     long_key = _find_long_key(text)
     if long_key is not None:
-        return Fault(location_of(text, file, long_key), f"a key has more than {_MAX_KEY_PARTS} parts")
+        return SyntaxFault(location_of(text, file, long_key), f"a key has more than {_MAX_KEY_PARTS} parts")
     try:
         return TomlTree(tomli.loads(text), text, file, crlf=crlf)
     except RecursionError:
-        return Fault(Location(file), "arrays or tables are nested too deeply")
+        return SyntaxFault(Location(file), "arrays or tables are nested too deeply")
     except tomli.TOMLDecodeError as error:
         return _fault(error, text, file)
     except ValueError:  # what int() raises for thousands of digits
-        return Fault(Location(file), "a number has too many digits")
+        return SyntaxFault(Location(file), "a number has too many digits")
 
 
 def _find_long_key(text: str) -> int | None:
@@ -92,7 +92,7 @@ def _find_long_key(text: str) -> int | None:
     return None
 
 
-def _fault(error: tomli.TOMLDecodeError, text: str, file: str) -> Fault:
+def _fault(error: tomli.TOMLDecodeError, text: str, file: str) -> SyntaxFault:
     if error.pos >= len(text):
-        return Fault(location_of(text, file, len(text)), f"{error.msg} at the end of the file")
-    return Fault(Location(file, error.lineno, error.colno), error.msg)
+        return SyntaxFault(location_of(text, file, len(text)), f"{error.msg} at the end of the file")
+    return SyntaxFault(Location(file, error.lineno, error.colno), error.msg)

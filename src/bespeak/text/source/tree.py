@@ -31,7 +31,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class SyntaxFault:
     """Why a text is not in its notation, where, and what to do about it."""
 
     location: Location
@@ -116,9 +116,9 @@ def plain(text: str) -> tuple[str, bool]:
     return text, False
 
 
-def too_long(text: str, file: str) -> Fault | None:
+def too_long(text: str, file: str) -> SyntaxFault | None:
     """The refusal of a text that is longer than anybody writes."""
     if len(text) <= MAX_BYTES:
         return None
     megabytes = MAX_BYTES >> 20
-    return Fault(Location(file), f"the text is longer than {megabytes} MiB", "Split it into several documents.")
+    return SyntaxFault(Location(file), f"the text is longer than {megabytes} MiB", "Split it into several documents.")

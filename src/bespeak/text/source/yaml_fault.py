@@ -8,7 +8,7 @@ from typing import Final
 import yaml
 
 from bespeak.text.source.text_position import location_of
-from bespeak.text.source.tree import Fault
+from bespeak.text.source.tree import SyntaxFault
 
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 
@@ -51,7 +51,7 @@ _WORDS: Final[tuple[tuple[str, str, str], ...]] = (
 )
 
 
-def unprintable(text: str, file: str) -> Fault | None:
+def unprintable(text: str, file: str) -> SyntaxFault | None:
     """The refusal of a text with characters that YAML does not allow anywhere."""
     found = _UNPRINTABLE.search(text)
     if found is None:
@@ -59,17 +59,17 @@ def unprintable(text: str, file: str) -> Fault | None:
     code = ord(found[0])
     name = "half a surrogate pair" if 0xD800 <= code <= 0xDFFF else f"the control character U+{code:04X}"
     advice = "Remove it; inside double quotes, write it as an escape."
-    return Fault(location_of(text, file, found.start(), found.end()), f"{name} is not allowed", advice)
+    return SyntaxFault(location_of(text, file, found.start(), found.end()), f"{name} is not allowed", advice)
 
 
-def fault_of(error: yaml.YAMLError, text: str, file: str) -> Fault:
+def fault_of(error: yaml.YAMLError, text: str, file: str) -> SyntaxFault:
     """What is wrong with a text that libyaml refused."""
     if not isinstance(error, yaml.MarkedYAMLError):
         offset = getattr(error, "position", None)
         place = (
             location_of(text, file, min(offset, len(text))) if isinstance(offset, int) else location_of(text, file, 0)
         )
-        return Fault(place, str(getattr(error, "reason", error)).partition("\n")[0])
+        return SyntaxFault(place, str(getattr(error, "reason", error)).partition("\n")[0])
     problem = error.problem or error.context or "it cannot be read"
     mark = error.problem_mark or error.context_mark
     at = min(mark.index, len(text)) if mark is not None else 0
@@ -79,13 +79,13 @@ def fault_of(error: yaml.YAMLError, text: str, file: str) -> Fault:
         if part in problem:
             if "not closed" in message and error.context_mark is not None and not text[at:].strip():
                 at = error.context_mark.index  # where it was opened says more than the end of the file
-            return Fault(location_of(text, file, at), message, advice)
-    return Fault(location_of(text, file, at), problem)
+            return SyntaxFault(location_of(text, file, at), message, advice)
+    return SyntaxFault(location_of(text, file, at), problem)
 
 
-def _bad_start(text: str, file: str, at: int) -> Fault:
+def _bad_start(text: str, file: str, at: int) -> SyntaxFault:
     place = location_of(text, file, at)
     char = text[at : at + 1]
     if char == "\t":
-        return Fault(place, "a tab is used for indentation", "Indent with spaces.")
-    return Fault(place, f"a value cannot start with {char!r}", _QUOTES)
+        return SyntaxFault(place, "a tab is used for indentation", "Indent with spaces.")
+    return SyntaxFault(place, f"a value cannot start with {char!r}", _QUOTES)

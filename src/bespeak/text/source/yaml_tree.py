@@ -12,11 +12,11 @@ from typing import Any
 import yaml
 
 from bespeak.text.source.garbage import without_collections
+from bespeak.text.source.malformed import Malformed
 from bespeak.text.source.places import is_index
 from bespeak.text.source.pointer import unescaped
-from bespeak.text.source.refused import Refused
 from bespeak.text.source.text_position import location_of
-from bespeak.text.source.tree import Fault, Span, Tree, plain, too_long
+from bespeak.text.source.tree import Span, SyntaxFault, Tree, plain, too_long
 from bespeak.text.source.yaml_data import build
 from bespeak.text.source.yaml_fault import fault_of, unprintable
 from bespeak.text.source.yaml_loader import compose
@@ -72,7 +72,7 @@ class YamlTree(Tree):
         return entries
 
 
-def parse_yaml(text: str, file: str) -> YamlTree | Fault:
+def parse_yaml(text: str, file: str) -> YamlTree | SyntaxFault:
     """The tree of a YAML text, or why there is none."""
     refused = too_long(text, file)
     if refused is not None:
@@ -85,8 +85,8 @@ def parse_yaml(text: str, file: str) -> YamlTree | Fault:
         try:
             root = compose(text)
             data, aliases = build(root, text)
-        except Refused as reason:
-            return Fault(location_of(text, file, reason.start, reason.end), reason.message, reason.help)
+        except Malformed as reason:
+            return SyntaxFault(location_of(text, file, reason.start, reason.end), reason.message, reason.help)
         except yaml.YAMLError as error:
             return fault_of(error, text, file)
     return YamlTree(data, root, text, file, crlf=crlf, aliases=aliases)

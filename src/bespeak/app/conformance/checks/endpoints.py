@@ -12,8 +12,9 @@ from bespeak.contract.grammar.method_syntax import is_method_name
 from bespeak.contract.grammar.path_syntax import check_structure
 from bespeak.contract.handler import COMPOSITION_FAILED, UPSTREAM_ERRORS, Composition, ExternalService
 from bespeak.contract.policy import LEGACY_VERBS
-from bespeak.contract.schema.compile import SchemaFault, compile_schema
+from bespeak.contract.schema.compile import compile_schema
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS
+from bespeak.protocol.fault import Fault
 
 _REQUIRED: Final[Mapping[str, type]] = {
     "method": str,
@@ -86,7 +87,7 @@ def _input_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
             yield f"the path parameter {name} is not declared in input_schema"
     for which in ("input_schema", "output_schema"):
         compiled = compile_schema(mapping(endpoint.get(which)))
-        if isinstance(compiled, SchemaFault):
+        if isinstance(compiled, Fault):
             yield f"{which} is no usable JSON Schema: {compiled.message}"
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 from bespeak.checks.lint.context import Context
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar import segment_spelling as spelling
-from bespeak.contract.grammar.path_syntax import PathFault, check_leakage, check_structure, parse_template
+from bespeak.contract.grammar.path_syntax import check_leakage, check_structure, parse_template
 from bespeak.contract.handler import RegisteredFunction
+from bespeak.protocol.fault import Fault
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
@@ -283,20 +284,18 @@ _MOST: Final = 100
 def check_endpoint(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
     """Check the path of one endpoint as registration does, by the grammar of AGTP-API."""
     template = parse_template(endpoint.path)
-    fault = check_structure(endpoint.path) if isinstance(template, PathFault) else None
+    fault = check_structure(endpoint.path) if isinstance(template, Fault) else None
     if fault is not None:
-        in_braces = "{" in fault.segment or "}" in fault.segment
+        in_braces = "{" in fault.at or "}" in fault.at
         rule = TEMPLATE if in_braces and endpoint.path.startswith("/") else STRUCTURE
         fix = _with_slashes(endpoint.path) if rule is STRUCTURE else None
-        yield rule.at(
-            endpoint, "/path", fault.message, _write_parameter(spelling.foreign_parameter(fault.segment)), fix
-        )
+        yield rule.at(endpoint, "/path", fault.message, _write_parameter(spelling.foreign_parameter(fault.at)), fix)
         return
     leak = check_leakage(endpoint.path, verbs)
     if leak is not None:
-        advice = f"Leave out {brief(leak.segment)}, or name the thing acted on: the method already says what is done."
+        advice = f"Leave out {brief(leak.at)}, or name the thing acted on: the method already says what is done."
         yield LEAKAGE.at(endpoint, "/path", leak.message, advice)
-    if isinstance(template, PathFault):
+    if isinstance(template, Fault):
         yield REPEATED.at(endpoint, "/path", template.message, "Give each parameter its own name.")
         return
     if "/:" in endpoint.path:

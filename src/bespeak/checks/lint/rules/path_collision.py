@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.grammar.path_syntax import PathFault, parse_template
+from bespeak.contract.grammar.path_syntax import parse_template
 from bespeak.contract.grammar.template_set import TemplateSet
+from bespeak.protocol.fault import Fault
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.rule import Rule
 
@@ -45,7 +46,7 @@ class PathClaims:
     def claim(self, endpoint: Endpoint) -> Diagnostic | None:
         """Take the endpoint's path for its method, or report the earlier endpoint that stands in the way."""
         template = parse_template(endpoint.path)
-        if isinstance(template, PathFault):
+        if isinstance(template, Fault):
             return None
         rival = self._templates.setdefault(endpoint.method, TemplateSet()).add(template)
         if rival is None:

@@ -10,8 +10,9 @@ from urllib.parse import unquote
 import msgspec
 
 from bespeak.checks.lint.context import Context
-from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, SchemaFault, compile_schema, nodes
+from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, compile_schema, nodes
 from bespeak.contract.schema.pattern import needs_backtracking
+from bespeak.protocol.fault import Fault
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
@@ -208,16 +209,16 @@ def _decoded(part: str) -> str:
 
 def _check_valid(at: str, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[Diagnostic]:
     compiled = compile_schema(whole)
-    if not isinstance(compiled, SchemaFault):
+    if not isinstance(compiled, Fault):
         return
-    found, value = _value(schema, compiled.pointer)
+    found, value = _value(schema, compiled.at)
     if not found:
         return  # the fault is in a shared schema, which is looked at by itself
-    above, _, last = compiled.pointer.rpartition("/")
+    above, _, last = compiled.at.rpartition("/")
     pattern = value if last == "pattern" else last if above.endswith("/patternProperties") else None
     if isinstance(pattern, str) and needs_backtracking(unescaped(pattern)):
         return  # JSON Schema allows it; X921 says what it costs
-    place = at + compiled.pointer
+    place = at + compiled.at
     if isinstance(value, str) and last == "type":
         yield _no_type(place, value)
         return

@@ -11,9 +11,10 @@ import msgspec
 from bespeak.checks.lint.context import Context
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.closing import closing_keyword, is_closed
-from bespeak.contract.schema.compile import SchemaFault, compile_schema
+from bespeak.contract.schema.compile import compile_schema
 from bespeak.contract.schema.members import Members, members_of
 from bespeak.protocol.exchange.token_hints import LIST, read_place
+from bespeak.protocol.fault import Fault
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
@@ -255,9 +256,9 @@ def check_endpoint(endpoint: Endpoint) -> Iterator[Diagnostic]:
 
 def _check_valid(endpoint: Endpoint, name: str, schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
     compiled = compile_schema(schema)
-    if isinstance(compiled, SchemaFault):
+    if isinstance(compiled, Fault):
         message = f"{name} is no usable JSON Schema: {compiled.message}"
-        yield INVALID.at(endpoint, f"/{name}{compiled.pointer}", message)
+        yield INVALID.at(endpoint, f"/{name}{compiled.at}", message)
 
 
 def _check_defaults(endpoint: Endpoint) -> Iterator[Diagnostic]:
@@ -275,7 +276,7 @@ def _check_defaults(endpoint: Endpoint) -> Iterator[Diagnostic]:
     # What is said of the whole input, required for one, says nothing of a single default.
     kept = {name: endpoint.input_schema[name] for name in _DEFINING & endpoint.input_schema.keys()}
     compiled = compile_schema({**kept, "properties": properties})
-    if isinstance(compiled, SchemaFault):
+    if isinstance(compiled, Fault):
         return  # J601 has said so, or a property refers to a part of the input that is left out here
     wrong: set[str] = set()
     for violation in compiled.violations(msgspec.json.decode(msgspec.json.encode(defaults))):
@@ -294,7 +295,7 @@ def _check_since(endpoint: Endpoint, since: str) -> Iterator[Diagnostic]:
     if place is None:
         advice = "Write members with dots between them, and [] behind a list: rooms[].updated_at."
         yield SINCE.at(endpoint, "/since", f"since is {brief(since)}, which is no place in an output", advice)
-    elif not isinstance(compile_schema(endpoint.output_schema), SchemaFault):
+    elif not isinstance(compile_schema(endpoint.output_schema), Fault):
         wrong = _misplaced(place, members_of(endpoint.output_schema))
         if wrong is not None:
             yield SINCE.at(endpoint, "/since", f"since is {brief(since)}, and {wrong}")

@@ -1,10 +1,10 @@
-"""How a reader stops inside its own calls; callers of a reader get a `Fault`."""
+"""The exception that stops a reader inside its own calls; its callers get a `SyntaxFault`."""
 
 from __future__ import annotations
 
 
-class Refused(Exception):
-    """Why a text is refused, which stretch of it, and what to do about it."""
+class Malformed(Exception):
+    """A text is not in its notation: which stretch of it, why, and what to do about it."""
 
     def __init__(self, start: int, end: int, message: str, advice: str = "") -> None:
         super().__init__(message)

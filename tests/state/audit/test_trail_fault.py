@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from bespeak.state.audit.fault import Fault
+from bespeak.state.audit.trail_fault import TrailFault
 
 
 def test_a_fault_as_json_has_only_what_is_known() -> None:
-    fault = Fault("removed", "record 2 is gone", stream="s", sequence=2)
+    fault = TrailFault("removed", "record 2 is gone", stream="s", sequence=2)
     assert msgspec.json.decode(msgspec.json.encode(fault)) == {
         "kind": "removed",
         "message": "record 2 is gone",

@@ -8,11 +8,11 @@ from bespeak.state.audit.compact import Compact
 from bespeak.state.audit.trusted_keys import TrustedKeys
 from bespeak.state.identity.jws import ALGORITHMS, is_signed
 
-Verdict = Literal["good", "unsigned", "unknown-key", "bad", "unchecked"]
+SignatureStatus = Literal["good", "unsigned", "unknown-key", "bad", "unchecked"]
 """Result of a signature check. `unchecked`: there is a signature but no key to check it with."""
 
 
-def judge(compact: Compact, keys: TrustedKeys) -> Verdict:
+def judge(compact: Compact, keys: TrustedKeys) -> SignatureStatus:
     """Check a signature."""
     header = compact.header
     if header.alg == "none":

@@ -10,7 +10,7 @@ Kind = Literal["changed", "removed", "reordered", "added", "forged", "unsigned",
 """Kind of a fault. `forged`: the signature is not by a trusted key; `checkpoint`: the fault is in a checkpoint."""
 
 
-class Fault(msgspec.Struct, frozen=True, omit_defaults=True):
+class TrailFault(msgspec.Struct, frozen=True, omit_defaults=True):
     """A fault and the record it concerns."""
 
     kind: Kind

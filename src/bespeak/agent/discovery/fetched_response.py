@@ -21,7 +21,7 @@ _COOKIES: Final = frozenset({"set-cookie", "set-cookie2"})
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FetchedResponse:
     """One answer of one address."""
 
     status: int
@@ -36,10 +36,10 @@ class Answer:
         return essence(self.headers.get("content-type", ""))
 
 
-async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) -> Answer:
+async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) -> FetchedResponse:
     """An answer with its body, if it is one that counts."""
     headers = {name.lower(): text for name, text in response.headers.items() if name.lower() not in _COOKIES}
-    answer = Answer(response.status_code, headers)
+    answer = FetchedResponse(response.status_code, headers)
     if response.status_code != 200:
         return answer
     if not kind.takes(answer.media_type):
@@ -51,7 +51,7 @@ async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) ->
         return replace(answer, fault=fault)
 
 
-def broken(error: Exception, url: str) -> Answer:
+def broken(error: Exception, url: str) -> FetchedResponse:
     """What an error on the way means."""
     import httpx  # noqa: PLC0415 - slow to load
 
@@ -71,6 +71,6 @@ def broken(error: Exception, url: str) -> Answer:
     return failed("connection", f"there is no connection: {said[:200]}", url)
 
 
-def failed(kind: FaultKind, message: str, url: str) -> Answer:
+def failed(kind: FaultKind, message: str, url: str) -> FetchedResponse:
     """The answer that there is none."""
-    return Answer(0, {}, fault=FetchFault(kind, message, url))
+    return FetchedResponse(0, {}, fault=FetchFault(kind, message, url))

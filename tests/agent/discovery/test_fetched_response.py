@@ -7,8 +7,8 @@ import ssl
 import httpx
 import pytest
 
-from bespeak.agent.discovery.answer import Answer, broken, failed, take_answer
 from bespeak.agent.discovery.document_kind import DISCOVERY
+from bespeak.agent.discovery.fetched_response import FetchedResponse, broken, failed, take_answer
 
 URL = "https://flights.test/.well-known/ai"
 
@@ -41,7 +41,7 @@ def test_no_answer_has_no_status() -> None:
     assert (answer.status, answer.headers, answer.body) == (0, {}, b"")
 
 
-async def take(response: httpx.Response) -> Answer:
+async def take(response: httpx.Response) -> FetchedResponse:
     return await take_answer(response, DISCOVERY, URL)
 
 
@@ -56,5 +56,5 @@ async def test_only_a_body_that_counts_is_read() -> None:
 
 
 def test_a_media_type_has_no_parameters() -> None:
-    assert Answer(200, {"content-type": " Application/JSON; charset=utf-8"}).media_type == "application/json"
-    assert Answer(200, {}).media_type == ""
+    assert FetchedResponse(200, {"content-type": " Application/JSON; charset=utf-8"}).media_type == "application/json"
+    assert FetchedResponse(200, {}).media_type == ""
