@@ -20,14 +20,15 @@ from typing import Any
 from report import table
 
 import contract
-from bespeak.app.server.assembly import Assembled, assemble
+from bespeak.app.server.assembly import assemble
 from bespeak.app.server.target import load_target
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.status import REASONS
 from bespeak.protocol.wire.connection import ServerConnection
 from bespeak.protocol.wire.messages import RequestMessage
-from bespeak.runtime.call import Call
-from bespeak.runtime.gates import GATES
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.gates import ARRIVAL, ROUTED, find_route
 
 APP = Path(__file__).resolve().parent / "servers" / "bespeak_app.py"
 
@@ -46,8 +47,8 @@ def microseconds(step: Callable[[], object], repeats: int) -> float:
 class Steps:
     """One request, taken apart at the places where the layers meet."""
 
-    def __init__(self, assembled: Assembled) -> None:
-        self._assembled = assembled
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
         self._connection = Connection(peer="127.0.0.1")
         self._connection.answered = 1
         self._wire = ServerConnection()
@@ -73,19 +74,28 @@ class Steps:
 
     def call(self) -> Call:
         """An empty call."""
-        return Call(self.request, self._assembled.registry)
+        return Call(self.request, self._dispatcher.server)
 
-    def gated(self) -> Call:
-        """A call that has passed every gate."""
+    def routed(self) -> RoutedCall:
+        """Make a call that has found its endpoint."""
         call = self.call()
-        for gate in GATES:
+        for gate in ARRIVAL:
+            refused = gate(call)
+            assert refused is None, refused
+        route = call.routes.direct[call.path][call.method]
+        return RoutedCall(call, route)
+
+    def gated(self) -> RoutedCall:
+        """A call that has passed every gate."""
+        call = self.routed()
+        for gate in ROUTED:
             refused = gate(call)
             assert refused is None, refused
         return call
 
     def dispatch(self) -> Response:
         """Gates, handler and output check."""
-        response: Response = drive(self._assembled.dispatcher(self.request))
+        response: Response = drive(self._dispatcher(self.request))
         return response
 
     def write(self, response: Response) -> bytes:
@@ -96,7 +106,7 @@ class Steps:
 
     def whole(self) -> bytes:
         """Everything between the two system calls."""
-        return self.write(drive(self._assembled.dispatcher(self.accept())))
+        return self.write(drive(self._dispatcher(self.accept())))
 
 
 def drive(result: Any) -> Any:
@@ -123,14 +133,17 @@ def report(steps: Steps, repeats: int) -> None:
     line("read: bytes to message, head new", steps.read_new_head)
     made = line("a Call", steps.call)
     passed = steps.gated()
-    for gate in GATES:
+    for gate in ARRIVAL:
         line(f"gate: {gate.__name__}", partial(gate, passed))
+    line("route: a literal path", lambda: RoutedCall(passed, passed.routes.direct[passed.path][passed.method]))
+    line("route: the gates for any other path", lambda: find_route(passed))
+    for judge in ROUTED:
+        line(f"gate: {judge.__name__}", partial(judge, passed))
     gated = line("all gates with the Call", steps.gated)
     dispatched = line("dispatch: gates, handler, output, headers", steps.dispatch)
     rows.append(["  of it handler, output, headers", f"{dispatched - gated:.2f}"])
-    assert passed.route is not None
     output = {"reservation_id": contract.next_reservation_id()}
-    line("  of it the output schema", lambda: passed.route.output.is_valid(output))  # type: ignore[union-attr]
+    line("  of it the output schema", lambda: passed.route.output.is_valid(output))
     response = steps.dispatch()
     line("write: response to bytes", lambda: steps.write(response))
     line("whole: bytes in, bytes out", steps.whole)
@@ -156,7 +169,7 @@ def main() -> int:
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    steps = Steps(assemble(load_target(f"{APP}:app").service))
+    steps = Steps(assemble(load_target(f"{APP}:app").service).build_dispatcher())
     if options.profile:
         profile(steps, options.repeats)
     else:

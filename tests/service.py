@@ -17,6 +17,9 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.semantic import Semantic
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.route_table import RouteTable
+from bespeak.runtime.server import Server
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 AGENT = "a" * 64
@@ -87,13 +90,22 @@ class Reply:
 class Bench:
     """A service put together in this process."""
 
-    def __init__(self, assembled: Assembled) -> None:
+    def __init__(self, assembled: Assembled, dispatcher: Dispatcher | None = None) -> None:
         self.assembled = assembled
+        self.dispatcher = dispatcher or assembled.build_dispatcher()
         self.connection = Connection()
 
     @property
     def findings(self) -> list[Diagnostic]:
         return self.assembled.findings
+
+    @property
+    def server(self) -> Server:
+        return self.dispatcher.server
+
+    @property
+    def routes(self) -> RouteTable:
+        return self.server.routes
 
     def send(
         self, method: str, target: str = "/", body: Any = None, *, scopes: str | None = None, **headers: str
@@ -103,7 +115,7 @@ class Bench:
             given |= {"agent-id": AGENT, "authority-scope": scopes}
         path, _, query = target.partition("?")
         raw = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
-        answer = self.assembled.dispatcher(Request(method, path, query, given, raw, self.connection))
+        answer = self.dispatcher(Request(method, path, query, given, raw, self.connection))
         if inspect.iscoroutine(answer):
             answer = _drive(answer)
         assert isinstance(answer, Response)

@@ -35,7 +35,7 @@ class StatefulBench:
             given.setdefault("agent-id", agent)
         path, _, query = target.partition("?")
         raw = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
-        answer = self.bench.assembled.dispatcher(Request(method, path, query, given, raw, self.connection))
+        answer = self.bench.dispatcher(Request(method, path, query, given, raw, self.connection))
         if inspect.iscoroutine(answer):
             answer = await answer
         assert isinstance(answer, Response)
@@ -56,6 +56,6 @@ async def keeping(
     keeper = Keeper(bench.assembled, kept, document or ServerDocument(), keys)
     await keeper.start()
     try:
-        yield StatefulBench(bench, kept)
+        yield StatefulBench(Bench(bench.assembled, keeper.dispatcher), kept)
     finally:
         await keeper.stop()

@@ -63,7 +63,7 @@ TESTED_ELSEWHERE = {
     "runtime/gates": "runtime/test_gates.py",
     "runtime/methods/builtin.py": "runtime/methods/test_discover.py",
     "runtime/methods/floor.py": "runtime/methods/test_discover.py",
-    "runtime/registry.py": "runtime/test_registration.py",
+    "runtime/route_table.py": "runtime/test_registration.py",
     "text/diagnostics/brief.py": "text/reading/test_findings.py",
     "text/diagnostics/diagnostic.py": "text/reading/test_findings.py",
     "text/source/brace_edit.py": "text/source/test_edit.py",

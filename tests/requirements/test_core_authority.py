@@ -25,7 +25,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.base64url import encode64
 from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.runtime.access_log import LOGGER, AccessLog
+from bespeak.runtime.access_log import LOGGER
 from bespeak.runtime.rate import Rates
 from bespeak.state.audit.reading import payload_of
 from bespeak.state.audit.settings import AuditSettings
@@ -62,11 +62,11 @@ def test_of_several_faults_the_first_in_the_order_of_the_gates_is_told(tmp_path:
     limits = RateLimits(address=Rate(1, "min", 1))
     bench = build(replace(priced, cost=read_cost({"USD": "2.00"})[0]), agents=(DESK,), rate_limits=limits)
     now = [0]
-    registry = bench.assembled.registry
-    registry.rates = Rates(limits, clock=lambda: now[0])
+    server = bench.server
+    server.rates = Rates(limits, clock=lambda: now[0])
     keys = write_keys(tmp_path / "keys.json", public(ISSUER, kid="k"))
     settings = AuthSettings(modes=("token",), token=TokenSettings(keys=keys))
-    registry.principals.authenticator = Authenticator(settings, SERVER, registry.principals.key_of)
+    server.principals.authenticator = Authenticator(settings, SERVER, server.principals.key_of)
     wrong = {
         "method": "FROB",
         "path": "/book",
@@ -214,9 +214,8 @@ def test_whatever_name_an_agent_is_asked_for_by_its_canonical_id_is_told() -> No
 
 @pytest.mark.requirement("CORE-10.1-3")
 def test_agent_and_principal_of_every_request_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    assembled = build(BOOKING, agents=(DESK,)).assembled
-    log = AccessLog(assembled.dispatcher, assembled.registry)
     with caplog.at_level(logging.DEBUG, LOGGER):
+        log = build(BOOKING, agents=(DESK,)).dispatcher
         for method, path in (("BOOK", "/room"), ("BOOK", "/nowhere"), ("FROB", "/room"), ("DISCOVER", "/methods")):
             log(Request(method, path, "", {"agent-id": AGENT}, b"{}", Connection()))
     told = [vars(record)["particulars"] for record in caplog.records if record.name == LOGGER]

@@ -13,7 +13,7 @@ from tests.stateful import keeping
 
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
-from bespeak.runtime.access_log import LOGGER, AccessLog
+from bespeak.runtime.access_log import LOGGER, access_log
 from bespeak.state.audit.settings import AuditSettings
 
 pytestmark = pytest.mark.anyio
@@ -34,11 +34,9 @@ async def later(context: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("handler", [echo, later])
 async def test_an_answer_is_told_once_it_is_there(caplog: pytest.LogCaptureFixture, handler: Any) -> None:
-    assembled = build(make_endpoint("QUERY", "/rooms/{room}", handler, properties={"room": {}})).assembled
-    log = AccessLog(assembled.dispatcher, assembled.registry)
     with caplog.at_level(logging.DEBUG):
-        assert log.wanted()
-        answer = log(request("QUERY", "/rooms/12"))
+        bench = build(make_endpoint("QUERY", "/rooms/{room}", handler, properties={"room": {}}))
+        answer = bench.dispatcher(request("QUERY", "/rooms/12"))
         if inspect.iscoroutine(answer):
             assert told(caplog) == []
             answer = await answer
@@ -50,27 +48,23 @@ async def test_an_answer_is_told_once_it_is_there(caplog: pytest.LogCaptureFixtu
 
 async def test_the_record_of_an_answer_is_named(caplog: pytest.LogCaptureFixture) -> None:
     document = ServerDocument(audit=AuditSettings(enabled=True))
+    caplog.set_level(logging.DEBUG)
     async with keeping(make_endpoint("QUERY", "/rooms", echo), document=document) as bench:
-        assembled = bench.bench.assembled
-        with caplog.at_level(logging.DEBUG):
-            answer = AccessLog(assembled.dispatcher, assembled.registry)(request("QUERY", "/rooms"))
-            assert inspect.iscoroutine(answer)
-            response = await answer
+        answer = bench.bench.dispatcher(request("QUERY", "/rooms"))
+        assert inspect.iscoroutine(answer)
+        response = await answer
     [(_, members)] = told(caplog)
     assert members["audit_id"] == response.header("audit-id") is not None
 
 
 def test_nobody_who_wants_no_lines_pays_for_them(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
-        assert not AccessLog.wanted()
+        assert access_log() == ()
 
 
 def test_what_is_no_request_is_told_by_the_dispatcher(caplog: pytest.LogCaptureFixture) -> None:
-    assembled = build().assembled
     with caplog.at_level(logging.DEBUG):
-        response = AccessLog(assembled.dispatcher, assembled.registry).malformed(
-            Malformed(400, "invalid-request-line", "hush"), Connection()
-        )
+        response = build().dispatcher.malformed(Malformed(400, "invalid-request-line", "hush"), Connection())
     assert response.status == 400
     assert told(caplog) == []
     assert "400 invalid-request-line" in caplog.text

@@ -10,7 +10,8 @@ from tests.service import AGENT, build, echo, make_endpoint
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.auditor import Auditor
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.exchange import Exchange
 from bespeak.state.store.command import Sealed
 
 BOOK = make_endpoint("BOOK", "/room/{number}", echo, properties={"number": {"type": "string"}, "guest": {}})
@@ -18,13 +19,15 @@ SEALED = Sealed("e" * 64, "s", 1, AGENT, "a.b.c")
 
 
 def call(method: str = "BOOK", path: str = "/room/12", *, agent: str | None = AGENT, **given: Any) -> Call:
-    registry = build(BOOK).assembled.registry
-    made = Call(Request(method, path, "", {}, b"", Connection()), registry)
+    server = build(BOOK).server
+    made = Call(Request(method, path, "", {}, b"", Connection()), server)
     made.principal = Principal(agent)
-    found = registry.router.find(method, path)
-    made.route = found[0] if found is not None else None
-    made.input = given
-    return made
+    found = server.routes.router.find(method, path)
+    if found is None:
+        return made
+    routed = RoutedCall(made, *found)
+    routed.input = given
+    return routed
 
 
 def auditor(**settings: Any) -> Auditor:
@@ -44,7 +47,7 @@ def test_strangers_who_reach_nothing_do_not_fill_the_trail(agent: str | None, re
 
 
 def test_a_record_has_the_template_of_the_path_and_no_input() -> None:
-    entry = auditor().entry(call(number="12", guest="Ann"), Response(200, b"{}"), replayed=True)
+    entry = auditor().entry(Exchange(call(number="12", guest="Ann"), Response(200, b"{}"), replayed=True))
     assert entry.agent_id == AGENT
     assert (entry.payload["path"], entry.payload["replayed"]) == ("/room/{number}", True)
     assert entry.payload["issued_at"] == "2026-04-24T03:06:40.500Z"
@@ -53,7 +56,7 @@ def test_a_record_has_the_template_of_the_path_and_no_input() -> None:
 
 def test_input_is_recorded_where_it_was_named_and_sent() -> None:
     fields = {("BOOK", "/room/{number}"): ("guest", "number")}
-    entry = auditor(fields=fields).entry(call(guest="Ann", other="x"), Response(200, b"{}"), replayed=False)
+    entry = auditor(fields=fields).entry(Exchange(call(guest="Ann", other="x"), Response(200, b"{}")))
     assert entry.payload["extra"] == {"input": {"guest": "Ann"}}
 
 

@@ -19,7 +19,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.confirmations import MOST_SUBJECT, Confirmations, call_digest
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.cases import KINDS, DecideCase, OpenCase, ReadCase, UseCase
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.anyio
 OTHER = "b" * 64
 BOOK = make_endpoint("BOOK", "/room", echo, impact="irreversible", properties={"guest": {"type": "string"}})
 POLICIES = Policies(scope_required_for_invocation=False, confirm_irreversible=True)
-REGISTRY = build(BOOK, policies=POLICIES).assembled.registry
+SERVER = build(BOOK, policies=POLICIES).server
 
 
 @pytest.fixture
@@ -43,20 +43,18 @@ async def store(anyio_backend: Any) -> AsyncIterator[Store]:
     await opened.close()
 
 
-def booking(guest: str = "g", agent: str | None = AGENT, confirmation: str | None = None, **headers: str) -> Call:
+def booking(guest: str = "g", agent: str | None = AGENT, confirmation: str | None = None, **headers: str) -> RoutedCall:
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     if confirmation is not None:
         given["confirmation-id"] = confirmation
-    call = Call(Request("BOOK", "/room", "", given, b"", Connection()), REGISTRY)
+    call = Call(Request("BOOK", "/room", "", given, b"", Connection()), SERVER)
     call.principal = Principal(agent_id=agent, principal_id="Acme")
-    found = REGISTRY.router.find("BOOK", "/room")
-    assert found is not None
-    call.route = found[0]
-    call.input = {"guest": guest}
-    return call
+    routed = RoutedCall(call, SERVER.routes.direct["/room"]["BOOK"])
+    routed.input = {"guest": guest}
+    return routed
 
 
-async def admit(store: Store, call: Call, settings: CaseSettings | None = None) -> Refused | None:
+async def admit(store: Store, call: RoutedCall, settings: CaseSettings | None = None) -> Refused | None:
     """What the settlement does."""
     confirmations = Confirmations(settings or CaseSettings())
     asked = confirmations.ask(call)
@@ -96,14 +94,14 @@ def test_the_word_of_the_endpoint_goes_before_the_policy(
 
 
 def test_deciding_needs_no_decision() -> None:
-    confirm = REGISTRY.endpoints["CONFIRM", "/"]
+    confirm = SERVER.routes.endpoints["CONFIRM", "/"]
     assert confirm.semantic.impact == "irreversible"
     assert not needs_confirmation(confirm, POLICIES)
 
 
 async def test_a_call_that_needs_none_passes(store: Store) -> None:
     call = booking()
-    call.registry = build(BOOK).assembled.registry
+    call.route = build(BOOK).routes.direct["/room"]["BOOK"]
     assert await admit(store, call) is None
 
 

@@ -112,7 +112,7 @@ def test_a_refusal_returned_as_a_value_is_answered() -> None:
 def test_every_response_has_a_server_id_and_a_response_id_of_its_own() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo))
     replies = [bench.send("BOOK", "/room"), bench.send("FROB"), bench.send("BOOK", "/nothing")]
-    malformed = bench.assembled.dispatcher.malformed(Malformed(400, "invalid-request-line", "No."), Connection())
+    malformed = bench.dispatcher.malformed(Malformed(400, "invalid-request-line", "No."), Connection())
     replies.append(Reply(malformed))
     assert {reply.header("Server-ID") for reply in replies} == {"test.example"}
     assert {reply.header("AGTP-API-Version") for reply in replies} == {"1.0"}
@@ -218,7 +218,7 @@ def test_what_the_draft_wants_logged_is_told_where_only_warnings_are(
     endpoint = make_endpoint("QUERY", "/a", lambda context: Refused(number, "over", "It is over."))
     with caplog.at_level(logging.WARNING):
         build(endpoint).send("QUERY", "/a")
-        build().assembled.dispatcher.malformed(Malformed(number, "late", "Too late."), Connection())
+        build().dispatcher.malformed(Malformed(number, "late", "Too late."), Connection())
         build().send("FROB", "/")
     assert [record.getMessage() for record in caplog.records] == [
         f"{number} over: QUERY /a by nobody",

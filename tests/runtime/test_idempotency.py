@@ -21,7 +21,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.idempotency import MARKER, Claim, Idempotency
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import IdempotencySettings
@@ -275,13 +275,13 @@ async def test_an_ad_hoc_call_has_its_key_in_the_body_too() -> None:
 async def test_what_is_asked_in_the_name_of_another_is_another_request() -> None:
     endpoint = counting()
     async with keeping(endpoint) as bench:
-        registry = bench.bench.assembled.registry
+        server = bench.bench.server
 
         def claim(*delegators: str) -> Claim:
-            call = Call(Request("BOOK", "/room", "", {"idempotency-key": "k"}, b"{}", bench.connection), registry)
-            found = registry.router.find("BOOK", "/room")
+            call = Call(Request("BOOK", "/room", "", {"idempotency-key": "k"}, b"{}", bench.connection), server)
+            found = server.routes.router.find("BOOK", "/room")
             assert found is not None
-            call.route = found[0]
+            call = RoutedCall(call, found[0])
             call.principal = Principal(agent_id=AGENT, delegators=delegators)
             wanted = Idempotency().wanted(call)
             assert isinstance(wanted, Claim)

@@ -51,7 +51,7 @@ def test_what_breaks_the_contract_layer_is_left_out() -> None:
         bench = build(endpoint, good)
         assert rules(bench), endpoint
         assert bench.send("BOOK", "/room").status == 200
-        assert endpoint.key not in bench.assembled.registry.endpoints
+        assert endpoint.key not in bench.routes.endpoints
 
 
 @pytest.mark.requirement("API-5.4-5", "API-5.4-6")
@@ -91,7 +91,7 @@ def test_a_composition_is_refused_with_a_clear_reason() -> None:
     endpoint = make_endpoint("BOOK", "/room", echo, errors=("composition_failed",))
     bench = build(replace(endpoint, handler=Composition(recipe="r")))
     assert any("recipe" in str(finding) for finding in bench.findings)
-    assert ("BOOK", "/room") not in bench.assembled.registry.endpoints
+    assert ("BOOK", "/room") not in bench.routes.endpoints
 
 
 @pytest.mark.requirement("API-4.5-4", "API-9.4-1")
@@ -146,21 +146,20 @@ def upstream(path: str, **fields: Any) -> Endpoint:
 @pytest.mark.anyio
 async def test_endpoints_with_upstreams_share_one_pool_that_is_closed_with_the_server() -> None:
     bench = build(upstream("/rooms"), upstream("/guests"))
-    registry = bench.assembled.registry
+    registrar = bench.server.registrar
     assert rules(bench) == []
-    assert registry.upstreams is not None
-    assert len(registry.closers) == 1
-    await registry.close()
+    assert registrar.upstreams is not None
+    await registrar.close()
 
 
 def test_a_server_without_upstreams_has_no_pool() -> None:
-    assert build(make_endpoint("BOOK", "/room", echo)).assembled.registry.upstreams is None
+    assert build(make_endpoint("BOOK", "/room", echo)).server.registrar.upstreams is None
 
 
 def test_an_upstream_whose_placement_contradicts_itself_is_left_out() -> None:
     bench = build(upstream("/rooms", header_fields={"a": "Authorization"}), make_endpoint("BOOK", "/room", echo))
     assert rules(bench) == ["H720", "H727"]
-    assert ("FETCH", "/rooms") not in bench.assembled.registry.endpoints
+    assert ("FETCH", "/rooms") not in bench.routes.endpoints
 
 
 def test_no_published_document_tells_where_an_upstream_is_or_how_it_knows_us() -> None:

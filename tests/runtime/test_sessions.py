@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 
 OTHER = "b" * 64
 SESSION = secrets.token_urlsafe(16)
-REGISTRY = build().assembled.registry
+SERVER = build().server
 
 
 class Clock:
@@ -52,7 +52,7 @@ def named(
     session_id: str | None = SESSION, agent: str | None = AGENT, tls: str | None = None, method: str = "BOOK"
 ) -> Call:
     headers = {} if session_id is None else {"session-id": session_id}
-    call = Call(Request(method, "/room", "", headers, b"", Connection(peer="192.0.2.1:4")), REGISTRY)
+    call = Call(Request(method, "/room", "", headers, b"", Connection(peer="192.0.2.1:4")), SERVER)
     call.principal = Principal(agent_id=agent, tls_identity=tls)
     return call
 

@@ -24,10 +24,11 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.exchange.headers import MEDIA_AGTP
-from bespeak.protocol.exchange.messages import Request, Response
+from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.token_hints import TokenHints
 from bespeak.runtime.auditor import Auditor
-from bespeak.runtime.call import Call
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.exchange import Exchange
 from bespeak.runtime.shaping import Shaping
 from bespeak.state.audit.record import request_hash
 
@@ -239,11 +240,10 @@ def test_what_is_nested_too_deeply_to_be_cut_is_given_whole(query: str) -> None:
 def test_a_record_tells_of_the_input_without_hints_and_of_the_answer_that_was_sent() -> None:
     bench = build(make_endpoint("BOOK", "/room", echo, properties={"room_id": {"type": "string"}}))
     request = Request("BOOK", "/room", "fields=room_id&room_id=7", {"agent-id": AGENT}, b"", bench.connection)
-    call = Call(request, bench.assembled.registry)
-    response = bench.assembled.dispatcher(request, call=call)
-    assert isinstance(response, Response)
+    exchanges: list[Exchange] = []
+    Dispatcher(bench.server, subscribers=(exchanges.append,))(request)
     auditor = Auditor("rooms", attributes=False, fields={("BOOK", "/room"): ("room_id", "fields")})
-    payload = auditor.entry(call, response, replayed=False).payload
+    payload = auditor.entry(exchanges[0]).payload
     assert payload["extra"] == {"input": {"room_id": "7"}}
     assert payload["result_hash"] == sha256(b'{"room_id":"7"}').hexdigest()
     assert payload["request_hash"] == request_hash(request)
@@ -317,7 +317,7 @@ def test_over_http_what_has_not_changed_is_304_and_what_is_wrong_a_problem() -> 
 
 def over_http(method: str, target: str, *endpoints: Endpoint) -> httpx.Response:
     async def ask() -> httpx.Response:
-        face = make_face(build(*endpoints).assembled, HttpSettings())
+        face = make_face(build(*endpoints).dispatcher, HttpSettings())
         async with httpx.AsyncClient(transport=httpx.ASGITransport(face), base_url="http://rooms.test") as http:
             return await http.request(method, target)
 

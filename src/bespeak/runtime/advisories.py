@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
-from bespeak.runtime.call import Call
+from bespeak.runtime.route import Route
 
 CATALOG_WARNING = "AGTP-Catalog-Warning"
 ENDPOINT_WARNING = "AGTP-Endpoint-Warning"
 
 
 def endpoint_advisories(endpoint: Endpoint, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """The warnings that every response of an endpoint carries; known when it is registered."""
+    """Return the warnings that every response of an endpoint carries."""
     found: tuple[tuple[str, str], ...] = ()
     warning = catalog.warns_of(endpoint.method)
     if warning is not None:
@@ -21,12 +21,9 @@ def endpoint_advisories(endpoint: Endpoint, catalog: Catalog) -> tuple[tuple[str
     return found
 
 
-def catalog_warning(catalog: Catalog, call: Call) -> tuple[tuple[str, str], ...]:
-    """The warning for the method as it was requested, where no endpoint of that method answers."""
-    route = call.route
-    if route is not None and (
-        route.endpoint.method == call.request.method or catalog.warns_of(route.endpoint.method) is not None
-    ):
+def catalog_warning(catalog: Catalog, requested: str, route: Route | None) -> tuple[tuple[str, str], ...]:
+    """Return the warning for the method as it was requested, where no endpoint of that method answers."""
+    if route is not None and (route.method == requested or catalog.warns_of(route.method) is not None):
         return ()
-    warning = catalog.warns_of(call.request.method)
+    warning = catalog.warns_of(requested)
     return ((CATALOG_WARNING, warning),) if warning is not None else ()

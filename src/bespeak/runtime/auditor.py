@@ -1,4 +1,4 @@
-"""Which answers are put on record, and what their records say of a call."""
+"""Which exchanges are put on record, and what their records say."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bespeak.protocol.exchange.messages import Response
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.exchange import Exchange
 from bespeak.state.audit.record import make_payload
 from bespeak.state.store.command import Sealed
 from bespeak.state.store.commands.audit import AppendAudit
 
 
 class Auditor:
-    """Makes the records of one server."""
+    """Makes the records of one server. They are committed with the exchange, and so are no matter of a subscriber."""
 
     def __init__(
         self,
@@ -27,48 +27,45 @@ class Auditor:
     ) -> None:
         self._server_id = server_id
         self._attributes = attributes
-        """Whether a response carries its signed record, Attribution-Record."""
+        """True if a response carries its signed record, Attribution-Record."""
         self._discovery = discovery
         self._fields = fields or {}
         self._clock = clock
 
     def audits(self, call: Call) -> bool:
-        """Whether a call is to be recorded: what an endpoint did, and whom it was refused to.
+        """Return True for a call to be recorded: what an endpoint did, and whom it was refused to.
 
         Strangers who reach no endpoint are logged and not recorded: the trail is not theirs to fill.
         """
         route = call.route
         if route is None:
             return call.principal.agent_id is not None
-        endpoint = route.endpoint
-        return self._discovery or not endpoint.builtin or endpoint.semantic.impact != "informational"
+        return self._discovery or not route.builtin or route.endpoint.semantic.impact != "informational"
 
-    def entry(self, call: Call, response: Response, *, replayed: bool) -> AppendAudit:
-        """The command that records an answer; it returns the Sealed record."""
-        route = call.route
-        principal = call.principal
-        path = None if route is None else route.endpoint.path
+    def entry(self, exchange: Exchange) -> AppendAudit:
+        """Return the command that records an exchange; its result is the Sealed record."""
+        call = exchange.call
         payload = make_payload(
             request=call.request,
-            response=response,
-            principal=principal,
+            response=exchange.response,
+            principal=call.principal,
             method=call.method,
-            path=path,
+            path=exchange.template,
             server_id=self._server_id,
             issued_at=self._clock(),
-            replayed=replayed,
+            replayed=exchange.replayed,
             recorded=self._recorded(call),
         )
-        return AppendAudit(principal.agent_id or "", payload)
+        return AppendAudit(call.agent_id or "", payload)
 
     def headers(self, sealed: Sealed) -> tuple[tuple[str, str], ...]:
-        """What the response says of its record."""
+        """Return the headers by which a response names its record."""
         named = ("Audit-ID", sealed.audit_id)
         return (named, ("Attribution-Record", sealed.jws)) if self._attributes else (named,)
 
     def _recorded(self, call: Call) -> Mapping[str, Any] | None:
-        """The input the operator wants to see in the record."""
-        if not self._fields or call.route is None:
+        """Return the input the operator wants to see in the record."""
+        if not self._fields or not isinstance(call, RoutedCall):
             return None
         names = self._fields.get(call.route.endpoint.key)
         return {name: call.input[name] for name in names if name in call.input} if names else None

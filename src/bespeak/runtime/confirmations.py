@@ -10,15 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.confirmation import needs_confirmation
 from bespeak.protocol import status
-from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.headers import CONFIRMATION_ID, TASK_ID
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call
-from bespeak.runtime.functions.calling import HandlerCall
-from bespeak.runtime.registry import Registry
+from bespeak.runtime.call import RoutedCall
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, Case, OpenCase, Opened, UseCase
 from bespeak.state.store.session_settings import CaseSettings
@@ -46,25 +42,15 @@ def call_digest(
     return hashlib.sha256(_encode([*parts, delegators] if delegators else parts)).hexdigest()
 
 
-def held_back(call: HandlerCall, registry: Registry) -> HandlerCall:
-    """A handler that does not run in a process without a store: nobody could have confirmed anything there."""
-
-    def guarded(given: dict[str, Any], context: Context) -> Any:
-        return _UNCONFIRMABLE if registry.store is None else call(given, context)
-
-    return guarded
-
-
 class Confirmations:
     """Opens a case for each call that must be confirmed, and lets the confirmed call through once."""
 
     def __init__(self, settings: CaseSettings) -> None:
         self._settings = settings
 
-    def ask(self, call: Call) -> OpenCase | UseCase | Refused | None:
+    def ask(self, call: RoutedCall) -> OpenCase | UseCase | Refused | None:
         """None: admitted. A command: its result decides."""
-        assert call.route is not None
-        if not needs_confirmation(call.route.endpoint, call.registry.policies):
+        if not call.route.is_confirmed:
             return None
         agent_id = call.principal.agent_id
         digest = call_digest(agent_id, call.method, call.path, call.input, call.principal.delegators)
@@ -77,7 +63,7 @@ class Confirmations:
             )
         return UseCase(case_id, digest, agent_id or "")
 
-    def judge(self, call: Call, found: Opened | Case | Conflict) -> Refused | None:
+    def judge(self, call: RoutedCall, found: Opened | Case | Conflict) -> Refused | None:
         """The verdict on what the command returned, a Conflict included."""
         if isinstance(found, Opened):
             return required(found.case)
@@ -85,8 +71,7 @@ class Confirmations:
             return too_many_cases(found)
         return refusal(found, call.request.headers[CONFIRMATION_ID]) if isinstance(found, Conflict) else None
 
-    def _open(self, call: Call, digest: str) -> OpenCase | Refused:
-        assert call.route is not None
+    def _open(self, call: RoutedCall, digest: str) -> OpenCase | Refused:
         endpoint, principal = call.route.endpoint, call.principal
         subject = {
             "method": call.method,
@@ -164,12 +149,6 @@ def refusal(conflict: Conflict, case_id: str) -> Refused:
     return Refused(number, code, message, details)
 
 
-_UNCONFIRMABLE: Final = Refused(
-    status.NOT_IMPLEMENTED,
-    "not-implemented",
-    "This call has to be confirmed before it runs, and this server has no store to keep confirmations in.",
-    {"missing": "a store to keep state in"},
-)
 _UNKNOWN: Final = (
     status.NOT_FOUND,
     "confirmation-not-found",

@@ -13,7 +13,8 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, HeaderBlock
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.registration import BODY_KEYS
 from bespeak.runtime.route import Route
 from bespeak.state.store.command import Command
 from bespeak.state.store.commands.idempotency import (
@@ -31,10 +32,6 @@ MARKER: Final = ("Idempotency-Replayed", "true")
 """Says that the answer is that of an earlier request."""
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
-_BODY_KEYS: Final = frozenset({"EXECUTE", "REGISTER"})
-"""The methods whose drafts have an `idempotency_key` among their parameters."""
-_MAY_HAVE_BODY_KEYS: Final = _BODY_KEYS | {"*"}
-"""Ad-hoc calls may be of any method."""
 _OF_THE_REQUEST: Final = frozenset(
     {"Response-ID", "Supported-Methods", "Task-ID", "Request-ID", "AGTP-Catalog-Warning"}
 )
@@ -92,29 +89,22 @@ class Idempotency:
         """Answers that could not be kept, by whoever asks again for them."""
 
     def guards(self, route: Route) -> bool:
-        """Whether every call of an endpoint is looked at: a key is demanded, or may stand in the body."""
-        return self.requires(route) or route.endpoint.method in _MAY_HAVE_BODY_KEYS
+        """Return True if every call of an endpoint is examined: a key is demanded, or may be in the body."""
+        return route.takes_body_key or (self._require and route.needs_key)
 
-    def requires(self, route: Route) -> bool:
-        """Whether the operator demands a key: the endpoint cannot be undone, and twice is not once."""
-        semantic = route.endpoint.semantic
-        unsafe = semantic.impact == "irreversible" and not semantic.is_idempotent
-        return self._require and unsafe and not route.endpoint.builtin
-
-    def wanted(self, call: Call) -> Claim | Refused | None:
-        """The claim a call asks for; None when it asks for none or only reads."""
+    def wanted(self, call: RoutedCall) -> Claim | Refused | None:
+        """Return the claim a call asks for; None when it asks for none or only reads."""
         route = call.route
-        assert route is not None
         if route.endpoint.semantic.impact == "informational":
             return None
         key = call.request.headers.get(IDEMPOTENCY_KEY)
-        given = call.input.get("idempotency_key") if call.method in _BODY_KEYS else None
+        given = call.input.get("idempotency_key") if call.method in BODY_KEYS else None
         if isinstance(given, str):
             if key is not None and key != given:
                 return _bad("idempotency-key-conflict", "Idempotency-Key and the body's idempotency_key differ.")
             key = given
         if key is None:
-            if self.requires(route):
+            if self._require and route.needs_key:
                 return _bad(
                     "idempotency-key-required",
                     f"{route.endpoint} cannot be undone and is not idempotent: send an Idempotency-Key, "
@@ -222,7 +212,7 @@ def _scope(caller: str, method: str, path: str) -> str:
     return hashlib.blake2b(f"{caller} {method} {path}".encode(errors="surrogatepass"), digest_size=12).hexdigest()
 
 
-def _hash(call: Call) -> bytes:
+def _hash(call: RoutedCall) -> bytes:
     request = call.request
     # Several legacy verbs become one method: only what they add to the input tells them apart.
     added = f"{sorted(call.preset.items())}\n" if call.preset else ""

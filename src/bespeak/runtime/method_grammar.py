@@ -44,10 +44,10 @@ def check_method_grammar(call: Call) -> Refused | None:
 
 def _judge(call: Call) -> list[Diagnostic]:
     """A verb of the vocabulary is a verb, but has to have its form; another custom method is right by its operator."""
-    service = call.registry.service
+    service = call.routes.service
     declared = service.vocabulary.declared_verbs if service.vocabulary else ()
-    custom = call.registry.policies.methods.custom if call.method.upper() not in declared else ()
-    return method_findings(call.method, custom, call.registry.catalog, declared)
+    custom = call.routes.policies.methods.custom if call.method.upper() not in declared else ()
+    return method_findings(call.method, custom, call.routes.catalog, declared)
 
 
 def _told(finding: Diagnostic) -> dict[str, str]:

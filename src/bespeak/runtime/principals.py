@@ -35,7 +35,13 @@ class Principals:
     """Who may be meant by an id, and with which authority. Recent answers are remembered until an agent changes."""
 
     def __init__(
-        self, agents: Agents, server_id: str, *, require_known: bool, clock: Callable[[], float] = time.time
+        self,
+        agents: Agents,
+        server_id: str,
+        *,
+        require_known: bool,
+        server_key: PublicKey | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._agents = agents
         self._server_id = server_id
@@ -43,7 +49,7 @@ class Principals:
         self._clock = clock
         self.authenticator: Authenticator | None = None
         """Verifies credentials; None where headers are believed."""
-        self.server_key: PublicKey | None = None
+        self._server_key = server_key
         """Verifies the delegations this server has signed for agents."""
         self._recent = lru_cache(_REMEMBERED)(self._resolve)
         self._recently_proven = lru_cache(_REMEMBERED)(self._prove)
@@ -108,7 +114,7 @@ class Principals:
 
     def key_of(self, name: str) -> PublicKey | None:
         """The Ed25519 key of a registered agent, or of this server by its id."""
-        return self.server_key if name == self._server_id else self._agents.key_of(name)
+        return self._server_key if name == self._server_id else self._agents.key_of(name)
 
     def credentials_missing(self, why: str) -> Refused:
         """262 for a caller that presents nothing where something is needed, with what to send."""

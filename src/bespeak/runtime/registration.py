@@ -1,10 +1,11 @@
-"""From a service to a registry: every endpoint is checked, bound and compiled, or left out with a finding."""
+"""From endpoints to routes: each is checked, bound and compiled, or left out with a finding."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.checks.lint.registration import check_endpoint, check_service, effective_policies
 from bespeak.checks.lint.rules.handler import NOT_RUNNABLE
@@ -12,8 +13,9 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.method_syntax import is_method_name
-from bespeak.contract.grammar.path_syntax import parse_template
+from bespeak.contract.grammar.path_syntax import Template, parse_template
 from bespeak.contract.handler import Composition, ExternalService, RegisteredFunction
+from bespeak.contract.http_route import takes_get
 from bespeak.contract.policy import Policies
 from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.contract.semantic import Semantic
@@ -24,56 +26,215 @@ from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.headers import MEDIA_AGTP, HeaderBlock
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.advisories import endpoint_advisories
+from bespeak.runtime.agents import Agents
 from bespeak.runtime.bindings.function import bind_function
-from bespeak.runtime.confirmations import held_back
-from bespeak.runtime.functions.calling import HandlerCall
 from bespeak.runtime.functions.signature import function_name
+from bespeak.runtime.publication import Publication
 from bespeak.runtime.rate import unused_limits
-from bespeak.runtime.registry import Registry
+from bespeak.runtime.redirects import Redirects
 from bespeak.runtime.route import Route, plan_coercions
+from bespeak.runtime.route_table import RouteTable
+from bespeak.runtime.router import Router
 from bespeak.runtime.shaping import Shaping
+from bespeak.runtime.signer import Signer
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 
+if TYPE_CHECKING:
+    from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 
-def build_registry(
-    service: Service, catalog: Catalog, builtins: Iterable[Endpoint], environment: Mapping[str, str]
-) -> tuple[Registry, list[Diagnostic]]:
-    """Register what is valid and report the rest (AGTP-API 13.2). An operator's endpoint replaces a built-in one."""
-    policies, findings = effective_policies(_with_vocabulary(service, catalog), catalog)
-    if has_errors(findings):
-        # AGTP-API 9.4: a wrong policy is a hard error; serving with a default in its place could open what was closed.
-        raise ContractError("the policies cannot be used", findings)
-    block = HeaderBlock(("Server-ID", service.identity.server_id), ("AGTP-API-Version", API_VERSION))
-    registry = Registry(service, catalog, policies, block)
-    accepted: list[Endpoint] = []
-    for endpoint in service.endpoints:
-        inherited = _inherit_capability(endpoint, catalog)
-        found = check_endpoint(inherited, catalog, policies, service.recipes)
+BODY_KEYS: Final = frozenset({"EXECUTE", "REGISTER"})
+"""The methods whose drafts have an `idempotency_key` among their parameters."""
+
+
+class Registrar:
+    """Registers the endpoints of one service (AGTP-API 13.2): those it begins with, and those added later."""
+
+    def __init__(
+        self, service: Service, catalog: Catalog, builtins: Iterable[Endpoint], environment: Mapping[str, str]
+    ) -> None:
+        policies, findings = effective_policies(_with_vocabulary(service, catalog), catalog)
+        if has_errors(findings):
+            # AGTP-API 9.4: a wrong policy is a hard error; a default in its place could open what was closed.
+            raise ContractError("the policies cannot be used", findings)
+        self.service = service
+        self.catalog = catalog
+        self.policies = policies
+        self.upstreams: UpstreamPool | None = None
+        """The connections that external services share; None as long as there is none."""
+        self._environment = environment
+        self._block = HeaderBlock(("Server-ID", service.identity.server_id), ("AGTP-API-Version", API_VERSION))
+        self._builtins = self._register_builtins(builtins)
+        self._configured, found = self.register(service.endpoints)
         findings += found
-        if not has_errors(found):
-            accepted.append(inherited)
-    clashes = check_service(accepted)
-    findings += [finding for _, finding in clashes]
-    left_out = {id(endpoint) for endpoint, finding in clashes if finding.severity == "error"}
-    operator = [endpoint for endpoint in accepted if id(endpoint) not in left_out]
-    taken = {_pair(endpoint) for endpoint in operator}
-    floor = [_inherit_capability(builtin, catalog) for builtin in builtins if _pair(builtin) not in taken]
-    for endpoint in (*floor, *operator):
-        findings += _register(registry, endpoint, environment)
-    findings += unused_limits(service.rate_limits, registry.endpoints.values())
-    if service.wildcard_handler is not None and policies.wildcards_accepted:
-        registry.wildcard = _wildcard_route(registry, service.wildcard_handler)
-    return registry, findings
+        self.endpoints = _endpoints(self._layer(()))
+        """The endpoints the server begins with, built-in ones included."""
+        findings += unused_limits(service.rate_limits, self.endpoints.values())
+        self.findings = findings
+        """What is wrong with the service; an endpoint with an error is left out."""
+        handler = service.wildcard_handler
+        accepts = handler is not None and policies.wildcards_accepted
+        self._wildcard = _wildcard_route(handler, self._block, policies) if handler is not None and accepts else None
+
+    def register(
+        self, endpoints: Iterable[Endpoint], beside: Iterable[Route] | None = None
+    ) -> tuple[list[Route], list[Diagnostic]]:
+        """Check endpoints, one by one and beside others, bind and compile them; leave out those with errors.
+
+        `beside` are routes added earlier. With it, the configured endpoints count as earlier ones too.
+        """
+        findings: list[Diagnostic] = []
+        accepted: list[Endpoint] = []
+        for endpoint in endpoints:
+            inherited = _inherit_capability(endpoint, self.catalog)
+            found = check_endpoint(inherited, self.catalog, self.policies, self.service.recipes)
+            findings += found
+            if not has_errors(found):
+                accepted.append(inherited)
+        earlier = [] if beside is None else [route.endpoint for route in (*self._configured, *beside)]
+        new = {id(endpoint) for endpoint in accepted}
+        clashes = [(one, finding) for one, finding in check_service([*earlier, *accepted]) if id(one) in new]
+        findings += [finding for _, finding in clashes]
+        left_out = {id(endpoint) for endpoint, finding in clashes if finding.severity == "error"}
+        valid = [endpoint for endpoint in accepted if id(endpoint) not in left_out]
+        if beside is None:
+            # A built-in endpoint does not take the place of one that the operator wrote and that cannot be bound.
+            self._claimed = {_pair(endpoint) for endpoint in valid}
+        routes = []
+        for endpoint in valid:
+            call, found = self._bind(endpoint)
+            findings += found
+            route = None if call is None else self._compile(endpoint, call)
+            routes += [] if route is None else [route]
+        return routes, findings
+
+    def table(
+        self,
+        agents: Agents,
+        *,
+        updated: str,
+        added: Iterable[Route] = (),
+        signer: Signer | None = None,
+    ) -> RouteTable:
+        """Build the table of everything registered here and of the routes added later.
+
+        An operator's endpoint takes the place of a built-in one.
+        """
+        router: Router[Route] = Router()
+        routes = self._layer(added)
+        for route in routes:
+            template = parse_template(route.endpoint.path)
+            assert isinstance(template, Template), "checked when it was registered"
+            router.add(route.method, template, route)
+        endpoints = _endpoints(routes)
+        return RouteTable(
+            service=self.service,
+            catalog=self.catalog,
+            policies=self.policies,
+            block=self._block,
+            endpoints=endpoints,
+            router=router,
+            wildcard=self._wildcard,
+            redirects=Redirects(self.policies.methods.redirects),
+            updated=updated,
+            publication=Publication(
+                self.service,
+                endpoints,
+                self.policies,
+                agents,
+                catalog_version=self.catalog.version,
+                updated=updated,
+                signer=signer,
+            ),
+        )
+
+    async def close(self) -> None:
+        """Close the connections to external services."""
+        if self.upstreams is not None:
+            await self.upstreams.aclose()
+
+    def _register_builtins(self, builtins: Iterable[Endpoint]) -> list[Route]:
+        routes = []
+        for builtin in builtins:
+            endpoint = _inherit_capability(builtin, self.catalog)
+            assert isinstance(endpoint.handler, RegisteredFunction)
+            assert endpoint.handler.target is not None
+            route = self._compile(endpoint, endpoint.handler.target)
+            assert route is not None
+            routes.append(route)
+        return routes
+
+    def _layer(self, added: Iterable[Route]) -> list[Route]:
+        added = tuple(added)
+        taken = self._claimed.union(_pair(route.endpoint) for route in added)
+        builtins = (route for route in self._builtins if _pair(route.endpoint) not in taken)
+        return [*builtins, *self._configured, *added]
+
+    def _bind(self, endpoint: Endpoint) -> tuple[Callable[..., Any] | None, list[Diagnostic]]:
+        match endpoint.handler:
+            case RegisteredFunction() as handler:
+                bound = bind_function(endpoint, handler)
+                return (None, [bound]) if isinstance(bound, Diagnostic) else (bound, [])
+            case ExternalService() as handler:
+                return self._bind_external(endpoint, handler)
+            case Composition(recipe=recipe):
+                reason = f"it runs the recipe {recipe!r}, and this version of bespeak does not execute recipes"
+            case other:
+                reason = f"its handler type {other.type!r} says nothing about how to call it"
+        return None, [NOT_RUNNABLE.at(endpoint, "/handler", f"not registered: {reason}")]
+
+    def _bind_external(
+        self, endpoint: Endpoint, handler: ExternalService
+    ) -> tuple[Callable[..., Any] | None, list[Diagnostic]]:
+        # Most servers need no HTTP client.
+        from bespeak.runtime.bindings.external import bind_external  # noqa: PLC0415
+        from bespeak.runtime.bindings.upstream_pool import UpstreamPool  # noqa: PLC0415
+
+        if self.upstreams is None:
+            self.upstreams = UpstreamPool()
+        bound = bind_external(endpoint, handler, self._environment, pool=self.upstreams)
+        return (None, bound) if isinstance(bound, list) else (bound.call, [])
+
+    def _compile(self, endpoint: Endpoint, call: Callable[..., Any]) -> Route | None:
+        output_schema = endpoint.output_schema
+        if self.policies.strict_output and output_schema.get("type") == "object":
+            output_schema = {**output_schema, "additionalProperties": False}
+        received = compile_schema(endpoint.input_schema)
+        returned = compile_schema(output_schema)
+        if isinstance(received, Fault) or isinstance(returned, Fault):
+            return None
+        advisories = endpoint_advisories(endpoint, self.catalog)
+        semantic = endpoint.semantic
+        return Route(
+            endpoint=endpoint,
+            method=endpoint.method,
+            builtin=endpoint.builtin,
+            call=call,
+            input=received,
+            output=returned,
+            block=self._block.plus(("Content-Type", MEDIA_AGTP), *advisories, *_estimate(endpoint)),
+            error_descriptions={error.name: error.description for error in endpoint.errors},
+            has_parameters_field="parameters" in endpoint.input_schema.get("properties", ()),
+            coercions=plan_coercions(endpoint.input_schema),
+            shaping=Shaping(endpoint, returned),
+            is_readable=takes_get(endpoint),
+            is_confirmed=needs_confirmation(endpoint, self.policies),
+            needs_key=semantic.impact == "irreversible" and not semantic.is_idempotent and not endpoint.builtin,
+            takes_body_key=endpoint.method in BODY_KEYS,
+        )
+
+
+def _endpoints(routes: Iterable[Route]) -> Mapping[tuple[str, str], Endpoint]:
+    return MappingProxyType({route.endpoint.key: route.endpoint for route in routes})
 
 
 def _pair(endpoint: Endpoint) -> tuple[str, tuple[str | None, ...] | str]:
-    """Method and path, whatever the parameters in it are called."""
+    """Return method and path, whatever the parameters in it are called."""
     template = parse_template(endpoint.path)
     return endpoint.method, endpoint.path if isinstance(template, Fault) else tuple(template.segments)
 
 
 def _with_vocabulary(service: Service, catalog: Catalog) -> Policies:
-    """The policies; verbs beyond the catalog that an AGIS vocabulary declares are custom methods (AGIS 2, Tier 4)."""
+    """Add the verbs beyond the catalog that an AGIS vocabulary declares as custom methods (AGIS 2, Tier 4)."""
     policies = service.policies
     verbs = service.vocabulary.declared_verbs if service.vocabulary else ()
     known = {*catalog.names, *catalog.legacy, *policies.methods.custom}
@@ -83,8 +244,8 @@ def _with_vocabulary(service: Service, catalog: Catalog) -> Policies:
     return replace(policies, methods=replace(policies.methods, custom=(*policies.methods.custom, *beyond)))
 
 
-def _wildcard_route(registry: Registry, handler: Callable[..., Any]) -> Route:
-    """One route for every ad-hoc invocation: no contract was agreed on, so any object passes both ways."""
+def _wildcard_route(handler: Callable[..., Any], block: HeaderBlock, policies: Policies) -> Route:
+    """Build the one route of all ad-hoc calls: no contract was agreed on, so any object passes both ways."""
     anything = compile_schema({})
     assert isinstance(anything, Validator)
     semantic = Semantic(
@@ -111,89 +272,30 @@ def _wildcard_route(registry: Registry, handler: Callable[..., Any]) -> Route:
 
     return Route(
         endpoint=endpoint,
-        call=held_back(call, registry) if needs_confirmation(endpoint, registry.policies) else call,
+        method=endpoint.method,
+        builtin=False,
+        call=call,
         input=anything,
         output=anything,
-        block=registry.block.plus(("Content-Type", MEDIA_AGTP)),
+        block=block.plus(("Content-Type", MEDIA_AGTP)),
         error_descriptions={},
         has_parameters_field=False,
         coercions={},
+        is_confirmed=needs_confirmation(endpoint, policies),
+        needs_key=True,
+        takes_body_key=True,
     )
 
 
 def _inherit_capability(endpoint: Endpoint, catalog: Catalog) -> Endpoint:
-    """AGTP-API 7.1: an endpoint has the capability of its method's category unless it says another."""
+    """Give an endpoint the capability of its method's category unless it declares another (AGTP-API 7.1)."""
     verb = catalog.verbs.get(endpoint.method)
     if endpoint.semantic.capability or verb is None:
         return endpoint
     return replace(endpoint, semantic=replace(endpoint.semantic, capability=verb.categories[0]))
 
 
-def _register(registry: Registry, endpoint: Endpoint, environment: Mapping[str, str]) -> list[Diagnostic]:
-    call, findings = _bind(registry, endpoint, environment)
-    template = parse_template(endpoint.path)
-    validators = _compile(endpoint, strict_output=registry.policies.strict_output)
-    if call is None or isinstance(template, Fault) or validators is None:
-        return findings
-    advisories = endpoint_advisories(endpoint, registry.catalog)
-    route = Route(
-        endpoint=endpoint,
-        call=held_back(call, registry) if needs_confirmation(endpoint, registry.policies) else call,
-        input=validators[0],
-        output=validators[1],
-        block=registry.block.plus(("Content-Type", MEDIA_AGTP), *advisories, *_estimate(endpoint)),
-        error_descriptions={error.name: error.description for error in endpoint.errors},
-        has_parameters_field="parameters" in endpoint.input_schema.get("properties", ()),
-        coercions=plan_coercions(endpoint.input_schema),
-        shaping=Shaping(endpoint, validators[1]),
-    )
-    registry.router.add(endpoint.method, template, route)
-    registry.endpoints[endpoint.key] = endpoint
-    return findings
-
-
 def _estimate(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
-    """The header Cost-Estimate of an endpoint that declares what it costs (core 2.4)."""
+    """Yield the header Cost-Estimate of an endpoint that declares what it costs (core 2.4)."""
     if endpoint.cost is not None:
         yield "Cost-Estimate", str(endpoint.cost)
-
-
-def _bind(
-    registry: Registry, endpoint: Endpoint, environment: Mapping[str, str]
-) -> tuple[HandlerCall | None, list[Diagnostic]]:
-    match endpoint.handler:
-        case RegisteredFunction() as handler:
-            bound = bind_function(endpoint, handler)
-            return (None, [bound]) if isinstance(bound, Diagnostic) else (bound, [])
-        case ExternalService() as handler:
-            return _bind_external(registry, endpoint, handler, environment)
-        case Composition(recipe=recipe):
-            reason = f"it runs the recipe {recipe!r}, and this version of bespeak does not execute recipes"
-        case other:
-            reason = f"its handler type {other.type!r} says nothing about how to call it"
-    return None, [NOT_RUNNABLE.at(endpoint, "/handler", f"not registered: {reason}")]
-
-
-def _bind_external(
-    registry: Registry, endpoint: Endpoint, handler: ExternalService, environment: Mapping[str, str]
-) -> tuple[HandlerCall | None, list[Diagnostic]]:
-    # Most servers need no HTTP client.
-    from bespeak.runtime.bindings.external import bind_external  # noqa: PLC0415
-    from bespeak.runtime.bindings.upstream_pool import UpstreamPool  # noqa: PLC0415
-
-    if registry.upstreams is None:
-        registry.upstreams = UpstreamPool()
-        registry.closers.append(registry.upstreams.aclose)
-    bound = bind_external(endpoint, handler, environment, pool=registry.upstreams)
-    return (None, bound) if isinstance(bound, list) else (bound.call, [])
-
-
-def _compile(endpoint: Endpoint, *, strict_output: bool) -> tuple[Validator, Validator] | None:
-    output_schema = endpoint.output_schema
-    if strict_output and output_schema.get("type") == "object":
-        output_schema = {**output_schema, "additionalProperties": False}
-    received = compile_schema(endpoint.input_schema)
-    returned = compile_schema(output_schema)
-    if isinstance(received, Fault) or isinstance(returned, Fault):
-        return None
-    return received, returned

@@ -12,7 +12,6 @@ from typing import Any
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.compile import Validator
 from bespeak.protocol.exchange.headers import HeaderBlock
-from bespeak.runtime.functions.calling import HandlerCall
 from bespeak.runtime.shaping import Shaping
 
 
@@ -21,8 +20,14 @@ class Route:
     """One endpoint with its compiled schemas, its bound handler and its constant headers."""
 
     endpoint: Endpoint
-    call: HandlerCall
-    """Its output may also be a Refused or, of a built-in method, an Answer or an Envelope."""
+    method: str
+    builtin: bool
+    """True for a method of bespeak itself, which is called with the RoutedCall."""
+    call: Callable[..., Any]
+    """`(input, context)`, of a built-in method `(call)`; returns the output, a Refused, or a coroutine of either.
+
+    A built-in method may also return an Answer, an Envelope or Effects.
+    """
     input: Validator
     output: Validator
     block: HeaderBlock
@@ -35,6 +40,14 @@ class Route:
     """How a text from the path or the query becomes the JSON value its property asks for."""
     shaping: Shaping | None = None
     """How token hints are followed; None where no contract says what an answer is made of."""
+    is_readable: bool = False
+    """True if a GET of HTTP may call it: it changes nothing and its input is flat."""
+    is_confirmed: bool = False
+    """True if a call waits until somebody other than the caller has confirmed it."""
+    needs_key: bool = False
+    """True if a second call does harm, so that an operator may demand an idempotency key."""
+    takes_body_key: bool = False
+    """True if the body may carry an `idempotency_key`."""
 
 
 _MOST_DIGITS = 300

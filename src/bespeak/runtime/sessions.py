@@ -12,10 +12,11 @@ from typing import Any, Final
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import SESSION_ID
 from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.session_id import WANTED_BITS, estimated_bits, is_session_id
 from bespeak.runtime.call import Call
-from bespeak.runtime.particulars import particulars
+from bespeak.runtime.exchange import Exchange
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.sessions import ACTIVE, TOPIC, BindSession, SeekSession
 from bespeak.state.store.session_settings import SessionSettings
@@ -119,7 +120,7 @@ class Sessions:
             self._known.popitem(last=False)
 
     def _of_another(self, call: Call) -> Refused:
-        told = particulars(call, _OF_ANOTHER.status)
+        told = Exchange(call, Response(_OF_ANOTHER.status)).particulars
         _logger.warning(
             "the session of somebody else was named: %s %s by %s from %s",
             *(told["method"], told["path"], told["agent_id"], told["peer"]),

@@ -11,18 +11,18 @@ import secrets
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final, Protocol
 
-from bespeak.contract.confirmation import needs_confirmation
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import CONFIRMATION_ID, IDEMPOTENCY_KEY, SESSION_ID
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.answer import Answer, Effects, Envelope
+from bespeak.runtime.answer import Effects
 from bespeak.runtime.auditor import Auditor
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.exchange import Exchange
 from bespeak.runtime.idempotency import Claim, Idempotency, Kept, is_final, replay
 from bespeak.runtime.renewal import Renewal
-from bespeak.runtime.route import Route
+from bespeak.runtime.responder import Responder
 from bespeak.runtime.sessions import SUSPENDED
 from bespeak.state.store.command import Command, Conflict, Sealed
 from bespeak.state.store.commands.nonces import UseNonce
@@ -34,34 +34,18 @@ _ADMITTED: Final = frozenset({SESSION_ID, CONFIRMATION_ID})
 _SETTLED: Final = (Response, Effects)
 _RETRY_AFTER: Final = ("Retry-After", "2")
 
-Invoke = Callable[[Call], "Response | Effects | Coroutine[Any, Any, Response | Effects]"]
+Invoke = Callable[[RoutedCall], "Response | Effects | Coroutine[Any, Any, Response | Effects]"]
 
 
 class Admission(Protocol):
     """Something that a request must be admitted by, with the help of the store: a session, a confirmation."""
 
-    def ask(self, call: Call) -> Command | Refused | None:
+    def ask(self, call: RoutedCall) -> Command | Refused | None:
         """None: admitted, or no concern of this one. A command: its result decides."""
         ...
 
-    def judge(self, call: Call, found: Any) -> Refused | None:
+    def judge(self, call: RoutedCall, found: Any) -> Refused | None:
         """The verdict on what the command returned, a Conflict included."""
-        ...
-
-
-class Answers(Protocol):
-    """How the dispatcher makes responses."""
-
-    def refuse(self, call: Call, refused: Refused) -> Response:
-        """A refusal as a response."""
-        ...
-
-    def answer(self, call: Call, result: Answer | Envelope | Refused) -> Response:
-        """The result of a built-in method as a response."""
-        ...
-
-    def headers_of(self, call: Call) -> tuple[tuple[str, str], ...]:
-        """The headers that belong to the request at hand."""
         ...
 
 
@@ -71,7 +55,7 @@ class Settlement:
     def __init__(
         self,
         store: Store,
-        answers: Answers,
+        responder: Responder,
         idempotency: Idempotency,
         *,
         sessions: Admission | None = None,
@@ -79,32 +63,25 @@ class Settlement:
         auditor: Auditor | None = None,
     ) -> None:
         self._store = store
-        self._answers = answers
+        self._responder = responder
         self._idempotency = idempotency
         self._sessions = sessions
         self._confirmations = confirmations
         self._auditor = auditor
-        self._guarded: dict[Route, bool] = {}
         self._look = store.look if store.sole else None
         self._faltering = False
         """Whether the store failed when it was last to keep an answer."""
 
-    def concerns(self, call: Call) -> bool:
+    def concerns(self, call: RoutedCall) -> bool:
         """Whether a call needs the store; most do not, and are then not slowed down."""
         given = call.request.headers
         if IDEMPOTENCY_KEY in given or SESSION_ID in given or CONFIRMATION_ID in given or call.nonce is not None:
             return True
         return self._guards(call) or (self._auditor is not None and self._auditor.audits(call))
 
-    def _guards(self, call: Call) -> bool:
-        """Whether every call of the endpoint is looked at before its handler runs."""
-        route = call.route
-        assert route is not None
-        guarded = self._guarded.get(route)
-        if guarded is None:
-            confirmed = needs_confirmation(route.endpoint, call.registry.policies)
-            guarded = self._guarded[route] = confirmed or self._idempotency.guards(route)
-        return guarded
+    def _guards(self, call: RoutedCall) -> bool:
+        """Return True if every call of the endpoint is examined before its handler runs."""
+        return call.route.is_confirmed or self._idempotency.guards(call.route)
 
     def records(self, call: Call, refused: Refused) -> bool:
         """Whether a refusal is to be recorded. That somebody calls too often must not make more work."""
@@ -115,13 +92,13 @@ class Settlement:
         if self._auditor is None or not self._auditor.audits(call):
             return response
         try:
-            done = await self._store.do(self._auditor.entry(call, response, replayed=replayed))
+            done = await self._store.do(self._auditor.entry(Exchange(call, response, replayed=replayed)))
         except StoreError as error:
             return self.unavailable(call, error)
         assert not isinstance(done, Conflict)
         return self._with_record(response, done[-1])
 
-    async def carry_out(self, call: Call, invoke: Invoke) -> Response:
+    async def carry_out(self, call: RoutedCall, invoke: Invoke) -> Response:
         """Admit, invoke, commit."""
         try:
             # Most calls bring a key at most, and each step that could wait costs about a microsecond.
@@ -130,10 +107,9 @@ class Settlement:
         except StoreError as error:
             return self.unavailable(call, error)
         if isinstance(admitted, Refused):
-            return await self.record(call, self._answers.refuse(call, admitted))
+            return await self.record(call, self._responder.refuse(call, admitted))
         if isinstance(admitted, Kept):
-            assert call.route is not None
-            kept = replay(admitted, call.route.block, self._answers.headers_of(call))
+            kept = replay(admitted, call.route.block, self._responder.headers_of(call))
             return await self.record(call, kept, replayed=True)
         renewal = None
         outcome: Response | Effects | Coroutine[Any, Any, Response | Effects] | None = None
@@ -159,11 +135,10 @@ class Settlement:
             if admitted is not None:
                 self._idempotency.forget(admitted)
 
-    def _note_failure(self, call: Call, claim: Claim | None, outcome: object) -> None:
+    def _note_failure(self, call: RoutedCall, claim: Claim | None, outcome: object) -> None:
         """Remember what could not be kept, and that the store is to be tried before anything else is done."""
         self._faltering = True
         if claim is not None and isinstance(outcome, Response):
-            assert call.route is not None
             self._idempotency.owe(claim, outcome, call.route.block)
 
     async def _try_store(self) -> None:
@@ -171,25 +146,24 @@ class Settlement:
         await self._store.do(UseNonce("trial", secrets.token_hex(8), 1.0))
         self._faltering = False
 
-    def _owed(self, call: Call, claim: Claim | None) -> Response | None:
+    def _owed(self, call: RoutedCall, claim: Claim | None) -> Response | None:
         """The answer of a request that was carried out when the store was away; nothing is done a second time."""
         if claim is None or not self._idempotency.owes(claim):
             return None
-        assert call.route is not None
-        return self._idempotency.pay(claim, call.route.block, self._answers.headers_of(call))
+        return self._idempotency.pay(claim, call.route.block, self._responder.headers_of(call))
 
-    async def commit(self, call: Call, effects: Effects) -> Response:
+    async def commit(self, call: RoutedCall, effects: Effects) -> Response:
         """The answer of a method that changes state, for a call that had nothing else to do with the store."""
         try:
             return await self._commit_effects(call, None, effects)
         except StoreError as error:
             return self.unavailable(call, error)
 
-    def _is_plain(self, call: Call) -> bool:
+    def _is_plain(self, call: RoutedCall) -> bool:
         """Whether nothing but an idempotency key is to be looked at."""
         return call.nonce is None and _ADMITTED.isdisjoint(call.request.headers) and not self._guards(call)
 
-    async def _admit(self, call: Call) -> Claim | Kept | Refused | None:
+    async def _admit(self, call: RoutedCall) -> Claim | Kept | Refused | None:
         """A claim on the idempotency key, the answer it already has, a refusal, or None for a call without key."""
         if self._is_plain(call):
             return await self._claim_there(call)
@@ -225,7 +199,7 @@ class Settlement:
         await self._release(claim)
         return refused
 
-    async def _find_kept(self, call: Call) -> Kept | None:
+    async def _find_kept(self, call: RoutedCall) -> Kept | None:
         """The answer that the same request has had, if there is one; nothing is claimed."""
         claim = self._idempotency.wanted(call)
         if not isinstance(claim, Claim):
@@ -233,7 +207,7 @@ class Settlement:
         judged = self._idempotency.judge(claim, await self._store.read(self._idempotency.find(claim)))
         return judged if isinstance(judged, Kept) else None
 
-    async def _ask(self, call: Call, admission: Admission | None) -> Refused | None:
+    async def _ask(self, call: RoutedCall, admission: Admission | None) -> Refused | None:
         asked = None if admission is None else admission.ask(call)
         if admission is None or not isinstance(asked, Command):
             assert not isinstance(asked, Command)
@@ -241,7 +215,7 @@ class Settlement:
         done = await self._store.do(asked)
         return admission.judge(call, done if isinstance(done, Conflict) else done[0])
 
-    def _claim_here(self, call: Call) -> Claim | Kept | Refused | None:
+    def _claim_here(self, call: RoutedCall) -> Claim | Kept | Refused | None:
         """Claim in memory, after a look at what is kept: no other process has claims."""
         idempotency = self._idempotency
         claim = idempotency.wanted(call)
@@ -259,7 +233,7 @@ class Settlement:
                 idempotency.forget(claim)
         return judged
 
-    async def _claim_there(self, call: Call) -> Claim | Kept | Refused | None:
+    async def _claim_there(self, call: RoutedCall) -> Claim | Kept | Refused | None:
         """Claim in the store, where every process sees it."""
         claim = self._idempotency.wanted(call)
         if not isinstance(claim, Claim):
@@ -268,7 +242,7 @@ class Settlement:
         assert not isinstance(done, Conflict)
         return self._idempotency.judge(claim, done[0])
 
-    async def _commit(self, call: Call, claim: Claim | None, outcome: Response) -> Response:
+    async def _commit(self, call: RoutedCall, claim: Claim | None, outcome: Response) -> Response:
         commands = self._closing(call, claim, outcome)
         if not commands:
             await self._release(claim)
@@ -280,12 +254,12 @@ class Settlement:
             await self._release(claim)
         return self._with_record(outcome, done[-1])
 
-    async def _commit_effects(self, call: Call, claim: Claim | None, effects: Effects) -> Response:
+    async def _commit_effects(self, call: RoutedCall, claim: Claim | None, effects: Effects) -> Response:
         made: list[Response] = []
         count = len(effects.commands)
 
         def then(results: Sequence[Any]) -> Sequence[Command]:
-            made[:] = [self._answers.answer(call, effects.answer(results[:count]))]
+            made[:] = [self._responder.answer(call, effects.answer(results[:count]))]
             return self._closing(call, claim, made[0])
 
         done = await self._store.do(*effects.commands, then=then)
@@ -296,16 +270,15 @@ class Settlement:
         if made:  # the answer was made, and its own bookkeeping then failed
             return await self._lost(call)
         await self._release(claim)
-        return await self.record(call, self._answers.answer(call, effects.answer(done)))
+        return await self.record(call, self._responder.answer(call, effects.answer(done)))
 
-    def _closing(self, call: Call, claim: Claim | None, response: Response) -> list[Command]:
+    def _closing(self, call: RoutedCall, claim: Claim | None, response: Response) -> list[Command]:
         """What is kept of an answer: under its key, and on record; the record comes last, for it cannot be undone."""
         commands: list[Command] = []
         if claim is not None and is_final(response):
-            assert call.route is not None
             commands.append(self._idempotency.finish(claim, response, call.route.block))
         if self._auditor is not None and self._auditor.audits(call):
-            commands.append(self._auditor.entry(call, response, replayed=False))
+            commands.append(self._auditor.entry(Exchange(call, response)))
         return commands
 
     async def _release(self, claim: Claim | None) -> None:
@@ -313,9 +286,8 @@ class Settlement:
         if command is not None:
             await self._store.do(command)
 
-    async def _lost(self, call: Call) -> Response:
+    async def _lost(self, call: RoutedCall) -> Response:
         """Somebody else took the key over while the handler ran: theirs is the answer that counts."""
-        assert call.route is not None
         _logger.warning("%s took longer than the lease of its idempotency key, and was taken over", call.route.endpoint)
         refused = Refused(
             status.CONFLICT,
@@ -323,19 +295,19 @@ class Settlement:
             "The request took longer than its lease and was taken over; ask again with the same key for its answer.",
             headers=(_RETRY_AFTER,),
         )
-        return await self.record(call, self._answers.refuse(call, refused))
+        return await self.record(call, self._responder.refuse(call, refused))
 
     def _with_record(self, response: Response, last: Any) -> Response:
         if self._auditor is None or not isinstance(last, Sealed):
             return response
         headers = response.headers + self._auditor.headers(last)
-        return Response(response.status, response.body, response.block, headers)
+        return Response(response.status, response.body, response.block, headers, response.code)
 
     def unavailable(self, call: Call, error: StoreError) -> Response:
         """503: what the answer depends on cannot be read or kept now."""
         if not isinstance(error, StoreUnavailableError):
             _logger.error("%s failed in the store", call.method, exc_info=error)
-        return self._answers.refuse(
+        return self._responder.refuse(
             call,
             Refused(
                 status.UNAVAILABLE,

@@ -70,8 +70,8 @@ async def served(**options: Any) -> AsyncIterator[Served]:
     """A service on both faces, with a store in memory behind it."""
     rooms = Rooms()
     async with keeping(*rooms.endpoints(), **options) as bench:
-        assembled = bench.bench.assembled
-        agtp, http = AgtpServer(assembled.dispatcher), HttpServer(make_face(assembled, HttpSettings(), loopback=True))
+        dispatcher = bench.bench.dispatcher
+        agtp, http = AgtpServer(dispatcher), HttpServer(make_face(dispatcher, HttpSettings(), loopback=True))
         [(_, first)] = await agtp.start("127.0.0.1", 0)
         [(_, second)] = await http.start("127.0.0.1", 0)
         try:

@@ -193,7 +193,7 @@ async def test_the_real_server_is_discovered_called_and_checked(tmp_path: Path) 
     )
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    server = AgtpServer(bench.assembled.dispatcher)
+    server = AgtpServer(bench.dispatcher)
     for context, options in ((None, {}), (tls_server(authority), {"ca_file": tmp_path / "ca.pem"})):
         [(_, port)] = await server.start("127.0.0.1", 0, ssl=context)
         async with connect(f"agtp://127.0.0.1:{port}", agent_id=AGENT, scopes=["booking:room"], **options) as service:

@@ -252,7 +252,7 @@ def test_whatever_can_be_opened_is_served_and_published_again(document: dict[str
     service = replace(contract.service, endpoints=contract.endpoints)
     bench = Bench(assemble(service))
     told = bench.send("DISCOVER", "/", accept="application/agis").json
-    served = {key for key, endpoint in bench.assembled.registry.endpoints.items() if not endpoint.builtin}
+    served = {key for key, endpoint in bench.routes.endpoints.items() if not endpoint.builtin}
     assert {(entry["method"], entry["path"]) for entry in told["endpoints"]} == served
 
 

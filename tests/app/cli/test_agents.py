@@ -211,7 +211,7 @@ async def test_a_running_server_notices(tmp_path: Path) -> None:
     ) as bench:
         assert (await bench.send("FETCH", "/room")).status == 200
         noticed = asyncio.Event()
-        bench.bench.assembled.registry.agents.watch(noticed.set)
+        bench.bench.server.agents.watch(noticed.set)
         (tmp_path / "agents").mkdir()
         (tmp_path / "agents" / "desk.json").write_text(json.dumps({"agent_id": AGENT, "name": "desk"}))
         await asyncio.to_thread(good, "suspend", "desk", tmp_path, "--store", place)

@@ -30,7 +30,7 @@ def test_a_catalog_that_cannot_be_read_is_refused() -> None:
 def test_the_floor_is_there_without_any_endpoint() -> None:
     assembled = assemble(SERVICE)
     assert assembled.findings == []
-    assert {method for method, path in assembled.registry.endpoints if path == "/"} >= set(FLOOR_METHODS)
+    assert {method for method, path in assembled.registrar.endpoints if path == "/"} >= set(FLOOR_METHODS)
 
 
 def test_promises_that_nothing_keeps_are_taken_back_with_a_warning() -> None:
@@ -42,9 +42,9 @@ def test_promises_that_nothing_keeps_are_taken_back_with_a_warning() -> None:
     assert [finding.severity for finding in assembled.findings] == ["warning"] * 4
     proven = assemble(replace(SERVICE, agents=(agent,), agent_disclosure="authenticated"), verifies=True)
     assert proven.findings == []
-    assert assembled.registry.service.vocabulary == Vocabulary(domain="hospitality")
-    assert assembled.registry.policies.synthesis_enabled is False
-    assert assembled.registry.policies.wildcards_accepted is False
+    assert assembled.registrar.service.vocabulary == Vocabulary(domain="hospitality")
+    assert assembled.registrar.policies.synthesis_enabled is False
+    assert assembled.registrar.policies.wildcards_accepted is False
 
 
 @pytest.mark.parametrize("methods", [MethodPolicy(legacy=("GETT",)), MethodPolicy(custom=("X-FOO",))])

@@ -33,8 +33,8 @@ PAGES = ("/.well-known/ai", "/.well-known/agis.json", "/openapi.json", "/llms.tx
 def face(
     *endpoints: Endpoint, web: HttpSettings = WEB, publishing: Publishing | None = None, **fields: Any
 ) -> httpx.ASGITransport:
-    assembled = build(*(endpoints or (FIND, BOOK, HIDDEN)), **fields).assembled
-    return httpx.ASGITransport(make_face(assembled, web, publishing=publishing))
+    dispatcher = build(*(endpoints or (FIND, BOOK, HIDDEN)), **fields).dispatcher
+    return httpx.ASGITransport(make_face(dispatcher, web, publishing=publishing))
 
 
 def ask(
@@ -64,7 +64,7 @@ def test_a_document_says_what_it_is_and_how_long_it_can_be_kept(path: str) -> No
 @pytest.mark.parametrize(("number", "ahead"), [(5, False), (250, True)])
 def test_documents_are_made_at_the_start_where_that_takes_long(number: int, ahead: bool) -> None:
     endpoints = [make_endpoint("FETCH", f"/thing{index}", echo) for index in range(number)]
-    pages = make_pages(build(*endpoints).assembled, WEB)
+    pages = make_pages(build(*endpoints).routes, WEB, Publishing(), keeps_state=False)
     for path in ("/.well-known/ai", "/openapi.json", "/llms.txt"):
         assert ("body" in vars(pages[path])) is ahead
 
@@ -220,5 +220,5 @@ def test_a_summary_that_is_promised_without_credentials_is_there_all_the_same() 
 def test_endpoints_on_the_web_without_a_limit_are_found(
     endpoints: tuple[Endpoint, ...], rates: RateLimits, found: list[str]
 ) -> None:
-    registry = build(*endpoints, rate_limits=rates).assembled.registry
-    assert [finding.rule for finding in check_publishing(registry)] == found
+    registrar = build(*endpoints, rate_limits=rates).server.registrar
+    assert [finding.rule for finding in check_publishing(registrar)] == found

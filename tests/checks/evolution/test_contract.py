@@ -13,7 +13,6 @@ from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.documents.projections.agtp_manifest import project_manifest
 from bespeak.runtime.methods.builtin import builtin_endpoints
-from bespeak.runtime.methods.publication import Publication
 
 IDENTITY = ServerIdentity(server_id="rooms.example", operator="Rooms", contact="ops@rooms.example")
 
@@ -42,5 +41,5 @@ def test_a_document_without_policies_gives_none() -> None:
 
 
 def test_a_server_has_no_endpoint_of_its_own_beyond_those() -> None:
-    own = builtin_endpoints(Publication(updated="2026-01-01T00:00:00Z", signing_key=None))
+    own = builtin_endpoints()
     assert {endpoint.key for endpoint in own} == SERVER_ENDPOINTS

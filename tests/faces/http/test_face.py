@@ -17,7 +17,7 @@ from bespeak.protocol.exchange.messages import Connection
 
 
 def client(*endpoints, **options):
-    face = make_face(build(*endpoints, **options).assembled, HttpSettings())
+    face = make_face(build(*endpoints, **options).dispatcher, HttpSettings())
     return httpx.AsyncClient(transport=httpx.ASGITransport(face), base_url="http://rooms.test")
 
 
@@ -167,7 +167,7 @@ def test_options_say_what_may_be_asked():
 
 
 async def _drive(scope, *messages):
-    face = make_face(build(BOOK).assembled, HttpSettings())
+    face = make_face(build(BOOK).dispatcher, HttpSettings())
     waiting, sent = list(messages), []
 
     async def receive():
@@ -227,7 +227,7 @@ async def test_a_proxy_that_speaks_for_another_presents_no_certificate_of_it():
 
 
 def test_a_failure_of_the_face_is_a_problem_without_details(caplog):
-    face = make_face(build(BOOK).assembled, HttpSettings())
+    face = make_face(build(BOOK).dispatcher, HttpSettings())
     face.admit = lambda *_: 1 / 0
 
     async def run():

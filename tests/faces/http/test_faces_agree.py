@@ -19,7 +19,7 @@ from tests.process import HOTEL
 from tests.service import Bench, echo, make_endpoint
 from tests.service_strategy import services
 
-from bespeak.app.server.assembly import Assembled, assemble
+from bespeak.app.server.assembly import assemble
 from bespeak.app.server.http_face import make_face
 from bespeak.app.server.target import load_target
 from bespeak.contract.endpoint import Endpoint
@@ -29,6 +29,7 @@ from bespeak.documents.agis.shape import AGIS_CAPABILITY
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_MANIFEST
+from bespeak.runtime.dispatcher import Dispatcher
 
 URL = "https://rooms.example/api"
 DEPTH = 4
@@ -58,8 +59,8 @@ class Faces:
 def open_faces(service: Service) -> Faces:
     assembled = assemble(service, updated="2026-01-01T00:00:00Z")
     bench = Bench(assembled)
-    web = asyncio.run(_read_web(assembled))
-    endpoints = assembled.registry.endpoints
+    web = asyncio.run(_read_web(bench.dispatcher))
+    endpoints = bench.routes.endpoints
     return Faces(
         listed={key: endpoint for key, endpoint in endpoints.items() if endpoint.is_listed},
         hidden=[endpoint for endpoint in endpoints.values() if endpoint.internal],
@@ -70,8 +71,8 @@ def open_faces(service: Service) -> Faces:
     )
 
 
-async def _read_web(assembled: Assembled) -> dict[str, Any]:
-    face = make_face(assembled, HttpSettings(url=URL))
+async def _read_web(dispatcher: Dispatcher) -> dict[str, Any]:
+    face = make_face(dispatcher, HttpSettings(url=URL))
     transport = httpx.ASGITransport(face)
     async with httpx.AsyncClient(transport=transport, base_url=URL) as http:
         ai = await _read_ai(http, "/.well-known/ai")

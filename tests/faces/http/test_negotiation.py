@@ -8,6 +8,7 @@ from tests.faces.http.test_page import Content
 from bespeak.faces.http.asgi import Reply
 from bespeak.faces.http.negotiation import Root
 from bespeak.faces.http.page import Page
+from bespeak.faces.http.translation import Target
 
 ROOT = Root(
     {"application/json": Page(lambda: b"agis", "application/json"), "text/plain": Page(lambda: b"text", "text/plain")}
@@ -30,7 +31,7 @@ def test_all_documents_can_be_made_before_anybody_asks() -> None:
 
 
 def test_the_manifest_is_called_for() -> None:
-    assert ROOT.answer({"accept": "application/vnd.agtp.manifest+json"}) == ("/", "DISCOVER")
+    assert ROOT.answer({"accept": "application/vnd.agtp.manifest+json"}) == Target("/", "DISCOVER", reads=False)
 
 
 @pytest.mark.parametrize(
@@ -43,5 +44,5 @@ def test_the_manifest_is_called_for() -> None:
 )
 def test_without_documents_the_dispatcher_is_asked_for_one(accept: str, asked: str) -> None:
     headers = {"accept": accept}
-    assert Root({}).answer(headers) == ("/", "DISCOVER")
+    assert Root({}).answer(headers) == Target("/", "DISCOVER", reads=False)
     assert headers["accept"] == asked

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.faces.http.translation import (
+    Target,
     encode_block,
     local_path,
     meant,
@@ -77,8 +78,8 @@ def test_letters_that_only_become_those_of_a_verb_are_none(verb: str) -> None:
 
 
 def test_a_plus_in_a_query_is_a_space_and_an_encoded_one_a_plus() -> None:
-    request = to_request(("/a", "FIND"), "q=a+b%2B", {}, b"", Connection())
-    assert request.query == "q=a%20b%2B"
+    request = to_request(Target("/a", "FIND", reads=True), "q=a+b%2B", {}, b"", Connection())
+    assert (request.query, request.reads) == ("q=a%20b%2B", True)
 
 
 def test_the_grammar_of_agis_has_two_names() -> None:

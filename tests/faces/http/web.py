@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.service import build, echo, make_endpoint
 
-from bespeak.app.server.http_face import make_face, make_way
+from bespeak.app.server.http_face import build_middleware, make_face
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.faces.http.face import HttpFace
@@ -103,9 +103,9 @@ async def serving(
 ) -> AsyncIterator[Web]:
     """Serve these endpoints; BOOK /room and FIND /rooms/{room_id} where none are given."""
     settings = settings or HttpSettings()
-    face = make_face(build(*(endpoints or (BOOK, FIND)), **fields).assembled, settings, limits=limits, loopback=True)
+    face = make_face(build(*(endpoints or (BOOK, FIND)), **fields).dispatcher, settings, limits=limits, loopback=True)
     server = HttpServer(
-        face, make_way(face, settings), timeouts=timeouts or Timeouts(), max_connections=max_connections
+        face, build_middleware(face, settings), timeouts=timeouts or Timeouts(), max_connections=max_connections
     )
     [(_, port)] = await server.start("127.0.0.1", 0, ssl=ssl)
     try:

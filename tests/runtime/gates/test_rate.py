@@ -29,7 +29,7 @@ class Limited:
             make_endpoint("QUERY", "/beds", echo, scopes=("bed:read",)),
         ]
         self.bench: Bench = build(*endpoints, rate_limits=rates)
-        self.bench.assembled.registry.rates = Rates(rates, clock=lambda: self.now)
+        self.bench.server.rates = Rates(rates, clock=lambda: self.now)
 
     def send(self, method: str = "QUERY", path: str = "/rooms", agent: str | None = AGENT, address: str = "") -> Reply:
         self.bench.connection = Connection(address=address)
@@ -37,7 +37,7 @@ class Limited:
 
 
 def test_a_service_without_limits_has_no_buckets() -> None:
-    assert build().assembled.registry.rates is None
+    assert build().server.rates is None
 
 
 @pytest.mark.requirement("CORE-6.1-7", "CORE-10.1-9")
@@ -100,10 +100,10 @@ def test_who_lacks_the_scope_uses_nothing_up_at_the_endpoint() -> None:
 @pytest.mark.parametrize("agents", [(AGENT, OTHER), (AGENT, AGENT)])
 def test_the_agents_of_a_principal_share_its_limit(agents: tuple[str, str]) -> None:
     service = Limited(principal=ONCE)
-    registry = service.bench.assembled.registry
+    server = service.bench.server
     refused = []
     for agent in agents:
-        call = Call(_request(service), registry)
+        call = Call(_request(service), server)
         call.principal = Principal(agent_id=agent, principal_id="acme")
         refused.append(agent_rate_gate(call))
     assert refused[0] is None
@@ -113,10 +113,10 @@ def test_the_agents_of_a_principal_share_its_limit(agents: tuple[str, str]) -> N
 
 def test_what_an_agent_is_refused_costs_its_principal_nothing() -> None:
     service = Limited(agent=ONCE, principal=Rate(2, "min", 2))
-    registry = service.bench.assembled.registry
+    server = service.bench.server
     outcomes = []
     for agent in (AGENT, AGENT, AGENT, OTHER):
-        call = Call(_request(service), registry)
+        call = Call(_request(service), server)
         call.principal = Principal(agent_id=agent, principal_id="acme")
         refused = agent_rate_gate(call)
         outcomes.append(refused.details["scope"] if refused else None)

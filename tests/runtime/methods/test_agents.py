@@ -20,9 +20,8 @@ from bespeak.documents.projections.manifest_signature import verify_content
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.fault import Fault
-from bespeak.runtime.methods.builtin import builtin_endpoints
-from bespeak.runtime.methods.publication import Publication
-from bespeak.runtime.registration import build_registry
+from bespeak.runtime.agents import Agents
+from bespeak.runtime.publication import Publication
 from bespeak.state.identity.authentication import Authenticated
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.key_text import generate_key, key_id, parse_jwk, public_jwk
@@ -44,7 +43,7 @@ class ByHeader(Authenticator):
 def served(agent: Agent = CONCIERGE, *, disclosure: str = "public", proof: bool = False, **fields: Any) -> Bench:
     bench = build(agents=(agent,), agent_disclosure=disclosure, **fields)
     if proof:
-        bench.assembled.registry.principals.authenticator = ByHeader(AuthSettings(), "test.example")
+        bench.server.principals.authenticator = ByHeader(AuthSettings(), "test.example")
     return bench
 
 
@@ -206,11 +205,13 @@ def test_half_a_key_signs_nothing() -> None:
 
 @pytest.mark.requirement("CORE-7.3-12")
 def test_the_namespace_document_is_made_anew_before_it_is_stale() -> None:
-    bench = Bench(assemble(SERVICE))
     seconds = [1_800_000_000.0]
-    publication = Publication(updated="2026-01-01T00:00:00Z", clock=lambda: seconds[0])
-    registry, _ = build_registry(SERVICE, bench.assembled.registry.catalog, builtin_endpoints(publication), {})
-    publication.attach(registry)
+    publication = Publication(
+        *(SERVICE, {}, SERVICE.policies, Agents(SERVICE.agents)),
+        catalog_version="1.1.0",
+        updated="2026-01-01T00:00:00Z",
+        clock=lambda: seconds[0],
+    )
     first = publication.namespace
     seconds[0] += 59
     assert publication.namespace is first
@@ -225,11 +226,11 @@ def test_the_namespace_document_is_made_anew_before_it_is_stale() -> None:
 @pytest.mark.anyio
 async def test_what_is_published_follows_the_store() -> None:
     async with keeping(agents=(CONCIERGE,)) as bench:
-        registry = bench.bench.assembled.registry
+        server = bench.bench.server
         before = await bench.send("DISCOVER", "/", agent=None)
         document = json.dumps({"agent_id": OTHER, "name": "night", "description": "Watches."})
         await bench.store.do(PutAgent(OTHER, "night", "active", document, "operator"))
-        await registry.agents.refresh()
+        await server.agents.refresh()
         after = await bench.send("DISCOVER", "/", agent=None)
         assert (len(hosted(before)), hosted(after)) == (1, [AGENT, OTHER])
         assert after.header("ETag") != before.header("ETag")
@@ -238,7 +239,7 @@ async def test_what_is_published_follows_the_store() -> None:
         assert (await bench.send("DISCOVER", "/", {"criteria": "watches"})).json["result"]["candidates"]
         stop = SetAgentStatus(AGENT, "REVOKE", frozenset({"active"}), "retired", "op", "x", "Front Desk", "active")
         await bench.store.do(stop)
-        await registry.agents.refresh()
+        await server.agents.refresh()
         assert hosted(await bench.send("DISCOVER", "/", agent=None)) == [OTHER]
         gone = await bench.send("DESCRIBE", "/agents/Front-Desk", agent=None)
         assert (gone.status, gone.error["agent_status"]) == (410, "retired")

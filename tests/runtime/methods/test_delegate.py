@@ -61,7 +61,7 @@ async def served(key: OKPKey | None = None, **fields: Any) -> AsyncIterator[Stat
     keeper = Keeper(assembled, store, ServerDocument())
     await keeper.start()
     try:
-        yield StatefulBench(Bench(assembled), store)
+        yield StatefulBench(Bench(assembled, keeper.dispatcher), store)
     finally:
         await keeper.stop()
 
@@ -143,7 +143,7 @@ async def test_who_is_suspended_passes_nothing_on_any_more() -> None:
         chain = (await granted(bench, wish()))["delegation_chain"]
         stop = SetAgentStatus(FIRST, "DEACTIVATE", frozenset({"active"}), "suspended", "op", "", "first", "active")
         await bench.store.do(stop)
-        await bench.bench.assembled.registry.agents.refresh()
+        await bench.bench.server.agents.refresh()
         reply = await bench.send("BOOK", "/room", agent=SECOND, delegation_chain=chain)
         assert (reply.status, reply.error["reason"]) == (551, "delegator-not-active")
 

@@ -93,7 +93,7 @@ async def test_not_even_a_digit_of_a_number_is_lost(form: str) -> None:
 async def test_without_a_recipient_the_operator_says_who_decides() -> None:
     async with keeping() as bench:
         assert (await escalate(bench))["routed_to"] == "operator"
-        bench.bench.assembled.registry.cases = CaseSettings(default_recipient=DESK)
+        bench.bench.server.cases = CaseSettings(default_recipient=DESK)
         assert (await escalate(bench, task_id="task-8"))["routed_to"] == DESK
 
 

@@ -31,7 +31,7 @@ def served(status: str = "active") -> Any:
 async def change(bench: StatefulBench, method: str, agent: str | None = MANAGER, **more: Any) -> Any:
     """Send a lifecycle method about the desk, and let the server notice what became of it."""
     reply = await bench.send(method, "/", {"agent_id": AGENT, **more}, agent=agent)
-    await bench.bench.assembled.registry.agents.refresh()
+    await bench.bench.server.agents.refresh()
     return reply
 
 
@@ -139,7 +139,7 @@ async def test_who_did_it_and_why_is_kept() -> None:
 async def test_a_server_notices_by_itself() -> None:
     async with served() as bench:
         noticed = asyncio.Event()
-        bench.bench.assembled.registry.agents.watch(noticed.set)
+        bench.bench.server.agents.watch(noticed.set)
         await bench.send("DEACTIVATE", "/", {"agent_id": AGENT}, agent=MANAGER)
         await asyncio.wait_for(noticed.wait(), 10)
         assert (await bench.send("FETCH", "/room")).status == 503
@@ -175,7 +175,7 @@ def test_whatever_is_asked_for_the_states_follow_the_rules(begin: str, methods: 
                     state = wanted
                 else:
                     assert (reply.status, reply.error["agent_status"]) == (409, state)
-                agent = bench.bench.assembled.registry.agents.get(AGENT)
+                agent = bench.bench.server.agents.get(AGENT)
                 assert agent is not None
                 assert agent.status == state
 

@@ -21,7 +21,7 @@ RULES = Resource(
 def ask(bench: Bench, body: dict[str, Any]) -> dict[str, Any]:
     async def run() -> Response:
         request = Request("QUERY", "/", "", {}, msgspec.json.encode(body), bench.connection)
-        answer = bench.assembled.dispatcher(request)
+        answer = bench.dispatcher(request)
         return answer if isinstance(answer, Response) else await answer
 
     decoded: dict[str, Any] = msgspec.json.decode(asyncio.run(run()).body)

@@ -76,7 +76,7 @@ async def test_a_time_that_is_none_or_over_is_422_and_nothing_is_suspended(text:
 @pytest.mark.parametrize("wish", [{}, {"resume_by": "2999-01-01T00:00:00Z"}])
 async def test_a_session_stays_suspended_for_as_long_as_the_operator_allows_at_most(wish: dict[str, str]) -> None:
     async with keeping() as bench:
-        bench.bench.assembled.registry.sessions = SessionSettings(suspended=120)
+        bench.bench.server.sessions = SessionSettings(suspended=120)
         resume_by = read_instant((await suspended(bench, **wish)).json["result"]["resume_by"])
         assert resume_by == pytest.approx(time.time() + 120, abs=5)
 

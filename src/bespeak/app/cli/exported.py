@@ -75,11 +75,11 @@ def _local(target: str) -> Exported:
     loaded = load_target(target)
     assembled = assemble_target(loaded, now())
     print_findings(assembled.findings)
-    registry, document = assembled.registry, loaded.document
-    warned = {method: registry.catalog.warns_of(method) for method, _ in registry.endpoints}
-    service = replace(registry.service, endpoints=tuple(registry.endpoints.values()), policies=registry.policies)
+    registrar, document = assembled.registrar, loaded.document
+    warned = {method: registrar.catalog.warns_of(method) for method, _ in registrar.endpoints}
+    service = replace(registrar.service, endpoints=tuple(registrar.endpoints.values()), policies=registrar.policies)
     return replace(
-        _alone(service, assembled.updated, registry.catalog.version),
+        _alone(service, assembled.updated, registrar.catalog.version),
         http=document.http,
         auth=document.auth,
         keys_required=document.idempotency.require,

@@ -71,7 +71,7 @@ def serve(target: str, level: str, log_format: str, **options: Any) -> int:
 def _announce(assembled: Assembled, settings: Settings) -> None:
     """One line for each face, once it accepts connections."""
     secured = settings.certificate is not None
-    own = sum(not endpoint.builtin for endpoint in assembled.registry.endpoints.values())
+    own = sum(not endpoint.builtin for endpoint in assembled.registrar.endpoints.values())
     click.echo(
         f"AGTP  agtp://{settings.address}  {'TLS 1.3' if secured else 'plain TCP'}, "
         f"{own} endpoint{'' if own == 1 else 's'}, {settings.workers} worker{'' if settings.workers == 1 else 's'}"
@@ -79,8 +79,8 @@ def _announce(assembled: Assembled, settings: Settings) -> None:
     if settings.http is not None:
         scheme = "https" if secured else "http"
         here = f"{scheme}://{settings.http}"
-        registry = assembled.registry
-        described = is_described(registry.policies, registry.endpoints.values())
+        registrar = assembled.registrar
+        described = is_described(registrar.policies, registrar.endpoints.values())
         told = ["described at /.well-known/ai" if described else "in no public document"]
         if settings.web.url and settings.web.url != here:
             told.append(f"known as {settings.web.url}")

@@ -1,4 +1,4 @@
-"""From a service to something that answers: registry, built-in methods, manifest, dispatcher."""
+"""From a service to something that answers: endpoints registered, then a server and its dispatcher."""
 
 from __future__ import annotations
 
@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING
 from bespeak.app.server.collector import collector_paused
 from bespeak.contract.catalog.bundled import open_catalog
 from bespeak.contract.service import Service
+from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.headers import is_header_value
 from bespeak.protocol.exchange.instant import write_instant
+from bespeak.runtime.access_log import access_log
+from bespeak.runtime.auditor import Auditor
+from bespeak.runtime.confirmations import Confirmations
 from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.idempotency import Idempotency
 from bespeak.runtime.methods.builtin import builtin_endpoints
-from bespeak.runtime.methods.publication import Publication
-from bespeak.runtime.registration import build_registry
-from bespeak.runtime.registry import Registry
+from bespeak.runtime.registration import Registrar
+from bespeak.runtime.responder import Responder
+from bespeak.runtime.server import Server
+from bespeak.runtime.sessions import Sessions
+from bespeak.runtime.settlement import Settlement
+from bespeak.runtime.signer import Signer
+from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
@@ -27,19 +36,50 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A service ready to answer, and what was found on the way."""
+    """A service whose endpoints are registered, and what was found on the way."""
 
-    dispatcher: Dispatcher
-    registry: Registry
+    registrar: Registrar
     findings: list[Diagnostic]
-    publication: Publication
-    """What it publishes about itself over AGTP; other faces say the same."""
     updated: str
-    """Since when the service is as it is; the same in every process that serves it."""
+    """When the service was last changed; the same in every process that serves it."""
+    signer: Signer | None
+
+    def build_dispatcher(
+        self, store: Store | None = None, document: ServerDocument | None = None, auditor: Auditor | None = None
+    ) -> Dispatcher:
+        """Make a server with its state in `store`, and what answers its requests."""
+        document = document or ServerDocument()
+        server = Server(
+            self.registrar,
+            updated=self.updated,
+            signer=self.signer,
+            store=store,
+            auth=document.auth,
+            sessions=document.sessions,
+            cases=document.cases,
+        )
+        responder = Responder()
+        settlement = None
+        if store is not None:
+            sessions = Sessions(document.sessions)
+            sessions.watch(store)
+            settlement = Settlement(
+                store,
+                responder,
+                Idempotency(
+                    lease=document.idempotency.lease,
+                    retention=document.idempotency.retention,
+                    require=document.idempotency.require,
+                ),
+                sessions=sessions,
+                confirmations=Confirmations(document.cases),
+                auditor=auditor,
+            )
+        return Dispatcher(server, responder, settlement, access_log())
 
 
 def now() -> str:
-    """The time, as manifests write it."""
+    """Return the time as manifests write it."""
     return write_instant(time.time())
 
 
@@ -52,7 +92,7 @@ def assemble(
     signing_key: OKPKey | None = None,
     verifies: bool = False,
 ) -> Assembled:
-    """Put a service together. Endpoints that are not valid are left out and reported; a missing catalog is fatal.
+    """Register the endpoints of a service; leave out and report those that are not valid. A missing catalog is fatal.
 
     `verifies` says whether callers will have to prove who they are.
     """
@@ -64,18 +104,16 @@ def assemble(
     if catalog is None:
         raise ConfigError("\n".join(str(finding) for finding in found))
     findings += found
-    service, found = _without_what_is_not_there(service, verifies=verifies)
+    service, found = _disable_unsupported(service, verifies=verifies)
     findings += found
     updated = updated or now()
-    publication = Publication(updated=updated, signing_key=signing_key)
-    registry, found = build_registry(service, catalog, builtin_endpoints(publication), os.environ)
-    findings += found
-    publication.attach(registry)
-    return Assembled(Dispatcher(registry), registry, findings, publication, updated)
+    registrar = Registrar(service, catalog, builtin_endpoints(), os.environ)
+    signer = None if signing_key is None else Signer(signing_key)
+    return Assembled(registrar, findings + registrar.findings, updated, signer)
 
 
-def _without_what_is_not_there(service: Service, *, verifies: bool) -> tuple[Service, list[Diagnostic]]:
-    """The service with the promises taken back that nothing here can keep, and a warning for each."""
+def _disable_unsupported(service: Service, *, verifies: bool) -> tuple[Service, list[Diagnostic]]:
+    """Take back the promises that nothing here can keep, with a warning for each."""
     policies = service.policies
     findings = []
     if policies.synthesis_enabled:

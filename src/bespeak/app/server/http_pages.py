@@ -1,4 +1,4 @@
-"""The documents that a service has on the web, each at its path, made when somebody first asks unless that is slow."""
+"""The documents of a service on the web, each at its path, built when first asked for unless that is slow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.app.server.assembly import Assembled
 from bespeak.app.server.collector import collector_paused
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections import agis_summary, agtp_bootstrap, ai_discovery, llms_text
@@ -17,7 +16,8 @@ from bespeak.faces.http.negotiation import Root
 from bespeak.faces.http.page import Page
 from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_JSON
 from bespeak.protocol.exchange.principal import ANONYMOUS
-from bespeak.runtime.registry import Registry
+from bespeak.runtime.registration import Registrar
+from bespeak.runtime.route_table import RouteTable
 from bespeak.state.identity.settings import AuthSettings
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
@@ -74,22 +74,22 @@ class Pages(Mapping[str, Page | Root]):
         return len(self._pages) + len(self._parts())
 
 
-def make_pages(assembled: Assembled, settings: HttpSettings, publishing: Publishing | None = None) -> Pages:
-    """What stands at fixed paths.
+def make_pages(routes: RouteTable, settings: HttpSettings, publishing: Publishing, *, keeps_state: bool) -> Pages:
+    """Make the documents at fixed paths.
 
     Where discovery is for agents that say who they are (`anonymous_discovery` is false), no document about endpoints
     is for everybody: there is the summary if its manifest promises it, and `/` asks who calls.
     """
-    contents = _Contents(assembled, settings, publishing or Publishing())
-    registry, manifest = assembled.registry, assembled.registry.service.data_manifest
+    contents = _Contents(routes, settings, publishing, keeps_state=keeps_state)
+    manifest = routes.service.data_manifest
     pages: dict[str, Page | Root] = {}
     if contents.publishing.agtp_port is not None:
         pages[agtp_bootstrap.PATH] = Page(contents.bootstrap, _JSON)
-    if registry.policies.anonymous_discovery or (manifest is not None and manifest.pre_auth_discovery):
+    if routes.policies.anonymous_discovery or (manifest is not None and manifest.pre_auth_discovery):
         pages[agis_summary.PATH] = Page(contents.summary, _JSON)
-    if not registry.policies.anonymous_discovery:
+    if not routes.policies.anonymous_discovery:
         return Pages({**pages, "/": Root({})}, dict)
-    if any(endpoint.is_listed for endpoint in registry.endpoints.values()):
+    if any(endpoint.is_listed for endpoint in routes.endpoints.values()):
         pages[ai_discovery.PATH] = main = Page(lambda: contents.ai.main, _JSON)
         if settings.ai_alias:
             pages[ALIAS] = main
@@ -105,17 +105,17 @@ def make_pages(assembled: Assembled, settings: HttpSettings, publishing: Publish
             "text/html": text,
         }
     )
-    if len(registry.endpoints) > _MANY:
+    if len(routes.endpoints) > _MANY:
         with collector_paused():
             for page in pages.values():
                 page.make()
     return Pages(pages, lambda: contents.parts)
 
 
-def check_publishing(registry: Registry) -> list[Diagnostic]:
-    """What whoever publishes endpoints on the web has left out: each of them has to have a rate limit."""
-    rates = registry.service.rate_limits
-    listed = [endpoint for endpoint in registry.endpoints.values() if endpoint.is_listed]
+def check_publishing(registrar: Registrar) -> list[Diagnostic]:
+    """Warn about endpoints that are published on the web without a rate limit."""
+    rates = registrar.service.rate_limits
+    listed = [endpoint for endpoint in registrar.endpoints.values() if endpoint.is_listed]
     if not listed or rates.agent or rates.address or all(endpoint.key in rates.endpoints for endpoint in listed):
         return []
     message = "endpoints are published on the web, and nothing limits how often they are called (AI-Discovery 6)"
@@ -124,15 +124,17 @@ def check_publishing(registry: Registry) -> list[Diagnostic]:
 
 
 class _Contents:
-    """What the documents have in them, made of the registry: of what is served, and not of what was written."""
+    """The content of the documents, made of what is served, and not of what was written."""
 
-    def __init__(self, assembled: Assembled, settings: HttpSettings, publishing: Publishing) -> None:
-        self._assembled = assembled
-        self._publication = assembled.publication
-        self._registry = assembled.registry
-        self._service = assembled.registry.service
-        self._endpoints = tuple(assembled.registry.endpoints.values())
+    def __init__(
+        self, routes: RouteTable, settings: HttpSettings, publishing: Publishing, *, keeps_state: bool
+    ) -> None:
+        self._routes = routes
+        self._publication = routes.publication
+        self._service = routes.service
+        self._endpoints = tuple(routes.endpoints.values())
         self._settings = settings
+        self._keeps_state = keeps_state
         self.publishing = publishing
 
     @cached_property
@@ -142,8 +144,8 @@ class _Contents:
             self._endpoints,
             self._settings,
             self.publishing.auth.modes,
-            updated=self._assembled.updated,
-            policies=self._registry.policies,
+            updated=self._routes.updated,
+            policies=self._routes.policies,
         )
         assert found is not None, "there is a page only if something is listed"
         return found
@@ -164,7 +166,7 @@ class _Contents:
                 self._endpoints,
                 self._settings,
                 version=self._publication.version,
-                policies=self._registry.policies,
+                policies=self._routes.policies,
             )
         )
 
@@ -172,22 +174,22 @@ class _Contents:
         port = self.publishing.agtp_port
         assert port is not None, "there is a page only if AGTP is spoken"
         return msgspec.json.encode(
-            agtp_bootstrap.project_bootstrap(self._service, port=port, updated=self._assembled.updated)
+            agtp_bootstrap.project_bootstrap(self._service, port=port, updated=self._routes.updated)
         )
 
     def openapi(self) -> bytes:
         from bespeak.documents.projections.openapi.document import project_openapi  # noqa: PLC0415 - for who asks for it
 
-        registry = self._registry
-        warned = {method: registry.catalog.warns_of(method) for method, _ in registry.endpoints}
+        routes = self._routes
+        warned = {method: routes.catalog.warns_of(method) for method, _ in routes.endpoints}
         document = project_openapi(
             self._service,
             self._endpoints,
             self._settings,
             self.publishing.auth.modes,
             version=self._publication.version,
-            policies=registry.policies,
-            keeps_state=self._assembled.dispatcher.settlement is not None,
+            policies=routes.policies,
+            keeps_state=self._keeps_state,
             keys_required=self.publishing.keys_required,
             catalog_warnings={method: text for method, text in warned.items() if text is not None},
         )

@@ -11,7 +11,6 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bespeak.app.server.assembly import Assembled
 from bespeak.app.server.keeper import Keeper
 from bespeak.app.server.settings import Settings
 from bespeak.faces.agtp.server import AgtpServer
@@ -19,7 +18,7 @@ from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol.address import Address
 from bespeak.protocol.tls import ALPN, server_context
 from bespeak.protocol.wire.limits import Limits
-from bespeak.runtime.access_log import AccessLog
+from bespeak.runtime.dispatcher import Dispatcher
 
 if TYPE_CHECKING:
     from bespeak.faces.http.server import HttpServer
@@ -29,9 +28,8 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hasattr(sign
 
 
 async def serve(
-    assembled: Assembled,
-    settings: Settings,
     keeper: Keeper,
+    settings: Settings,
     *,
     ready: Callable[[Settings], None],
     reuse_port: bool = False,
@@ -46,9 +44,7 @@ async def serve(
         asyncio.get_running_loop().add_reader(lifeline, stop.set)
     limits = Limits(body=settings.max_body)
     timeouts = Timeouts(idle=settings.idle_timeout, read=settings.read_timeout, drain=settings.drain_timeout)
-    dispatcher = assembled.dispatcher
-    handler = AccessLog(dispatcher, assembled.registry) if AccessLog.wanted() else dispatcher
-    agtp = AgtpServer(handler, limits=limits, timeouts=timeouts, max_connections=settings.max_connections)
+    agtp = AgtpServer(keeper.dispatcher, limits=limits, timeouts=timeouts, max_connections=settings.max_connections)
     web: HttpServer | None = None
     await keeper.start()
     try:
@@ -57,7 +53,7 @@ async def serve(
         settings = replace(settings, address=Address(*at[0]))
         if settings.http is not None:
             # Its documents say where AGTP is spoken, which is known now.
-            web = _web_server(assembled, settings, limits, timeouts)
+            web = _web_server(keeper.dispatcher, settings, limits, timeouts)
             context = _tls(settings, "http/1.1")
             at = await web.start(settings.http.host, settings.http.port, ssl=context, reuse_port=reuse_port)
             settings = replace(settings, http=Address(*at[0]))
@@ -72,20 +68,19 @@ async def serve(
         await stop.wait()
     finally:
         await asyncio.gather(agtp.drain(), *([web.drain()] if web is not None else []))
-        await assembled.registry.close()
         await keeper.stop()
 
 
-def _web_server(assembled: Assembled, settings: Settings, limits: Limits, timeouts: Timeouts) -> HttpServer:
-    from bespeak.app.server.http_face import make_face, make_way  # noqa: PLC0415
+def _web_server(dispatcher: Dispatcher, settings: Settings, limits: Limits, timeouts: Timeouts) -> HttpServer:
+    from bespeak.app.server.http_face import build_middleware, make_face  # noqa: PLC0415
     from bespeak.app.server.http_pages import Publishing  # noqa: PLC0415
     from bespeak.faces.http.server import HttpServer  # noqa: PLC0415 - loads uvicorn, for who speaks HTTP
 
     assert settings.http is not None
     publishing = Publishing(auth=settings.auth, keys_required=settings.keys_required, agtp_port=settings.address.port)
-    face = make_face(assembled, settings.web, limits=limits, loopback=settings.http.is_loopback, publishing=publishing)
-    way = make_way(face, settings.web)
-    return HttpServer(face, way, timeouts=timeouts, max_connections=settings.max_connections)
+    face = make_face(dispatcher, settings.web, limits=limits, loopback=settings.http.is_loopback, publishing=publishing)
+    outer = build_middleware(face, settings.web)
+    return HttpServer(face, outer, timeouts=timeouts, max_connections=settings.max_connections)
 
 
 def _tls(settings: Settings, alpn: str) -> ssl.SSLContext | None:

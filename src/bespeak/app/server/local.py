@@ -32,11 +32,11 @@ def connect_local(
     assembled = assemble_target(load_target(target), now())
     report(assembled.findings)
     locator = Locator(host=target, port=0)
-    server_id = assembled.registry.service.identity.server_id
+    server_id = assembled.registrar.service.identity.server_id
     signer = read_signer(agent_key, agent_id, server_id) if agent_key is not None else None
     credential = BearerCredential(token) if token is not None else None
     sender = Sender(
-        InProcess(assembled.dispatcher),
+        InProcess(assembled.build_dispatcher()),
         locator,
         timeout=timeout,
         retry=RetryPolicy(),

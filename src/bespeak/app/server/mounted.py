@@ -12,7 +12,7 @@ from typing import Any
 
 from bespeak.app.authoring.app import App
 from bespeak.app.server.assembly import now
-from bespeak.app.server.http_face import make_face, make_way
+from bespeak.app.server.http_face import build_middleware, make_face
 from bespeak.app.server.http_pages import Publishing
 from bespeak.app.server.keeper import Keeper
 from bespeak.app.server.log import log_findings
@@ -21,7 +21,7 @@ from bespeak.app.server.state import store_place
 from bespeak.app.server.target import Target, load_app, load_target
 from bespeak.documents.deployment.http_settings import HttpSettings, read_http
 from bespeak.errors import BespeakError, ConfigError
-from bespeak.faces.http.asgi import Receive, Reply, Scope, Send, send_reply
+from bespeak.faces.http.asgi import Application, Receive, Reply, Scope, Send, send_reply
 from bespeak.faces.http.face import refusal
 from bespeak.protocol import status
 from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
@@ -70,12 +70,9 @@ class MountedService:
         self._place = store
         self._assembled = assemble_target(target, now(), http_url=settings.url)
         log_findings(self._assembled.findings)
-        limits = Limits(body=target.document.limits.max_body or DEFAULT_LIMITS.body)
-        document = target.document
-        publishing = Publishing(auth=document.auth, keys_required=document.idempotency.require)
-        face = make_face(self._assembled, settings, limits=limits, publishing=publishing)
-        self._way = make_way(face, settings) or face
+        self._settings = settings
         self._keeper: Keeper | None = None
+        self._application: Application | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = asyncio.Lock()
 
@@ -84,15 +81,16 @@ class MountedService:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
             return
-        if self._loop is not asyncio.get_running_loop():
+        application = self._application
+        if application is None or self._loop is not asyncio.get_running_loop():
             try:
-                await self.start()
+                application = await self.start()
             except BespeakError as error:
                 if scope["type"] != "http":
                     raise
                 await send_reply(_not_started(error), scope["method"], send)
                 return
-        await self._way(scope, receive, send)
+        await application(scope, receive, send)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[MountedService]:
@@ -103,15 +101,15 @@ class MountedService:
         finally:
             await self.stop()
 
-    async def start(self) -> None:
-        """Open the store in the running event loop. Does nothing if it is open."""
+    async def start(self) -> Application:
+        """Begin to keep state in the running loop, unless that was done; return what answers requests."""
         loop = asyncio.get_running_loop()
         if self._loop is not None and self._loop.is_closed():
             # A server that is started again in the same process, as tests do, has a loop of its own.
-            self._starting, self._loop, self._keeper = asyncio.Lock(), None, None
+            self._starting, self._loop, self._keeper, self._application = asyncio.Lock(), None, None, None
         async with self._starting:
-            if self._keeper is not None:
-                return
+            if self._application is not None:
+                return self._application
             document = self._target.document
             if document.auth.is_open:
                 _logger.warning("callers are believed whatever they say they are: no [auth] modes are chosen")
@@ -120,13 +118,17 @@ class MountedService:
             store = open_store(self._place, role=role, durability=document.store.durability)
             keeper = Keeper(self._assembled, store, document, signing_keys(document.signing_key))
             await keeper.start()
-            self._keeper, self._loop = keeper, loop
+            limits = Limits(body=document.limits.max_body or DEFAULT_LIMITS.body)
+            publishing = Publishing(auth=document.auth, keys_required=document.idempotency.require)
+            face = make_face(keeper.dispatcher, self._settings, limits=limits, publishing=publishing)
+            application = build_middleware(face, self._settings) or face
+            self._keeper, self._loop, self._application = keeper, loop, application
+            return application
 
     async def stop(self) -> None:
         """Finish running requests and close the store."""
-        keeper, self._keeper, self._loop = self._keeper, None, None
+        keeper, self._keeper, self._loop, self._application = self._keeper, None, None, None
         if keeper is not None:
-            await self._assembled.registry.close()
             await keeper.stop()
 
     async def _live(self, receive: Receive, send: Send) -> None:

@@ -49,11 +49,11 @@ def assemble_target(target: Target, updated: str, *, http_url: str | None = None
     service = target.service if http_url is None else with_http_face(target.service, http_url)
     assembled = assemble(service, base=target.base, updated=updated, signing_key=key, verifies=verifies)
     assembled.findings[:0] = target.findings
-    assembled.findings.extend(unknown_fields(target.document.audit.fields, assembled.registry.endpoints.values()))
+    assembled.findings.extend(unknown_fields(target.document.audit.fields, assembled.registrar.endpoints.values()))
     if http_url is not None:
         from bespeak.app.server.http_pages import check_publishing  # noqa: PLC0415 - for who speaks HTTP
 
-        assembled.findings.extend(check_publishing(assembled.registry))
+        assembled.findings.extend(check_publishing(assembled.registrar))
     return assembled
 
 
@@ -101,7 +101,7 @@ def serve_target(
             return workers.run(lambda served: ready(assembled, served))
         run(_try_addresses(settings))
         keeper = _keeper(assembled, target, settings)
-        run(serve(assembled, settings, keeper, ready=lambda served: ready(assembled, served)))
+        run(serve(keeper, settings, ready=lambda served: ready(assembled, served)))
     _leave_threads_behind()
     return 0
 
@@ -137,7 +137,7 @@ def _work(settings: Settings, updated: str, ready: Connection) -> None:
         parent = multiprocessing.parent_process()
         # A parent that is killed cannot say goodbye; its sentinel can be read as soon as it is gone.
         lifeline = parent.sentinel if parent else None
-        run(serve(assembled, settings, keeper, ready=lambda *_: ready.send(True), reuse_port=True, lifeline=lifeline))
+        run(serve(keeper, settings, ready=lambda *_: ready.send(True), reuse_port=True, lifeline=lifeline))
         _leave_threads_behind()
     except BespeakError as error:
         sys.exit(f"bespeak: {error}")

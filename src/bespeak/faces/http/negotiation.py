@@ -7,10 +7,12 @@ from typing import Final
 
 from bespeak.faces.http.asgi import Reply
 from bespeak.faces.http.page import Page
+from bespeak.faces.http.translation import Target
 from bespeak.protocol.exchange.accept import negotiate
 from bespeak.protocol.exchange.headers import ACCEPT, MEDIA_AGIS, MEDIA_MANIFEST
 
-_DISCOVER: Final = ("/", "DISCOVER")
+_DISCOVER: Final = Target("/", "DISCOVER", reads=False)
+"""Not marked as reading: its input is not flat, so GET may not call it, but without input it only reads."""
 
 
 class Root:
@@ -30,7 +32,7 @@ class Root:
         for page in self._pages.values():
             page.make()
 
-    def answer(self, headers: dict[str, str]) -> Reply | tuple[str, str]:
+    def answer(self, headers: dict[str, str]) -> Reply | Target:
         """The document that suits these headers, or what to call for it."""
         chosen = negotiate(headers, self._offers)
         page = self._pages.get(chosen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from bespeak.contract.http_route import split_verb
@@ -144,12 +144,21 @@ def meant(path: str, headers: Mapping[str, str]) -> tuple[str, str] | None:
     return path, named.upper() if named.isascii() else named
 
 
-def to_request(
-    found: tuple[str, str], query: str, headers: Mapping[str, str], body: bytes, connection: Connection
-) -> Request:
-    """A request for a path and a method as the handler sees it. On the web a `+` in a query is a space."""
-    path, method = found
-    return Request(method, path, query.replace("+", "%20") if "+" in query else query, headers, body, connection)
+class Target(NamedTuple):
+    """What a request calls."""
+
+    path: str
+    method: str
+    """The method of AGTP."""
+    reads: bool
+    """True for GET and HEAD, which must change nothing."""
+
+
+def to_request(target: Target, query: str, headers: Mapping[str, str], body: bytes, connection: Connection) -> Request:
+    """Make the request that the handler sees. On the web a `+` in a query is a space."""
+    path, method, reads = target
+    query = query.replace("+", "%20") if "+" in query else query
+    return Request(method, path, query, headers, body, connection, reads)
 
 
 def encode_block(block: HeaderBlock) -> Headers:
@@ -173,7 +182,7 @@ def to_http(response: Response, block: Headers, challenge: bytes) -> Reply:
             headers.append((b"www-authenticate", challenge))
         elif number == status.METHOD_NOT_ALLOWED:
             # RFC 9110 15.5.6 wants the header; that other verbs are at other paths is told in the body.
-            headers.append((b"allow", b"OPTIONS"))
+            headers += [] if any(name == b"allow" for name, _ in headers) else [(b"allow", b"OPTIONS")]
     if number not in (status.NO_CONTENT, status.NOT_MODIFIED):
         headers.append((b"content-length", b"%d" % len(body)))
     return Reply(number, headers, body)

@@ -48,6 +48,8 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     """Names in lower case, each at most once."""
     body: bytes
     connection: Connection
+    reads: bool = False
+    """True for a request that promises to change nothing, a GET of HTTP."""
 
 
 class Malformed(msgspec.Struct, frozen=True):
@@ -67,6 +69,8 @@ class Response(msgspec.Struct, frozen=True, gc=False):
     """Headers known before the request came."""
     headers: tuple[tuple[str, str], ...] = ()
     """Headers of this answer alone."""
+    code: str | None = None
+    """The machine-readable name of a refusal; None for any other answer."""
 
     def header(self, name: str) -> str | None:
         """The value of a header, by name in any case."""

@@ -1,7 +1,9 @@
-"""The gates of the dispatcher, in one ordered tuple; the first refusal wins.
+"""The gates of the dispatcher, in one order; the first refusal wins.
 
 The drafts leave the order open (AGTP-API A.2 and 13.2 name input before scope). Here authority comes before
 input, because a refusal then tells a caller without authority nothing about the contract's inside.
+
+ARRIVAL concerns every request, ROUTING finds its endpoint, and ROUTED has the endpoint to judge by.
 """
 
 from __future__ import annotations
@@ -10,8 +12,9 @@ from collections.abc import Callable
 from typing import Final
 
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.gates.budget import budget_gate
+from bespeak.runtime.gates.confirmation import confirmation_gate
 from bespeak.runtime.gates.identity import identity_gate
 from bespeak.runtime.gates.input import input_gate
 from bespeak.runtime.gates.path import path_gate
@@ -20,26 +23,31 @@ from bespeak.runtime.gates.rate import address_rate_gate, agent_rate_gate, endpo
 from bespeak.runtime.gates.route import route_gate
 from bespeak.runtime.gates.scope import scope_gate
 from bespeak.runtime.gates.vocabulary import vocabulary_gate
+from bespeak.state.identity.authentication import Outdated
 
-Gate = Callable[[Call], Refused | None]
-
-GATES: Final[tuple[Gate, ...]] = (
+ARRIVAL: Final[tuple[Callable[[Call], Refused | Outdated | None], ...]] = (
     address_rate_gate,  # 429
     identity_gate,  # 400 · 401 · 262 · 410 · 503 · 551
     agent_rate_gate,  # 429
+)
+ROUTING: Final[tuple[Callable[[Call], Refused | None], ...]] = (
     vocabulary_gate,  # 459 · 454
     path_gate,  # 460 · 454
     policy_gate,  # redirects · 405
-    route_gate,  # 404 · 405 · 262
+)
+ROUTED: Final[tuple[Callable[[RoutedCall], Refused | None], ...]] = (
     scope_gate,  # 455 · 262
     budget_gate,  # 456 · 400
     endpoint_rate_gate,  # 429
     input_gate,  # 400 · 422
+    confirmation_gate,  # 501
 )
 
-_COUNTING: Final = frozenset({address_rate_gate, agent_rate_gate, endpoint_rate_gate})
 
-
-def gates_in_force(*, limited: bool) -> tuple[Gate, ...]:
-    """The gates of a server; those that count calls are left out where nothing is limited."""
-    return GATES if limited else tuple(gate for gate in GATES if gate not in _COUNTING)
+def find_route(call: Call) -> RoutedCall | Refused:
+    """Run the gates that lead to an endpoint."""
+    for gate in ROUTING:
+        refused = gate(call)
+        if refused is not None:
+            return refused
+    return route_gate(call)  # 404 · 405 · 262

@@ -9,7 +9,7 @@ from bespeak.protocol.exchange.budget import ONE_CALL, exceeded_units, format_am
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.fault import Fault
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import RoutedCall
 
 _LONGEST_REMEMBERED = 200
 """Any list of all units is shorter; longer texts are read anew, so that strangers cannot fill the memory."""
@@ -17,7 +17,7 @@ _LONGEST_REMEMBERED = 200
 _remembered = lru_cache(1024)(parse_budget)
 
 
-def budget_gate(call: Call) -> Refused | None:
+def budget_gate(call: RoutedCall) -> Refused | None:
     """Hold the cost that the endpoint declares against Budget-Limit, unit by unit."""
     headers = call.request.headers
     if BUDGET_LIMIT not in headers:
@@ -28,7 +28,6 @@ def budget_gate(call: Call) -> Refused | None:
         entry = limit.at[:80]
         message = f"Budget-Limit holds {entry!r}: {limit.message}. Write it like tokens=5000, USD=0.50."
         return Refused(status.BAD_REQUEST, "invalid-budget-limit", message, {"entry": entry})
-    assert call.route is not None
     endpoint = call.route.endpoint
     cost = {"calls": ONE_CALL, **(endpoint.cost.amounts if endpoint.cost else {})}
     over = exceeded_units(cost, limit)

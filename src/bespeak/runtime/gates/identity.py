@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from bespeak.state.identity.authenticator import Authenticator
 
 
-def identity_gate(call: Call) -> Refused | None:
+def identity_gate(call: Call) -> Refused | Outdated | None:
     """Find the principal. An anonymous call passes here; the scope gate knows where that is not enough."""
     headers = call.request.headers
-    principals = call.registry.principals
+    principals = call.server.principals
     scope = headers.get(AUTHORITY_SCOPE)
-    found: Principal | Refused
+    found: Principal | Refused | Outdated
     if principals.authenticator is not None:
         found = _authenticated(call, principals.authenticator, scope)
     elif DELEGATION_CHAIN in headers:
@@ -30,36 +30,33 @@ def identity_gate(call: Call) -> Refused | None:
         if agent_id is None and scope is None:
             return None
         found = principals.resolve(agent_id, scope)
-    if isinstance(found, Refused):
+    if not isinstance(found, Principal):
         return found
     call.principal = found
     return None
 
 
-def _authenticated(call: Call, authenticator: Authenticator, scope: str | None) -> Principal | Refused:
-    """The principal that the credentials prove; nobody for a call that presents and claims nothing."""
+def _authenticated(call: Call, authenticator: Authenticator, scope: str | None) -> Principal | Refused | Outdated:
+    """Return the principal that the credentials prove; an anonymous one if nothing is presented or claimed."""
     found = authenticator.authenticate(call.request)
-    if isinstance(found, Refused):
+    if isinstance(found, (Refused, Outdated)):
         return found
-    if isinstance(found, Outdated):
-        call.outdated = True
-        return found.refused
     chained = DELEGATION_CHAIN in call.request.headers
     if found is None:
         if scope is None and not chained:
             return ANONYMOUS
-        return call.registry.principals.credentials_missing("Authority is claimed, and no credential says by whom")
+        return call.server.principals.credentials_missing("Authority is claimed, and no credential says by whom")
     if found.nonce is not None and found.nonce_expires_at is not None:
         # A nonce is one agent's: what another one happened to choose is no replay.
         call.nonce = (f"{found.agent_id}:{found.nonce}", max(found.nonce_expires_at - time.time(), 1.0))
-    principals = call.registry.principals
+    principals = call.server.principals
     if chained:
         return _delegated(call, principals.prove(found, None), scope)
     return principals.prove(found, scope)
 
 
 def _delegated(call: Call, own: Principal | Refused, scope: str | None) -> Principal | Refused:
-    """The caller with the authority of others: a claim narrows theirs, and not its own."""
+    """Give the caller the authority of others: a claim narrows theirs, and not its own."""
     if isinstance(own, Refused):
         return own
-    return call.registry.principals.delegate(own, call.request.headers[DELEGATION_CHAIN], scope)
+    return call.server.principals.delegate(own, call.request.headers[DELEGATION_CHAIN], scope)

@@ -14,7 +14,7 @@ from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_JSON
 from bespeak.protocol.exchange.media_type import is_json
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import HINTS
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.route import Route
 from bespeak.text.source.pointer import pointer
 
@@ -27,10 +27,9 @@ _KNOWN_TYPES: Final = frozenset({None, MEDIA_AGTP, MEDIA_JSON})
 _decode = msgspec.json.Decoder().decode
 
 
-def input_gate(call: Call) -> Refused | None:
+def input_gate(call: RoutedCall) -> Refused | None:
     """Put the input together from path, query and body, and validate it."""
     route = call.route
-    assert route is not None
     request = call.request
     body = request.body
     value: Any = {}
@@ -68,7 +67,7 @@ def input_gate(call: Call) -> Refused | None:
         return _bad_body(f"The body cannot be validated: {error}.")
 
 
-def _merge(call: Call, route: Route, value: dict[str, Any]) -> Refused | None:
+def _merge(call: RoutedCall, route: Route, value: dict[str, Any]) -> Refused | None:
     """Add path and query parameters. The body wins over the query (5.5); against the path it must agree."""
     if call.request.query:
         parameters = _query_parameters(call.request.query)

@@ -13,9 +13,9 @@ from bespeak.runtime.call import Call
 
 def path_gate(call: Call) -> Refused | None:
     """Refuse malformed paths and method names in them. A registered literal path was checked when it came in."""
-    if call.path in call.registry.router.literals:
+    if call.path in call.routes.router.literals:
         return None
-    fault = check_path(call.path, call.registry.catalog.names)
+    fault = check_path(call.path, call.routes.catalog.names)
     if fault is None and ("{" in call.path or "%" in call.path):
         fault = _check_values(call.path)
     if fault is None:
@@ -29,7 +29,7 @@ def path_gate(call: Call) -> Refused | None:
 
 
 def _check_values(path: str) -> Fault | None:
-    """What only a request path can have wrong: a template's parameter, or bytes that are no text."""
+    """Find what only a request path can have wrong: a template's parameter, or bytes that are not text."""
     for segment in path.split("/"):
         if "{" in segment:
             return Fault("a request path has values where the template has {parameters}", segment)

@@ -8,10 +8,10 @@ from bespeak.runtime.call import Call
 
 def policy_gate(call: Call) -> Refused | None:
     """Follow a redirect, then ask the policy about the method in force."""
-    registry = call.registry
-    if registry.redirects:
-        call.method, call.path = registry.redirects.follow(call.method, call.path)
-    if call.method in registry.allowed:
+    routes = call.routes
+    if routes.redirects:
+        call.method, call.path = routes.redirects.follow(call.method, call.path)
+    if call.method in routes.allowed:
         return None
     requested = call.request.method
-    return registry.not_allowed(requested, call.path, f"The policy of this server does not admit {requested}.")
+    return routes.not_allowed(requested, call.path, f"The policy of this server does not admit {requested}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.rate import Buckets, caller, network
 
 _SECOND = 1_000_000_000
@@ -12,7 +12,7 @@ _SECOND = 1_000_000_000
 
 def address_rate_gate(call: Call) -> Refused | None:
     """Before anything else, so that nobody keeps the server busy with proving who they are."""
-    rates = call.registry.rates
+    rates = call.server.rates
     if rates is None or rates.address is None:
         return None
     return _take(rates.address, network(call.request.connection.address), "address", "Your address")
@@ -20,7 +20,7 @@ def address_rate_gate(call: Call) -> Refused | None:
 
 def agent_rate_gate(call: Call) -> Refused | None:
     """Once the caller is known. The agent pays first: what it is refused must not cost its principal's other agents."""
-    rates = call.registry.rates
+    rates = call.server.rates
     if rates is None:
         return None
     principal = call.principal
@@ -33,12 +33,11 @@ def agent_rate_gate(call: Call) -> Refused | None:
     return None
 
 
-def endpoint_rate_gate(call: Call) -> Refused | None:
+def endpoint_rate_gate(call: RoutedCall) -> Refused | None:
     """Once the endpoint is known: what one agent may ask of this one."""
-    rates = call.registry.rates
+    rates = call.server.rates
     if rates is None or not rates.endpoints:
         return None
-    assert call.route is not None
     endpoint = call.route.endpoint
     buckets = rates.endpoints.get(endpoint.key)
     if buckets is None:

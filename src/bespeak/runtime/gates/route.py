@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import Call, RoutedCall
+
+_BY_POST: Final = (("Allow", "POST, OPTIONS"),)
 
 
-def route_gate(call: Call) -> Refused | None:
+def route_gate(call: Call) -> RoutedCall | Refused:
     """Find the endpoint, or say what the path does offer."""
-    registry = call.registry
-    found = registry.router.find(call.method, call.path)
+    routes = call.routes
+    found = routes.router.find(call.method, call.path)
     if found is not None:
-        call.route, call.captures = found
-        return None
-    if registry.wildcard is not None:
+        route, captures = found
+        if call.request.reads and not route.is_readable:
+            return _not_for_reading(call)
+        return RoutedCall(call, route, captures)
+    if routes.wildcard is not None:
+        if call.request.reads:
+            return _not_for_reading(call)
         if call.principal.wildcards:
-            call.route = registry.wildcard
-            return None
+            return RoutedCall(call, routes.wildcard)
         # AGTP-API 16.4: without the agent's own consent the safe answer is to ask for it.
         return authorization_required(
             "wildcards-required",
             f"No endpoint {call.method} {call.path[:200]} is declared. This server takes ad-hoc calls only from "
             "agents whose identity document says wildcards: true.",
         )
-    if registry.named_at(call.path):
+    if routes.named_at(call.path):
         requested = call.request.method
-        return registry.not_allowed(requested, call.path, f"{requested} is not offered on {call.path[:200]}.")
+        return routes.not_allowed(requested, call.path, f"{requested} is not offered on {call.path[:200]}.")
     return Refused(
         status.NOT_FOUND,
         "endpoint-not-found",
         f"No endpoint has the path {call.path[:200]!r}; `DISCOVER /methods` lists those that exist.",
         {"method": call.method, "path": call.path[:300]},
     )
+
+
+def _not_for_reading(call: Call) -> Refused:
+    """Refuse a request that promises to change nothing (RFC 9110 9.2.1) and leads to an endpoint that may."""
+    message = f"{call.method[:40]} {call.path[:120]} is not for GET: send it by POST to its path and verb."
+    return Refused(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, headers=_BY_POST)

@@ -5,19 +5,18 @@ from __future__ import annotations
 from bespeak.protocol import status
 from bespeak.protocol.exchange.accept import prefers_agis
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
-from bespeak.runtime.call import Call
+from bespeak.runtime.call import RoutedCall
 
 _ROOT = ("DISCOVER", "/")
 _INVENTORY = ("DISCOVER", "/methods")
 """An operator's own version of it is discovery all the same (AGTP-API 5.8), unless it asks for scopes."""
 
 
-def scope_gate(call: Call) -> Refused | None:
+def scope_gate(call: RoutedCall) -> Refused | None:
     """Before the body is read: a caller without authority learns nothing about the input."""
-    assert call.route is not None
     endpoint = call.route.endpoint
     principal = call.principal
-    policies = call.registry.policies
+    policies = call.routes.policies
     if endpoint.builtin or (endpoint.key == _INVENTORY and not endpoint.required_scopes):
         # AGTP-API 8.7 speaks of discovery and of built-ins that only read.
         informs = endpoint.semantic.impact == "informational"
@@ -29,7 +28,7 @@ def scope_gate(call: Call) -> Refused | None:
     if endpoint.required_scopes:
         if principal.agent_id is None:
             scopes = ", ".join(endpoint.required_scopes)
-            return call.registry.principals.credentials_missing(f"{endpoint} needs the scopes {scopes} of an agent")
+            return call.server.principals.credentials_missing(f"{endpoint} needs the scopes {scopes} of an agent")
         missing = principal.scopes.missing(endpoint.required_scopes)
         if missing:
             claimable = not principal.known and principal.verified is None and not principal.delegators
@@ -53,9 +52,9 @@ def scope_gate(call: Call) -> Refused | None:
     return None
 
 
-def _is_public(call: Call) -> bool:
+def _is_public(call: RoutedCall) -> bool:
     """Whether the AGIS document is asked for, and its data manifest promises it without credentials (AGIS 8.3)."""
-    manifest = call.registry.service.data_manifest
+    manifest = call.routes.service.data_manifest
     return (
         manifest is not None
         and manifest.pre_auth_discovery is True

@@ -10,7 +10,6 @@ from bespeak.protocol.exchange.headers import METHOD_GRAMMAR
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call
 from bespeak.runtime.method_grammar import check_method_grammar
-from bespeak.runtime.registry import Registry
 
 # AGTP-API 3.6: what a legacy verb means when no endpoint of the preferred verb is on the path.
 _LEGACY: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
@@ -24,18 +23,18 @@ _LEGACY: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
 
 def vocabulary_gate(call: Call) -> Refused | None:
     """Admit catalog and custom methods; deprecated ones too, for a deprecated verb is never a 459 (4.4)."""
-    registry = call.registry
+    routes = call.routes
     if METHOD_GRAMMAR in call.request.headers:
         refused = check_method_grammar(call)
         if refused is not None:
             return refused
     method = call.method
-    if method in registry.admitted:
+    if method in routes.admitted:
         return None
-    if method in registry.policies.methods.legacy:
+    if method in routes.policies.methods.legacy:
         _translate_legacy(call)
         return None
-    catalog = registry.catalog
+    catalog = routes.catalog
     near = catalog.near(method)
     legacy = catalog.legacy.get(method)
     if legacy is not None:
@@ -51,24 +50,17 @@ def vocabulary_gate(call: Call) -> Refused | None:
     )
 
 
-def method_in_force(registry: Registry, method: str, path: str) -> str:
-    """What a method stands for on a path: itself, unless it is a legacy verb that this server has opted into."""
-    policy = registry.policies.methods
-    if method in registry.admitted or method not in policy.legacy:
-        return method
-    # A verb the policy disallows stays as it is, and so does one it redirects: both are for the policy gate.
-    if method in policy.disallow or registry.redirects.follow(method, path)[0] != method:
-        return method
-    preferred = registry.catalog.legacy[method].preferred
-    return preferred if registry.router.find(preferred, path) is not None else _LEGACY[method][0]
-
-
 def _translate_legacy(call: Call) -> None:
-    asked = call.method
-    call.method = method_in_force(call.registry, asked, call.path)
-    if call.method in (asked, call.registry.catalog.legacy[asked].preferred):
+    """Give a legacy verb its meaning on the path (AGTP-API 3.6)."""
+    asked, routes = call.method, call.routes
+    # A verb the policy disallows stays as it is, and so does one it redirects: both are for the policy gate.
+    if asked in routes.policies.methods.disallow or routes.redirects.follow(asked, call.path)[0] != asked:
         return
-    preset = _LEGACY[asked][1]
+    preferred = routes.catalog.legacy[asked].preferred
+    if routes.router.find(preferred, call.path) is not None:
+        call.method = preferred
+        return
+    call.method, preset = _LEGACY[asked]
     if asked == "PUT":
         key = call.request.headers.get("idempotency-key")
         preset = {"idempotency_key": key} if key else {}

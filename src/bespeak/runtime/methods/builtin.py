@@ -19,7 +19,6 @@ from bespeak.runtime.methods.floor import FLOOR, FloorMethod
 from bespeak.runtime.methods.inspect import INSPECT, inspect
 from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle
 from bespeak.runtime.methods.propose import propose
-from bespeak.runtime.methods.publication import Publication
 from bespeak.runtime.methods.query import query
 from bespeak.runtime.methods.suspend import suspend
 from bespeak.runtime.methods.unavailable import unavailable
@@ -47,25 +46,25 @@ _ARRAY_OUTPUT: Final[Mapping[str, Any]] = {
 }
 
 
-def builtin_endpoints(publication: Publication) -> list[Endpoint]:
-    """The floor, the lifecycle of agents and INSPECT at `/`, DISCOVER /methods, and /agents."""
+def builtin_endpoints() -> list[Endpoint]:
+    """List the endpoints of every server: floor, lifecycle of agents, INSPECT, DISCOVER /methods, /agents."""
     handlers: dict[str, Callable[..., Any]] = {
-        "QUERY": query(publication),
-        "DISCOVER": discover(publication),
-        "DESCRIBE": describe(publication),
-        "PROPOSE": propose(publication),
-        "DELEGATE": delegate(publication),
-        "ESCALATE": escalate(publication),
-        "CONFIRM": confirm(publication),
-        "SUSPEND": suspend(publication),
+        "QUERY": query,
+        "DISCOVER": discover,
+        "DESCRIBE": describe,
+        "PROPOSE": propose,
+        "DELEGATE": delegate,
+        "ESCALATE": escalate,
+        "CONFIRM": confirm,
+        "SUSPEND": suspend,
     }
     floor = [_endpoint(method, "/", handlers.get(method.name) or unavailable(method.name)) for method in FLOOR]
     return [
         *floor,
-        *(_endpoint(change.method, "/", lifecycle(publication, change)) for change in CHANGES),
-        _endpoint(INSPECT, "/", inspect(publication)),
-        _endpoint(_INVENTORY, "/methods", discover_methods(publication), _ARRAY_OUTPUT),
-        *(_endpoint(method, path, agents(publication)) for path, method in AGENT_METHODS),
+        *(_endpoint(change.method, "/", lifecycle(change)) for change in CHANGES),
+        _endpoint(INSPECT, "/", inspect),
+        _endpoint(_INVENTORY, "/methods", discover_methods, _ARRAY_OUTPUT),
+        *(_endpoint(method, path, agents) for path, method in AGENT_METHODS),
     ]
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from bespeak.protocol import status
-from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.confirmations import is_case_id
 from bespeak.runtime.methods.needs import invalid, refuse_without_needs, too_large
-from bespeak.runtime.methods.publication import Publication
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, ESCALATION, EXECUTED, Case, DecideCase
 
@@ -29,35 +28,31 @@ _LONGEST_REASON: Final = 4096
 _NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "There is no case of this target_id here.")
 
 
-def confirm(publication: Publication) -> Callable[[Context], Effects | Refused]:
-    """CONFIRM / of a server."""
-
-    def answer(context: Context) -> Effects | Refused:
-        refused = refuse_without_needs(publication.registry, context)
-        if refused is not None:
-            return refused
-        given, principal = context.input, context.principal
-        reason = given.get("reason")
-        if reason is not None and (len(reason) > _LONGEST_REASON or "\0" in reason):
-            return invalid("reason", f"is a text of up to {_LONGEST_REASON} characters without NUL.")
-        attestation = msgspec.json.encode(given["attestation"]) if "attestation" in given else None
-        if attestation is not None and len(attestation) > MOST_ATTESTATION:
-            return too_large("attestation", MOST_ATTESTATION)
-        if not is_case_id(given["target_id"]):
-            return _NOT_FOUND
-        command = DecideCase(
-            case_id=given["target_id"],
-            status=given["status"],
-            decided_by=context.agent_id or "",
-            attestation_id=f"att-{secrets.token_hex(16)}",
-            kinds=tuple(kind for kind, scope in SCOPES.items() if principal.scopes.covers(scope)),
-            delegators=principal.delegators,
-            reason=reason,
-            attestation=None if attestation is None else attestation.decode(),
-        )
-        return Effects((command,), _respond)
-
-    return answer
+def confirm(call: RoutedCall) -> Effects | Refused:
+    """Answer CONFIRM /."""
+    refused = refuse_without_needs(call)
+    if refused is not None:
+        return refused
+    given, principal = call.input, call.principal
+    reason = given.get("reason")
+    if reason is not None and (len(reason) > _LONGEST_REASON or "\0" in reason):
+        return invalid("reason", f"is a text of up to {_LONGEST_REASON} characters without NUL.")
+    attestation = msgspec.json.encode(given["attestation"]) if "attestation" in given else None
+    if attestation is not None and len(attestation) > MOST_ATTESTATION:
+        return too_large("attestation", MOST_ATTESTATION)
+    if not is_case_id(given["target_id"]):
+        return _NOT_FOUND
+    command = DecideCase(
+        case_id=given["target_id"],
+        status=given["status"],
+        decided_by=call.agent_id or "",
+        attestation_id=f"att-{secrets.token_hex(16)}",
+        kinds=tuple(kind for kind, scope in SCOPES.items() if principal.scopes.covers(scope)),
+        delegators=principal.delegators,
+        reason=reason,
+        attestation=None if attestation is None else attestation.decode(),
+    )
+    return Effects((command,), _respond)
 
 
 def _respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:

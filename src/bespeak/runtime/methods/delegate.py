@@ -8,7 +8,7 @@ sends as Delegation-Chain.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,21 +16,20 @@ import msgspec
 
 from bespeak.contract.agent import ACTIVE, Agent
 from bespeak.protocol import status
-from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.headers import DELEGATION_CHAIN
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.scope import is_scope_token
 from bespeak.runtime.agents import may_delegate
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import invalid, not_available, read_time, refuse_without_needs, too_large
-from bespeak.runtime.methods.publication import Publication
-from bespeak.runtime.registry import Registry
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.delegations import RecordDelegation
 
 if TYPE_CHECKING:
     from bespeak.state.identity.delegation import Chain
+    from bespeak.state.identity.jws import PrivateKey
 
 ISSUE: Final = "issue"
 """In place of a token: the server is to sign one."""
@@ -57,28 +56,28 @@ class Wish:
     """The chain by which the delegator holds its own authority; None where it is its own."""
 
 
-def delegate(
-    publication: Publication, clock: Callable[[], float] = time.time
-) -> Callable[[Context], Effects | Refused]:
-    """DELEGATE / of a server."""
-
-    def answer(context: Context) -> Effects | Refused:
-        registry = publication.registry
-        delegator = registry.agents.get(context.agent_id)
-        refused = refuse_without_needs(registry, context) or _not_permitted(delegator)
-        if refused is not None:
-            return refused
-        assert delegator is not None
-        wish = _read(registry, context, clock())
-        if isinstance(wish, Refused):
-            return wish
-        refused = _unavailable(publication, wish) or _beyond(context, delegator, wish)
-        if refused is not None:
-            return refused
-        chain = _issue(publication, context, wish, clock()) if wish.token == ISSUE else _accept(registry, wish)
-        return chain if isinstance(chain, Refused) else _record(chain, wish, context.input)
-
-    return answer
+def delegate(call: RoutedCall) -> Effects | Refused:
+    """Answer DELEGATE /."""
+    delegator = call.server.agents.get(call.agent_id)
+    refused = refuse_without_needs(call) or _not_permitted(delegator)
+    if refused is not None:
+        return refused
+    assert delegator is not None
+    wish = _read(call, time.time())
+    if isinstance(wish, Refused):
+        return wish
+    signer = call.server.signer
+    if wish.token == ISSUE and signer is None:
+        missing = "the server's signing key (`signing_key` of the server; `bespeak keys new` makes one)"
+        return not_available("DELEGATE", missing)
+    refused = _beyond(call, delegator, wish)
+    if refused is not None:
+        return refused
+    if wish.token == ISSUE and signer is not None:
+        chain = _issue(call, signer.private_key, wish, time.time())
+    else:
+        chain = _accept(call, wish)
+    return chain if isinstance(chain, Refused) else _record(chain, wish, call.input)
 
 
 def _not_permitted(delegator: Agent | None) -> Refused | None:
@@ -92,10 +91,10 @@ def _not_permitted(delegator: Agent | None) -> Refused | None:
     return Refused(status.FORBIDDEN, "delegation-not-permitted", message)
 
 
-def _read(registry: Registry, context: Context, now: float) -> Wish | Refused:
-    given = context.input
+def _read(call: RoutedCall, now: float) -> Wish | Refused:
+    given = call.input
     target = given["target_agent_id"]
-    agent = registry.agents.get(target)
+    agent = call.server.agents.get(target)
     if agent is None or agent.status != ACTIVE:
         message = f"No active agent {target[:64]!r} is registered with this server."
         return Refused(status.NOT_FOUND, "agent-not-found", message)
@@ -108,12 +107,12 @@ def _read(registry: Registry, context: Context, now: float) -> Wish | Refused:
     task = _task(given["task"])
     if isinstance(task, Refused):
         return task
-    header = context.request.headers.get(DELEGATION_CHAIN)
-    parent = registry.principals.chain(context.agent_id, header) if header is not None else None
+    header = call.request.headers.get(DELEGATION_CHAIN)
+    parent = call.server.principals.chain(call.agent_id, header) if header is not None else None
     if isinstance(parent, Refused):
         return parent
     return Wish(
-        delegator=context.agent_id or "",
+        delegator=call.agent_id or "",
         delegate=target,
         scopes=scopes,
         expires=expires,
@@ -155,18 +154,11 @@ def _expiry(deadline: str | None, now: float) -> float | Refused:
     return min(seconds, now + LONGEST_LIFETIME)
 
 
-def _unavailable(publication: Publication, wish: Wish) -> Refused | None:
-    if publication.signing_key is not None or wish.token != ISSUE:
-        return None
-    missing = "the server's signing key (`signing_key` of the server; `bespeak keys new` makes one)"
-    return not_available("DELEGATE", missing)
-
-
-def _beyond(context: Context, delegator: Agent, wish: Wish) -> Refused | None:
+def _beyond(call: RoutedCall, delegator: Agent, wish: Wish) -> Refused | None:
     """Why the wish is more than the delegator has to give."""
     from bespeak.state.identity.delegation_grant import refuse_wider  # noqa: PLC0415 - loads cryptography, for delegators
 
-    wider = refuse_wider(wish.delegator, wish.delegate, wish.scopes, context.principal.scopes)
+    wider = refuse_wider(wish.delegator, wish.delegate, wish.scopes, call.principal.scopes)
     if wider is not None:
         return wider
     most = delegator.max_delegation_depth
@@ -180,18 +172,18 @@ def _beyond(context: Context, delegator: Agent, wish: Wish) -> Refused | None:
     return None
 
 
-def _issue(publication: Publication, context: Context, wish: Wish, now: float) -> Chain | Refused:
-    """The caller's chain with one more hop, signed by this server for the caller."""
+def _issue(call: RoutedCall, key: PrivateKey, wish: Wish, now: float) -> Chain | Refused:
+    """Add a hop to the caller's chain, signed by this server for the caller."""
     from bespeak.state.identity.delegation_grant import grant_authority  # noqa: PLC0415 - loads cryptography, for delegators
 
-    server_id = publication.registry.service.identity.server_id
+    server_id = call.routes.service.identity.server_id
     return grant_authority(
         delegator=wish.delegator,
         delegate=wish.delegate,
         scopes=wish.scopes,
-        held=context.principal.scopes,
+        held=call.principal.scopes,
         server_id=server_id,
-        key=publication.private_key,
+        key=key,
         now=now,
         lifetime=wish.expires - now,
         depth=wish.depth,
@@ -200,10 +192,10 @@ def _issue(publication: Publication, context: Context, wish: Wish, now: float) -
     )
 
 
-def _accept(registry: Registry, wish: Wish) -> Chain | Refused:
+def _accept(call: RoutedCall, wish: Wish) -> Chain | Refused:
     """The caller's chain with the hop that the caller has signed itself."""
     before = "" if wish.parent is None else f"{wish.parent.header}, "
-    chain = registry.principals.chain(wish.delegate, before + wish.token)
+    chain = call.server.principals.chain(wish.delegate, before + wish.token)
     if isinstance(chain, Refused):
         return chain
     hop = chain.hops[-1]

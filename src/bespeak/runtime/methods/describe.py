@@ -2,47 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from bespeak.documents.projections.agtp_manifest import API_VERSION
 from bespeak.protocol import status
 from bespeak.protocol.exchange.budget import UNITS
-from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Envelope
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.agents import may_see, show_agent
-from bespeak.runtime.methods.publication import Publication
-from bespeak.runtime.registry import Registry
+from bespeak.runtime.route_table import RouteTable
 
 DOMAINS: Final = ("methods", "modalities", "tools", "version", "budget", "zones")
 
 
-def describe(publication: Publication) -> Callable[[Context], Answer | Envelope | Refused]:
-    """DESCRIBE / of a server: the identity document of a named agent or of the one that asks, else capabilities."""
-
-    def answer(context: Context) -> Answer | Envelope | Refused:
-        registry = publication.registry
-        caller = context.principal
-        wanted = context.input.get("agent_id")
-        if wanted is not None:
-            return show_agent(publication, context, registry.agents.get(wanted), wanted)
-        agent = registry.agents.get(caller.agent_id)
-        asks = "capability_domains" in context.input or "version_min" in context.input
-        if agent is not None and not asks and may_see(publication, caller, agent):
-            return show_agent(publication, context, agent, agent.agent_id)
-        asked = _domains(context.input.get("capability_domains"))
-        unknown = [domain for domain in asked if domain not in DOMAINS]
-        if unknown:
-            return Refused(
-                status.UNPROCESSABLE,
-                "unknown-capability-domain",
-                f"{', '.join(map(repr, unknown[:5]))} is no capability domain; there are {', '.join(DOMAINS)}.",
-                {"unknown": unknown[:20], "capability_domains": list(DOMAINS)},
-            )
-        return Envelope(_capabilities(registry, asked or DOMAINS, context.input.get("version_min")))
-
-    return answer
+def describe(call: RoutedCall) -> Answer | Envelope | Refused:
+    """Answer DESCRIBE /: the identity document of a named agent or of the one that asks, else capabilities."""
+    caller = call.principal
+    wanted = call.input.get("agent_id")
+    if wanted is not None:
+        return show_agent(call, call.server.agents.get(wanted), wanted)
+    agent = call.server.agents.get(caller.agent_id)
+    asks = "capability_domains" in call.input or "version_min" in call.input
+    if agent is not None and not asks and may_see(call, agent):
+        return show_agent(call, agent, agent.agent_id)
+    asked = _domains(call.input.get("capability_domains"))
+    unknown = [domain for domain in asked if domain not in DOMAINS]
+    if unknown:
+        return Refused(
+            status.UNPROCESSABLE,
+            "unknown-capability-domain",
+            f"{', '.join(map(repr, unknown[:5]))} is no capability domain; there are {', '.join(DOMAINS)}.",
+            {"unknown": unknown[:20], "capability_domains": list(DOMAINS)},
+        )
+    return Envelope(_capabilities(call.routes, asked or DOMAINS, call.input.get("version_min")))
 
 
 def _domains(given: Any) -> list[str]:
@@ -50,13 +44,13 @@ def _domains(given: Any) -> list[str]:
     return [str(part).strip() for part in parts]
 
 
-def _capabilities(registry: Registry, domains: Iterable[str], version_min: str | None) -> Mapping[str, Any]:
+def _capabilities(routes: RouteTable, domains: Iterable[str], version_min: str | None) -> Mapping[str, Any]:
     known: dict[str, dict[str, Any]] = {
-        "methods": {"methods": registry.supported_methods},
+        "methods": {"methods": routes.supported_methods},
         "modalities": {"modalities": ["application/json"]},
-        "tools": {"tools": [str(endpoint) for endpoint in registry.endpoints.values() if endpoint.is_listed]},
+        "tools": {"tools": [str(endpoint) for endpoint in routes.endpoints.values() if endpoint.is_listed]},
         "version": {"version": API_VERSION},
-        "budget": {"budget_units_accepted": _budget_units(registry)},
+        "budget": {"budget_units_accepted": _budget_units(routes)},
         "zones": {"zones_accepted": []},
     }
     document: dict[str, Any] = {}
@@ -67,9 +61,9 @@ def _capabilities(registry: Registry, domains: Iterable[str], version_min: str |
     return document
 
 
-def _budget_units(registry: Registry) -> list[str]:
-    """The units that a Budget-Limit can bound here: those some endpoint costs, and calls."""
-    used = {unit for endpoint in registry.endpoints.values() if endpoint.cost for unit in endpoint.cost.amounts}
+def _budget_units(routes: RouteTable) -> list[str]:
+    """List the units that a Budget-Limit can bound here: those some endpoint costs, and calls."""
+    used = {unit for endpoint in routes.endpoints.values() if endpoint.cost for unit in endpoint.cost.amounts}
     return [unit for unit in UNITS if unit in used or unit == "calls"]
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final
 
 import msgspec
 
 from bespeak.protocol import status
-from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.confirmations import too_many_cases
 from bespeak.runtime.methods.needs import invalid, read_time, refuse_without_needs, too_large
-from bespeak.runtime.methods.publication import Publication
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ESCALATION, Case, OpenCase
 from bespeak.state.store.commands.outbox import PutOutbox
@@ -30,49 +29,44 @@ _exactly = msgspec.json.Decoder(float_hook=Decimal).decode
 _sorted = msgspec.json.Encoder(order="sorted", decimal_format="number").encode
 
 
-def escalate(publication: Publication) -> Callable[[Context], Effects | Refused]:
-    """ESCALATE / of a server. The same escalation, sent again while it is open, is the same case."""
-
-    def answer(context: Context) -> Effects | Refused:
-        registry = publication.registry
-        refused = refuse_without_needs(registry, context)
-        if refused is not None:
-            return refused
-        given = context.input
-        deadline = read_time("deadline", given["deadline"]) if "deadline" in given else None
-        if isinstance(deadline, Refused):
-            return deadline
-        recipient = given.get("recipient", registry.cases.default_recipient)
-        if not recipient.isprintable():
-            return invalid("recipient", "holds characters that cannot be printed; name an agent, a person or a group.")
-        content = msgspec.json.encode(_as_it_came(context))
-        if len(content) > MOST_CONTENT:
-            return too_large("context", MOST_CONTENT)
-        agent_id = context.agent_id or ""
-        case_id = f"esc-{secrets.token_hex(16)}"
-        announcement = {"escalation_id": case_id, "agent_id": agent_id, "content": msgspec.Raw(content)}
-        command = OpenCase(
-            case_id=case_id,
-            kind=ESCALATION,
-            agent_id=agent_id,
-            recipient=recipient,
-            digest=hashlib.sha256(_sorted([agent_id, _exactly(content)])).hexdigest(),
-            subject=content.decode(),
-            deadline=deadline,
-            announcement=PutOutbox(ESCALATION, recipient, msgspec.json.encode(announcement).decode()),
-            most_open=registry.cases.most_open,
-        )
-        return Effects((command,), _respond)
-
-    return answer
+def escalate(call: RoutedCall) -> Effects | Refused:
+    """Answer ESCALATE /. The same escalation, sent again while it is open, is the same case."""
+    refused = refuse_without_needs(call)
+    if refused is not None:
+        return refused
+    given = call.input
+    deadline = read_time("deadline", given["deadline"]) if "deadline" in given else None
+    if isinstance(deadline, Refused):
+        return deadline
+    recipient = given.get("recipient", call.server.cases.default_recipient)
+    if not recipient.isprintable():
+        return invalid("recipient", "holds characters that cannot be printed; name an agent, a person or a group.")
+    content = msgspec.json.encode(_as_it_came(call))
+    if len(content) > MOST_CONTENT:
+        return too_large("context", MOST_CONTENT)
+    agent_id = call.agent_id or ""
+    case_id = f"esc-{secrets.token_hex(16)}"
+    announcement = {"escalation_id": case_id, "agent_id": agent_id, "content": msgspec.Raw(content)}
+    command = OpenCase(
+        case_id=case_id,
+        kind=ESCALATION,
+        agent_id=agent_id,
+        recipient=recipient,
+        digest=hashlib.sha256(_sorted([agent_id, _exactly(content)])).hexdigest(),
+        subject=content.decode(),
+        deadline=deadline,
+        announcement=PutOutbox(ESCALATION, recipient, msgspec.json.encode(announcement).decode()),
+        most_open=call.server.cases.most_open,
+    )
+    return Effects((command,), _respond)
 
 
-def _as_it_came(context: Context) -> dict[str, Any]:
+def _as_it_came(call: RoutedCall) -> dict[str, Any]:
     """The input with its members in the very text of the body (core 4.9): to read a number can mean to round it."""
-    came = _members(context.request.body) if context.request.body else {}
+    came = _members(call.request.body) if call.request.body else {}
     if "parameters" in came:  # the envelope, for ESCALATE has no such parameter
         came = _members(came["parameters"])
-    return {name: came.get(name, value) for name, value in context.input.items()}
+    return {name: came.get(name, value) for name, value in call.input.items()}
 
 
 def _respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:

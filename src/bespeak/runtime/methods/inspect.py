@@ -5,17 +5,15 @@ An agent may inspect what is about itself; the scope `audit:read` opens the rest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from bespeak.protocol import status
-from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.floor import ID_SCHEMA, FloorMethod
 from bespeak.runtime.methods.needs import invalid, refuse_without_needs
-from bespeak.runtime.methods.publication import Publication
 from bespeak.state.audit.reading import KeptRecord, payload_of
 from bespeak.state.store.commands.agents import ReadLifecycle
 from bespeak.state.store.commands.audit import ReadAudit, ReadChainHead
@@ -36,33 +34,28 @@ INSPECT: Final = FloorMethod(
 )
 
 
-def inspect(publication: Publication) -> Callable[[Context], Coroutine[Any, Any, Envelope | Refused]]:
-    """INSPECT / of a server."""
-
-    async def answer(context: Context) -> Envelope | Refused:
-        registry = publication.registry
-        refused = refuse_without_needs(registry, context)
-        if refused is not None:
-            return refused
-        assert registry.store is not None
-        if context.input["target"] == "audit":
-            return await _record(registry.store, context)
-        agent_id: str = context.input.get("agent_id") or context.agent_id or ""
-        if not _may(context, agent_id):
-            return _FORBIDDEN
-        if context.input["target"] == "chain_head":
-            return _found(await registry.store.read(ReadChainHead(agent_id)), "No record of this agent is kept here.")
-        return await _lifecycle(registry.store, agent_id)
-
-    return answer
+async def inspect(call: RoutedCall) -> Envelope | Refused:
+    """Answer INSPECT /."""
+    refused = refuse_without_needs(call)
+    if refused is not None:
+        return refused
+    assert call.server.store is not None
+    if call.input["target"] == "audit":
+        return await _record(call.server.store, call)
+    agent_id: str = call.input.get("agent_id") or call.agent_id or ""
+    if not _may(call, agent_id):
+        return _FORBIDDEN
+    if call.input["target"] == "chain_head":
+        return _found(await call.server.store.read(ReadChainHead(agent_id)), "No record of this agent is kept here.")
+    return await _lifecycle(call.server.store, agent_id)
 
 
-async def _record(store: Store, context: Context) -> Envelope | Refused:
-    audit_id = context.input.get("audit_id")
+async def _record(store: Store, call: RoutedCall) -> Envelope | Refused:
+    audit_id = call.input.get("audit_id")
     if audit_id is None:
         return invalid("audit_id", "is missing: it names the record to inspect.")
     row = await store.read(ReadAudit(audit_id))
-    if row is not None and not _may(context, KeptRecord(*row).agent_id):
+    if row is not None and not _may(call, KeptRecord(*row).agent_id):
         return _FORBIDDEN
     return _found(row, "No record with this Audit-ID is kept here.")
 
@@ -85,9 +78,9 @@ async def _lifecycle(store: Store, agent_id: str) -> Envelope | Refused:
     return Envelope({"agent_id": agent_id, "status": events[-1].status, "events": listed})
 
 
-def _may(context: Context, agent_id: str) -> bool:
+def _may(call: RoutedCall, agent_id: str) -> bool:
     """Whether the caller may know. Records of anonymous calls belong to nobody, so they need the scope."""
-    return context.agent_id == agent_id or context.principal.scopes.covers(READ)
+    return call.agent_id == agent_id or call.principal.scopes.covers(READ)
 
 
 def _found(row: Any, otherwise: str) -> Envelope | Refused:

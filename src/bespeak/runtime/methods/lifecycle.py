@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bespeak.protocol import status
-from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.floor import ID_SCHEMA, FloorMethod
 from bespeak.runtime.methods.needs import refuse_without_needs
-from bespeak.runtime.methods.publication import Publication
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.agents import RETIRED, SetAgentStatus, Transition
 
@@ -118,19 +117,18 @@ CHANGES: Final[tuple[Change, ...]] = (
 )
 
 
-def lifecycle(publication: Publication, change: Change) -> Callable[[Context], Effects | Refused]:
-    """The handler of one of these methods at `/`."""
+def lifecycle(change: Change) -> Callable[[RoutedCall], Effects | Refused]:
+    """Make the handler of one of these methods at `/`."""
     event = change.method.name
 
-    def answer(context: Context) -> Effects | Refused:
-        registry = publication.registry
-        given = context.input
+    def answer(call: RoutedCall) -> Effects | Refused:
+        given = call.input
         agent_id = given["agent_id"]
-        refused = refuse_without_needs(registry, context) or _not_for(context.principal, agent_id, change)
+        refused = refuse_without_needs(call) or _not_for(call.principal, agent_id, change)
         if refused is not None:
             return refused
-        known = registry.agents.get(agent_id)
-        actor = f"{given['actor']}, by {context.agent_id}" if "actor" in given else str(context.agent_id)
+        known = call.server.agents.get(agent_id)
+        actor = f"{given['actor']}, by {call.agent_id}" if "actor" in given else str(call.agent_id)
         command = SetAgentStatus(
             agent_id=agent_id,
             event=event,

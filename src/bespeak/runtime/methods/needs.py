@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from bespeak.protocol import status
-from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.registry import Registry
+from bespeak.runtime.call import RoutedCall
 
 
-def refuse_without_needs(registry: Registry, context: Context) -> Refused | None:
-    """501 on a server that keeps no state, 262 for a caller that does not say who it is."""
-    if registry.store is None:
-        return not_available(context.method, "a store to keep state in")
-    if context.agent_id is None:
-        return registry.principals.credentials_missing(f"{context.method} is for agents that say who they are")
+def refuse_without_needs(call: RoutedCall) -> Refused | None:
+    """Refuse with 501 on a server that keeps no state, with 262 for a caller that does not say who it is."""
+    if call.server.store is None:
+        return not_available(call.method, "a store to keep state in")
+    if call.agent_id is None:
+        return call.server.principals.credentials_missing(f"{call.method} is for agents that say who they are")
     return None
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from typing import Any, Final
 
 from bespeak.contract.service import Resource
 from bespeak.protocol import status
-from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
-from bespeak.runtime.methods.publication import Publication
-from bespeak.runtime.methods.relevance import Index, as_text
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.relevance import Index, as_text
 from bespeak.runtime.threads import run_in_thread
 
 _MAX_ITEMS: Final = 10_000
@@ -21,35 +20,31 @@ _MAX_ITEMS: Final = 10_000
 _MAX_RESULTS: Final = 20
 
 
-def query(publication: Publication) -> Callable[[Context], Coroutine[Any, Any, Envelope | Refused]]:
-    """QUERY / of a server. Resources are read in a thread: what they read from is not known here."""
-
-    async def answer(context: Context) -> Envelope | Refused:
-        resources = publication.registry.service.resources
-        if not resources:
-            return Refused(
-                status.NOT_IMPLEMENTED,
-                "not-implemented",
-                "QUERY / has nothing to search: this server has registered no resource. "
-                "Its informational endpoints are listed by DISCOVER /methods.",
-                {"missing": "resources"},
-            )
-        wanted = context.input.get("scope")
-        names = [wanted] if isinstance(wanted, str) else wanted
-        chosen = [resource for resource in resources if names is None or resource.name in names]
-        if not chosen:
-            return Refused(
-                status.NOT_FOUND,
-                "resource-not-found",
-                f"No resource is named {names!r}; there are {', '.join(resource.name for resource in resources)}.",
-                {"resources": [resource.name for resource in resources]},
-            )
-        need = as_text(context.input["intent"])
-        threshold = context.input.get("confidence_threshold", 0.0)
-        results = await run_in_thread(_search, chosen, need, threshold)
-        return Envelope({"results": results, "result_count": len(results)})
-
-    return answer
+async def query(call: RoutedCall) -> Envelope | Refused:
+    """Answer QUERY /. Resources are read in a thread: what they read from is not known here."""
+    resources = call.routes.service.resources
+    if not resources:
+        return Refused(
+            status.NOT_IMPLEMENTED,
+            "not-implemented",
+            "QUERY / has nothing to search: this server has registered no resource. "
+            "Its informational endpoints are listed by DISCOVER /methods.",
+            {"missing": "resources"},
+        )
+    wanted = call.input.get("scope")
+    names = [wanted] if isinstance(wanted, str) else wanted
+    chosen = [resource for resource in resources if names is None or resource.name in names]
+    if not chosen:
+        return Refused(
+            status.NOT_FOUND,
+            "resource-not-found",
+            f"No resource is named {names!r}; there are {', '.join(resource.name for resource in resources)}.",
+            {"resources": [resource.name for resource in resources]},
+        )
+    need = as_text(call.input["intent"])
+    threshold = call.input.get("confidence_threshold", 0.0)
+    results = await run_in_thread(_search, chosen, need, threshold)
+    return Envelope({"results": results, "result_count": len(results)})
 
 
 def _search(resources: list[Resource], need: str, threshold: float) -> list[dict[str, Any]]:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from bespeak.protocol import status
-from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.session_id import is_session_id
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import invalid, read_time, refuse_without_needs, too_large
-from bespeak.runtime.methods.publication import Publication
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.sessions import SUSPENDED, SuspendSession
 
@@ -33,38 +32,33 @@ _NOT_FOUND: Final = Refused(
 _ALREADY: Final = Refused(status.CONFLICT, "session-suspended", "The session is suspended already.")
 
 
-def suspend(publication: Publication, clock: Callable[[], float] = time.time) -> Callable[[Context], Effects | Refused]:
-    """SUSPEND / of a server."""
-
-    def answer(context: Context) -> Effects | Refused:
-        registry = publication.registry
-        refused = refuse_without_needs(registry, context)
-        if refused is not None:
-            return refused
-        given = context.input
-        session_id = given["session_id"]
-        resume_by = _resume_by(given.get("resume_by"), clock(), registry.sessions.suspended)
-        if isinstance(resume_by, Refused):
-            return resume_by
-        checkpoint = msgspec.json.encode(given["checkpoint"]) if "checkpoint" in given else None
-        if checkpoint is not None and len(checkpoint) > MOST_CHECKPOINT:
-            return too_large("checkpoint", MOST_CHECKPOINT)
-        if not is_session_id(session_id):
-            return _NOT_FOUND
-        nonce = secrets.token_urlsafe(_NONCE_BYTES)
-        command = SuspendSession(
-            session_id=session_id,
-            agent_id=context.agent_id or "",
-            tls_identity=context.principal.tls_identity or "",
-            suspension_id=f"susp-{secrets.token_hex(16)}",
-            nonce_hash=hash_nonce(nonce),
-            resume_by=resume_by,
-            reason=given.get("reason"),
-            checkpoint=None if checkpoint is None else checkpoint.decode(),
-        )
-        return Effects((command,), lambda outcome: _respond(command, nonce, outcome))
-
-    return answer
+def suspend(call: RoutedCall) -> Effects | Refused:
+    """Answer SUSPEND /."""
+    refused = refuse_without_needs(call)
+    if refused is not None:
+        return refused
+    given = call.input
+    session_id = given["session_id"]
+    resume_by = _resume_by(given.get("resume_by"), time.time(), call.server.sessions.suspended)
+    if isinstance(resume_by, Refused):
+        return resume_by
+    checkpoint = msgspec.json.encode(given["checkpoint"]) if "checkpoint" in given else None
+    if checkpoint is not None and len(checkpoint) > MOST_CHECKPOINT:
+        return too_large("checkpoint", MOST_CHECKPOINT)
+    if not is_session_id(session_id):
+        return _NOT_FOUND
+    nonce = secrets.token_urlsafe(_NONCE_BYTES)
+    command = SuspendSession(
+        session_id=session_id,
+        agent_id=call.agent_id or "",
+        tls_identity=call.principal.tls_identity or "",
+        suspension_id=f"susp-{secrets.token_hex(16)}",
+        nonce_hash=hash_nonce(nonce),
+        resume_by=resume_by,
+        reason=given.get("reason"),
+        checkpoint=None if checkpoint is None else checkpoint.decode(),
+    )
+    return Effects((command,), lambda outcome: _respond(command, nonce, outcome))
 
 
 def hash_nonce(nonce: str) -> str:

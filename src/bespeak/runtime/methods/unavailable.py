@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from bespeak.protocol.exchange.context import Context
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.methods.needs import not_available
 
 MISSING: Final[Mapping[str, str]] = {
@@ -18,12 +18,12 @@ MISSING: Final[Mapping[str, str]] = {
 """What each method would need; an operator who has it binds the method to a handler at `/`."""
 
 
-def unavailable(method: str) -> Callable[[Context], Refused]:
-    """The handler of a floor method this server admits but cannot carry out."""
+def unavailable(method: str) -> Callable[[RoutedCall], Refused]:
+    """Make the handler of a floor method this server admits but cannot carry out."""
     advice = f" The operator of this server can bind {method} / to a handler."
     refused = not_available(method, MISSING[method], advice)
 
-    def answer(_: Context) -> Refused:
+    def answer(_: RoutedCall) -> Refused:
         return refused
 
     return answer

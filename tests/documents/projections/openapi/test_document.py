@@ -26,21 +26,21 @@ MODES = [("open",), ("token",), ("token", "mtls", "signed")]
 
 def document(service: Service, modes: tuple[str, ...] = ("open",), **options: Any) -> Any:
     """The document as a reader gets it."""
-    registry = assemble(service, updated="2026-01-01T00:00:00Z").registry
+    registrar = assemble(service, updated="2026-01-01T00:00:00Z").registrar
     projected = project_openapi(
-        registry.service,
-        registry.endpoints.values(),
+        registrar.service,
+        registrar.endpoints.values(),
         options.pop("settings", HttpSettings()),
         modes,
         version="1",
-        policies=registry.policies,
+        policies=registrar.policies,
         **options,
     )
     return msgspec.json.decode(msgspec.json.encode(projected))
 
 
 def of(*endpoints: Any, **fields: Any) -> Any:
-    return document(build(*endpoints, **fields).assembled.registry.service)
+    return document(build(*endpoints, **fields).routes.service)
 
 
 def check(found: Any) -> None:
@@ -101,14 +101,14 @@ def test_it_says_what_it_is_derived_from_and_where_that_is() -> None:
     ],
 )
 def test_the_contact_is_an_address_of_mail_or_of_the_web(contact: str, told: dict[str, str]) -> None:
-    service = build(make_endpoint("BOOK", "/room", echo)).assembled.registry.service
+    service = build(make_endpoint("BOOK", "/room", echo)).routes.service
     found = document(replace(service, identity=replace(service.identity, contact=contact)))
     assert found["info"]["contact"] == told
     check(found)
 
 
 def test_the_server_is_where_the_settings_say_it_is() -> None:
-    service = build(make_endpoint("BOOK", "/room", echo)).assembled.registry.service
+    service = build(make_endpoint("BOOK", "/room", echo)).routes.service
     assert document(service)["servers"] == [{"url": "/"}]
     settings = HttpSettings(url="https://rooms.example/api")
     assert document(service, settings=settings)["servers"] == [{"url": "https://rooms.example/api"}]

@@ -10,14 +10,14 @@ from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
-from bespeak.runtime.methods.candidates import Candidates
+from bespeak.runtime.candidates import Candidates
 
 CONCIERGE = Agent(agent_id=AGENT, name="concierge", description="Helps guests.")
 
 
 def candidates(*endpoints: Endpoint, agents: tuple[Agent, ...] = ()) -> Candidates:
-    registry = build(*endpoints, agents=agents).assembled.registry
-    return Candidates(registry.endpoints.values(), registry.agents)
+    server = build(*endpoints, agents=agents).server
+    return Candidates(server.routes.endpoints.values(), server.agents)
 
 
 def test_endpoints_and_agents_are_found_but_not_the_floor() -> None:

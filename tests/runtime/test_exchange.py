@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.service import AGENT, Bench, build, echo, make_endpoint
 
-from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.principal import Principal
-from bespeak.runtime.call import Call
-from bespeak.runtime.particulars import caller_of, particulars, particulars_of_fault
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.exchange import Exchange, Subscriber, particulars_of_fault
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def bench() -> Bench:
 
 def call(bench: Bench, path: str, method: str = "QUERY") -> Call:
     request = Request(method, path, "token=1", {"authorization": "Bearer x"}, b"{}", Connection(peer="192.0.2.1:99"))
-    return Call(request, bench.assembled.registry)
+    return Call(request, bench.server)
 
 
 @pytest.mark.parametrize(
@@ -36,16 +37,17 @@ def call(bench: Bench, path: str, method: str = "QUERY") -> Call:
     ],
 )
 def test_a_path_that_leads_nowhere_shows_the_words_of_contracts_alone(bench: Bench, path: str, shown: str) -> None:
-    assert particulars(call(bench, path), 404)["path"] == shown
+    assert Exchange(call(bench, path), Response(404)).path == shown
 
 
 def test_an_endpoint_is_named_by_its_template(bench: Bench) -> None:
     found = call(bench, "/rooms/12/keys")
-    router = bench.assembled.registry.router
-    found.route = router.find("QUERY", "/rooms/12/keys")[0]  # type: ignore[index]
     found.principal = Principal(agent_id=AGENT, principal_id="acme")
+    route = bench.routes.router.find("QUERY", "/rooms/12/keys")
+    assert route is not None
+    routed = RoutedCall(found, *route)
     headers = (("Response-ID", "p"), ("Task-ID", "t" * 500), ("Audit-ID", "a"), ("Set-Secret", "s"))
-    assert particulars(found, 200, headers) == {
+    assert Exchange(routed, Response(200, headers=headers)).particulars == {
         "response_id": "p",
         "task_id": "t" * 128,
         "audit_id": "a",
@@ -68,13 +70,35 @@ def test_who_is_refused_before_it_is_known_has_only_claimed_to_be_somebody(
     found = call(bench, "/x")
     if given is not None:
         found.request.headers["agent-id"] = given  # type: ignore[index]
-    told = particulars(found, 401)
-    assert (told["agent_id"], caller_of(told)) == (None, words)
+    told = Exchange(found, Response(401))
+    assert (told.particulars["agent_id"], told.caller) == (None, words)
     found.principal = Principal(agent_id="b" * 64)
-    told = particulars(found, 200)
-    assert (told["claimed_agent_id"], caller_of(told)) == (None, "b" * 64)
+    told = Exchange(found, Response(200))
+    assert (told.claimed_agent_id, told.caller) == (None, "b" * 64)
 
 
 def test_bytes_that_are_no_request_have_an_answer_and_a_peer() -> None:
     told = particulars_of_fault(Connection(peer="192.0.2.1:99"), 400, [("Response-ID", "p")])
     assert told == {"response_id": "p", "status": 400, "peer": "192.0.2.1:99"}
+
+
+def answered(*subscribers: Subscriber) -> Dispatcher:
+    server = build(make_endpoint("QUERY", "/rooms/{room}", echo, properties={"room": {}})).server
+    return Dispatcher(server, subscribers=subscribers)
+
+
+def test_every_exchange_is_told_once_to_every_subscriber() -> None:
+    first: list[Exchange] = []
+    second: list[Exchange] = []
+    dispatcher = answered(first.append, second.append)
+    for method, path in (("QUERY", "/rooms/12"), ("BOOK", "/rooms/12"), ("FROB", "/"), ("DISCOVER", "/methods")):
+        dispatcher(Request(method, path, "", {}, b"", Connection(face="http")))
+    assert first == second
+    told = [(one.method, one.path, one.response.status, one.refusal, one.face) for one in first]
+    assert told == [
+        ("QUERY", "/rooms/{room}", 200, None, "http"),
+        ("BOOK", "/rooms/*", 405, "method-not-allowed", "http"),
+        ("FROB", "/", 459, "method-violation", "http"),
+        ("DISCOVER", "/methods", 200, None, "http"),
+    ]
+    assert all(one.seconds is not None and 0 < one.seconds < 60 for one in first)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.runtime.methods.relevance import Index, words
+from bespeak.runtime.relevance import Index, words
 
 
 def test_rare_words_count_more_than_common_ones() -> None:

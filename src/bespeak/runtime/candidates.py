@@ -8,7 +8,7 @@ from typing import Any
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
-from bespeak.runtime.methods.relevance import Index
+from bespeak.runtime.relevance import Index
 
 
 class Candidates:

@@ -1,0 +1,65 @@
+"""One route table as HTTP sees it: paths with verbs, encoded headers, namespaces and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from bespeak.contract.http_route import split_verb
+from bespeak.faces.http.asgi import Headers
+from bespeak.faces.http.negotiation import Root
+from bespeak.faces.http.page import Page
+from bespeak.faces.http.translation import encode_block
+from bespeak.runtime.route_table import RouteTable
+
+Pages = Mapping[str, Page | Root]
+"""Documents by their paths."""
+MakePages = Callable[[RouteTable], Pages]
+
+NO_STORE: Final = (b"cache-control", b"no-store")
+"""What an endpoint answers is for one caller, and known by headers that caches do not look at."""
+
+
+class Site:
+    """What the face looks up. Never changed: another route table has a site of its own."""
+
+    def __init__(self, routes: RouteTable, pages: Pages) -> None:
+        self.routes = routes
+        self.pages = pages
+        # The blocks of routes live as long as the table, so that their identity says which one it is.
+        self.blocks: dict[int, Headers] = {}
+        """Encoded header blocks."""
+        self.good: dict[int, Headers] = {}
+        """The same for outputs of endpoints, with all headers that every one of them has."""
+        self.literal: dict[str, tuple[str, str]] = {}
+        """The path and the method of an endpoint by `/path:verb`."""
+        for method, path in routes.endpoints:
+            found = routes.router.find(method, path)
+            if found is not None:
+                block = found[0].block
+                self.blocks[id(block)] = encoded = encode_block(block)
+                if not found[0].builtin:
+                    self.good[id(block)] = [*encoded, NO_STORE, (b"agtp-status", b"200")]
+                self.literal[f"{path}:{method.lower()}"] = (path, method)
+        vocabulary = routes.service.vocabulary
+        # A service that declares none of its own has nothing that could be mistaken; the built-in methods do.
+        endpoints = [endpoint for endpoint in routes.endpoints.values() if not endpoint.builtin]
+        own = {vocabulary.namespace} if vocabulary and vocabulary.namespace else set()
+        self.namespaces = {each.namespace for each in endpoints if each.namespace is not None} | own
+        self.told_namespaces = {
+            each.namespace for each in endpoints if each.namespace is not None and not each.internal
+        } | own
+
+    def is_known(self, path: str, method: str | None) -> bool:
+        """Return True if a document or an endpoint is at a path; `method` is that of X-AGIS-Method."""
+        found = split_verb(path) if method is None else (path, method)
+        return path in self.pages or (found is not None and self.routes.router.find(found[1], found[0]) is not None)
+
+    def is_readable(self, method: str, path: str) -> bool:
+        """Return True if an endpoint is there that GET may call."""
+        found = self.routes.router.find(method, path)
+        return found is not None and found[0].is_readable
+
+    def offered_at(self, path: str) -> list[str]:
+        """List the paths with verbs of the endpoints on a bare path."""
+        return [f"{path}:{name.lower()}" for name in self.routes.named_at(path) if name in self.routes.allowed]

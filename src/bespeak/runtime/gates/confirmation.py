@@ -1,0 +1,21 @@
+"""501: the call has to be confirmed, and a server without a store has nowhere to keep confirmations."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import RoutedCall
+
+_UNCONFIRMABLE: Final = Refused(
+    status.NOT_IMPLEMENTED,
+    "not-implemented",
+    "This call has to be confirmed before it runs, and this server has no store to keep confirmations in.",
+    {"missing": "a store to keep state in"},
+)
+
+
+def confirmation_gate(call: RoutedCall) -> Refused | None:
+    """Refuse a call that nobody can confirm; where there is a store, the settlement asks for the confirmation."""
+    return _UNCONFIRMABLE if call.route.is_confirmed and call.server.store is None else None

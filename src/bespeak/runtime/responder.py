@@ -1,0 +1,110 @@
+"""How answers and refusals become responses."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from itertools import count
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import REQUEST_ID, TASK_ID
+from bespeak.protocol.exchange.messages import Connection, Malformed, Response
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.advisories import catalog_warning
+from bespeak.runtime.answer import Answer, Envelope
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.exchange import Exchange, particulars_of_fault
+from bespeak.runtime.route_table import RouteTable
+
+_logger = logging.getLogger("bespeak.runtime.dispatcher")  # the name that operators filter by
+
+_encode = msgspec.json.Encoder().encode
+
+_ALWAYS_LOGGED: Final = frozenset({status.TIMEOUT, status.AUTHORITY_CHAIN_BROKEN})
+"""Core 6.1 names these, so they are logged as warnings."""
+
+# AGTP-API 11 and 10.2 put these fields into "the response body", clients look for them inside `error`: both hold.
+_MIRRORED: Final = frozenset({status.METHOD_NOT_ALLOWED, status.PROPOSAL_REJECTED})
+
+
+class Responder:
+    """Makes the responses of one server."""
+
+    def __init__(self) -> None:
+        # Unique without a random number for each response: 48 bits, counted from a random start.
+        self._ids = count(secrets.randbits(47))
+
+    def answer(self, call: RoutedCall, result: Answer | Envelope | Refused) -> Response:
+        """Turn the result of a built-in method into a response."""
+        if isinstance(result, Refused):
+            return self.refuse(call, result)
+        if isinstance(result, Answer):
+            block = call.routes.block
+            if result.status != status.NOT_MODIFIED:
+                block = block.plus(("Content-Type", result.content_type))
+            return Response(result.status, result.body, block, self.headers_of(call) + result.headers)
+        return Response(result.status, _envelope(call, result), call.route.block, self.headers_of(call))
+
+    def refuse(self, call: Call, refused: Refused) -> Response:
+        """Turn a refusal into a response."""
+        error = {"code": refused.code, "message": refused.message, **refused.details}
+        body: dict[str, Any] = {"status": refused.status, "error": error}
+        if refused.status in _MIRRORED:
+            body = {**refused.details, **body}
+        task_id = call.request.headers.get(TASK_ID)
+        if task_id is not None:
+            body["task_id"] = task_id
+        route = call.route
+        block = call.routes.error_block if route is None else route.block
+        headers = self.headers_of(call) + refused.headers
+        response = Response(refused.status, _encode(body), block, headers, refused.code)
+        # Core 6.1: AGTP's own codes are logged; they are normal operation, not a fault.
+        level = _level(refused.status)
+        if _logger.isEnabledFor(level):
+            told = Exchange(call, response)
+            args = (refused.status, refused.code, told.method, told.path, told.caller)
+            _logger.log(level, "%d %s: %s %s by %s", *args, extra={"particulars": told.particulars})
+        return response
+
+    def headers_of(self, call: Call) -> tuple[tuple[str, str], ...]:
+        """Return the headers that belong to the request at hand, whatever the answer."""
+        request = call.request
+        given = request.headers
+        found: tuple[tuple[str, str], ...] = (("Response-ID", f"resp-{next(self._ids):012x}"),)
+        if not request.connection.answered:
+            found += (call.routes.introduction,)
+        if TASK_ID in given:
+            found += (("Task-ID", given[TASK_ID]),)
+        if REQUEST_ID in given:
+            found += (("Request-ID", given[REQUEST_ID]),)
+        route = call.route
+        if route is None or route.method != request.method:
+            found += catalog_warning(call.routes.catalog, request.method, route)
+        return found
+
+    def malformed(self, fault: Malformed, connection: Connection, routes: RouteTable) -> Response:
+        """Answer bytes that are not a request."""
+        body = {"status": fault.status, "error": {"code": fault.code, "message": fault.message}}
+        named = ("Response-ID", f"resp-{next(self._ids):012x}")
+        headers = (named,) if connection.answered else (named, routes.introduction)
+        level = _level(fault.status)
+        if _logger.isEnabledFor(level):
+            told = particulars_of_fault(connection, fault.status, headers)
+            _logger.log(level, "%d %s: no request", fault.status, fault.code, extra={"particulars": told})
+        return Response(fault.status, _encode(body), routes.error_block, headers, fault.code)
+
+
+def _level(number: int) -> int:
+    return logging.WARNING if number in _ALWAYS_LOGGED else logging.INFO
+
+
+def _envelope(call: Call, envelope: Envelope) -> bytes:
+    body: dict[str, Any] = {"status": envelope.status}
+    task_id = call.request.headers.get(TASK_ID)
+    if task_id is not None:
+        body["task_id"] = task_id
+    body["result"] = envelope.result
+    return _encode(body)

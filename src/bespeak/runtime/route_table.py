@@ -1,0 +1,107 @@
+"""The endpoints of a server at one moment: routes, vocabulary, policy and what is published of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from bespeak.contract.catalog.catalog import Catalog
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.policy import Policies
+from bespeak.contract.service import Service
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import MEDIA_AGTP, HeaderBlock
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.publication import Publication
+from bespeak.runtime.redirects import Redirects
+from bespeak.runtime.route import Route
+from bespeak.runtime.router import Router
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RouteTable:
+    """Everything a gate looks up. Never changed: a server whose endpoints change gets another table.
+
+    `runtime.registration` builds it, so that nothing invalid is in it.
+    """
+
+    service: Service
+    catalog: Catalog
+    policies: Policies
+    """The policy without the entries that name removed methods."""
+    block: HeaderBlock
+    """Headers of every response of this server."""
+    endpoints: Mapping[tuple[str, str], Endpoint]
+    router: Router[Route]
+    wildcard: Route | None
+    """The route of ad-hoc calls; None where the server accepts none."""
+    redirects: Redirects
+    updated: str
+    """When the service was last changed; the same in every process that serves it."""
+    publication: Publication
+    """The documents about these endpoints."""
+
+    @cached_property
+    def admitted(self) -> frozenset[str]:
+        """The methods of the catalog and the custom ones."""
+        return self.catalog.names | frozenset(self.policies.methods.custom)
+
+    @cached_property
+    def allowed(self) -> frozenset[str]:
+        """The admitted methods that the policy lets through."""
+        return frozenset(method for method in self.admitted if self.policies.methods.admits(method))
+
+    @cached_property
+    def direct(self) -> Mapping[str, Mapping[str, Route]]:
+        """path -> method -> route, for requests that neither vocabulary nor path nor policy can refuse or change."""
+        return {
+            path: {
+                method: route
+                for method, route in methods.items()
+                if method in self.allowed and self.redirects.follow(method, path) == (method, path)
+            }
+            for path, methods in self.router.literals.items()
+        }
+
+    @cached_property
+    def supported_methods(self) -> list[str]:
+        """The methods of all endpoints but the internal ones, as far as the policy admits them, sorted."""
+        named = {method for (method, _), endpoint in self.endpoints.items() if not endpoint.internal}
+        return sorted(named & self.allowed)
+
+    @cached_property
+    def introduction(self) -> tuple[str, str]:
+        """The header that introduces the server on the first response of a connection."""
+        return "Supported-Methods", ", ".join(self.supported_methods)
+
+    @cached_property
+    def error_block(self) -> HeaderBlock:
+        """Headers of refusals that concern no endpoint."""
+        return self.block.plus(("Content-Type", MEDIA_AGTP))
+
+    @cached_property
+    def path_words(self) -> frozenset[str]:
+        """The literal segments of all templates, which may appear in a log."""
+        return frozenset({part for _, path in self.endpoints for part in path.split("/") if "{" not in part} | {""})
+
+    def named_at(self, path: str) -> list[str]:
+        """List the methods registered on a path, sorted, without those of internal endpoints."""
+        at = ((name, self.router.find(name, path)) for name in self.router.methods_at(path))
+        return [name for name, found in at if found is not None and not found[0].endpoint.internal]
+
+    def not_allowed(self, method: str, path: str, message: str) -> Refused:
+        """Build a 405 with the two fields it must carry (AGTP-API 11), so that the agent can recover by itself."""
+        offered = [name for name in self.named_at(path) if name in self.allowed]
+        advice = f" Offered here: {', '.join(offered)}." if offered else ""
+        return Refused(
+            status.METHOD_NOT_ALLOWED,
+            "method-not-allowed",
+            message + advice,
+            {
+                "method": method,
+                "path": path[:300],
+                "allowed_methods_for_path": offered,
+                "redirects_for_path": self.redirects.for_path(path),
+            },
+        )
