@@ -179,7 +179,7 @@ def test_a_host_that_does_not_answer_exits_with_two_beside_what_others_say(bad: 
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("http://flights.example", "Say --insecure if you mean it"),
+        ("http://flights.example", "(--insecure) to allow it"),
         ("https://flights.example/api/v1", "give https://flights.example"),
         ("https://me:secret@flights.example", "a user or a password"),
         ("https://", "names no host"),

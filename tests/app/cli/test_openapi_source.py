@@ -64,7 +64,7 @@ def test_where_nobody_may_go_nothing_is_read(site: str, path: str) -> None:
 
 
 def test_plain_http_is_for_this_machine_or_for_who_means_it() -> None:
-    with pytest.raises(ConfigError, match="Say --insecure"):
+    with pytest.raises(ConfigError, match="--insecure"):
         open_description("http://notes.invalid/x", insecure=False)
     with pytest.raises(CommandFailedError, match="cannot be resolved"):
         open_description("http://notes.invalid/x", insecure=True)

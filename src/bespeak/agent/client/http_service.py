@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -14,14 +13,13 @@ import msgspec
 from bespeak.agent.client.bearer_token import BearerCredential
 from bespeak.agent.client.capability_request import CapabilityRequest, build_request
 from bespeak.agent.client.described_service import described_manifest
-from bespeak.agent.client.errors import error_of
 from bespeak.agent.client.http_exchanger import in_agtp_terms
 from bespeak.agent.client.inventory import InventoryEntry
 from bespeak.agent.client.locator import Locator
 from bespeak.agent.client.pace import Pace
 from bespeak.agent.client.reply import Reply
 from bespeak.agent.client.sender import Sender
-from bespeak.agent.client.service import ServiceClient, encode_json, hint_query
+from bespeak.agent.client.service import ServiceClient, encode_json, merge_headers
 from bespeak.agent.discovery.capability import PLACEHOLDER, Capability, CredentialPlace, in_braces
 from bespeak.agent.discovery.discovered import Discovered
 from bespeak.agent.discovery.web_address import Origin
@@ -66,7 +64,9 @@ class DescribedClient(ServiceClient):
 class WebServiceClient(DescribedClient):
     """A service with capabilities of HTTP. Each is called by its id, or by its method and path.
 
-    Nothing of AGTP is sent to it, and a credential only to the host that the user named, or to trusted ones.
+    No AGTP headers are sent to it, and a credential only to the host that the user named, or to trusted ones. An input
+    that breaks the schema is refused here, and nothing is sent; so is a call that would have to wait longer than the
+    timeout for the pace that the service asks for.
     """
 
     def __init__(
@@ -90,33 +90,26 @@ class WebServiceClient(DescribedClient):
         self._by_id = {each.id: each for each in discovered.capabilities}
         self._by_place = {(each.method, each.path): each for each in reversed(discovered.capabilities)}
 
-    async def request(
+    async def _request(
         self,
         method: str,
-        path: str = "",
-        input: Mapping[str, Any] | None = None,  # noqa: A002 - the draft's word
+        path: str,
+        given: Mapping[str, Any] | None,
         *,
-        query: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        scopes: Iterable[str] | None = None,
-        task_id: str | None = None,
-        idempotency_key: str | None = None,
-        fields: Iterable[str] | None = None,
-        compact: bool = False,
-        since: str | datetime | None = None,
+        query: Mapping[str, Any],
+        standard: Mapping[str, str | None],
+        special: Mapping[str, str],
     ) -> Reply:
-        """Call a capability and give its reply, whatever its status; without a path, `method` is its id.
+        """Carry out a request over HTTP.
 
-        An input that breaks the schema is refused here, and nothing is sent; so is a call that would have to wait
-        longer than the timeout for the pace that the service asks for. A service of the web knows no scopes and no
-        task ids; it gets the `idempotency_key`, but what changes something is not sent twice for that alone.
+        A service of the web knows no scopes and no task ids; it gets the idempotency key, but what changes something is
+        not sent twice for that alone.
         """
         found = self._find(method, path)
         if found is None:
             return _refusal(self._unknown(method, path))
         capability, inside = found
-        hints = {**hint_query(fields, since, compact=False), **({"compact": True} if compact else {})}
-        given = msgspec.json.decode(encode_json({**inside, **(input or {}), **(query or {}), **hints}, "input"))
+        given = msgspec.json.decode(encode_json({**inside, **(given or {}), **query}, "input"))
         refused = _check(capability, given)
         if refused is not None:
             return _refusal(refused)
@@ -124,21 +117,26 @@ class WebServiceClient(DescribedClient):
         built = build_request(capability, given, credentials.get("query"))
         if not isinstance(built, CapabilityRequest):
             return _refusal(refuse_input(capability.method, capability.path, built))
-        self._add_headers(built, credentials, headers or {}, idempotency_key)
+        own = {**built.headers, **credentials.get("header", {})}
+        if standard["Idempotency-Key"] is not None:
+            own["Idempotency-Key"] = standard["Idempotency-Key"]
+        for name, token in credentials.get("cookie", {}).items():
+            own["Cookie"] = "; ".join(filter(None, (own.get("Cookie"), f"{name}={token}")))
         early = await self._keep_pace()
         if early is not None:
             return _refusal(early)
         message = await self._sender.send(
-            built.method, str(built.address), built.headers, built.body, repeatable=capability.is_idempotent
+            built.method,
+            str(built.address),
+            merge_headers(own, special),
+            built.body,
+            repeatable=capability.is_idempotent,
         )
         answer = in_agtp_terms(message)
         return Reply(answer.status, answer.reason, answer.headers, answer.body)
 
-    async def call(self, method: str, path: str | None = None, /, **input: Any) -> Any:  # noqa: A002 - as above
-        """The output of a capability, by its id or by its method and path; an answer that is no JSON is a text."""
-        reply = await self.request(method, path or "", input or None)
-        if not reply.ok:
-            raise error_of(reply)
+    def _output(self, reply: Reply) -> Any:
+        """Return JSON as data and text as it is."""
         if reply.body and essence(reply.headers.get("content-type", "")).startswith("text/"):
             return reply.body.decode(errors="replace")
         return reply.output
@@ -197,22 +195,6 @@ class WebServiceClient(DescribedClient):
             or f"{origin.host}:{origin.port}" in self._trusted
             or (origin.host in self._trusted and origin.scheme == "https")
         )
-
-    def _add_headers(
-        self,
-        built: CapabilityRequest,
-        credentials: Mapping[str, Mapping[str, str]],
-        given: Mapping[str, str],
-        idempotency_key: str | None,
-    ) -> None:
-        own = dict(built.headers)
-        if idempotency_key is not None:
-            own["Idempotency-Key"] = idempotency_key
-        own |= credentials.get("header", {})
-        for name, token in credentials.get("cookie", {}).items():
-            own["Cookie"] = "; ".join(filter(None, (own.get("Cookie"), f"{name}={token}")))
-        replaced = {name.lower() for name in given}
-        built.headers = {**{name: text for name, text in own.items() if name.lower() not in replaced}, **given}
 
 
 def _check(capability: Capability, given: Mapping[str, Any]) -> Refused | None:

@@ -98,21 +98,34 @@ class ServiceClient:
         - `fields` returns only these members (`"rooms.room_id"`), `compact` leaves out empty optional members, and
           `since` returns only items changed after a moment. For an unchanged single object, `Reply.unchanged` is true.
         """
-        if not path:
-            method, path, input = self._named(method, input or {})  # noqa: A001 - as above
-        signer = self._sender.signer
-        if self._stale or (signer is not None and signer.server_id is None):
-            await self.discover()
-        body = b"" if input is None else encode_json(input, "input")
         standard = {
             "Agent-ID": self._agent_id,
             "Authority-Scope": self._scopes if scopes is None else _join_scopes(scopes),
             "Task-ID": task_id,
             "Idempotency-Key": idempotency_key,
-            "Content-Type": MEDIA_AGTP if body else None,
         }
-        target = path + _encode_query(path, {**(query or {}), **hint_query(fields, since, compact=compact)})
-        return await self._send(method, target, _merge_headers(standard, headers or {}), body)
+        given = {**(query or {}), **_hints(fields, since, compact=compact)}
+        return await self._request(method, path, input, query=given, standard=standard, special=headers or {})
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        given: Mapping[str, Any] | None,
+        *,
+        query: Mapping[str, Any],
+        standard: Mapping[str, str | None],
+        special: Mapping[str, str],
+    ) -> Reply:
+        """Carry out a request over AGTP."""
+        if not path:
+            method, path, given = self._named(method, given or {})
+        signer = self._sender.signer
+        if self._stale or (signer is not None and signer.server_id is None):
+            await self.discover()
+        body = b"" if given is None else encode_json(given, "input")
+        own = {**standard, "Content-Type": MEDIA_AGTP if body else None}
+        return await self._send(method, path + _encode_query(path, query), merge_headers(own, special), body)
 
     async def call(self, method: str, path: str | None = None, /, **input: Any) -> Any:  # noqa: A002 - the draft's word
         """Call an endpoint and return its output. Raises a ServiceError if the service refuses.
@@ -127,6 +140,9 @@ class ServiceClient:
         reply = await self.request(method, path or "", input or None)
         if not reply.ok:
             raise error_of(reply)
+        return self._output(reply)
+
+    def _output(self, reply: Reply) -> Any:
         return reply.output
 
     async def discover(self, *, refresh: bool = False) -> ManifestDocument:
@@ -249,16 +265,16 @@ def _join_scopes(scopes: Iterable[str]) -> str | None:
     return ", ".join(tokens) or None
 
 
-def _merge_headers(standard: Mapping[str, str | None], special: Mapping[str, str]) -> dict[str, str]:
-    """The standard headers that have a value, without those the caller gives."""
+def merge_headers(standard: Mapping[str, str | None], special: Mapping[str, str]) -> dict[str, str]:
+    """Join the standard headers that have a value with the special ones, which win."""
     given = {name.lower() for name in special}
     kept = {name: value for name, value in standard.items() if value is not None and name.lower() not in given}
     return {**kept, **special}
 
 
-def hint_query(fields: Iterable[str] | None, since: str | datetime | None, *, compact: bool) -> dict[str, str]:
-    """Token hints as parameters of a query."""
-    hints = {COMPACT: "true"} if compact else {}
+def _hints(fields: Iterable[str] | None, since: str | datetime | None, *, compact: bool) -> dict[str, Any]:
+    """Return token hints as parameters of a query."""
+    hints: dict[str, Any] = {COMPACT: True} if compact else {}
     if fields is not None:
         if isinstance(fields, str):
             raise ConfigError(f"fields is a list of names, not the text {fields[:80]!r}; write [{fields[:80]!r}].")

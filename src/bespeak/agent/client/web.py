@@ -73,8 +73,7 @@ async def look_up(uri: str, connection: WebConnection, options: WebOptions) -> D
     finally:
         await fetcher.close()
     if isinstance(found, AddressFault):
-        plain = " Say insecure=True (--insecure) if you mean it." if found.kind == "plain" else ""
-        raise ConfigError(f"{found.message}.{plain}")
+        raise ConfigError(str(found))
     return found
 
 

@@ -48,10 +48,14 @@ class WebAddress:
 
 @dataclass(frozen=True, slots=True)
 class AddressFault:
-    """Why a text is no address to ask."""
+    """Why an address is not valid or not allowed."""
 
     kind: Literal["address", "scheme", "credentials", "plain"]
     message: str
+
+    def __str__(self) -> str:
+        advice = " Use insecure=True (--insecure) to allow it." if self.kind == "plain" else ""
+        return f"{self.message}.{advice}"
 
 
 def parse_address(text: str, *, insecure: bool = False) -> WebAddress | AddressFault:

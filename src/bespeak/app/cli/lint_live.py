@@ -57,8 +57,7 @@ def check_services(project: Project, urls: Sequence[str], options: LiveOptions) 
 def _address(url: str, options: LiveOptions) -> WebAddress:
     address = live_address(url, insecure=options.insecure)
     if isinstance(address, AddressFault):
-        plain = " Say --insecure if you mean it." if address.kind == "plain" else ""
-        raise click.UsageError(f"{address.message}.{plain}")
+        raise click.UsageError(str(address))
     return address
 
 

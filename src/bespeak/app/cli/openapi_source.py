@@ -53,8 +53,7 @@ def _fetch(source: str, *, insecure: bool) -> tuple[bytes, str]:
 
     address = parse_address(source, insecure=insecure)
     if isinstance(address, AddressFault):
-        plain = " Say --insecure if you mean it." if address.kind == "plain" else ""
-        raise ConfigError(f"{address.message}.{plain}")
+        raise ConfigError(str(address))
     fetched = asyncio.run(_get(address, insecure=insecure))
     if fetched.fault is not None:
         raise CommandFailedError(f"{brief(source)}: {fetched.fault.message}")
