@@ -73,7 +73,7 @@ TESTED_ELSEWHERE = {
     "text/source/flow_edit.py": "text/source/test_edit.py",
     "text/source/json_edit.py": "text/source/test_edit.py",
     "text/source/json_places.py": "text/source/test_json_tree.py",
-    "text/source/malformed.py": "text/source/test_yaml_tree.py",
+    "text/source/notation_error.py": "text/source/test_yaml_tree.py",
     "text/source/span.py": "text/source/test_toml_tree.py",
     "text/source/toml_edit.py": "text/source/test_edit.py",
     "text/source/toml_places.py": "text/source/test_toml_tree.py",

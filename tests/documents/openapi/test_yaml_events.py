@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bespeak.documents.openapi import yaml_events
 from bespeak.documents.openapi.yaml_events import YamlReader
-from bespeak.text.source.malformed import Malformed
+from bespeak.text.source.notation_error import NotationError
 
 
 def read(text: str) -> YamlReader:
@@ -97,7 +97,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     ],
 )
 def test_what_cannot_be_data_is_refused(text: str, reason: str) -> None:
-    with pytest.raises(Malformed) as refused:
+    with pytest.raises(NotationError) as refused:
         read(text)
     assert reason in refused.value.message
 

@@ -19,7 +19,7 @@ from bespeak.text.reading.rules import DUPLICATE, MALFORMED, UNREADABLE, WRONG_V
 from bespeak.text.reading.text_file import decode_text
 from bespeak.text.source.json_places import find_repeated
 from bespeak.text.source.json_tree import JsonTree
-from bespeak.text.source.malformed import Malformed
+from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.places import is_index
 from bespeak.text.source.pointer import unescaped
 from bespeak.text.source.span import Location
@@ -91,7 +91,7 @@ def _yaml(text: str, name: str, path: Path | None) -> tuple[Document | None, lis
     reader = YamlReader()
     try:
         reader.read(text)
-    except Malformed as reason:
+    except NotationError as reason:
         place = location_of(text, name, reason.start, reason.end)
         return None, [MALFORMED.found(f"this is not YAML for JSON: {reason.message}", place, advice=reason.help)]
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from bespeak.text.source.malformed import Malformed
+from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.scalar import TooLarge, plain_value
 
 MAX_DEPTH: Final = 200
@@ -49,7 +49,7 @@ class YamlReader:
         self._documents = 0
 
     def read(self, text: str) -> None:
-        """Read a text; `Malformed` or yaml's own error where it cannot be."""
+        """Read a text; `NotationError` or yaml's own error where it cannot be."""
         steps: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self._scalar,
             yaml.MappingStartEvent: self._begin,
@@ -153,5 +153,5 @@ class YamlReader:
         frame.key = None
 
 
-def _refused(event: Any, message: str, advice: str) -> Malformed:
-    return Malformed(event.start_mark.index, event.end_mark.index, message, advice)
+def _refused(event: Any, message: str, advice: str) -> NotationError:
+    return NotationError(event.start_mark.index, event.end_mark.index, message, advice)

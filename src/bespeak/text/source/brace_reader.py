@@ -16,7 +16,7 @@ from bespeak.text.source.brace_value import (
     scalar,
     skip,
 )
-from bespeak.text.source.malformed import Malformed
+from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.places import Place
 from bespeak.text.source.tree import MAX_DEPTH, MAX_NODES, Span
 
@@ -45,7 +45,7 @@ def read(text: str) -> tuple[Any, Place]:
     root = reader.block("", column=_NO_COLUMN, closing="")
     rest = skip(BLANK, text, reader.at)
     if rest < len(text):
-        raise Malformed(rest, rest + 1, f"{text[rest]!r} closes nothing", "Remove it.")
+        raise NotationError(rest, rest + 1, f"{text[rest]!r} closes nothing", "Remove it.")
     return root
 
 
@@ -129,16 +129,16 @@ class _Reader:
             self._add(made, key, Span(here, end), self._value(key, here, inline=inline))
             return
         if _DASH.match(text, here):
-            raise Malformed(here, here + 1, "a list item stands among keys", "Put the list under a key of its own.")
+            raise NotationError(here, here + 1, "a list item stands among keys", "Put the list under a key of its own.")
         end = part_end(text, here, "]})", lines=False)
         if end <= here:
-            raise Malformed(
+            raise NotationError(
                 here, here + 1, f"{text[here]!r} cannot stand here", "Remove it, or put the text in quotes."
             )
         written = " ".join(text[here:end].split())
         if name not in _OF_FIELDS:
             message = f"{written[:60]!r} is neither `key: value` nor a block in braces"
-            raise Malformed(here, end, message, "Write a colon after the key, or put a long text in double quotes.")
+            raise NotationError(here, end, message, "Write a colon after the key, or put a long text in double quotes.")
         made.bare.append((written, Place(None, here, end)))
         self.at = end
 
@@ -146,14 +146,16 @@ class _Reader:
         self.at = found.end()
         data, place = self._braces(found["path"])
         if not isinstance(data, dict):
-            raise Malformed(
+            raise NotationError(
                 *found.span("method"), "an endpoint has no blocks", "Write semantic, input, output, errors."
             )
         entries = {name: Place(None, *found.span(name)) for name in ("method", "path")}
         whole = Place(None, found.start(), place.end)
         whole.entries = {**entries, **(place.entries or {})}
         for name in entries.keys() & data.keys():
-            raise Malformed(*found.span(name), f"the endpoint has a {name} in its block as well", "Remove it there.")
+            raise NotationError(
+                *found.span(name), f"the endpoint has a {name} in its block as well", "Remove it there."
+            )
         return {"method": found["method"], "path": found["path"], **data}, whole
 
     def _braces(self, name: str) -> tuple[Any, Place]:
@@ -161,7 +163,7 @@ class _Reader:
         data, place = self.block(name, column=_NO_COLUMN, closing="}")
         here = skip(BLANK, self.text, self.at)
         if self.text[here : here + 1] != "}":
-            raise Malformed(opened, opened + 1, "a block in braces is not closed", "Write the closing brace.")
+            raise NotationError(opened, opened + 1, "a block in braces is not closed", "Write the closing brace.")
         self.at = here + 1
         place.start, place.end = opened, self.at
         return data, place
@@ -171,10 +173,12 @@ class _Reader:
             first = made.places[key].key
             line = self.text.count("\n", 0, first.start) + 1 if first else 0
             message = f"the key {key[:80]!r} is repeated; line {line} has it already"
-            raise Malformed(span.start, span.end, message, "Remove one of the two, or rename it.")
+            raise NotationError(span.start, span.end, message, "Remove one of the two, or rename it.")
         self._count += 1
         if self._count > MAX_NODES:
-            raise Malformed(span.start, span.end, "the document has too many keys", "Split it into several documents.")
+            raise NotationError(
+                span.start, span.end, "the document has too many keys", "Split it into several documents."
+            )
         made.data[key], place = value
         place.key = span
         made.places[key] = place
@@ -270,7 +274,9 @@ class _Reader:
             place.items.append(below)
             self._count += 1
             if self._count > MAX_NODES:
-                raise Malformed(here, here + 1, "the document has too many items", "Split it into several documents.")
+                raise NotationError(
+                    here, here + 1, "the document has too many items", "Split it into several documents."
+                )
         self._depth -= 1
         return items, place
 
@@ -322,7 +328,7 @@ class _Reader:
             return endpoints, listed
         if name or made.bare or "endpoints" in made.data:
             first = made.endpoints[0][1]
-            raise Malformed(
+            raise NotationError(
                 first.start, first.start + 1, "endpoints stand among other things", "Put them in `endpoints:`."
             )
         made.place.entries = {"endpoints": listed, **made.places}
@@ -335,4 +341,4 @@ class _Reader:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             message = f"blocks are nested more than {MAX_DEPTH} levels deep"
-            raise Malformed(max(self.at - 1, 0), self.at, message, "Write fewer blocks inside each other.")
+            raise NotationError(max(self.at - 1, 0), self.at, message, "Write fewer blocks inside each other.")

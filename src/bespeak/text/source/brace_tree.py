@@ -10,7 +10,7 @@ from typing import Any
 
 from bespeak.text.source.brace_reader import read
 from bespeak.text.source.expansion import expand_tree
-from bespeak.text.source.malformed import Malformed
+from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.places import Place, PlacedTree
 from bespeak.text.source.text_position import location_of
 from bespeak.text.source.tree import SyntaxFault, plain, too_long
@@ -43,7 +43,7 @@ def parse_braces(text: str, file: str) -> BraceTree | SyntaxFault:
         return refused
     try:
         data, places = read(text)
-    except Malformed as reason:
+    except NotationError as reason:
         return SyntaxFault(location_of(text, file, reason.start, reason.end), reason.message, reason.help)
     tree = BraceTree(data, places, text, file, crlf=crlf)
     expand_tree(tree)

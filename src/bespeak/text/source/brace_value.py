@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from bespeak.text.source.malformed import Malformed
+from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.places import Place
 from bespeak.text.source.scalar import TooLarge, plain_value
 from bespeak.text.source.tree import MAX_DEPTH
@@ -36,7 +36,7 @@ def quoted(text: str, at: int) -> tuple[str, int] | None:
     found = (_DOUBLE if text[at] == '"' else _SINGLE).match(text, at)
     alone = found is not None and _LINE_REST.match(text, found.end())
     if found is None or (not alone and "\n" in found[0]):  # the next quote opens another text
-        raise Malformed(at, at + 1, "a quoted text is not closed", "Write the closing quote.")
+        raise NotationError(at, at + 1, "a quoted text is not closed", "Write the closing quote.")
     if not alone:
         return None
     inside = _FOLD.sub(" ", found[1])
@@ -51,13 +51,13 @@ def scalar(text: str, start: int, end: int) -> tuple[Any, Place]:
     try:
         return plain_value(written), Place(None, start, end)
     except TooLarge as reason:
-        raise Malformed(start, end, str(reason), "Write it in quotes if it is a text.") from None
+        raise NotationError(start, end, str(reason), "Write it in quotes if it is a text.") from None
 
 
 def bracketed(text: str, at: int, depth: int) -> tuple[list[Any], Place]:
     """The list that starts here; items with types in parentheses stay texts."""
     if depth > MAX_DEPTH:
-        raise Malformed(at, at + 1, f"lists are nested more than {MAX_DEPTH} levels deep", "Write fewer brackets.")
+        raise NotationError(at, at + 1, f"lists are nested more than {MAX_DEPTH} levels deep", "Write fewer brackets.")
     place = Place(None, at)
     place.items = []
     items: list[Any] = []
@@ -66,7 +66,7 @@ def bracketed(text: str, at: int, depth: int) -> tuple[list[Any], Place]:
         here = skip(BLANK, text, here)
         char = text[here : here + 1]
         if char == "":
-            raise Malformed(at, at + 1, "a list in brackets is not closed", "Write the closing bracket.")
+            raise NotationError(at, at + 1, "a list in brackets is not closed", "Write the closing bracket.")
         if char == "]":
             place.end = here + 1
             return items, place
@@ -75,7 +75,7 @@ def bracketed(text: str, at: int, depth: int) -> tuple[list[Any], Place]:
             continue
         item, below = _item(text, here, depth)
         if below.end <= here:
-            raise Malformed(here, here + 1, f"{char!r} cannot stand here", "Remove it, or put the text in quotes.")
+            raise NotationError(here, here + 1, f"{char!r} cannot stand here", "Remove it, or put the text in quotes.")
         items.append(item)
         place.items.append(below)
         here = below.end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Malformed(Exception):
+class NotationError(Exception):
     """A text is not in its notation: which stretch of it, why, and what to do about it."""
 
     def __init__(self, start: int, end: int, message: str, advice: str = "") -> None:

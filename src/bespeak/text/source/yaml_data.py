@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import yaml
 
-from bespeak.text.source.malformed import Malformed
+from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.scalar import NUMERIC, WORDS, TooLarge, plain_value
 from bespeak.text.source.tree import MAX_BYTES, MAX_DEPTH
 from bespeak.text.source.yaml_loader import STRING
@@ -81,9 +81,9 @@ class _Builder:
         self._active.discard(me)
         return data
 
-    def _at_alias(self, near: int, message: str, advice: str) -> Malformed:
+    def _at_alias(self, near: int, message: str, advice: str) -> NotationError:
         at = max(self._text.find("*", near), 0)
-        return Malformed(at, at + 1, message, advice)
+        return NotationError(at, at + 1, message, advice)
 
     def _list(self, node: yaml.Node) -> list[Any]:
         if node.tag and node.tag != f"{_CORE}seq":
@@ -146,8 +146,8 @@ def _typed(node: yaml.Node) -> Any:
         raise _refused(node, str(reason), "Write it in quotes if it is a text.") from None
 
 
-def _refused(node: yaml.Node, message: str, advice: str) -> Malformed:
-    return Malformed(node.start_mark.index, node.end_mark.index, message, advice)
+def _refused(node: yaml.Node, message: str, advice: str) -> NotationError:
+    return NotationError(node.start_mark.index, node.end_mark.index, message, advice)
 
 
 def _check_key(key: yaml.Node) -> None:
@@ -164,14 +164,14 @@ def _check_key(key: yaml.Node) -> None:
         raise _refused(key, message, f'Write it in quotes: "{text:.40}".' if text else "Write the key.")
 
 
-def _repeated(mapping: yaml.Node, second: yaml.Node, text: str) -> Malformed:
+def _repeated(mapping: yaml.Node, second: yaml.Node, text: str) -> NotationError:
     first = next(key for key, _ in mapping.value if key.value == second.value)
     line = text.count("\n", 0, first.start_mark.index) + 1
     message = f"the key {second.value[:80]!r} is repeated; line {line} has it already"
     return _refused(second, message, "Remove one of the two, or rename it.")
 
 
-def _tagged(node: yaml.Node) -> Malformed:
+def _tagged(node: yaml.Node) -> NotationError:
     tag = node.tag.removeprefix(_CORE)
     shown = f"!!{tag}" if tag != node.tag else tag
     if node.tag in _TYPES or node.tag == f"{_CORE}null":

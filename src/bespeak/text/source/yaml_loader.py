@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from bespeak.text.source.malformed import Malformed
+from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.tree import MAX_DEPTH, MAX_NODES
 
 STRING: Final = "tag:yaml.org,2002:str"
@@ -68,13 +68,13 @@ def compose(text: str) -> yaml.Node | None:
         loader.dispose()
 
 
-def _too_deep(above: Any) -> Malformed:
+def _too_deep(above: Any) -> NotationError:
     start = above.start_mark.index
     message = f"lists and mappings are nested more than {MAX_DEPTH} levels deep"
-    return Malformed(start, start + 1, message, "Give the inner part a name of its own under `schemas`.")
+    return NotationError(start, start + 1, message, "Give the inner part a name of its own under `schemas`.")
 
 
-def _too_much(above: Any) -> Malformed:
+def _too_much(above: Any) -> NotationError:
     start = above.start_mark.index
     message = f"the document has more than {MAX_NODES:,} keys and values"
-    return Malformed(start, start + 1, message, "Split it into several documents.")
+    return NotationError(start, start + 1, message, "Split it into several documents.")

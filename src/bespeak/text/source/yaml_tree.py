@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from bespeak.text.source.garbage import without_collections
-from bespeak.text.source.malformed import Malformed
+from bespeak.text.source.notation_error import NotationError
 from bespeak.text.source.places import is_index
 from bespeak.text.source.pointer import unescaped
 from bespeak.text.source.text_position import location_of
@@ -85,7 +85,7 @@ def parse_yaml(text: str, file: str) -> YamlTree | SyntaxFault:
         try:
             root = compose(text)
             data, aliases = build(root, text)
-        except Malformed as reason:
+        except NotationError as reason:
             return SyntaxFault(location_of(text, file, reason.start, reason.end), reason.message, reason.help)
         except yaml.YAMLError as error:
             return fault_of(error, text, file)
