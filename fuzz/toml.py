@@ -12,11 +12,12 @@ from pathlib import Path
 import tomli
 from campaign import campaign
 
-from bespeak.documents.deployment.endpoint_toml import parse_endpoint
+from bespeak.documents.deployment.endpoint_toml import endpoint_of
 from bespeak.documents.deployment.recipes_toml import parse_recipes
 from bespeak.documents.deployment.server_toml import parse_server
-from bespeak.text.diagnostics.diagnostic import has_errors
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.text.diagnostics.text import full
+from bespeak.text.reading.text_file import toml_table
 from bespeak.text.source.toml_tree import TomlTree, parse_toml
 from bespeak.text.source.tree import SyntaxFault
 
@@ -79,7 +80,8 @@ def try_text(text: str) -> None:
     else:
         # Longer keys than anybody writes are refused, because tomli takes too long for them.
         assert same(tree.data, expected) if isinstance(tree, TomlTree) else "parts" in tree.message
-    endpoint, findings = parse_endpoint(text, "fuzz.toml")
+    root = toml_table(text, "fuzz.toml")
+    endpoint, findings = (None, [root]) if isinstance(root, Diagnostic) else endpoint_of(root, "fuzz.toml")
     assert (endpoint is None) == has_errors(findings)
     recipes, more = parse_recipes(text, "fuzz.toml")
     assert not (recipes and has_errors(more))

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.documents.deployment.endpoint_text import parse_endpoint
 
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import ExternalService, RegisteredFunction
 from bespeak.contract.semantic import Semantic
-from bespeak.documents.deployment.endpoint_toml import parse_endpoint
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.span import Location
 

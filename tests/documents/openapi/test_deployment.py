@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.checks.lint.contexts import CONTEXT
+from tests.documents.deployment.endpoint_text import parse_endpoint
 from tests.documents.openapi.notes_api import described
 from tests.documents.openapi.reading import read
 
 from bespeak.checks.lint.run import check_text
 from bespeak.documents.adoption.deployment import Imported
 from bespeak.documents.deployment.deployment import read_deployment
-from bespeak.documents.deployment.endpoint_toml import parse_endpoint
 from bespeak.documents.files.folder_replacement import write_folder
 from bespeak.documents.openapi.deployment import import_description
 from bespeak.documents.openapi.description import Body, Description, DocumentedResponse, Operation, Parameter

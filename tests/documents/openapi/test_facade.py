@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.documents.deployment.endpoint_text import parse_endpoint
 from tests.documents.openapi.notes_api import NotesApi, described, running_notes
 from tests.process import bespeak as command
 from tests.process import serving
@@ -18,7 +19,6 @@ from bespeak.agent.client.errors import ServiceError
 from bespeak.agent.client.synchronous import SyncServiceClient
 from bespeak.contract.catalog.bundled import load_bundled
 from bespeak.documents.adoption.facade import Facade
-from bespeak.documents.deployment.endpoint_toml import parse_endpoint
 from bespeak.documents.openapi.description import (
     Body,
     Description,

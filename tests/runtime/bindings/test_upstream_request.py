@@ -9,12 +9,12 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.documents.deployment.endpoint_text import parse_endpoint
 from tests.echo import parts_of
 from tests.process import ROOT
 
 from bespeak.contract.handler import ExternalService
 from bespeak.contract.http_value import MAX_HEADER, as_text
-from bespeak.documents.deployment.endpoint_toml import parse_endpoint
 from bespeak.runtime.bindings.upstream_request import Credentials, RequestPlan
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

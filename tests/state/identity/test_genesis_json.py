@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from bespeak.contract.genesis import Genesis, canonical_genesis, genesis_id
 from bespeak.protocol.exchange.base64url import encode64
-from bespeak.state.identity.genesis_json import parse_genesis
+from bespeak.state.identity.genesis_json import genesis_of
 from bespeak.state.identity.key_text import generate_key, public_jwk
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.json_text import json_table
 
 ISSUER = generate_key()
 AGENT = generate_key()
@@ -54,6 +55,11 @@ def signed(record: dict[str, Any], **members: Any) -> dict[str, Any]:
     whole = {name: value for name, value in {**record, **members}.items() if value is not ...}
     assert isinstance(PRIVATE, Ed25519PrivateKey)
     return {"signature": encode64(PRIVATE.sign(canonical_genesis(whole))).decode(), **whole}
+
+
+def parse_genesis(text: str, file: str) -> tuple[Genesis | None, list[Diagnostic]]:
+    root = json_table(text.encode(errors="surrogatepass"), file)
+    return (None, [root]) if isinstance(root, Diagnostic) else (genesis_of(root), root.findings.found)
 
 
 def parse(record: object) -> tuple[Genesis | None, list[Diagnostic]]:

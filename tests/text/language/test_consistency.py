@@ -241,7 +241,7 @@ def test_every_method_and_intent_gets_its_verdict(pairs: list[tuple[str, str]], 
 def test_the_reason_names_what_the_method_does_and_the_word_that_does_something_else() -> None:
     judgement = judge("BOOK", "Returns a list of available restaurants")
     assert judgement.reason == 'BOOK creates or commits something, but "Returns" reads something'
-    assert (judgement.head, judgement.method_class, judgement.head_class) == ("return", "CREATE", "READ")
+    assert (judgement.head, judgement.method_class) == ("return", "CREATE")
 
 
 def test_the_reason_says_that_two_verbs_are_opposites() -> None:
@@ -256,10 +256,8 @@ def test_the_reason_says_that_two_verbs_are_opposites() -> None:
         ("BOOK", "Submits a cancellation request", "cancellation"),
     ],
 )
-def test_the_span_is_that_of_the_deciding_word(method: str, intent: str, word: str) -> None:
-    span = judge(method, intent).head_span
-    assert span is not None
-    assert intent[slice(*span)] == word
+def test_the_reason_quotes_the_deciding_word(method: str, intent: str, word: str) -> None:
+    assert f'"{word}"' in judge(method, intent).reason
 
 
 def test_a_method_that_reads_may_do_nothing_besides_but_another_may_also_read() -> None:
@@ -284,8 +282,7 @@ def test_every_text_gets_a_judgement_that_agrees_with_its_score(method: str, int
     else:
         expected = "violation" if judgement.score < VIOLATION_BELOW else "warning"
         assert judgement.verdict == (expected if judgement.score < WARNING_BELOW else "consistent")
-        assert judgement.head_span is not None
-        assert 0 <= judgement.head_span[0] < judgement.head_span[1] <= len(intent)
+        assert judgement.head
 
 
 def test_hardly_any_verb_of_the_catalog_contradicts_its_own_description() -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 import pytest
 
 from bespeak.text.language import embedding
 
+AVAILABLE = find_spec(embedding.PACKAGE) is not None
 
-@pytest.mark.skipif(embedding.available(), reason="the extra 'embeddings' is installed")
+
+@pytest.mark.skipif(AVAILABLE, reason="the extra 'embeddings' is installed")
 def test_without_vectors_there_is_no_cosine() -> None:
     assert embedding.cosine("BOOK", "Books a table") is None
 
 
-@pytest.mark.skipif(not embedding.available(), reason="the extra 'embeddings' is not installed")
+@pytest.mark.skipif(not AVAILABLE, reason="the extra 'embeddings' is not installed")
 def test_with_vectors_what_belongs_together_is_nearer() -> None:
     near = embedding.cosine("BOOK", "Books a restaurant table")
     far = embedding.cosine("BOOK", "Compresses an audio stream")
@@ -27,4 +30,4 @@ def test_the_judgement_needs_no_vectors() -> None:
     import bespeak.text.language.consistency
 
     assert bespeak.text.language.consistency.judge("BOOK", "Books a table").verdict == "consistent"
-    assert embedding.PACKAGE not in sys.modules or embedding.available()
+    assert embedding.PACKAGE not in sys.modules or AVAILABLE

@@ -26,7 +26,6 @@ class Fixes:
     """What a run has mended. `given` is the text of standard input, if that is what was looked at."""
 
     def __init__(self, mended: Sequence[Mended], given: str | None = None) -> None:
-        self._mended = mended
         self._given = given
         self._changed = [one for one in mended if one.result.text != one.before]
         self._stuck = {_name(finding) for one in mended for finding in one.result.stuck}

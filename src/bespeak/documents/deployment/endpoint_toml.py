@@ -23,17 +23,10 @@ from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.rules import UNKNOWN_KEY
 from bespeak.text.reading.table import Table
-from bespeak.text.reading.text_file import toml_table
 from bespeak.text.source.change import Change
 from bespeak.text.source.span import Location
 
 _Part = TypeVar("_Part")
-
-
-def parse_endpoint(text: str, file: str) -> tuple[Endpoint | None, list[Diagnostic]]:
-    """The endpoint a text declares. None when any finding is an error."""
-    root = toml_table(text, file)
-    return (None, [root]) if isinstance(root, Diagnostic) else endpoint_of(root, file)
 
 
 def endpoint_of(root: Table, file: str) -> tuple[Endpoint | None, list[Diagnostic]]:

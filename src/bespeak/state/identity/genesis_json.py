@@ -9,18 +9,8 @@ from bespeak.protocol.exchange.scope import is_scope_token
 from bespeak.protocol.fault import Fault
 from bespeak.state.identity.rules import INVALID_GENESIS, UNPROVEN_TRUST
 from bespeak.text.diagnostics.brief import brief
-from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.reading.json_text import json_table
 from bespeak.text.reading.rules import WRONG_CHOICE, WRONG_VALUE
 from bespeak.text.reading.table import Table
-
-
-def parse_genesis(text: str, file: str) -> tuple[Genesis | None, list[Diagnostic]]:
-    """The record in a text. None when any finding is an error: a record that does not hold is no identity."""
-    root = json_table(text.encode(errors="surrogatepass"), file)
-    if isinstance(root, Diagnostic):
-        return None, [root]
-    return genesis_of(root), root.findings.found
 
 
 def genesis_of(record: Table) -> Genesis | None:

@@ -34,10 +34,7 @@ class Judgement:
     verdict: Consistency
     score: float | None
     head: str | None
-    head_span: tuple[int, int] | None
-    """Start and end of the deciding word in the intent."""
     method_class: OperationClass | None
-    head_class: OperationClass | None
     reason: str
     """One sentence for people, without a full stop."""
 
@@ -80,9 +77,7 @@ def _judge(method: str, intent: str) -> Judgement:
         verdict=verdict,
         score=round(score, 3),
         head=head.verb,
-        head_span=(head.start, head.end),
         method_class=ours.main,
-        head_class=theirs and theirs.main,
         reason=reason,
     )
 
@@ -134,8 +129,6 @@ def _unverifiable(reason: str, ours: Classes | None, head: HeadVerb | None = Non
         verdict="unverifiable",
         score=None,
         head=head.verb if head else None,
-        head_span=(head.start, head.end) if head else None,
         method_class=ours.main if ours else None,
-        head_class=None,
         reason=reason,
     )

@@ -11,11 +11,6 @@ PACKAGE: Final = "wordllama"
 _LONGEST: Final = 1000
 
 
-def available() -> bool:
-    """Return True if the extra `embeddings` is installed."""
-    return find_spec(PACKAGE) is not None
-
-
 def cosine(method: str, intent: str) -> float | None:
     """Return the cosine similarity of a method and its intent, -1 to 1; None without the extra `embeddings`."""
     model = _model()
