@@ -1,4 +1,4 @@
-"""A name for each endpoint that programs can use, made of the endpoint alone, so that no other one ever changes it."""
+"""Program-friendly endpoint names, derived from the endpoint alone, so that no other endpoint changes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from bespeak.contract.endpoint import Endpoint
 
 LONGEST: Final = 64
-"""ai-discovery 3.3."""
+"""Maximum length of an id (ai-discovery 3.3)."""
 
 _DIGEST: Final = 8
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
@@ -20,9 +20,9 @@ _CHOSEN: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def capability_ids(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], str]:
-    """The id of each endpoint by its key: its tool name if it has one, else its own words.
+    """Return the id of each endpoint by its key: its tool name if it has one, else a derived id.
 
-    Only tool names can be given twice. Then the endpoint that comes later says with a digest which one it is.
+    Only tool names can collide. The later endpoint then gets a digest appended.
     """
     ids: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
@@ -38,11 +38,11 @@ def capability_ids(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], str]:
 
 
 def capability_id(endpoint: Endpoint) -> str:
-    """`FIND /rooms/{room_id}/free-beds` as `find_rooms_by_room_id__free_beds`.
+    """Derive an id: `FIND /rooms/{room_id}/free-beds` becomes `find_rooms_by_room_id__free_beds`.
 
-    What a hyphen joins has one underscore, what a slash joins has two: no two paths of plain words come to the same
-    id. A path of other words, and an id that is too long, is told apart by a digest. Names of path parameters may be
-    anything, as two paths that differ in nothing else cannot both be served.
+    A hyphen becomes one underscore and a slash two: no two paths of plain words get the same id. A path of other words
+    and an id that is too long get a digest. Names of path parameters may be anything, because two paths that differ
+    only in them cannot both be served.
     """
     text, plain = _words(endpoint.method), endpoint.method.isalpha()
     for number, segment in enumerate(endpoint.path.strip("/").split("/")):
@@ -62,7 +62,7 @@ def capability_id(endpoint: Endpoint) -> str:
 
 
 def group_of(endpoint: Endpoint) -> str:
-    """What an endpoint is grouped by: its namespace, else the first thing its path names."""
+    """Return the group of an endpoint: its namespace, else the first segment of its path."""
     named = endpoint.namespace or next(
         (segment for segment in endpoint.path.split("/") if segment and not segment.startswith("{")), ""
     )

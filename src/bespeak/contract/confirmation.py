@@ -1,4 +1,4 @@
-"""Which calls wait until somebody other than the caller has confirmed them."""
+"""Which calls wait until another party has confirmed them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bespeak.contract.policy import Policies
 
 
 def needs_confirmation(endpoint: Endpoint, policies: Policies) -> bool:
-    """Whether calls of an endpoint wait for a confirmation: its own word goes before the policy."""
+    """Return True if calls of an endpoint need a confirmation: its own setting wins over the policy."""
     if endpoint.confirm is not None:
         return endpoint.confirm
     # To decide something is irreversible too; were that to wait for a decision, nothing would ever be decided.

@@ -1,4 +1,4 @@
-"""What one call of an endpoint costs at most, in the units of Budget-Limit (core 7.7)."""
+"""Maximum cost of one call of an endpoint, in the units of Budget-Limit (core 7.7)."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from bespeak.text.source.span import Location
 
 @dataclass(frozen=True, slots=True)
 class DeclaredError:
-    """A named business error; the description is for people."""
+    """A named business error with a description for people."""
 
     name: str
     description: str = ""
@@ -23,7 +23,7 @@ class DeclaredError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One (method, path) of a service. Frozen, and not checked by itself: `lint` says whether it is valid."""
+    """One (method, path) of a service. Immutable; `lint` decides whether it is valid."""
 
     method: str
     path: str
@@ -37,30 +37,30 @@ class Endpoint:
     required_scopes: tuple[str, ...] = ()
     deprecated: Deprecation | None = None
     cost: Cost | None = None
-    """What a call costs at most; a caller's Budget-Limit is held against it."""
+    """Maximum cost of a call; a caller's Budget-Limit is compared with it."""
     confirm: bool | None = None
-    """Whether a call waits for a confirmation; None leaves it to `policies.confirm_irreversible`."""
+    """True if a call needs a confirmation; None to follow `policies.confirm_irreversible`."""
     internal: bool = False
-    """Served, and named in no document that the server publishes."""
+    """True if the endpoint is served but not published in any document."""
     since: str | None = None
-    """Where the output says when an item changed, `rooms[].updated_at`: what `?since=` is held against."""
+    """Place of an item's change time in the output, `rooms[].updated_at`; `?since=` is compared with it."""
     builtin: bool = False
-    """Registered by bespeak itself; an operator's endpoint on the same pair takes its place (AGTP-API 5.8)."""
+    """True if registered by bespeak itself; an operator's endpoint on the same pair replaces it (AGTP-API 5.8)."""
     location: Location | None = None
 
     @property
     def key(self) -> tuple[str, str]:
-        """What identifies the endpoint."""
+        """Identity of the endpoint: method and path."""
         return (self.method, self.path)
 
     @property
     def is_listed(self) -> bool:
-        """Whether the documents about a service name it: it is the operator's own, and not internal."""
+        """True if documents list it: it is the operator's own and not internal."""
         return not (self.builtin or self.internal)
 
     @property
     def error_names(self) -> tuple[str, ...]:
-        """The declared error names, in order."""
+        """Declared error names, in order."""
         return tuple(error.name for error in self.errors)
 
     def __str__(self) -> str:

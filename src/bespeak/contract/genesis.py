@@ -1,8 +1,8 @@
-"""The Agent Genesis: the signed record an agent's life begins with, from which its id is derived (core 7.1, 7.2).
+"""The Agent Genesis: the signed record from which an agent's id is derived (core 7.1, 7.2).
 
 The id is the SHA-256 of the canonical form: the record without `signature`, as UTF-8 JSON, members sorted by name, no
-white space. The same bytes are signed. A record may repeat the id as `agent_id`; as no hash can hold itself, that
-member is left out of the canonical form, too.
+white space. The same bytes are signed. A record may repeat the id as `agent_id`; because no hash can contain itself,
+that member is also left out of the canonical form.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 GENESIS_VERSION: Final = "agtp-genesis/1"
 
 ARCHETYPES: Final = ("assistant", "analyst", "executor", "orchestrator", "monitor")
-"""What kind of agent it is: a signal, and no permission."""
+"""Kind of agent: informative, not a permission."""
 
 _NOT_SIGNED: Final = frozenset({"signature", "agent_id"})
 _SORTED: Final = msgspec.json.Encoder(order="sorted")
@@ -25,7 +25,7 @@ _SORTED: Final = msgspec.json.Encoder(order="sorted")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Genesis:
-    """A record whose fields, id and signature hold. Whether its issuer is to be trusted is another question."""
+    """A record with valid fields, id and signature. It does not say whether its issuer is trusted."""
 
     agent_id: str
     name: str
@@ -38,20 +38,20 @@ class Genesis:
     issued_at: str
     issuer: str
     issuer_key: Mapping[str, str]
-    """The public key of the issuer, as the members of a JWK with its `kid`."""
+    """Public key of the issuer, as the members of a JWK with its `kid`."""
     public_key: Mapping[str, str] | None
-    """The public key of the agent, in the same form; None for an agent that does not sign."""
+    """Public key of the agent in the same form; None for an agent that does not sign."""
     trust_tier: int
     verification_path: str
     document: Mapping[str, Any] = field(repr=False)
-    """The whole record as it was read."""
+    """Whole record as read."""
 
 
 def canonical_genesis(record: Mapping[str, Any]) -> bytes:
-    """The bytes that are hashed and signed."""
+    """Return the bytes that are hashed and signed."""
     return _SORTED.encode({name: value for name, value in record.items() if name not in _NOT_SIGNED})
 
 
 def genesis_id(record: Mapping[str, Any]) -> str:
-    """The canonical Agent-ID that a record gives."""
+    """Return the canonical Agent-ID of a record."""
     return hashlib.sha256(canonical_genesis(record)).hexdigest()

@@ -1,4 +1,4 @@
-"""How the input of an endpoint is said on HTTP: which part stands in the path, in a query, in a body."""
+"""The input of an endpoint on HTTP: which fields go into the path, the query and the body."""
 
 from __future__ import annotations
 

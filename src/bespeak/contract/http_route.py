@@ -1,4 +1,4 @@
-"""Where an endpoint is found on HTTP: `BOOK /room` at `/room:book`, whatever else is registered."""
+"""The route of an endpoint on HTTP: `BOOK /room` is at `/room:book`, whatever else is registered."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ class HttpRoute:
     """The place of one endpoint on HTTP."""
 
     path: str
-    """With the parameters of the template as they are, `/room/{room_id}:book`."""
+    """Path with the template's parameters, `/room/{room_id}:book`."""
     methods: tuple[str, ...]
-    """`GET` first where the endpoint has it; `POST` always."""
+    """HTTP methods: `GET` first if allowed; `POST` always."""
 
     @property
     def preferred(self) -> str:
-        """The method that documents name: GET where it can be had."""
+        """Method that documents name: GET if allowed."""
         return self.methods[0]
 
 
 def http_route(endpoint: Endpoint) -> HttpRoute:
-    """The route of an endpoint. GET is for what changes nothing and takes nothing that a query cannot carry."""
+    """Return the route of an endpoint. GET is for endpoints that change nothing and whose input fits a query."""
     path = f"{endpoint.path}:{endpoint.method.lower()}"
     return HttpRoute(path, ("GET", "POST") if takes_get(endpoint) else ("POST",))
 
 
 def takes_get(endpoint: Endpoint) -> bool:
-    """Whether an endpoint may be called by GET: it is informational and its input is flat."""
+    """Return True if GET is allowed: the endpoint is informational and its input is flat."""
     return endpoint.semantic.impact == "informational" and _is_flat(endpoint.input_schema)
 
 
 def split_verb(path: str) -> tuple[str, str] | None:
-    """The path and the method behind a path on HTTP, or None for a path that names no verb."""
+    """Split an HTTP path into path and method; return None if it names no verb."""
     head, colon, verb = path.rpartition(":")
     if not colon or not verb.isascii() or not verb.isalpha():
         return None
@@ -46,7 +46,7 @@ def split_verb(path: str) -> tuple[str, str] | None:
 
 
 def _is_flat(schema: Mapping[str, Any]) -> bool:
-    """Whether every property is known and scalar, so that a query says it in one way, and those it needs can be said.
+    """Return True if every property is known and scalar, so that a query expresses it in one way.
 
     There is no null in a query.
     """
@@ -61,7 +61,7 @@ def _is_flat(schema: Mapping[str, Any]) -> bool:
 
 
 def _is_null(schema: Mapping[str, Any]) -> bool:
-    """Whether a scalar can be nothing but null."""
+    """Return True if a scalar can only be null."""
     if "type" in schema:
         return schema["type"] in ("null", ["null"])
     if "const" in schema or "enum" in schema:

@@ -1,4 +1,4 @@
-"""Values as HTTP writes them: in a path, a header or a cookie, or as the pairs of a query and a form."""
+"""Values on HTTP: in a path, a header or a cookie, or as the pairs of a query or form."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from bespeak.text.diagnostics.brief import brief
 from bespeak.text.source.pointer import child
 
 DEEPEST: Final = 8
-"""Levels of `a[b][c]=1`; what lies below is written as JSON text."""
+"""Limit of levels in `a[b][c]=1`; deeper values are written as JSON text."""
 
 MAX_HEADER: Final = 8 * 1024
-"""Characters of a header that an input fills; most servers take no more."""
+"""Limit of a header filled from the input, in characters; most servers accept no more."""
 
 _SIGNS: Final = {"comma": ",", "space": " ", "pipe": "|"}
 _COOKIE_SAFE: Final = "!#$&'()*+-./:<=>?@[]^_`{|}~"
-"""What a cookie may hold as it is (RFC 6265 4.1.1), without the sign that marks the rest as encoded."""
+"""Characters allowed in a cookie (RFC 6265 4.1.1), without the percent sign of encoded ones."""
 
 
 def as_text(value: Any) -> str:
-    """One value: a text as it is, anything else as JSON."""
+    """Convert one value to text: a string unchanged, anything else as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def joined(value: Any, sign: str, at: str, faults: list[Violation]) -> str:
-    """The items of a list, or the names and values of an object, with a sign between them; one value as it is.
+    """Join the items of a list, or the names and values of an object, with a separator.
 
-    An item that holds the sign would be two for the server, and past every check of the contract.
+    An item that contains the separator is refused: it would become two, past every check of the contract.
     """
     if isinstance(value, dict):
         parts = [(child(at, name), part) for name, item in value.items() if item is not None for part in (name, item)]
@@ -48,7 +48,7 @@ def joined(value: Any, sign: str, at: str, faults: list[Violation]) -> str:
 
 
 def in_path(value: Any, at: str, faults: list[Violation]) -> str:
-    """A value as a part of a path."""
+    """Encode a value as a part of a path."""
     text = joined(value, ",", at, faults)
     # Servers resolve dot segments, also encoded ones: such a value would choose another resource.
     if value is None or text in ("", ".", ".."):
@@ -57,7 +57,7 @@ def in_path(value: Any, at: str, faults: list[Violation]) -> str:
 
 
 def in_header(value: Any, at: str, faults: list[Violation]) -> str:
-    """A value as a header; nothing if none can hold it."""
+    """Encode a value as a header; return None if a header cannot hold it."""
     text = joined(value, ",", at, faults)
     # Blanks at the ends of a header are nobody's, and would be lost.
     readable = is_header_value(text) and text == text.strip(" \t") and all(character <= "\xff" for character in text)
@@ -68,14 +68,14 @@ def in_header(value: Any, at: str, faults: list[Violation]) -> str:
 
 
 def in_cookie(value: Any, at: str, faults: list[Violation]) -> str:
-    """A value as that of a cookie."""
+    """Encode a value as a cookie."""
     return quote(joined(value, ",", at, faults), safe=_COOKIE_SAFE)
 
 
 def pairs(name: str, value: Any, style: str, at: str, faults: list[Violation]) -> Iterator[tuple[str, str]]:
-    """The names and encoded values of one field in a query or a form. What is null, or has no items, is left out.
+    """Return the names and encoded values of one field in a query or form. Null and empty values are omitted.
 
-    A space is %20: where forms are read a plus would do, too, but RFC 3986 knows none.
+    A space becomes %20: forms also read a plus as a space, but RFC 3986 does not.
     """
     if value is None:
         return
@@ -95,7 +95,7 @@ def pairs(name: str, value: Any, style: str, at: str, faults: list[Violation]) -
 def _deep(
     name: str, value: list[Any] | dict[str, Any], at: str, faults: list[Violation], depth: int
 ) -> Iterator[tuple[str, str]]:
-    """`a[b]=1` for objects, `a[]=1` for lists, and `a[0][b]=1` for lists of what has parts itself."""
+    """Write `a[b]=1` for objects, `a[]=1` for lists, and `a[0][b]=1` for lists of collections."""
     numbered = isinstance(value, list) and any(isinstance(item, list | dict) for item in value)
     items = enumerate(value) if isinstance(value, list) else value.items()
     for key, item in items:
@@ -112,10 +112,10 @@ def _deep(
 
 
 def encode_pairs(encoded: Iterable[tuple[str, str]]) -> str:
-    """Pairs whose values are encoded already, as one text."""
+    """Join pairs whose values are already encoded."""
     return "&".join(f"{quote(name, safe='')}={value}" for name, value in encoded)
 
 
 def unusable(at: str, fault: str) -> Violation:
-    """A value that the contract admits and HTTP cannot carry."""
+    """Return the violation for a value that the contract allows but HTTP cannot carry."""
     return Violation(at, "", "http", fault)

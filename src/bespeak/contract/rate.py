@@ -1,4 +1,4 @@
-"""How often somebody may call: so many in a time, and so many at once."""
+"""Rate limits: a number of calls per time unit, and a burst."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 SECONDS: Final[Mapping[str, int]] = {"s": 1, "min": 60, "h": 3600, "day": 86400}
-"""The times a rate can be given for."""
+"""Time units of a rate, in seconds."""
 
 MOST: Final = 1_000_000
-"""The largest number in a rate: beyond it the distance of two calls is lost in the rounding."""
+"""Largest number in a rate: beyond it the interval between calls is lost to rounding."""
 
 _RATE: Final = re.compile(r"\s*([0-9]{1,9})\s*/\s*([a-z]{1,8})(?:\s+burst\s+([0-9]{1,9}))?\s*")
 
@@ -26,7 +26,7 @@ class Rate:
 
     @property
     def interval(self) -> int:
-        """Nanoseconds between two calls at the steady rate, rounded up: never more calls than were said."""
+        """Nanoseconds between two calls at the steady rate, rounded up so that the limit is never exceeded."""
         return -(-SECONDS[self.unit] * 1_000_000_000 // self.count)
 
     def __str__(self) -> str:
@@ -35,23 +35,23 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimits:
-    """The limits of a service (core 10.1); None for what has none."""
+    """The limits of a service (core 10.1); None for no limit."""
 
     agent: Rate | None = None
-    """For each agent; callers without an Agent-ID count by address."""
+    """Limit for each agent; callers without an Agent-ID count by address."""
     principal: Rate | None = None
-    """For all agents of one principal together."""
+    """Limit for all agents of one principal together."""
     address: Rate | None = None
-    """For all connections of one host."""
+    """Limit for all connections of one host."""
     endpoints: Mapping[tuple[str, str], Rate] = field(default_factory=dict)
-    """For each agent at one endpoint, within its limit for the whole service."""
+    """Limit for each agent at one endpoint, within its limit for the whole service."""
 
     def __bool__(self) -> bool:
         return bool(self.agent or self.principal or self.address or self.endpoints)
 
 
 def parse_rate(text: str) -> Rate | str:
-    """The rate a text says, `100/s` or `600/min burst 50`, or what is wrong with it."""
+    """Parse a rate, `100/s` or `600/min burst 50`, or return what is wrong with it."""
     found = _RATE.fullmatch(text)
     if found is None:
         return "it is not of the form COUNT/UNIT or COUNT/UNIT burst COUNT"

@@ -16,9 +16,9 @@ class RecipeStep:
     method: str
     path: str | None = None
     input: Mapping[str, Any] = field(default_factory=dict)
-    """How the step's input is made, as the file says it."""
+    """Sources of the step's input, as in the file."""
     output: str | None = None
-    """The name later steps know the result by."""
+    """Name by which later steps refer to the result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Recipe:
     description: str = ""
     version: str = "1"
     pattern: Mapping[str, Any] = field(default_factory=dict)
-    """Which proposals the recipe answers, as the file says it."""
+    """Proposals that the recipe answers, as in the file."""
     aggregation: str = "last"
-    """What becomes of the steps' outputs: the `last` one, all in a `merge`, or a `list`."""
+    """Aggregation of the steps' outputs: the `last` one, a `merge` of all, or a `list`."""
     location: Location | None = None

@@ -45,7 +45,7 @@ class Semantic:
     mcp_tool_name: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The block as it stands in a manifest; AGIS-only fields appear when they are set."""
+        """Return the block of a manifest; AGIS-only fields appear if they are set."""
         block: dict[str, Any] = {
             "intent": self.intent,
             "actor": self.actor,

@@ -15,13 +15,13 @@ from bespeak.contract.recipe import Recipe
 from bespeak.contract.vocabulary import Vocabulary
 
 AGTP_VERSION: Final = "1.0"
-"""The version of the protocol that documents name."""
+"""Protocol version that documents name."""
 
 DEFAULT_CATALOG: Final = "1.1.0"
-"""The version of the method catalog a service uses unless it names another."""
+"""Version of the method catalog that a service uses by default."""
 
 UNSPECIFIED: Final = "unspecified"
-"""The operator of a service that names none."""
+"""Operator of a service that names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +32,11 @@ class ServerIdentity:
     operator: str
     contact: str
     name: str = ""
-    """What people call the service. The wire manifest has no field for it; other faces do."""
+    """Display name of the service. The wire manifest has no field for it; other faces do."""
     domain: str | None = None
     supported_features: tuple[str, ...] = ()
     issued: str | None = None
-    """When the manifest was first issued, ISO 8601; the server's start when not given."""
+    """Time at which the manifest was first issued, ISO 8601; by default the server's start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """One service, whatever it was written in."""
+    """One service, however it was authored."""
 
     identity: ServerIdentity
     endpoints: tuple[Endpoint, ...] = ()
@@ -62,26 +62,26 @@ class Service:
     agent_disclosure: str = "public"
     agent_disclosure_notice: str | None = None
     require_known_agents: bool = False
-    """Refuse Agent-IDs that no loaded document belongs to (401)."""
+    """True to refuse Agent-IDs without a loaded document (401)."""
     rate_limits: RateLimits = field(default_factory=RateLimits)
     apis: tuple[Mapping[str, Any], ...] = ()
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()
     resources: tuple[Resource, ...] = ()
     wildcard_handler: Callable[..., Any] | None = None
-    """Answers ad-hoc invocations when both sides consent to wildcards."""
+    """Handler of ad-hoc invocations when both sides consent to wildcards."""
     document_version: str | None = None
-    """The operator's own revision string; derived from the content when not given."""
+    """Operator's own revision; by default derived from the content."""
     description: str = ""
     agtp: str | None = None
-    """The AGTP address an AGIS document gives; made from the server_id when it gives none."""
+    """AGTP address from an AGIS document; by default derived from the server_id."""
     vocabulary: Vocabulary | None = None
-    """What an AGIS document declares beyond its verbs; the verbs in use are derived from the endpoints."""
+    """Vocabulary of an AGIS document beyond its verbs; the verbs in use are derived from the endpoints."""
     data_manifest: DataManifest | None = None
     schemas: Mapping[str, Any] = field(default_factory=dict)
-    """Schemas that several endpoints share; each endpoint's own schema is complete without them."""
+    """Schemas shared by several endpoints; each endpoint's own schema is complete without them."""
 
     @property
     def address(self) -> str:
-        """Where the service is reached by AGTP: the address it gives, else the one its server has by its id."""
+        """AGTP address of the service: the declared one, else the one of its server_id."""
         server_id = self.identity.server_id
         return self.agtp or (f"agtp://[{server_id}]" if ":" in server_id else f"agtp://{server_id}")

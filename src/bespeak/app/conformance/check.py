@@ -1,4 +1,4 @@
-"""A conformance check: what it asks of a server, and the verdict it comes to."""
+"""A conformance check: its question to a server, and the verdict."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from bespeak.app.conformance.subject import Subject
 from bespeak.protocol.status import REASONS
 
 _LISTED: Final = 5
-"""Of many things that are wrong in the same way, so many are named."""
+"""Limit of named faults of the same kind."""
 
 
 class Verdict(StrEnum):
-    """What a check found."""
+    """The verdict of a check."""
 
     PASS = "pass"  # noqa: S105 - a verdict, no password
     WARN = "warn"
-    """A SHOULD is not met, or the drafts leave room for the answer."""
+    """A SHOULD is not met, or the drafts leave the answer open."""
     FAIL = "fail"
     SKIP = "skip"
-    """The check could not be made; the note says why."""
+    """The check could not be made; the note gives the reason."""
     NOT_APPLICABLE = "not-applicable"
-    """The server has nothing the check is about."""
+    """The server has nothing that the check is about."""
 
 
 SEVERITY: Final = (Verdict.NOT_APPLICABLE, Verdict.SKIP, Verdict.PASS, Verdict.WARN, Verdict.FAIL)
-"""From the verdict that says least to the one that weighs most."""
+"""Verdicts from weakest to strongest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A verdict, why, and the exchanges that show it."""
+    """A verdict, its reason, and the exchanges that show it."""
 
     verdict: Verdict
     note: str = ""
@@ -52,44 +52,44 @@ class Check:
     level: Literal["MUST", "SHOULD"] = "MUST"
 
     def judge(self, outcome: Outcome) -> Outcome:
-        """The outcome as it counts for this check's level."""
+        """Return the outcome at this check's level."""
         if self.level == "SHOULD" and outcome.verdict is Verdict.FAIL:
             return replace(outcome, verdict=Verdict.WARN)
         return outcome
 
 
 def passed(*evidence: Exchanged) -> Outcome:
-    """The server does what the draft asks."""
+    """Report that the server does what the draft requires."""
     return Outcome(Verdict.PASS, "", evidence)
 
 
 def failed(note: str, *evidence: Exchanged) -> Outcome:
-    """The server does something else."""
+    """Report that the server does something else."""
     return Outcome(Verdict.FAIL, note, evidence)
 
 
 def warned(note: str, *evidence: Exchanged) -> Outcome:
-    """The server does something else that the drafts leave room for."""
+    """Report a deviation that the drafts leave open."""
     return Outcome(Verdict.WARN, note, evidence)
 
 
 def skipped(note: str, *evidence: Exchanged) -> Outcome:
-    """The question could not be asked."""
+    """Report that the check could not be made."""
     return Outcome(Verdict.SKIP, note, evidence)
 
 
 def turned_down(seen: Exchanged) -> Outcome:
-    """The server did not look at the question, because of who asked."""
+    """Report that the server refused our identity before it looked at the request."""
     return skipped(f"the server turned the caller down with {seen.status}; give --agent-id", seen)
 
 
 def not_applicable(note: str) -> Outcome:
-    """The question does not arise."""
+    """Report that the check does not apply."""
     return Outcome(Verdict.NOT_APPLICABLE, note)
 
 
 def expect(seen: Exchanged, *statuses: int) -> Outcome:
-    """Judge an answer by its status. One that turns our identity down says nothing about the question."""
+    """Judge a response by its status. A refusal of our identity says nothing about the question."""
     if seen.status in statuses:
         return passed(seen)
     if seen.refuses_identity:
@@ -99,12 +99,12 @@ def expect(seen: Exchanged, *statuses: int) -> Outcome:
 
 
 def accepted(seen: Exchanged) -> Outcome:
-    """Any answer will do, unless it turns our identity down."""
+    """Accept any response except a refusal of our identity."""
     return turned_down(seen) if seen.refuses_identity else passed(seen)
 
 
 def all_of(outcomes: Iterable[Outcome]) -> Outcome:
-    """The weightiest of several outcomes, with the notes and evidence of those that share its verdict."""
+    """Return the strongest of several outcomes, with the notes and evidence that share its verdict."""
     found = list(outcomes)
     if not found:
         return not_applicable("nothing to check")
@@ -115,7 +115,7 @@ def all_of(outcomes: Iterable[Outcome]) -> Outcome:
 
 
 def faults(found: Iterable[str], *evidence: Exchanged) -> Outcome:
-    """Pass if nothing was found, else fail naming the first few."""
+    """Pass if there are no faults, else fail and name the first few."""
     listed = list(found)
     if not listed:
         return passed(*evidence)

@@ -1,4 +1,4 @@
-"""Requests exactly as told, each on a connection of its own: a check sends what a well-behaved client cannot."""
+"""Requests sent exactly as given, each on its own connection: a check sends what a well-behaved client cannot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHUNK: Final = 65536
 
 
 def direct_sender(host: str, port: int, *, tls: ssl.SSLContext | None, timeout: float) -> Send:
-    """A way to send to one server. A fresh connection for each request suits servers that close after each reply."""
+    """Return a sender for one server. A new connection per request suits servers that close after each reply."""
 
     async def send(method: str, target: str, headers: Mapping[str, str], body: bytes) -> Exchanged:
         if not f"{method}{target}".isprintable() or " " in method + target:

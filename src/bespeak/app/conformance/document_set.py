@@ -1,4 +1,4 @@
-"""The AGIS conformance set: documents that are valid, invalid or borderline, and what a validator must say of each."""
+"""The AGIS conformance set: valid, invalid and borderline documents, and the findings a validator must report."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Kind = Literal["valid", "invalid", "borderline"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 PACKAGED: Final = Path(__file__).with_name("documents")
-"""Where an installed package has the set."""
+"""Folder of the set in an installed package."""
 SOURCE: Final = Path(__file__).resolve().parents[4] / "tests" / "documents"
-"""Where a working copy has it."""
+"""Folder of the set in a working copy."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Expected:
-    """One finding a validator must have: the rule, and the place by JSON Pointer."""
+    """One finding that a validator must report: the rule, and the place by JSON Pointer."""
 
     rule: str
     pointer: str = ""
@@ -39,7 +39,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """Name in reports."""
         return f"{self.kind}/{self.file.name}"
 
 
@@ -57,18 +57,18 @@ Validator = Callable[[Case], Validation]
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """A case, and what is wrong with the verdict; nothing when it is right."""
+    """A case and the mistakes of the validator; empty if there are none."""
 
     case: Case
     wrong: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The result as data."""
+        """Return the result as data."""
         return {"document": self.case.name, "right": not self.wrong, "wrong": self.wrong}
 
 
 def find_cases(root: Path | None = None) -> list[Case]:
-    """The cases under a folder with `valid`, `invalid` and `borderline`; without one, the set bespeak comes with."""
+    """Find the cases in a folder with `valid`, `invalid` and `borderline`; by default the bundled set."""
     folder = root or (PACKAGED if PACKAGED.is_dir() else SOURCE)
     cases = [case for kind in KINDS for case in _cases(folder / kind, kind)]
     if not cases:
@@ -77,7 +77,7 @@ def find_cases(root: Path | None = None) -> list[Case]:
 
 
 def hold(validator: Validator, cases: list[Case]) -> Iterator[CaseResult]:
-    """Each case with what the validator gets wrong (AGIS 9.3)."""
+    """Run a validator on each case and report its mistakes (AGIS 9.3)."""
     for case in cases:
         yield CaseResult(case, _wrong(case, validator(case)))
 

@@ -1,4 +1,4 @@
-"""One exchange with the server under test: what was sent, what came back, and how to look into it."""
+"""One exchange with the server under test: the request, the response, and access to its parts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import msgspec
 from bespeak.text.diagnostics.printable import printable
 
 _SHOWN: Final = 240
-"""Evidence is read by people; the whole answer can be had with `bespeak call`."""
+"""Limit of shown evidence; `bespeak call` shows the whole response."""
 
 
 @dataclass(frozen=True)
 class Exchanged:
-    """A request and its answer."""
+    """A request and its response."""
 
     method: str
     target: str
@@ -25,25 +25,25 @@ class Exchanged:
     status: int
     reason: str
     headers: Mapping[str, str]
-    """Names in lower case."""
+    """Headers with names in lower case."""
     body: bytes
     agent_id: str | None = None
     scope: str | None = None
 
     def header(self, name: str) -> str | None:
-        """The value of a response header, by name in any case."""
+        """Return a response header by name in any case."""
         return self.headers.get(name.lower())
 
     @cached_property
     def json(self) -> Any:
-        """The body as JSON, or None if it is none."""
+        """Body as JSON, or None if it is not JSON."""
         try:
             return msgspec.json.decode(self.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
 
     def field(self, name: str) -> Any:
-        """A field of the body, at the top or inside `error`: the drafts do not say which (core 5.4)."""
+        """Return a field of the body, at the top or inside `error`: the drafts do not say which (core 5.4)."""
         body = self.json
         error = body.get("error") if isinstance(body, dict) else None
         for place in (body, error, error.get("details") if isinstance(error, dict) else None):
@@ -52,12 +52,12 @@ class Exchanged:
         return None
 
     def mentions(self, text: str) -> bool:
-        """Whether the body contains a text anywhere."""
+        """Return True if the body contains a text."""
         return text.encode() in self.body
 
     @property
     def refuses_identity(self) -> bool:
-        """Whether the server turned down who we are before it looked at what we asked."""
+        """True if the server refused our identity before it looked at the request."""
         if self.status in (401, 403):
             return True
         return self.field("code") in ("missing-agent-id", "agent-not-found", "invalid-canonical-id") or (
@@ -76,7 +76,7 @@ class Exchanged:
 
 
 Send = Callable[[str, str, Mapping[str, str], bytes], Awaitable[Exchanged]]
-"""Method, target, headers and body go out as they are; any answer comes back, a refusal too."""
+"""Function that sends method, target, headers and body unchanged and returns any response, including refusals."""
 
 
 def _short(body: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What a conformance run found, for people and for programs."""
+"""The report of a conformance run, for people and for programs."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ ITEMS: Final[Mapping[str, str]] = {
     "13.1-13": "DISCOVER /methods",
     "core": "Headers of the base protocol",
 }
-"""The items of AGTP-API 13.1 by the first part of their checks' ids."""
+"""Items of AGTP-API 13.1 by the first part of their checks' ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A check and what came of it."""
+    """A check and its outcome."""
 
     check: Check
     outcome: Outcome
 
     def to_json(self) -> dict[str, Any]:
-        """The result as data."""
+        """Return the result as data."""
         return {
             "id": self.check.id,
             "title": self.check.title,
@@ -60,19 +60,19 @@ class Report:
 
     @property
     def conforms(self) -> bool:
-        """Whether no check failed."""
+        """True if no check failed."""
         return not any(result.outcome.verdict is Verdict.FAIL for result in self.results)
 
     def of_item(self, item: str) -> list[Result]:
-        """The results of one item."""
+        """Return the results of one item."""
         return [result for result in self.results if result.check.id.startswith(item)]
 
     def verdict(self, item: str) -> Verdict:
-        """The weightiest verdict among an item's checks."""
+        """Return the strongest verdict among an item's checks."""
         return max((result.outcome.verdict for result in self.of_item(item)), key=SEVERITY.index)
 
     def lines(self) -> Iterator[tuple[Verdict | None, str]]:
-        """The report as lines of text, each with the verdict it shows."""
+        """Format the report as lines of text, each with its verdict."""
         yield None, f"{self.uri}  AGTP-API {printable(str(self.manifest.get('agtp_api_version', 'unknown')))}"
         yield None, f"asked as {f'agent {self.agent_id}' if self.agent_id else 'nobody (no Agent-ID)'}"
         for item, title in ITEMS.items():
@@ -85,7 +85,7 @@ class Report:
         yield None, ", ".join(f"{counts[verdict]} {verdict}" for verdict in reversed(SEVERITY) if counts[verdict])
 
     def to_json(self) -> dict[str, Any]:
-        """The report as data."""
+        """Return the report as data."""
         return {
             "uri": self.uri,
             "agent_id": self.agent_id,

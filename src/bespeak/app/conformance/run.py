@@ -1,4 +1,4 @@
-"""Put every check to a live server."""
+"""Run every check against a live server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bespeak.app.conformance.subject import Subject
 from bespeak.errors import BespeakError, RemoteProtocolError
 
 _LAST: Final = headers.CHECKS
-"""About all exchanges, so they come after all others."""
+"""Checks about all exchanges, which run last."""
 
 CHECKS: Final[tuple[Check, ...]] = (
     *sorted(
@@ -48,7 +48,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     ),
     *_LAST,
 )
-"""Every check, in the order of the items of AGTP-API 13.1."""
+"""All checks, in the order of the items of AGTP-API 13.1."""
 
 
 async def run_conformance(
@@ -61,9 +61,9 @@ async def run_conformance(
     insecure: bool = False,
     timeout: float = 10.0,  # noqa: ASYNC109 - the deadline of each request
 ) -> Report:
-    """Put every check to the server at an agtp URI. `timeout` is for each request.
+    """Run every check against the server at an agtp URI. `timeout` applies to each request.
 
-    Raises UnreachableError when the server does not answer at all, ConfigError for a URI that cannot be used.
+    Raises UnreachableError if the server does not answer at all, ConfigError for an unusable URI.
     """
     locator = parse_uri(uri)
     context = choose_tls(locator, tls=tls, ca_file=ca_file, verify=verify, insecure=insecure)

@@ -1,4 +1,4 @@
-"""A value that fits a schema: enough for the flat inputs of informational endpoints."""
+"""Sample values for a schema: enough for the flat inputs of informational endpoints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_LENGTH: Final = 10_000
 
 
 def sample(schema: Mapping[str, Any]) -> Any:
-    """A value the schema accepts with no more than it requires, or None where this is too hard to guess."""
+    """Return a minimal value that the schema accepts, or None if that is too hard to guess."""
     compiled = compile_schema(schema)
     if not isinstance(compiled, Validator):
         return None

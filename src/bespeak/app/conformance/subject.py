@@ -1,4 +1,4 @@
-"""The server under test: its manifest, who we are to it, and requests it must answer without doing anything."""
+"""The server under test: its manifest, our identity, and requests that must not change anything."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from bespeak.app.conformance.sample import sample
 from bespeak.contract.grammar.path_syntax import Template, parse_template
 
 PROBE_FIELD: Final = "conformance_probe"
-"""No endpoint declares it, and every input schema is closed: a request that carries it must be refused (13.3)."""
+"""Field that no endpoint declares. Every input schema is closed, so a request with it must be refused (13.3)."""
 
 PROBE_AGENT: Final = hashlib.sha256(b"bespeak conformance probe").hexdigest()
-"""Who we say we are where a server takes any well-formed id."""
+"""Our Agent-ID where a server accepts any well-formed id."""
 
 PROBE_SCOPE: Final = "conformance:probe"
-"""A scope that no endpoint asks for."""
+"""Scope that no endpoint requires."""
 
 _HOSTED_TRIED: Final = 3
 
 
 class Subject:
-    """What the checks share. Every exchange is kept, for some checks are about all of them."""
+    """State that the checks share. Every exchange is recorded, because some checks are about all of them."""
 
     manifest_answer: Exchanged
     inventory_answer: Exchanged
@@ -39,7 +39,7 @@ class Subject:
 
     @classmethod
     async def meet(cls, send: Send, agent_id: str | None = None) -> Subject:
-        """Read the manifest, and find an identity the server talks to."""
+        """Read the manifest and find an identity that the server accepts."""
         subject = cls(send, agent_id)
         subject.manifest_answer = await subject.send("DISCOVER", "/")
         document = subject.manifest_answer.json
@@ -66,7 +66,7 @@ class Subject:
         task_id: str | None = None,
         media: str = "application/json",
     ) -> Exchanged:
-        """One request exactly as told, anonymous unless an agent is named."""
+        """Send one request exactly as given, anonymously unless an agent is named."""
         headers: dict[str, str] = {}
         if agent_id is not None:
             headers["Agent-ID"] = agent_id
@@ -83,11 +83,11 @@ class Subject:
         return seen
 
     async def ask(self, method: str, target: str, body: Any = None) -> Exchanged:
-        """One request in our own name."""
+        """Send one request with our identity."""
         return await self.send(method, target, body, agent_id=self.agent_id)
 
     async def call(self, endpoint: Mapping[str, Any], input: Any = None, query: str = "") -> Exchanged:  # noqa: A002 - the draft's word
-        """A request to an endpoint with the authority it asks for, or the agent's own where ours is not believed."""
+        """Call an endpoint with the scopes it requires, or with the agent's own where ours are not trusted."""
         target = concrete_path(endpoint) + (f"?{query}" if query else "")
         scopes = strings(endpoint.get("required_scopes")) or [PROBE_SCOPE]
         seen = await self.send(endpoint["method"], target, input, agent_id=self.agent_id, scope=", ".join(scopes))
@@ -97,7 +97,7 @@ class Subject:
 
     @property
     def endpoints(self) -> list[Mapping[str, Any]]:
-        """The endpoints of the manifest that name a method and a path."""
+        """Endpoints of the manifest that have a method and a path."""
         return [
             endpoint
             for endpoint in objects(self.manifest.get("endpoints"))
@@ -106,43 +106,43 @@ class Subject:
 
     @property
     def policies(self) -> Mapping[str, Any]:
-        """The policies block, or nothing."""
+        """Policies block; empty if missing."""
         return mapping(self.manifest.get("policies"))
 
     @property
     def method_policy(self) -> Mapping[str, Any]:
-        """The method policy, or nothing."""
+        """Method policy; empty if missing."""
         return mapping(self.policies.get("methods"))
 
 
 def objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The objects in a list; nothing if it is no list."""
+    """Return the objects in a list; empty if the value is not a list."""
     yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
 
 
 def strings(value: Any) -> list[str]:
-    """The strings in a list; nothing if it is no list."""
+    """Return the strings in a list; empty if the value is not a list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """The value if it is an object, else an empty one."""
+    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def properties(endpoint: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The declared input fields of an endpoint."""
+    """Return the declared input fields of an endpoint."""
     return mapping(mapping(endpoint.get("input_schema")).get("properties"))
 
 
 def path_parameters(endpoint: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of the parameters in an endpoint's path."""
+    """Return the names of the parameters in an endpoint's path."""
     parsed = parse_template(endpoint["path"])
     return parsed.parameters if isinstance(parsed, Template) else ()
 
 
 def concrete_path(endpoint: Mapping[str, Any]) -> str:
-    """A request path of an endpoint, with a fitting value for each parameter."""
+    """Return a request path of an endpoint, with a sample value for each parameter."""
     path: str = endpoint["path"]
     for name in path_parameters(endpoint):
         value = sample(mapping(properties(endpoint).get(name)))
@@ -151,16 +151,16 @@ def concrete_path(endpoint: Mapping[str, Any]) -> str:
 
 
 def is_informational(endpoint: Mapping[str, Any]) -> bool:
-    """Whether the endpoint says that it changes nothing."""
+    """Return True if the endpoint declares that it changes nothing."""
     return mapping(endpoint.get("semantic")).get("impact") == "informational"
 
 
 def is_refused_when_empty(endpoint: Mapping[str, Any]) -> bool:
-    """Whether the endpoint needs a field beyond its path, so that input without it cannot pass validation."""
+    """Return True if the endpoint requires a field outside its path, so that empty input is refused."""
     required = strings(mapping(endpoint.get("input_schema")).get("required"))
     return bool(set(required) - set(path_parameters(endpoint)))
 
 
 def is_safe(endpoint: Mapping[str, Any]) -> bool:
-    """Whether input of nothing but the probe field can do no harm, even on a server that does not refuse it."""
+    """Return True if input with only the probe field is harmless, even on a server that accepts it."""
     return is_informational(endpoint) or is_refused_when_empty(endpoint)

@@ -1,4 +1,4 @@
-"""Validators that the conformance set is held against: bespeak's own rules, or any command."""
+"""Validators for the conformance set: bespeak's own rules, or any command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLACE: Final = "{}"
 
 
 def own_validator() -> Validator:
-    """The rules of `bespeak lint` without any configuration."""
+    """Return a validator that applies the rules of `bespeak lint` without configuration."""
     context = Context(catalog=load_bundled())
 
     def judge(case: Case) -> Validation:
@@ -33,7 +33,7 @@ def own_validator() -> Validator:
 
 
 def command_validator(command: str) -> Validator:
-    """A command that gets the file in place of `{}`, or at its end; exit code 0 accepts the document."""
+    """Return a validator that runs a command with the file in place of `{}` or at its end; exit code 0 accepts."""
     try:
         words = shlex.split(command)
     except ValueError as error:

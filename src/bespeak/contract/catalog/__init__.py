@@ -1,1 +1,1 @@
-"""The approved verbs, versioned."""
+"""The catalog of approved verbs, versioned."""

@@ -1,4 +1,4 @@
-"""The catalogs that come with bespeak, and catalogs by reference: a bundled version or a file (AGTP-API 4.9)."""
+"""Bundled catalogs, and catalogs by reference: a bundled version or a file (AGTP-API 4.9)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from bespeak.text.source.span import Location
 _DATA: Final = Path(__file__).with_name("data")
 
 _MAX_BYTES: Final = 16 * 1024 * 1024
-"""The bundled catalogs have some fifty kilobytes; a file of this size is something else."""
+"""Size limit: the bundled catalogs have about fifty kilobytes."""
 
 
 @cache
 def bundled_versions() -> tuple[str, ...]:
-    """The versions that come with bespeak, oldest first."""
+    """Return the bundled versions, oldest first."""
     versions = (path.stem.removeprefix("methods-") for path in _DATA.glob("methods-*.json"))
     return tuple(sorted(versions, key=lambda text: parse_version(text) or (0, 0, 0)))
 
 
 @cache
 def load_bundled(version: str = DEFAULT_CATALOG) -> Catalog:
-    """A bundled catalog, read once. Raises ContractError for a version that does not come with bespeak."""
+    """Load a bundled catalog once. Raises ContractError for a version that is not bundled."""
     if version not in bundled_versions():
         raise ContractError(f"no catalog {version!r} comes with bespeak; there are {', '.join(bundled_versions())}")
     path = _DATA / f"methods-{version}.json"
@@ -41,12 +41,12 @@ def load_bundled(version: str = DEFAULT_CATALOG) -> Catalog:
 
 
 def versions_with(method: str) -> tuple[str, ...]:
-    """The bundled versions that know a verb, oldest first: tells a verb that was removed from one that never was."""
+    """Return the bundled versions with a verb, oldest first; tells a removed verb from an unknown one."""
     return tuple(version for version in bundled_versions() if method in load_bundled(version).verbs)
 
 
 def open_catalog(reference: str, base: Path | None = None) -> tuple[Catalog | None, list[Diagnostic]]:
-    """The catalog a bundled version or a path stands for; a relative path starts at `base`."""
+    """Open a bundled version or a catalog file; a relative path starts at `base`."""
     if reference in bundled_versions():
         return load_bundled(reference), []
     path = (base or Path()) / reference

@@ -17,7 +17,7 @@ class Verb:
 
     name: str
     categories: tuple[str, ...]
-    """The first one is the primary category."""
+    """Categories; the first is the primary one."""
     description: str
     deprecated_in: str | None = None
     removed_in: str | None = None
@@ -25,11 +25,11 @@ class Verb:
 
     @property
     def warning(self) -> str | None:
-        """The value of AGTP-Catalog-Warning, or None for a verb in good standing (AGTP-API 4.4)."""
+        """Value of AGTP-Catalog-Warning, or None for a verb that is not deprecated (AGTP-API 4.4)."""
         return format_warning(self.successor, self.removed_in) if self.deprecated_in else None
 
     def to_json(self) -> dict[str, Any]:
-        """The verb's name and its entry in a catalog document; deprecation appears when it is set."""
+        """Return the verb's entry in a catalog document; deprecation appears if it is set."""
         entry: dict[str, Any] = {
             "name": self.name,
             "categories": list(self.categories),
@@ -45,7 +45,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegacyVerb:
-    """An HTTP verb and the AGTP verb to use in its place."""
+    """An HTTP verb and the AGTP verb to use instead."""
 
     name: str
     preferred: str
@@ -64,11 +64,11 @@ class Catalog:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Every approved verb, for membership tests on the hot path and the leakage check."""
+        """Names of all approved verbs, for membership tests on the hot path and the leakage check."""
         return frozenset(self.verbs)
 
     def warns_of(self, method: str) -> str | None:
-        """What to warn of when a method is used, or None (AGTP-API 4.4)."""
+        """Return the warning for a method, or None (AGTP-API 4.4)."""
         verb = self.verbs.get(method)
         return verb.warning if verb is not None else None
 
@@ -77,10 +77,10 @@ class Catalog:
         return NearWords(self.names)
 
     def near(self, method: str) -> list[str]:
-        """Approved verbs close to a text that is none; for a legacy verb, the one to use instead."""
+        """Return approved verbs close to an unknown word; for a legacy verb, the one to use instead."""
         legacy = self.legacy.get(method.upper())
         return [legacy.preferred] if legacy else self._near.near(method)
 
     def verbs_in(self, category: str) -> list[Verb]:
-        """The verbs of a category, whether it is their primary one or not, in the catalog's order."""
+        """Return the verbs of a category, primary or not, in the catalog's order."""
         return [verb for verb in self.verbs.values() if category in verb.categories]

@@ -1,6 +1,6 @@
 """Catalog documents: JSON to a Catalog, with a finding for everything that is wrong (AGTP-API 3.1, 4.2).
 
-`data/catalog.schema.json` describes the same shape for editors; what refers to something else is only checked here.
+`data/catalog.schema.json` describes the same shape for editors; cross-references are checked only here.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _VERB_KEYS: Final = frozenset({"categories", "description", "deprecated_in", "re
 _KINDS: Final[Mapping[type, str]] = {str: "a text", list: "a list", dict: "an object"}
 
 _MAX_REPORTED: Final = 100
-"""Errors and warnings of one document that are kept; a document can be wrong in more ways than anybody reads."""
+"""Limit of reported findings per document."""
 
 _T = TypeVar("_T")
 _At = tuple[str | int, ...]
 
 
 def parse_catalog(data: bytes | str, origin: str) -> tuple[Catalog | None, list[Diagnostic]]:
-    """The catalog a document holds, and what is wrong with it. Any error means no catalog."""
+    """Parse a catalog document and return its findings. Any error means no catalog."""
     reader = _Reader(origin)
     tree = reader.decode(data)
     catalog = reader.catalog(tree) if tree is not None else None
@@ -55,7 +55,7 @@ def parse_catalog(data: bytes | str, origin: str) -> tuple[Catalog | None, list[
 
 
 class _Reader:
-    """Walks one document and collects findings on the way."""
+    """Walks one document and collects findings."""
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
@@ -78,7 +78,7 @@ class _Reader:
             findings.append(finding)
 
     def decode(self, data: bytes | str) -> dict[str, Any] | None:
-        """The document as plain objects."""
+        """Decode the document to plain objects."""
         try:
             tree = msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -91,7 +91,7 @@ class _Reader:
         return tree
 
     def catalog(self, tree: Mapping[str, Any]) -> Catalog | None:
-        """The whole document; None when a top-level key cannot be used."""
+        """Read the whole document; return None if a top-level key is not valid."""
         self._unknown_keys(tree, _DOCUMENT_KEYS, ())
         version = self._version(tree, "version", ())
         categories = self._member(tree, "categories", dict, ())
@@ -262,7 +262,7 @@ class _Reader:
 
 
 def _fault_of(data: bytes | str, origin: str, error: Exception) -> tuple[Location, str]:
-    """Where JSON breaks off. Only the slower decoder of the standard library tells the line."""
+    """Return the place of a JSON syntax error. Only the slower decoder of the standard library reports the line."""
     try:
         json.loads(data)
     except json.JSONDecodeError as fault:

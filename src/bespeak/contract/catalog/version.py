@@ -10,7 +10,7 @@ _VERSION = re.compile(r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(?:[
 
 
 class Version(NamedTuple):
-    """A parsed version; compares as versions do. Labels behind `-` or `+` do not count."""
+    """A parsed version, ordered. Labels after `-` or `+` do not count."""
 
     major: int
     minor: int
@@ -18,13 +18,13 @@ class Version(NamedTuple):
 
 
 def parse_version(text: str) -> Version | None:
-    """The version a text says, or None."""
+    """Parse a version; return None if it is not valid."""
     match = _VERSION.fullmatch(text)
     return Version(int(match[1]), int(match[2]), int(match[3])) if match else None
 
 
 def common_version(preferred: str, mine: Iterable[str], theirs: Iterable[str]) -> str | None:
-    """The version to speak: the preferred one if both know it, else the highest both know, else None."""
+    """Return the version to use: the preferred one if both support it, else the highest common one, else None."""
     shared = set(mine) & set(theirs)
     if preferred in shared:
         return preferred

@@ -1,1 +1,1 @@
-"""Is this a well-formed method or path? Pure functions over strings."""
+"""The grammar of methods and paths: pure functions over strings."""

@@ -9,5 +9,5 @@ _METHOD = re.compile(r"[A-Z]{3,32}")
 
 
 def is_method_name(method: str) -> bool:
-    """Whether the text could be a method: 3 to 32 capital letters."""
+    """Return True if the text is a syntactically valid method: 3 to 32 capital letters."""
     return _METHOD.fullmatch(method) is not None

@@ -1,4 +1,4 @@
-"""Words somebody may have meant: found by look-ups, for a stranger's typing slip must not cost a server time."""
+"""Near matches of words, found by look-ups, because a stranger's typo must not cost a server time."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 
 _MOST: Final = 3
 _LONGEST: Final = 40
-"""A longer text is no typing slip."""
+"""Limit of a text's length; a longer one is not a typo."""
 _SHORTEST_STEM: Final = 4
 
 
 class NearWords:
-    """An index of capital words by what is left of them when one letter is missing.
+    """An index of words by what remains when one letter is deleted.
 
-    Two words that differ by one letter more, less, other or swapped have such a rest in common.
+    Two words that differ by one inserted, deleted, replaced or swapped letter have such a remainder in common.
     """
 
     def __init__(self, words: Iterable[str]) -> None:
@@ -25,7 +25,7 @@ class NearWords:
                 self._rests.setdefault(rest, []).append(word)
 
     def near(self, text: str) -> list[str]:
-        """Up to three words: by a slip of the finger, or the stem the text is built on (BOOKING: BOOK)."""
+        """Return up to three words: by a typo, or the stem of the text (BOOKING: BOOK)."""
         wanted = text.upper()
         if len(wanted) > _LONGEST:
             return []

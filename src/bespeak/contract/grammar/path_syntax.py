@@ -26,7 +26,7 @@ _WELL_FORMED = re.compile(rf"/(?:(?:{_CHARACTER}+|{_PARAMETER.pattern})(?:/+(?:{
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A parsed path: literal segments, and parameters as None with their names beside."""
+    """A parsed path: literal segments, and None for each parameter, with the names beside."""
 
     path: str
     segments: tuple[str | None, ...]
@@ -34,12 +34,12 @@ class Template:
 
     @property
     def is_literal(self) -> bool:
-        """Whether the path has no parameters, so that equality is enough to match it."""
+        """True if the path has no parameters, so that equality is enough to match it."""
         return not self.parameters
 
 
 def check_structure(path: str) -> Fault | None:
-    """What is wrong with a path's form, leaving method names aside. Accepts parameter segments."""
+    """Return what is wrong with a path's structure, apart from method names. Parameters are accepted."""
     if _WELL_FORMED.fullmatch(path) is not None:
         return None
     if not path.startswith("/"):
@@ -62,7 +62,7 @@ def check_structure(path: str) -> Fault | None:
 
 
 def leaking_segment(path: str, verbs: Container[str]) -> str | None:
-    """The first segment that is a verb once case, '-' and '_' are ignored (AGTP-API 5.1); parameters are exempt."""
+    """Return the first segment that equals a verb, ignoring case, '-' and '_' (AGTP-API 5.1); parameters are exempt."""
     for segment in path[1:].split("/"):
         if segment.startswith("{"):
             continue
@@ -74,7 +74,7 @@ def leaking_segment(path: str, verbs: Container[str]) -> str | None:
 
 
 def check_leakage(path: str, verbs: Container[str]) -> Fault | None:
-    """The fault of a well-formed path that has a method name in it."""
+    """Return the fault of a well-formed path that contains a method name."""
     segment = leaking_segment(path, verbs)
     if segment is None:
         return None
@@ -82,7 +82,7 @@ def check_leakage(path: str, verbs: Container[str]) -> Fault | None:
 
 
 def check_path(path: str, verbs: Container[str]) -> Fault | None:
-    """What is wrong with a path, or None. The fault is what a 460 answer tells."""
+    """Return what is wrong with a path, for a 460 answer; None if it is valid."""
     return check_structure(path) or check_leakage(path, verbs)
 
 
@@ -110,5 +110,5 @@ def parse_template(path: str) -> Template | Fault:
 
 
 def _quote(text: str) -> str:
-    """The text as a message shows it: quoted, and no longer than a reader follows."""
+    """Quote and shorten a text for a message."""
     return repr(text if len(text) <= 120 else text[:119] + "…")

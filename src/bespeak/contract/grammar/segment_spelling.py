@@ -11,9 +11,9 @@ _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 _FOREIGN: Final = re.compile(r":([A-Za-z0-9_]+)|<(?:\w+:)?([A-Za-z0-9_]+)>", re.ASCII)
-"""A parameter as other frameworks write it."""
+"""Parameter in the notation of other frameworks."""
 _SLIP: Final = re.compile(r"\{\{(\w+)\}\}|\{(\w+)|(\w+)\}|\[(\w+)\]|\{([\w-]+)\}", re.ASCII)
-"""A parameter as a slip leaves it."""
+"""Mistyped parameter."""
 _BRACKETS: Final = frozenset("{}<>[]")
 _SIGNS: Final = {" ": "a space", ".": "a dot", "%": "a percent sign", "*": "a star", ":": "a colon", "-": "a hyphen"}
 

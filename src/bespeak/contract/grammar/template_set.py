@@ -1,4 +1,4 @@
-"""Templates of which no two may match the same path equally well (AGTP-API 5.4)."""
+"""A set of templates in which no two match the same path equally well (AGTP-API 5.4)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bespeak.contract.grammar.path_syntax import Template
 
 
 class _Shape:
-    """Templates with their literals at the same places, found by the literals at some of these places."""
+    """Templates with literals at the same places, indexed by some of these literals."""
 
     __slots__ = ("_indexes", "_templates")
 
@@ -27,13 +27,13 @@ class _Shape:
 
 
 class TemplateSet:
-    """The templates of one method. Adding costs a look-up for each shape in use, not for each template."""
+    """The templates of one method. Adding costs a look-up per shape in use, not per template."""
 
     def __init__(self) -> None:
         self._shapes: dict[tuple[int, int], dict[int, _Shape]] = {}
 
     def add(self, template: Template) -> Template | None:
-        """Take a template in, or return the one already there that some path matches equally well."""
+        """Add a template, or return an existing one that some path matches equally well."""
         alike = self._shapes.setdefault((len(template.segments), len(template.parameters)), {})
         literal = sum(1 << place for place, segment in enumerate(template.segments) if segment is not None)
         for other, shape in alike.items():

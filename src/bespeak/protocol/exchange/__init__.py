@@ -1,1 +1,1 @@
-"""What every transport hands to the runtime: one Request, one Response, whichever wire it came by."""
+"""The messages between faces and runtime: one Request and one Response for every transport."""

@@ -1,4 +1,4 @@
-"""Which of a server's descriptions of itself a request would rather have, by its `Accept` (RFC 9110 12.5.1)."""
+"""Content negotiation between a server's descriptions of itself by `Accept` (RFC 9110 12.5.1)."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from typing import Final
 from bespeak.protocol.exchange.headers import ACCEPT, MEDIA_AGIS, MEDIA_JSON, MEDIA_MANIFEST
 
 AGIS_TYPES: Final = (MEDIA_AGIS, f"{MEDIA_AGIS}+json")
-"""The names of the AGIS document."""
+"""Media types of the AGIS document."""
 _LONGEST: Final = 1024
-"""Nobody needs a longer header to say which of a few things is wanted."""
+"""Limit of an Accept header in characters."""
 
 
 def prefers_agis(headers: Mapping[str, str]) -> bool:
-    """Whether `Accept` names the AGIS document, and nothing better. A wildcard names nothing."""
+    """Return True if `Accept` names the AGIS document and nothing with a higher weight. Wildcards do not count."""
     ranges = _ranges(headers)
     agis = max(ranges.get(name, 0.0) for name in AGIS_TYPES)
     return agis > 0 and agis >= max(ranges.get(name, 0.0) for name in (MEDIA_MANIFEST, MEDIA_JSON))
 
 
 def names_manifest(headers: Mapping[str, str]) -> bool:
-    """Whether `Accept` names the manifest by a type that nothing else has."""
+    """Return True if `Accept` names the manifest by a type of its own."""
     return _ranges(headers).get(MEDIA_MANIFEST, 0.0) > 0
 
 
 def negotiate(headers: Mapping[str, str], offers: Sequence[str]) -> str:
-    """The offer that suits best: the weightiest, the one that is named, the first. The first too if none suits.
+    """Choose the offer with the highest weight, then the most specific, then the first; the first if none is
+    acceptable.
 
-    Nobody is turned away for an `Accept`: to read something else is better than to read nothing.
+    No request is refused for its `Accept`: another representation is better than none.
     """
     ranges = _ranges(headers)
     best, suited = offers[0], (0.0, 0)
@@ -44,7 +45,7 @@ def negotiate(headers: Mapping[str, str], offers: Sequence[str]) -> str:
 
 
 def _ranges(headers: Mapping[str, str]) -> dict[str, float]:
-    """The media ranges with the weight of each; nothing for a header nobody would send."""
+    """Parse the media ranges with their weights; return nothing for a header that is too long."""
     accept = headers.get(ACCEPT)
     if accept is None or len(accept) > _LONGEST:
         return {}
@@ -56,7 +57,7 @@ def _ranges(headers: Mapping[str, str]) -> dict[str, float]:
 
 
 def _weight(parameters: list[str]) -> float:
-    """The q of a media range (RFC 9110 12.4.2): 1 unless it says a number from 0 to 1."""
+    """Return the q of a media range (RFC 9110 12.4.2): 1 unless it has a number from 0 to 1."""
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "q":

@@ -1,4 +1,4 @@
-"""Bytes as base64url without padding: one text for one value."""
+"""Base64url without padding: exactly one text for each value."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Final
 
 _TO_URL: Final = bytes.maketrans(b"+/", b"-_")
 _FROM_URL: Final = str.maketrans("-_+/=", "+/!!!")
-"""What base64url does not have becomes what no base64 has."""
+"""Translation that maps characters outside base64url to ones outside base64."""
 
 
 def encode64(data: bytes) -> bytes:
-    """Bytes as base64url without padding."""
+    """Encode bytes as base64url without padding."""
     return b2a_base64(data, newline=False).rstrip(b"=").translate(_TO_URL)
 
 
 def decode64(text: str) -> bytes | None:
-    """The bytes of a base64url text, or None. One text for one value: nothing is skipped, no spare bit is set."""
+    """Decode base64url text; return None if it is not the canonical text of a value."""
     try:
         data = a2b_base64(text.translate(_FROM_URL) + "=" * (-len(text) % 4), strict_mode=True)
     except (NotBase64, ValueError):

@@ -1,4 +1,4 @@
-"""Budget-Limit and Cost-Estimate: amounts by unit, as a caller bounds them and as an endpoint costs them."""
+"""Budget-Limit and Cost-Estimate: amounts by unit, as a caller limits them and as an endpoint costs them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from bespeak.protocol.fault import Fault
 _AMOUNT: Final = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))?")
 
 UNITS: Final[Mapping[str, int]] = {"tokens": 0, "compute-seconds": 9, "USD": 2, "EUR": 2, "GBP": 2, "calls": 0}
-"""The registered units (core 7.7), each with the decimal places its amounts may have."""
+"""Registered units (core 7.7), each with the number of decimal places allowed."""
 
 ONE_CALL: Final = Decimal(1)
-"""What every invocation costs in `calls`."""
+"""Cost of every invocation in `calls`."""
 
 _MONEY_PLACES: Final = 2
 
 
 def parse_budget(text: str) -> dict[str, Decimal] | Fault:
-    """The amounts a list `unit=value, unit=value` names, in order, or its first entry that is none."""
+    """Parse a list `unit=value, unit=value`; return the fault of its first entry that is not valid."""
     amounts: dict[str, Decimal] = {}
     # One comma more than there are units: whatever stands behind it is an entry too many, and read as one text.
     for part in text.split(",", len(UNITS)):
@@ -41,7 +41,7 @@ def parse_budget(text: str) -> dict[str, Decimal] | Fault:
 
 
 def parse_amount(unit: str, text: str) -> Decimal | str:
-    """The amount a text gives in a unit, or why it gives none."""
+    """Parse an amount of a unit, or return what is wrong with it."""
     places = UNITS.get(unit)
     if places is None:
         return f"{unit[:40]!r} is none of the units {', '.join(UNITS)}"
@@ -55,7 +55,7 @@ def parse_amount(unit: str, text: str) -> Decimal | str:
 
 
 def format_amount(unit: str, amount: Decimal) -> str:
-    """The amount as the registry writes it: money with two places, anything else without a tail of zeros."""
+    """Format an amount as the registry writes it: money with two places, others without trailing zeros."""
     if UNITS[unit] == _MONEY_PLACES:
         return f"{amount:.2f}"
     text = f"{amount:f}"
@@ -63,10 +63,10 @@ def format_amount(unit: str, amount: Decimal) -> str:
 
 
 def format_budget(amounts: Mapping[str, Decimal]) -> str:
-    """The list that a header carries."""
+    """Format the list for a header."""
     return ", ".join(f"{unit}={format_amount(unit, amount)}" for unit, amount in amounts.items())
 
 
 def exceeded_units(cost: Mapping[str, Decimal], limit: Mapping[str, Decimal]) -> list[str]:
-    """The units in which a cost is above a limit. A unit that only one of the two names bounds nothing."""
+    """Return the units in which a cost exceeds a limit. A unit that only one of the two names limits nothing."""
     return [unit for unit, bound in limit.items() if unit in cost and cost[unit] > bound]

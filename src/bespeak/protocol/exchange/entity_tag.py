@@ -1,4 +1,4 @@
-"""The tag of a document's exact bytes, by which a caller finds out that it holds them already (RFC 9110 8.8.3)."""
+"""Entity tags of documents, by which a caller learns that its copy is current (RFC 9110 8.8.3)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from bespeak.protocol.exchange.headers import IF_NONE_MATCH
 
 
 def entity_tag(body: bytes) -> str:
-    """The tag, in its quotes."""
+    """Return the tag, in quotes."""
     return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
 def is_held(tag: str, headers: Mapping[str, str]) -> bool:
-    """Whether a request names the tag as one of what it holds; a cache on the way may have made it a weak one."""
+    """Return True if a request names the tag, weak or strong, in If-None-Match."""
     held = headers.get(IF_NONE_MATCH)
     return held is not None and any(each.strip().removeprefix("W/") in ("*", tag) for each in held.split(","))

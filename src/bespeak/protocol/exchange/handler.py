@@ -1,4 +1,4 @@
-"""The boundary between transports and the runtime: all that a transport knows of a server."""
+"""The boundary between faces and runtime: all that a face knows of a server."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from bespeak.protocol.exchange.messages import Connection, Malformed, Request, R
 
 
 class Handler(Protocol):
-    """Answers requests. An answer that needs no waiting is returned at once; only a real wait is a coroutine."""
+    """Answers requests. A response that is ready is returned at once; a coroutine means a real wait."""
 
     def __call__(self, request: Request) -> Response | Coroutine[Any, Any, Response]:
-        """Answer a request. Never raises: what goes wrong inside is a response too."""
+        """Answer a request. Never raises: internal errors become responses too."""
         ...
 
     def malformed(self, fault: Malformed, connection: Connection) -> Response:
-        """Answer bytes that were no request."""
+        """Answer bytes that are not a valid request."""
         ...

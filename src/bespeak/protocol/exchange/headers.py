@@ -1,4 +1,4 @@
-"""Header names the drafts define, and header blocks that are encoded once and sent often."""
+"""Header names of the drafts, and header blocks that are encoded once and sent often."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METHOD_GRAMMAR: Final = "method-grammar"
 REQUEST_ID: Final = "request-id"
 SESSION_ID: Final = "session-id"
 TASK_ID: Final = "task-id"
-"""Request header names, lower case, as they stand in `Request.headers`."""
+"""Request header names in lower case, as in `Request.headers`."""
 
 MEDIA_AGIS: Final = "application/agis"
 MEDIA_AGTP: Final = "application/vnd.agtp+json"
@@ -32,17 +32,17 @@ MEDIA_PROBLEM: Final = "application/problem+json"
 
 
 def is_header_name(name: str) -> bool:
-    """Whether the text is a header name: a token of RFC 9110."""
+    """Return True if the text is a header name: a token of RFC 9110."""
     return abnf.FIELD_NAME.fullmatch(name) is not None
 
 
 def is_header_value(value: str) -> bool:
-    """Whether a value can stand on one header line: no line breaks or other control characters but tabs."""
+    """Return True if a value fits on one header line: no line breaks or control characters except tabs."""
     return abnf.FIELD_VALUE.fullmatch(value) is not None
 
 
 class HeaderBlock:
-    """Headers that are the same on many responses: kept as pairs for any face, encoded once for the wire."""
+    """Headers shared by many responses: pairs for any face, encoded once for the wire."""
 
     __slots__ = ("encoded", "pairs")
 
@@ -51,7 +51,7 @@ class HeaderBlock:
         self.encoded = b"".join(f"{name}: {value}\r\n".encode() for name, value in pairs)
 
     def plus(self, *pairs: tuple[str, str]) -> HeaderBlock:
-        """This block with more headers behind it."""
+        """Return this block with more headers appended."""
         return HeaderBlock(*self.pairs, *pairs)
 
 

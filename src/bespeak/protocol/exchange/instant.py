@@ -1,4 +1,4 @@
-"""Moments as agents write them: ISO 8601, in UTC where no offset is given, and seconds since 1970."""
+"""Timestamps: ISO 8601, UTC by default, and seconds since 1970."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 
 _LONGEST: Final = 64
 _LATEST: Final = 253_402_300_799
-"""The last second of the year 9999; what is later cannot be written."""
+"""Last second of the year 9999, the latest that can be written."""
 
 
 def read_moment(text: str) -> datetime | None:
-    """The moment a text means, in UTC where it names no offset; None for what is no moment."""
+    """Parse a timestamp, in UTC if it has no offset; return None if it is not valid."""
     if len(text) > _LONGEST:
         return None
     try:
@@ -23,24 +23,24 @@ def read_moment(text: str) -> datetime | None:
 
 
 def read_instant(text: str) -> float | None:
-    """The seconds since 1970 that a text means; None for what is no moment since then."""
+    """Parse a timestamp into seconds since 1970; return None if it is not valid."""
     moment = read_moment(text)
     seconds = -1.0 if moment is None else moment.timestamp()
     return seconds if 0 <= seconds <= _LATEST else None
 
 
 def write_instant(seconds: float) -> str:
-    """A moment in UTC, to the second."""
+    """Format a timestamp in UTC, to the second."""
     return f"{_whole_second(int(seconds))}Z"
 
 
 def write_milliseconds(seconds: float) -> str:
-    """A moment in UTC, to the millisecond."""
+    """Format a timestamp in UTC, to the millisecond."""
     whole = int(seconds)
     return f"{_whole_second(whole)}.{int((seconds - whole) * 1000):03d}Z"
 
 
 @lru_cache(4)
 def _whole_second(seconds: int) -> str:
-    """Thousands of records share it, and it takes longer than the rest of a record."""
+    """Format a whole second; cached, because thousands of records share it."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")

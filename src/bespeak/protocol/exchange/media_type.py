@@ -1,4 +1,4 @@
-"""Media types as headers and descriptions write them."""
+"""Media types in headers and descriptions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ FORM: Final = "application/x-www-form-urlencoded"
 
 
 def essence(media_type: str) -> str:
-    """A media type without its parameters, in small letters (RFC 9110 8.3.1)."""
+    """Return a media type without parameters, in lower case (RFC 9110 8.3.1)."""
     return media_type.partition(";")[0].strip().lower()
 
 
 def is_json(media_type: str) -> bool:
-    """Whether a media type is JSON: application/json, or one with the suffix +json."""
+    """Return True if a media type is JSON: application/json or with the suffix +json."""
     kind, _, name = essence(media_type).partition("/")
     return kind == "application" and (name == "json" or name.endswith("+json"))

@@ -1,4 +1,4 @@
-"""Request and Response: frozen and free of any transport."""
+"""Request and Response: immutable and independent of any transport."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bespeak.protocol.exchange.headers import NO_HEADERS, HeaderBlock
 
 
 class Connection:
-    """What stays the same between the requests of one connection.
+    """The state shared by the requests of one connection.
 
     `answered` counts the responses sent, so that the first one can introduce the server (Supported-Methods).
     """
@@ -30,22 +30,22 @@ class Connection:
         self.peer = peer
         """Host and port, for people."""
         self.address = address
-        """The host alone, which all connections of one machine share."""
+        """Host alone, shared by all connections of one machine."""
         self.secure = secure
         self.certificate = certificate
-        """The client's certificate in DER, which TLS has verified against the authorities of this server."""
+        """Client certificate in DER, verified by TLS against the server's authorities."""
         self.answered = 0
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
-    """One call as it arrived: nothing decoded, nothing believed."""
+    """One call as received: not decoded, not trusted."""
 
     method: str
     path: str
-    """The target up to the first `?`, percent-encoding untouched."""
+    """Target up to the first `?`, with percent-encoding."""
     query: str
     headers: Mapping[str, str]
-    """Names in lower case, each at most once."""
+    """Headers with names in lower case, each at most once."""
     body: bytes
     connection: Connection
     reads: bool = False
@@ -53,7 +53,7 @@ class Request(msgspec.Struct, frozen=True, gc=False):
 
 
 class Malformed(msgspec.Struct, frozen=True):
-    """A message that could not be read; the transport closes after the answer, for the framing is lost."""
+    """A message that could not be parsed; the transport closes after the response, because the framing is lost."""
 
     status: int
     code: str
@@ -61,19 +61,19 @@ class Malformed(msgspec.Struct, frozen=True):
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
-    """One answer. A transport adds framing (Content-Length) and nothing else."""
+    """One response. A transport adds framing (Content-Length) and nothing else."""
 
     status: int
     body: bytes = b""
     block: HeaderBlock = NO_HEADERS
-    """Headers known before the request came."""
+    """Headers known before the request."""
     headers: tuple[tuple[str, str], ...] = ()
-    """Headers of this answer alone."""
+    """Headers of this response alone."""
     code: str | None = None
     """The machine-readable name of a refusal; None for any other answer."""
 
     def header(self, name: str) -> str | None:
-        """The value of a header, by name in any case."""
+        """Return a header by name in any case."""
         wanted = name.lower()
         for pairs in (self.headers, self.block.pairs):
             for candidate, value in pairs:

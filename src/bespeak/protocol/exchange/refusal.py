@@ -11,18 +11,18 @@ from bespeak.protocol import status
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """Why a request was not carried out."""
+    """The reason why a request was not carried out."""
 
     status: int
     code: str
-    """The machine-readable name, `method-violation`."""
+    """Machine-readable code, such as `method-violation`."""
     message: str
-    """For people: what is wrong, with the value, and what to do."""
+    """Message for people: what is wrong, the value, and what to do."""
     details: Mapping[str, Any] = {}
-    """More members of the `error` object."""
+    """Further members of the `error` object."""
     headers: tuple[tuple[str, str], ...] = ()
 
 
 def authorization_required(condition: str, message: str, **details: Any) -> Refused:
-    """262: a credential, a scope or a consent is missing; `condition` tells machines which (AGTP-API 11)."""
+    """Return a 262 for a missing credential, scope or consent; `condition` says which (AGTP-API 11)."""
     return Refused(status.AUTHORIZATION_REQUIRED, "authorization-required", message, {"type": condition, **details})

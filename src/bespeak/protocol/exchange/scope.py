@@ -1,4 +1,4 @@
-"""Authority-Scope: what an agent may do, as tokens `domain:action`, and when one token covers another."""
+"""Authority-Scope: scope tokens `domain:action`, and when one token covers another."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Final
 _TOKEN = re.compile(r"(?:[a-z0-9_-]+|\*)(?::(?:[a-z0-9_-]+|\*))+")
 
 _MOST_COMMAS: Final = 255
-"""A header is cut at so many; what stands behind the last is no token if it holds another."""
+"""Limit of commas at which a header is split; a rest with another comma is not a valid token."""
 
 
 def is_scope_token(token: str) -> bool:
-    """Whether the text is one well-formed scope token."""
+    """Return True if the text is a valid scope token."""
     return _TOKEN.fullmatch(token) is not None
 
 
 def covers(granted: str, wanted: str) -> bool:
-    """Whether a granted token includes a wanted one: segment by segment, `*` for any, a last `*` for any tail."""
+    """Return True if a granted token covers another: segment by segment, `*` for any, a last `*` for any tail."""
     if granted == wanted:
         return True
     have, want = granted.split(":"), wanted.split(":")
@@ -30,7 +30,7 @@ def covers(granted: str, wanted: str) -> bool:
 
 
 def meet(one: str, other: str) -> str | None:
-    """The widest token that both cover, or None if there is none: `booking:*` and `*:room` make `booking:room`."""
+    """Return the widest token that both cover, or None: `booking:*` and `*:room` give `booking:room`."""
     short, long = sorted((one.split(":"), other.split(":")), key=len)
     if len(short) < len(long) and short[-1] != "*":
         return None
@@ -43,7 +43,7 @@ def meet(one: str, other: str) -> str | None:
 
 
 class Scopes:
-    """A set of scope tokens. Immutable; compares by content."""
+    """A set of scope tokens. Immutable; compared by content."""
 
     __slots__ = ("_tokens", "_wild")
 
@@ -70,7 +70,7 @@ class Scopes:
         return f"Scopes({', '.join(self)})"
 
     def __and__(self, other: Scopes) -> Scopes:
-        """What both sets cover."""
+        """Return the scopes that both sets cover."""
         crossing = (meet(mine, theirs) for mine in self._wild for theirs in other._wild)
         return Scopes(
             [
@@ -81,11 +81,11 @@ class Scopes:
         )
 
     def covers(self, wanted: str) -> bool:
-        """Whether some token of this set includes the wanted one."""
+        """Return True if a token of this set covers another."""
         return wanted in self._tokens or any(covers(token, wanted) for token in self._wild)
 
     def missing(self, wanted: Collection[str]) -> list[str]:
-        """The wanted tokens that nothing here covers, in the order given."""
+        """Return the tokens that this set does not cover, in the order given."""
         if self._tokens.issuperset(wanted):
             return []
         return [token for token in wanted if not self.covers(token)]
@@ -95,9 +95,9 @@ NO_SCOPES = Scopes()
 
 
 def parse_scopes(value: str) -> Scopes | str:
-    """The tokens of an Authority-Scope header, or the first text in it that is no token.
+    """Parse an Authority-Scope header, or return its first text that is not a valid token.
 
-    More tokens than any agent needs are read as one text that is none.
+    Tokens beyond the limit are returned as one invalid text.
     """
     tokens = [token.strip(" \t") for token in value.split(",", _MOST_COMMAS)]
     for token in tokens:

@@ -1,7 +1,7 @@
-"""Session-IDs: what may stand in one, and how hard it looks to guess.
+"""Session-IDs: their syntax, and an estimate of how hard they are to guess.
 
-Core 8 asks for 128 random bits. Chance cannot be seen in a single text, so this is an estimate from above: what it
-finds too weak is weak, and what it lets pass may still be the work of a poor generator.
+Core 8 requires 128 random bits. Randomness is not visible in a single text, so this is an upper estimate: an id found
+too weak is weak, and one that passes may still come from a poor generator.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{4}-[
 # A word in front is passed over, unless it may be part of the number.
 _HEX = re.compile(r"(?:[A-Za-z]{1,16}[._:-])??([0-9a-f-]+|[0-9A-F-]+)")
 _OF_TIME: Final = frozenset("1267")
-"""Versions of UUIDs that are mostly clock and counter; the others have 122 bits and count as 128."""
+"""UUID versions made mostly of clock and counter; the others have 122 bits and count as 128."""
 
 _HEX_BITS: Final = 4.0
 _DIGIT_BITS: Final = log2(10)
 _OTHER_BITS: Final = 6.0
-"""Any other alphabet counts as that of base64: a random text of one need not show all of it."""
+"""Bits per character of any other alphabet, counted as base64: a random text need not show all of it."""
 _SPREAD: Final = 2.0
-"""A random text of this length shows far more than half of its entropy in how often each character occurs."""
+"""Minimum share of entropy that a random text of this length shows in its character frequencies."""
 
 
 def is_session_id(text: str) -> bool:
-    """Whether a text can be a Session-ID at all."""
+    """Return True if a text is a valid Session-ID."""
     return _SESSION_ID.fullmatch(text) is not None
 
 
 def estimated_bits(session_id: str) -> float:
-    """How many bits somebody has to guess, at most."""
+    """Estimate the bits that an attacker has to guess, at most."""
     hexadecimal = _HEX.fullmatch(session_id)
     uuid = _UUID.fullmatch(hexadecimal[1]) if hexadecimal else None
     if uuid is not None and uuid[1] in _OF_TIME:
@@ -51,11 +51,11 @@ def estimated_bits(session_id: str) -> float:
 
 
 def _period(text: str) -> int:
-    """The length of what a text repeats; its own if it repeats nothing."""
+    """Return the length of the repeated part of a text; its own length if it repeats nothing."""
     return (text + text).find(text, 1)
 
 
 def _entropy(items: Sequence[Hashable]) -> float:
-    """Bits for each item, by how often each occurs."""
+    """Return the bits per item by frequency."""
     count = len(items)
     return sum(-n / count * log2(n / count) for n in Counter(items).values())

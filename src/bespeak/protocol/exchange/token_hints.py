@@ -1,4 +1,4 @@
-"""Token hints: `compact`, `fields` and `since` in the query of a call, by which a caller asks for less of an answer."""
+"""Token hints: `compact`, `fields` and `since` in the query, with which a caller asks for less of a response."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ MOST_FIELDS: Final = 100
 MOST_LEVELS: Final = 10
 
 LIST: Final = "[]"
-"""In a place: every item of a list."""
+"""Marker in a place for every item of a list."""
 
 UNCHANGED: Final = object()
-"""In place of an answer: nothing in it has changed."""
+"""Marker for a response in which nothing has changed."""
 
 Wanted = dict[str, Any]
-"""The members to give, by name; under each, None for all of it or what is wanted inside."""
+"""Requested members by name; None for all of a member, or the members requested inside it."""
 
 Place = tuple[str, ...]
-"""Where something stands in an output: the names of members, and LIST."""
+"""Place in an output: member names and LIST."""
 
 _SHOWN: Final = 80
 _DATE: Final = len("2026-12-01")
@@ -40,7 +40,7 @@ _NO_TIME: Final = timedelta()
 
 
 class TokenHints(msgspec.Struct, frozen=True):
-    """What a caller asks for."""
+    """The hints of a caller."""
 
     compact: bool = False
     fields: Wanted | None = None
@@ -48,7 +48,7 @@ class TokenHints(msgspec.Struct, frozen=True):
 
 
 def read_hints(given: Mapping[str, str]) -> TokenHints | Refused:
-    """The hints in decoded parameters of a query, or why they are none."""
+    """Read the hints from decoded query parameters, or return what is wrong with them."""
     compact, listed, moment = given.get(COMPACT), given.get(FIELDS), given.get(SINCE)
     if compact is not None and compact not in ("true", "false"):
         return _wrong(COMPACT, f"{compact[:_SHOWN]!r} is neither true nor false.")
@@ -63,7 +63,7 @@ def read_hints(given: Mapping[str, str]) -> TokenHints | Refused:
 
 
 def read_fields(text: str) -> Wanted | str:
-    """The members that a list of names asks for, nested by dots, or what is wrong with the list."""
+    """Parse a list of member names, nested by dots, or return what is wrong with it."""
     if len(text) > MOST_CHARACTERS:
         return f"{len(text)} characters are more than the {MOST_CHARACTERS} that a list of fields may have."
     names = text.split(",")
@@ -81,7 +81,7 @@ def read_fields(text: str) -> Wanted | str:
 
 
 def _want(wanted: Wanted, parts: list[str]) -> None:
-    """Add one field. Who asks for all of a member and for a part of it gets all of it."""
+    """Add one field. A request for all of a member wins over one for a part of it."""
     *around, last = parts
     for part in around:
         inner = wanted.setdefault(part, {})
@@ -92,13 +92,15 @@ def _want(wanted: Wanted, parts: list[str]) -> None:
 
 
 def read_since(text: str) -> datetime | None:
-    """The moment a caller has in mind."""
+    """Parse the `since` timestamp."""
     # In a query of the web a plus is a space, and few callers know: before an offset it can be nothing else.
     return read_moment(text.replace(" ", "+") if "T" in text else text)
 
 
 def read_place(text: str) -> Place | None:
-    """A place as contracts write it, `rooms[].updated_at`; None for what is none, or ends in no member."""
+    """Parse a place as contracts write it, `rooms[].updated_at`; return None if it is not valid or does not end in a
+    member.
+    """
     place: list[str] = []
     if len(text) > MOST_CHARACTERS:
         return None
@@ -117,7 +119,7 @@ def read_place(text: str) -> Place | None:
 
 
 def select(value: Any, wanted: Wanted) -> Any:
-    """A value with nothing but the members that are wanted, in each item of a list. What is not there is left out."""
+    """Keep only the requested members, in each item of a list. Missing members are omitted."""
     if type(value) is list:
         return [select(item, wanted) for item in value if item is None or type(item) in _CONTAINERS]
     if type(value) is not dict:
@@ -137,9 +139,9 @@ _CONTAINERS: Final = (dict, list)
 
 
 def keep_changed(value: Any, place: Place, since: datetime) -> Any:
-    """A value without the items that have not changed after a moment; UNCHANGED for an object that has not.
+    """Remove the items that have not changed since a time; return UNCHANGED for an unchanged object.
 
-    What does not say when it changed may have changed, and stays.
+    Items without a time may have changed, and stay.
     """
     if LIST not in place:
         return UNCHANGED if _is_unchanged(value, place, since) else value

@@ -1,1 +1,1 @@
-"""Text to a tree that remembers where each key and value stood."""
+"""Parsers of text into trees that know the place of each key and value."""

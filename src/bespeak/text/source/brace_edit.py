@@ -1,4 +1,4 @@
-"""Changes of documents in brace notation: only values are replaced, because the notation is one for reading."""
+"""Edits of documents in brace notation: only values are replaced, because the notation is meant for reading."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEAD: Final = {
 
 
 def brace_edits(tree: BraceTree, change: Change) -> tuple[TextEdit, ...] | None:
-    """The edit of one value that is neither a list nor a block, or None."""
+    """Return the edit that replaces one scalar value, or None."""
     place = tree.place(change.at)
     if change.op != "replace" or place is None or not change.at:
         return None

@@ -1,4 +1,4 @@
-"""Brace notation read statement by statement: blocks in braces, keys with colons, lists with dashes, bare fields."""
+"""Parser of brace notation: blocks in braces, keys with colons, lists with dashes, bare fields."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _KEY: Final = re.compile(
 )
 _DASH: Final = re.compile(r"-(?=\s|$)[ \t]*+")
 _OF_FIELDS: Final = frozenset({"input", "output", "errors", "required", "optional", "properties"})
-"""Blocks in which a bare name is a field and no forgotten colon."""
+"""Blocks in which a bare name is a field and not a key without its colon."""
 
 _LABELS: Final = frozenset({"AGIS endpoint", "AGIS endpoints"})
-"""What the draft prints above an endpoint that stands alone."""
+"""Labels that the draft prints above a single endpoint."""
 
 _NO_COLUMN: Final = -1
 
 
 def read(text: str) -> tuple[Any, Place]:
-    """The data of a text and the places of its parts."""
+    """Parse a text and return its data and places."""
     reader = _Reader(text)
     root = reader.block("", column=_NO_COLUMN, closing="")
     rest = skip(BLANK, text, reader.at)
@@ -50,7 +50,7 @@ def read(text: str) -> tuple[Any, Place]:
 
 
 class _Block:
-    """The statements of a block as they are collected."""
+    """The statements of a block, collected during parsing."""
 
     def __init__(self, start: int) -> None:
         self.data: dict[str, Any] = {}
@@ -69,7 +69,7 @@ class _Reader:
         self._line = (0, 0)
 
     def block(self, name: str, *, column: int, closing: str) -> tuple[Any, Place]:
-        """Statements up to a closing brace, or while they are indented to a column at least."""
+        """Parse statements up to a closing brace, or while they are indented to at least a column."""
         self._deeper()
         # A statement on the line of the opening brace may end with a comma; below it, commas are part of a text.
         line_start = self._line_start(self.at)
@@ -88,7 +88,7 @@ class _Reader:
         return self._finish(made, name)
 
     def _next(self, column: int) -> int:
-        """The start of the next statement, or -1 if it is not indented enough to belong here."""
+        """Return the start of the next statement, or -1 if it is not indented enough to belong here."""
         here = skip(BLANK, self.text, self.at)
         if here < len(self.text) and column > _NO_COLUMN and self.column(here) < column and self.text[here] != "}":
             return -1 if self._line_start(here) >= self.at else here
@@ -98,7 +98,7 @@ class _Reader:
         return at - self._line_start(at)
 
     def _line_start(self, at: int) -> int:
-        """Where the line of an offset starts. Reading goes forward: a long line is looked through once."""
+        """Return the start of an offset's line. Offsets only grow, so a long line is scanned once."""
         start, seen = self._line
         if at < start:
             return self.text.rfind("\n", 0, at) + 1
@@ -208,14 +208,14 @@ class _Reader:
         return found
 
     def _belongs(self, here: int, column: int) -> bool:
-        """Whether the next line is part of a key's value. Lists and endpoints need not be indented under their key."""
+        """Return True if the next line is part of a key's value. Lists and endpoints need not be indented."""
         if self.column(here) > column:
             return True
         same = self.column(here) == column
         return same and bool(_DASH.match(self.text, here) or _ENDPOINT.match(self.text, here))
 
     def _closed(self, here: int) -> tuple[Any, Place] | None:
-        """A value in quotes or brackets, if nothing else follows it."""
+        """Parse a value in quotes or brackets if nothing else follows it."""
         text = self.text
         if text[here] in "\"'":
             found = quoted(text, here)
@@ -226,7 +226,7 @@ class _Reader:
         return None
 
     def _plain(self, here: int, column: int, *, inline: bool) -> tuple[Any, Place]:
-        """Text up to the end of its line, and the lines below it that are indented and start nothing."""
+        """Parse text up to the end of its line, plus indented continuation lines."""
         text = self.text
         end = plain_line(text, here, inline=inline)
         while not inline and end < len(text):
@@ -241,7 +241,7 @@ class _Reader:
         return scalar(text, here, end)
 
     def _nested(self, key: str) -> tuple[Any, Place]:
-        """The value that stands on the lines below its key."""
+        """Parse a value on the lines below its key."""
         here = self.at
         if _DASH.match(self.text, here):
             return self._items(self.column(here))
@@ -320,7 +320,7 @@ class _Reader:
         return made.data, place
 
     def _with_endpoints(self, made: _Block, name: str) -> tuple[Any, Place]:
-        """Endpoints directly under a key are its list; at the top of a text they are its `endpoints`."""
+        """Attach endpoints directly under a key as its list; at the top level they become `endpoints`."""
         listed = Place(None, made.endpoints[0][1].start, made.endpoints[-1][1].end)
         listed.items = [below for _, below in made.endpoints]
         endpoints = [data for data, _ in made.endpoints]

@@ -1,7 +1,7 @@
-"""The draft's illustrative notation, `BOOK /reservation { semantic { ... } }`, as the document it stands for.
+"""The draft's illustrative notation, `BOOK /reservation { semantic { ... } }`, as a document tree.
 
-The draft calls only YAML and JSON normative, but its readers paste its examples. They are read into the data the same
-document has in YAML, with JSON Schemas for the short fields, and every part keeps its place.
+The draft calls only YAML and JSON normative, but readers paste its examples. They are parsed into the data that the
+same document has in YAML, with JSON Schemas for the short fields, and every part keeps its place.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class BraceTree(PlacedTree):
 
 
 def parse_braces(text: str, file: str) -> BraceTree | SyntaxFault:
-    """The tree of a text in brace notation, or why there is none."""
+    """Parse a text in brace notation; return a Fault if it is not valid."""
     refused = too_long(text, file)
     if refused is not None:
         return refused

@@ -1,4 +1,4 @@
-"""Values in brace notation: quoted texts, lists in brackets, and plain text up to the end of its line."""
+"""Values in brace notation: quoted text, lists in brackets, and plain text up to the end of its line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bespeak.text.source.scalar import TooLarge, plain_value
 from bespeak.text.source.tree import MAX_DEPTH
 
 BLANK: Final = re.compile(r"(?:\s++|\#[^\n]*+|\.\.\.(?=\s|$|[,}\]]))*+")
-"""What means nothing: blanks, comments, and the draft's three dots for what it leaves out."""
+"""Ignored text: spaces, comments, and the draft's three dots for omissions."""
 
 _SPACE: Final = re.compile(r"[ \t]*+")
 _DOUBLE: Final = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
@@ -26,13 +26,13 @@ _OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 def skip(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Where a pattern that always matches ends."""
+    """Return the end of a pattern that always matches."""
     found = pattern.match(text, at)
     return found.end() if found else at
 
 
 def quoted(text: str, at: int) -> tuple[str, int] | None:
-    """The quoted text that starts here and is all there is on its line; lines inside it are joined with one blank."""
+    """Parse quoted text that fills its line; line breaks inside become one space."""
     found = (_DOUBLE if text[at] == '"' else _SINGLE).match(text, at)
     alone = found is not None and _LINE_REST.match(text, found.end())
     if found is None or (not alone and "\n" in found[0]):  # the next quote opens another text
@@ -46,7 +46,7 @@ def quoted(text: str, at: int) -> tuple[str, int] | None:
 
 
 def scalar(text: str, start: int, end: int) -> tuple[Any, Place]:
-    """The typed value of a stretch of plain text."""
+    """Parse plain text into a typed value."""
     written = " ".join(text[start:end].split())
     try:
         return plain_value(written), Place(None, start, end)
@@ -55,7 +55,7 @@ def scalar(text: str, start: int, end: int) -> tuple[Any, Place]:
 
 
 def bracketed(text: str, at: int, depth: int) -> tuple[list[Any], Place]:
-    """The list that starts here; items with types in parentheses stay texts."""
+    """Parse the list that starts here; items with types in parentheses stay text."""
     if depth > MAX_DEPTH:
         raise NotationError(at, at + 1, f"lists are nested more than {MAX_DEPTH} levels deep", "Write fewer brackets.")
     place = Place(None, at)
@@ -93,7 +93,7 @@ def _item(text: str, at: int, depth: int) -> tuple[Any, Place]:
 
 
 def part_end(text: str, at: int, closing: str, *, lines: bool) -> int:
-    """Where a plain part ends: at a comma, a closing bracket, or a line end that stands in no bracket of its own."""
+    """Return the end of a plain item: a comma, a closing bracket, or a line end outside of brackets."""
     expected: list[str] = []
     last = at
     for found in _PART.finditer(text, at):
@@ -114,7 +114,7 @@ def part_end(text: str, at: int, closing: str, *, lines: bool) -> int:
 
 
 def plain_line(text: str, at: int, *, inline: bool) -> int:
-    """Where a plain value ends: with its line, before a comment, or before the brace that closes its block."""
+    """Return the end of a plain value: the line end, a comment, or the closing brace of its block."""
     depth = 0
     end = len(text)
     for found in _LINE_PART.finditer(text, at):
@@ -131,12 +131,12 @@ def plain_line(text: str, at: int, *, inline: bool) -> int:
 
 
 def ends_line(text: str, at: int) -> bool:
-    """Whether nothing but blanks, a comment, or the end of a block follows on the line."""
+    """Return True if only spaces, a comment or the end of a block follow on the line."""
     return _LINE_REST.match(text, at) is not None
 
 
 def after_space(text: str, at: int) -> int:
-    """The next character that is no blank, on the same line."""
+    """Return the next non-space character on the same line."""
     return skip(_SPACE, text, at)
 
 

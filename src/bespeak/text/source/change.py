@@ -1,4 +1,4 @@
-"""A change to a document, said independently of its notation."""
+"""A change to a document, independent of its notation."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to do with the place of a JSON Pointer.
+    """An operation at a JSON Pointer.
 
-    replace: give it another value. rename: give its key another name. remove: take the entry or item out.
-    append: put a value at the end of the list there. insert: put `key` with a value at the end of the mapping there.
+    replace: set another value. rename: rename the key. remove: remove the entry or item. append: add a value at the end
+    of the list. insert: add `key` with a value at the end of the mapping.
     """
 
     op: Literal["replace", "rename", "remove", "append", "insert"]

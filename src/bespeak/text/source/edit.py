@@ -1,4 +1,4 @@
-"""A change to a document as edits of its text, so that comments and order survive."""
+"""A change as edits of the document's text, so that comments and order survive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["TextEdit", "apply_edits", "edits"]
 
 
 def edits(tree: Tree, change: Change) -> tuple[TextEdit, ...] | None:
-    """The edits of `tree.text` that make the change and nothing else; None if it cannot be made in place."""
+    """Return the edits of `tree.text` for a change; None if it cannot be made in place."""
     if tree.is_made(change.at):
         return None
     if isinstance(tree, YamlTree):

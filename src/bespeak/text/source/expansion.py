@@ -1,4 +1,4 @@
-"""Documents whose fields are written the short way, as documents with JSON Schemas that still know their places."""
+"""Documents with shorthand fields, expanded to JSON Schemas that keep their places."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bespeak.text.source.tree import Tree
 
 
 def expand_shorthand(data: Any) -> Any:
-    """The same document with a JSON Schema for each input and output that was written the short way."""
+    """Expand shorthand inputs and outputs of a document to JSON Schema."""
     return _document(data, {})
 
 
 def expand_tree(tree: Tree) -> None:
-    """Expand the data of a tree; a field of a schema made here stands where its short form stands."""
+    """Expand the data of a tree; an expanded field has the place of its shorthand."""
     origins: dict[str, str] = {}
     tree.data = _document(tree.data, origins)
     tree.origins.update(origins)  # a tree that has been expanded has nothing short any more

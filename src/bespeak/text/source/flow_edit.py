@@ -1,4 +1,4 @@
-"""Edits of lists and mappings in brackets, which JSON, TOML and YAML's flow style write alike."""
+"""Edits of bracketed lists and mappings, which JSON, TOML and YAML's flow style write alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GAP: Final = re.compile(r"(?:\s|#[^\n]*+)*+")
 
 
 def add_last(text: str, around: Span, entries: list[Span], written: str) -> tuple[TextEdit, ...]:
-    """A new entry after the last one, on a line of its own if the last one has one."""
+    """Insert an entry after the last one, on its own line if the last one has one."""
     if not entries:
         inside = text[around.start + 1 : around.end - 1]
         if "#" in inside:
@@ -29,7 +29,7 @@ def add_last(text: str, around: Span, entries: list[Span], written: str) -> tupl
 
 
 def take_out(text: str, around: Span, entries: list[Span], index: int) -> tuple[TextEdit, ...]:
-    """One entry less, with its comma; comments on lines of their own stay."""
+    """Remove one entry with its comma; comments on their own lines stay."""
     entry = entries[index]
     if len(entries) == 1:
         if "#" not in text[around.start + 1 : around.end - 1]:
@@ -51,22 +51,22 @@ def take_out(text: str, around: Span, entries: list[Span], index: int) -> tuple[
 
 
 def gap_end(text: str, at: int) -> int:
-    """The next character that is neither blank nor in a comment."""
+    """Return the next character outside of spaces and comments."""
     found = _GAP.match(text, at)
     return found.end() if found else at
 
 
 def line_end(text: str, at: int) -> int:
-    """The end of the line of an offset, without its line feed."""
+    """Return the end of an offset's line, without the line feed."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end
 
 
 def line_start(text: str, at: int) -> int:
-    """The start of the line of an offset."""
+    """Return the start of an offset's line."""
     return text.rfind("\n", 0, at) + 1
 
 
 def whole_lines(text: str, start: int, end: int) -> TextEdit:
-    """The lines of a stretch taken out, with what stands after it on its last line."""
+    """Remove the lines of a span but keep the text after it on its last line."""
     return deletion(line_start(text, start), min(line_end(text, end) + 1, len(text)))

@@ -16,7 +16,7 @@ from bespeak.text.source.tree import Span
 
 
 def json_edits(tree: JsonTree, change: Change) -> tuple[TextEdit, ...] | None:
-    """The edits, or None if the place does not exist or the value is none of JSON's."""
+    """Return the edits, or None if the place does not exist or the value is not JSON."""
     place = tree.place(change.at)
     if place is None:
         return None
@@ -52,7 +52,7 @@ def _added(tree: JsonTree, change: Change, place: Place) -> tuple[TextEdit, ...]
 
 
 def json_text(value: Any) -> str | None:
-    """A value as JSON on one line; None if JSON cannot say it."""
+    """Format a value as JSON on one line; return None if JSON cannot express it."""
     try:
         written = json.dumps(value, ensure_ascii=False, allow_nan=False)
         written.encode()
@@ -62,14 +62,14 @@ def json_text(value: Any) -> str | None:
 
 
 def below(place: Place) -> Sequence[Place]:
-    """The places of the entries or items of a collection, in their order."""
+    """Return the places of a collection's entries or items, in order."""
     if place.entries is not None:
         return list(place.entries.values())
     return place.items or ()
 
 
 def beside(around: Place, at: str) -> tuple[list[Span], int]:
-    """The entry of a pointer with its neighbours, and where it stands among them: a list may be long."""
+    """Return a pointer's entry with its neighbours and its index; lists may be long."""
     part = at.rpartition("/")[2]
     siblings: Sequence[Place] = below(around)
     index = int(part) if around.entries is None else list(around.entries).index(unescaped(part))
@@ -78,5 +78,5 @@ def beside(around: Place, at: str) -> tuple[list[Span], int]:
 
 
 def entry_span(place: Place) -> Span:
-    """A key with its value, or an item."""
+    """Return the span of a key with its value, or of an item."""
     return Span(place.key.start if place.key else place.start, place.end)

@@ -1,4 +1,4 @@
-"""The places of keys and values in a JSON text, by one pass over its tokens. It takes any text."""
+"""The places of keys and values in JSON text, by one pass over its tokens. It accepts any text."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{},:]|[^\s"\[\]{},:]++', r
 
 
 def scan(text: str) -> Place:
-    """The place of the whole document, with all others below it."""
+    """Return the place of the whole document, with all others below it."""
     return _Scanner(text).root
 
 
 def find_repeated(text: str) -> tuple[Span, Span] | None:
-    """The places of the first key that stands twice in one object: the second one, then the first."""
+    """Return the places of the first repeated key of an object: the second occurrence, then the first."""
     return _Scanner(text).repeated
 
 
 def find_token(text: str, wanted: Callable[[str], bool]) -> tuple[int, int] | None:
-    """Where the first string or bare word of a kind stands."""
+    """Return the place of the first string or bare word of a kind."""
     for found in _TOKEN.finditer(text):
         if found[0] not in "[]{},:" and wanted(found[0]):
             return found.span()

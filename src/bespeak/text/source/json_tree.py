@@ -1,4 +1,4 @@
-"""JSON text to plain data, strictly, and the place of everything in it when somebody asks."""
+"""JSON text to plain data, strictly, with places on demand."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class JsonTree(PlacedTree):
 
 
 def parse_json(text: str, file: str) -> JsonTree | SyntaxFault:
-    """The tree of a JSON text, or why there is none."""
+    """Parse JSON text; return a Fault if it is not valid."""
     refused = too_long(text, file)
     if refused is not None:
         return refused
@@ -117,7 +117,7 @@ def _float(digits: str) -> float:
 
 
 def _explain(text: str, file: str) -> SyntaxFault:
-    """What was refused: the first bad number, or else a repeated key."""
+    """Explain the refusal: the first bad number, or else a repeated key."""
     span = find_token(text, _is_bad_number)
     repeated = find_repeated(text)
     if repeated is not None and (span is None or repeated[0].end <= span[0]):

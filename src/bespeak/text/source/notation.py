@@ -1,4 +1,4 @@
-"""Which notation a text is written in, told by its first lines."""
+"""Detection of a text's notation by its first lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final, Literal
 
 _SEEN: Final = 1 << 16
-"""Characters looked at: an endpoint stands near the top of a document."""
+"""Limit of characters that are read: an endpoint is near the top of a document."""
 
 _NOT_YAML: Final = re.compile(
     r"""^[ \t]*+(?:
@@ -20,7 +20,9 @@ _NOT_YAML: Final = re.compile(
 
 
 def detect_notation(text: str) -> Literal["json", "yaml", "braces"]:
-    """JSON starts with a bracket, brace notation has blocks in braces without a colon; everything else is YAML."""
+    """Detect the notation: JSON starts with a bracket, brace notation has blocks without a colon; everything else is
+    YAML.
+    """
     head = text[:_SEEN].removeprefix("\ufeff").lstrip()
     if head[:1] in {"{", "["}:
         return "json"

@@ -1,4 +1,4 @@
-"""Places of keys and values as a tree beside the data, for notations whose readers keep none."""
+"""Places of keys and values as a tree beside the data, for notations whose parsers keep none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bespeak.text.source.tree import Span, Tree
 
 
 class Place:
-    """Where a key and its value stand. Below it are the places of its entries or items."""
+    """The place of a key and its value, with the places of its entries or items below it."""
 
     __slots__ = ("end", "entries", "items", "key", "start")
 
@@ -23,7 +23,7 @@ class Place:
         self.items: list[Place] | None = None
 
     def below(self, part: str) -> Place | None:
-        """The place of an entry or item, by a part of a pointer that is still escaped."""
+        """Return the place of an entry or item by an escaped pointer part."""
         if self.entries is not None:
             return self.entries.get(unescaped(part))
         if self.items is not None and is_index(part, self.items):
@@ -32,12 +32,12 @@ class Place:
 
 
 def is_index(part: str, items: Sequence[Any]) -> bool:
-    """Whether a part of a pointer counts an item of a list; int() would refuse thousands of digits."""
+    """Return True if a pointer part is a list index; int() would refuse thousands of digits."""
     return len(part) < 10 and part.isdecimal() and int(part) < len(items)
 
 
 class PlacedTree(Tree):
-    """A document whose places are looked for when the first of them is asked for."""
+    """A document whose places are computed at first use."""
 
     __slots__ = ("_root",)
 
@@ -47,10 +47,10 @@ class PlacedTree(Tree):
 
     @abstractmethod
     def places(self) -> Place:
-        """The place of the whole document, with all others below it."""
+        """Compute the place of the whole document, with all others below it."""
 
     def place(self, at: str) -> Place | None:
-        """The place of a pointer; None if nothing stands there."""
+        """Return the place of a pointer; None if it does not exist."""
         if self._root is None:
             self._root = self.places()
         here: Place | None = self._root

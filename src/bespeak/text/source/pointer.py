@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901): the names of places inside a document."""
+"""JSON Pointers (RFC 6901): names of places inside a document."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def child(at: str, part: str | int) -> str:
-    """The pointer one step below another."""
+    """Return the pointer one step below another."""
     if isinstance(part, int):
         return f"{at}/{part}"
     if "~" in part or "/" in part:
@@ -15,12 +15,12 @@ def child(at: str, part: str | int) -> str:
 
 
 def unescaped(part: str) -> str:
-    """A part of a pointer as the key it stands for."""
+    """Unescape a part of a pointer."""
     return part.replace("~1", "/").replace("~0", "~") if "~" in part else part
 
 
 def pointer(parts: Iterable[str | int]) -> str:
-    """A pointer from its parts; the empty text is the whole document."""
+    """Join parts into a pointer; the empty text is the whole document."""
     at = ""
     for part in parts:
         at = child(at, part)
@@ -28,5 +28,5 @@ def pointer(parts: Iterable[str | int]) -> str:
 
 
 def parent(at: str) -> str:
-    """The pointer one step above; the whole document is its own parent."""
+    """Return the pointer one step above; the whole document is its own parent."""
     return at.rpartition("/")[0]

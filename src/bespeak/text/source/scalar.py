@@ -1,4 +1,4 @@
-"""Values written without quotes, with the types of the YAML 1.2 core schema as far as JSON can say them."""
+"""Unquoted values with the types of the YAML 1.2 core schema, as far as JSON can express them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any, Final
 
 WORDS: Final[dict[str, Any]] = {"": None, "~": None, "null": None, "true": True, "false": False}
 NUMERIC: Final = frozenset("0123456789+-.")
-"""What a number starts with."""
+"""First characters of numbers."""
 
 MAX_DIGITS: Final = 4000
-"""int() refuses some more digits than this, by an exception."""
+"""Limit of digits: int() raises for somewhat more."""
 
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 
 class TooLarge(ValueError):
-    """A number that no JSON reader takes alike."""
+    """A number that JSON parsers do not treat alike."""
 
 
 def plain_value(text: str) -> Any:
-    """The value of a plain scalar. `yes`, `on`, `True`, `1_000`, `12:30` and `2026-01-01` are texts."""
+    """Parse a plain scalar. `yes`, `on`, `True`, `1_000`, `12:30` and `2026-01-01` are text."""
     if not text or text[0] not in NUMERIC:
         return WORDS.get(text, text)
     if _INTEGER.fullmatch(text):

@@ -1,4 +1,4 @@
-"""The draft's short way to write fields, `party_size (integer, minimum: 1)`, as JSON Schema."""
+"""The draft's shorthand for fields, `party_size (integer, minimum: 1)`, as JSON Schema."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 
 
 def field_schema(text: str) -> tuple[str, dict[str, Any]]:
-    """The name and the JSON Schema of a field: `name`, `name (type, keyword: value)` or `name: type`."""
+    """Return the name and JSON Schema of a field: `name`, `name (type, keyword: value)` or `name: type`."""
     found = _FIELD.fullmatch(text.strip())
     if found is None:
         return text.strip(), {}
@@ -61,7 +61,9 @@ def field_schema(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def type_schema(text: str) -> dict[str, Any]:
-    """The JSON Schema of `integer, minimum: 1`. What is no type and no keyword becomes the description."""
+    """Return the JSON Schema of `integer, minimum: 1`. Text that is neither a type nor a keyword becomes the
+    description.
+    """
     schema: dict[str, Any] = {}
     words: list[str] = []
     text = text.strip()
@@ -84,14 +86,14 @@ def type_schema(text: str) -> dict[str, Any]:
 
 
 def is_short_input(value: Any) -> bool:
-    """Whether an input is two lists of names: a JSON Schema would have `properties` or a `type`."""
+    """Return True if an input is two lists of names: a JSON Schema would have `properties` or a `type`."""
     if not isinstance(value, dict) or not value or value.keys() - {"required", "optional"}:
         return False
     return all(isinstance(fields, list) and all(map(_is_field, fields)) for fields in value.values())
 
 
 def is_short_output(value: Any) -> bool:
-    """Whether an output is a list of names, or a mapping from names to nothing or to short types."""
+    """Return True if an output is a list of names, or a mapping from names to nothing or to short types."""
     if isinstance(value, list):
         return bool(value) and all(map(_is_field, value))
     if not isinstance(value, dict) or not value:
@@ -102,7 +104,7 @@ def is_short_output(value: Any) -> bool:
 
 
 def expand_input(value: Any) -> Any:
-    """The JSON Schema of an input; what is one already stays as it is."""
+    """Return the JSON Schema of an input; an existing schema is returned unchanged."""
     if not is_short_input(value):
         return value
     required = [field_schema(text) for text, _ in joined(value.get("required", []))]
@@ -116,7 +118,7 @@ def expand_input(value: Any) -> Any:
 
 
 def expand_output(value: Any) -> Any:
-    """The JSON Schema of an output; what is one already stays as it is."""
+    """Return the JSON Schema of an output; an existing schema is returned unchanged."""
     if not is_short_output(value):
         return value
     if isinstance(value, list):
@@ -127,7 +129,7 @@ def expand_output(value: Any) -> Any:
 
 
 def joined(fields: list[Any]) -> list[tuple[str, int]]:
-    """Fields with the index each stood at. YAML cuts `[size (integer, minimum: 1)]` at its comma: put it together."""
+    """Rejoin fields that YAML split at a comma, `[size (integer, minimum: 1)]`, with their index."""
     made: list[tuple[str, int]] = []
     open_parts: list[str] = []
     balance = 0
@@ -145,7 +147,7 @@ def joined(fields: list[Any]) -> list[tuple[str, int]]:
 
 
 def split_commas(text: str) -> list[str]:
-    """The parts between commas that stand in no brackets and no quotes, without blanks around them."""
+    """Split at commas outside of brackets and quotes, and strip spaces."""
     parts: list[str] = []
     closing: list[str] = []
     quote = ""

@@ -1,4 +1,4 @@
-"""Where something stands in a file."""
+"""A place in a file."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a source: the file and, where known, the one-based line and column and where it ends."""
+    """A place in a source: the file and, if known, one-based line and column, and the end."""
 
     file: str
     line: int = 0
     column: int = 0
     end_line: int = 0
-    """The line of the end; 0 if the end is not known."""
+    """Line of the end; 0 if unknown."""
     end_column: int = 0
-    """The column after the last character, in `end_line`."""
+    """Column after the last character, in `end_line`."""
 
     def __str__(self) -> str:
         if not self.line:

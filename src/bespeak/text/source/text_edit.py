@@ -1,4 +1,4 @@
-"""Edits of a text: what to put in place of which stretch."""
+"""Edits of a text: replacements of spans."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from bespeak.text.source.tree import Span
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """A text to put in place of a stretch; an empty stretch is a place to insert at."""
+    """A replacement for a span; an empty span is an insertion point."""
 
     span: Span
     text: str
 
 
 def insertion(at: int, text: str) -> TextEdit:
-    """A text put between two characters."""
+    """Insert text between two characters."""
     return TextEdit(Span(at, at), text)
 
 
 def deletion(start: int, end: int) -> TextEdit:
-    """A stretch taken out."""
+    """Delete a span."""
     return TextEdit(Span(start, end), "")
 
 
 def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
-    """The text after the edits. Of two that overlap, the one that starts first counts; the other has to wait."""
+    """Apply the edits. Of two that overlap, only the one that starts first is applied."""
     parts: list[str] = []
     done = 0
     for edit in sorted(edits, key=lambda edit: (edit.span.start, edit.span.end)):

@@ -8,7 +8,7 @@ from bespeak.text.source.span import Location
 
 
 class Lines:
-    """The lines of one text, found once and asked often. Only a line feed ends a line, as in an editor."""
+    """The lines of one text, indexed once. Only a line feed ends a line, as in an editor."""
 
     __slots__ = ("_file", "_starts")
 
@@ -22,7 +22,7 @@ class Lines:
         self._starts = starts
 
     def location(self, start: int, end: int = -1) -> Location:
-        """The place of an offset, or of a stretch if its end is given."""
+        """Return the location of an offset, or of a span if its end is given."""
         line, column = self._place(start)
         if end < start:
             return Location(self._file, line, column)
@@ -34,7 +34,7 @@ class Lines:
 
 
 def location_of(text: str, file: str, start: int, end: int = -1) -> Location:
-    """The place of one offset or stretch of a text, without remembering its lines."""
+    """Return the location of one offset or span without indexing the lines."""
     line, column = _place(text, start)
     if end < start:
         return Location(file, line, column)

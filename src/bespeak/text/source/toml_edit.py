@@ -19,7 +19,7 @@ _HEADER_END: Final = re.compile(r"[ \t]*+\]")
 
 
 def toml_edits(tree: TomlTree, change: Change) -> tuple[TextEdit, ...] | None:
-    """The edits, or None if the place does not exist, or is spread over several headers."""
+    """Return the edits, or None if the place does not exist or is spread over several headers."""
     place = tree.place(change.at)
     if place is None:
         return None

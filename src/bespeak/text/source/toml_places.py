@@ -1,4 +1,4 @@
-"""The places of keys and values in a TOML text that has been accepted, by one pass over it."""
+"""The places of keys and values in valid TOML text, by one pass over it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SCALAR: Final = re.compile(
 
 
 def scan(text: str) -> Place:
-    """The place of the whole document. A table that is written with a header has the place of its key and no value."""
+    """Return the place of the whole document. A table with a header has the place of its key and no value."""
     root = _table(None)
     table = root
     at = _end(_BLANK, text, 0)
@@ -62,7 +62,7 @@ def _header(root: Place, parts: list[tuple[str, Span]], *, is_item: bool) -> Pla
 
 
 def _enter(table: Place, parts: list[tuple[str, Span]]) -> Place:
-    """The place of a new key; the tables a dotted key names on its way are made."""
+    """Return the place of a new key; the tables of a dotted key are created."""
     for name, span in parts:
         if table.entries is None:
             table.entries = {}
@@ -71,7 +71,7 @@ def _enter(table: Place, parts: list[tuple[str, Span]]) -> Place:
 
 
 def _value(text: str, at: int, place: Place) -> int:
-    """Read the value that starts here into its place; where it ends."""
+    """Parse the value that starts here into its place and return its end."""
     around: list[Place] = []
     while True:
         place.start = at

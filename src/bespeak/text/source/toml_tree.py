@@ -1,8 +1,8 @@
-"""TOML text to plain data that remembers where everything stood.
+"""TOML text to plain data with places.
 
-`tomli` decides what is TOML: `tomllib`, compiled, because ten thousand endpoint files must load while a server starts.
-It keeps no positions. The scanner beside it reads only text that has been accepted, and only when somebody asks for a
-place: most files have no findings.
+`tomli` decides what is TOML: it is `tomllib`, compiled, because ten thousand endpoint files must load while a server
+starts. It keeps no positions. The scanner beside it reads only valid text, and only when a place is needed: most files
+have no findings.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from bespeak.text.source.toml_places import scan
 from bespeak.text.source.tree import Span, SyntaxFault
 
 MAX_BYTES: Final = 1 << 20
-"""A document longer than this was not written by a person."""
+"""Size limit: longer documents are not written by people."""
 
 _MAX_KEY_PARTS: Final = 64
-"""tomli needs quadratic time for `a.a.a...`; nobody nests tables this deep."""
+"""Limit of parts in a dotted key: tomli needs quadratic time for `a.a.a...`."""
 
 _BARE_OR_QUOTED: Final = r"""[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+'"""
 _LONG_KEY: Final = rf"(?:(?:{_BARE_OR_QUOTED})[ \t]*+\.[ \t]*+){{{_MAX_KEY_PARTS}}}"
@@ -49,7 +49,7 @@ class TomlTree(PlacedTree):
         return scan(self.text)
 
     def locate(self, at: str, *, key: bool = False) -> Location:
-        """Where the key of a pointer stands, or the nearest key above it that is not inside a value."""
+        """Return the location of a pointer's key, or of the nearest key above it that is not inside a value."""
         if key:
             return super().locate(at, key=True)
         found: Span | None = None
@@ -65,7 +65,7 @@ class TomlTree(PlacedTree):
 
 
 def parse_toml(text: str, file: str) -> TomlTree | SyntaxFault:
-    """The tree of a TOML text, or why there is none."""
+    """Parse TOML text; return a Fault if it is not valid."""
     if len(text) > MAX_BYTES:
         return SyntaxFault(Location(file), f"the text is longer than {MAX_BYTES} bytes")
     crlf = "\r\n" in text
@@ -84,7 +84,9 @@ def parse_toml(text: str, file: str) -> TomlTree | SyntaxFault:
 
 
 def _find_long_key(text: str) -> int | None:
-    """The offset of a key with too many parts. Strings and comments are only told apart where there may be one."""
+    """Return the offset of a key with too many parts. Strings and comments are recognized only where there may be
+    one.
+    """
     if text.count(".") >= _MAX_KEY_PARTS and _MAYBE_LONG_KEY.search(text) is not None:
         for part in _TEXT_PART.finditer(text):
             if part.lastgroup == "long":

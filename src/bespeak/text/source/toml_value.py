@@ -14,7 +14,7 @@ _BARE: Final = re.compile(r"[A-Za-z0-9_-]++")
 
 
 def value_text(value: Any, *, literal: bool = False) -> str | None:
-    """A value, a text in single quotes if it is `literal` and can be; None if TOML cannot say it."""
+    """Format a value, with text in single quotes if `literal` and possible; return None if TOML cannot express it."""
     try:
         written = _write(value, literal=literal)
         written.encode()
@@ -24,7 +24,7 @@ def value_text(value: Any, *, literal: bool = False) -> str | None:
 
 
 def key_text(key: str) -> str | None:
-    """A key, in quotes if it needs them; None if TOML cannot say it."""
+    """Format a key, in quotes if necessary; return None if TOML cannot express it."""
     return key if _BARE.fullmatch(key) else value_text(key)
 
 

@@ -1,4 +1,4 @@
-"""What every reader of a notation gives: plain data, and the place of anything in it."""
+"""The result of every parser: plain data, and the place of anything in it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from bespeak.text.source.text_position import Lines
 Notation = Literal["yaml", "json", "toml", "braces"]
 
 MAX_BYTES: Final = 1 << 24
-"""A longer document is refused before it is read."""
+"""Size limit in bytes; a longer document is refused before it is parsed."""
 
 MAX_DEPTH: Final = 100
-"""Collections inside collections; nobody can read deeper ones, and every walk over the data may recurse this far."""
+"""Limit of nesting; every walk over the data may recurse this far."""
 
 MAX_NODES: Final = 1_000_000
-"""Keys, values, lists and mappings of one document: some hundred megabytes while it is read."""
+"""Limit of keys, values, lists and mappings in one document: some hundred megabytes while it is parsed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a text in characters; the end is the first character after it."""
+    """A span of text in characters; the end is exclusive."""
 
     start: int
     end: int
@@ -40,7 +40,7 @@ class SyntaxFault:
 
 
 class Tree(ABC):
-    """A document: its data, and the place of anything in it by JSON Pointer."""
+    """its data, and the place of anything in it by JSON Pointer."""
 
     __slots__ = ("_lines", "crlf", "data", "file", "origins", "text")
 
@@ -49,12 +49,12 @@ class Tree(ABC):
     def __init__(self, data: Any, text: str, file: str, *, crlf: bool = False) -> None:
         self.data = data
         self.text = text
-        """The text that spans count in: without a byte order mark, with plain line feeds."""
+        """Text that spans refer to: without a byte order mark, with line feeds only."""
         self.file = file
         self.crlf = crlf
-        """Whether line feeds were written with carriage returns and are to be written so again."""
+        """True if lines ended with CRLF and must be written so again."""
         self.origins: dict[str, str] = {}
-        """For what `expand_tree` has made: the pointer of the short form each part comes from."""
+        """Pointers to the shorthand of each part that `expand_tree` made."""
         self._lines: Lines | None = None
 
     @abstractmethod
@@ -64,15 +64,15 @@ class Tree(ABC):
     def _value_span(self, at: str) -> Span | None: ...
 
     def key_span(self, at: str) -> Span | None:
-        """Where the key of a pointer stands, or the item of a list."""
+        """Return the span of a pointer's key, or of a list item."""
         return self._key_span(self._origin(at) if self.origins else at)
 
     def value_span(self, at: str) -> Span | None:
-        """Where the value of a pointer stands, without the blanks and comments after it."""
+        """Return the span of a pointer's value, without trailing spaces and comments."""
         return self._value_span(self._origin(at) if self.origins else at)
 
     def is_made(self, at: str) -> bool:
-        """Whether `expand_tree` has made what stands at a pointer: then the text does not say it like this."""
+        """Return True if `expand_tree` made this node, so the text does not contain it."""
         while self.origins and at:
             if at in self.origins:
                 return True
@@ -80,7 +80,7 @@ class Tree(ABC):
         return False
 
     def locate(self, at: str, *, key: bool = False) -> Location:
-        """The place of a value (or of its key), or the start of the nearest thing above it."""
+        """Return the location of a value (or of its key), or the start of the nearest node above it."""
         span = (self.key_span(at) if key else None) or self.value_span(at)
         if span is not None and at:
             return self.location(span)
@@ -92,7 +92,7 @@ class Tree(ABC):
         return self.location(Span(span.start, -1)) if span is not None else Location(self.file, 1, 1)
 
     def location(self, span: Span) -> Location:
-        """The lines and columns of a span."""
+        """Return the lines and columns of a span."""
         if self._lines is None:
             self._lines = Lines(self.text, self.file)
         return self._lines.location(span.start, span.end)
@@ -109,7 +109,7 @@ class Tree(ABC):
 
 
 def plain(text: str) -> tuple[str, bool]:
-    """A text as trees hold it: without a byte order mark, with plain line feeds; and whether it had others."""
+    """Normalize text: remove a byte order mark, use line feeds; also return whether lines ended with CRLF."""
     text = text.removeprefix("\ufeff")
     if "\r\n" in text:
         return text.replace("\r\n", "\n"), True
@@ -117,7 +117,7 @@ def plain(text: str) -> tuple[str, bool]:
 
 
 def too_long(text: str, file: str) -> SyntaxFault | None:
-    """The refusal of a text that is longer than anybody writes."""
+    """Return the Fault for a text that is too long."""
     if len(text) <= MAX_BYTES:
         return None
     megabytes = MAX_BYTES >> 20

@@ -1,4 +1,4 @@
-"""Plain data from YAML nodes: the types of the YAML 1.2 core schema, and nothing that JSON cannot say."""
+"""Plain data from YAML nodes: the types of the YAML 1.2 core schema, restricted to JSON."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from bespeak.text.source.tree import MAX_BYTES, MAX_DEPTH
 from bespeak.text.source.yaml_loader import STRING
 
 MAX_EXPANDED: Final = 200_000
-"""Nodes that aliases may add: without a bound, nine lines of aliases stand for billions of values."""
+"""Limit of nodes that aliases may add: without it, nine lines of aliases expand to billions of values."""
 
 _SUSPECT: Final = NUMERIC | {"", "~", "n", "t", "f", "<"}
-"""What a plain key starts with that may be no text."""
+"""First characters of plain keys that may not be strings."""
 
 _CORE: Final = "tag:yaml.org,2002:"
 _TYPES: Final = {f"{_CORE}{name}": kind for name, kind in (("int", int), ("float", float), ("bool", bool))}
 
 
 def build(root: yaml.Node | None, text: str) -> tuple[Any, bool]:
-    """The data of a document, and whether aliases say some of it twice."""
+    """Build the data of a document; also return whether it has aliases."""
     if root is None:
         return None, False
     builder = _Builder(text, watched="*" in text and "&" in text)
@@ -43,7 +43,7 @@ class _Builder:
         self.aliased = False
 
     def value(self, node: yaml.Node, near: int = 0) -> Any:
-        """The data of a node; `near` is where the text before it ended, which tells the place of an alias."""
+        """Build the data of a node; `near` is the end of the text before it, which locates an alias."""
         if self._watched:
             return self._watch(node, near)
         return self._data(node)
@@ -118,7 +118,7 @@ class _Builder:
 
 
 def _length(node: yaml.Node) -> int:
-    """The characters of a text, or of the keys of a mapping: memory has them once, whatever is written has them all."""
+    """Count the characters of a text or of a mapping's keys: aliases share them in memory but not in output."""
     if node.__class__ is yaml.ScalarNode:
         return len(node.value)
     return sum(len(key.value) for key, _ in node.value) if node.__class__ is yaml.MappingNode else 0

@@ -18,17 +18,18 @@ from bespeak.text.source.yaml_text import LONGEST_KEY, key_text, value_text
 from bespeak.text.source.yaml_tree import YamlTree, node_span
 
 _PROPERTIES: Final = ("&", "!")
-"""What anchors and tags start with: a node that has one is more than its value."""
+"""First characters of anchors and tags: such a node is more than its value."""
 
 _AMBIGUOUS: Final = re.compile("[\r\x85\u2028\u2029\ufeff]|^ *+\t|[|>][1-9]?\\+", re.MULTILINE)
-"""What ends a line for YAML and not for anybody else, byte order marks inside a text, tabs before anything else, and
-block texts that keep the blank lines after them: lines and columns are not what they seem."""
+"""Characters that make lines and columns unreliable: YAML-only line ends, byte order marks inside the text, leading
+tabs, and block text that keeps its trailing blank lines.
+"""
 
 Edits = tuple[TextEdit, ...] | None
 
 
 def yaml_edits(tree: YamlTree, change: Change) -> Edits:
-    """The edits, or None if the place does not exist, or if aliases would carry the change elsewhere."""
+    """Return the edits, or None if the place does not exist or aliases would carry the change elsewhere."""
     found = tree.entry(change.at)
     if found is None or tree.has_aliases or _is_ambiguous(tree.text):
         return None
@@ -48,7 +49,7 @@ def yaml_edits(tree: YamlTree, change: Change) -> Edits:
 
 @lru_cache(maxsize=1)
 def _is_ambiguous(text: str) -> bool:
-    """Asked for each of the many changes of one document, and each time a look at all of it."""
+    """Check the whole text; cached, because it is called for each change of a document."""
     return _AMBIGUOUS.search(text) is not None
 
 
@@ -84,7 +85,7 @@ def _replaced(tree: YamlTree, change: Change, key: yaml.Node | None, node: yaml.
 
 
 def _in_place_of(tree: YamlTree, at: str, span: Span, written: str) -> Edits:
-    """A flow value for a block one: behind its key, because a list may be indented no further than its key."""
+    """Replace a block value by a flow value after its key: a list may be indented no further than its key."""
     found = tree.entry(at)
     key = found[0] if found else None
     if key is None:
@@ -180,7 +181,7 @@ def _style(node: yaml.Node) -> str:
 
 @lru_cache(maxsize=1)
 def _is_plain_flow(text: str, around: yaml.CollectionNode) -> bool:
-    """Whether no entry is written as `? key : value`, or as a pair without braces inside a list."""
+    """Return True if no entry is written as `? key : value` or as a pair without braces inside a list."""
     entries = _entry_spans(text, around)
     gaps = [text[around.start_mark.index : entries[0].start]]
     gaps += [text[one.end : other.start] for one, other in pairwise(entries)]
@@ -189,7 +190,7 @@ def _is_plain_flow(text: str, around: yaml.CollectionNode) -> bool:
 
 @lru_cache(maxsize=1)
 def _entry_spans(text: str, node: yaml.CollectionNode) -> list[Span]:
-    """Each key with its value, or each item; an item of a block list with its dash. Long lists are asked for often."""
+    """Return the span of each key with its value, or of each item including its dash; cached for long lists."""
     spans: list[Span] = []
     here = node.start_mark.index
     for entry in node.value:

@@ -1,4 +1,4 @@
-"""libyaml's complaints in words an author can act on."""
+"""libyaml's error messages in words that an author can act on."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _WORDS: Final[tuple[tuple[str, str, str], ...]] = (
 
 
 def unprintable(text: str, file: str) -> SyntaxFault | None:
-    """The refusal of a text with characters that YAML does not allow anywhere."""
+    """Return the Fault for characters that YAML does not allow."""
     found = _UNPRINTABLE.search(text)
     if found is None:
         return None
@@ -63,7 +63,7 @@ def unprintable(text: str, file: str) -> SyntaxFault | None:
 
 
 def fault_of(error: yaml.YAMLError, text: str, file: str) -> SyntaxFault:
-    """What is wrong with a text that libyaml refused."""
+    """Return the Fault for a text that libyaml refused."""
     if not isinstance(error, yaml.MarkedYAMLError):
         offset = getattr(error, "position", None)
         place = (

@@ -1,4 +1,4 @@
-"""Composing YAML nodes with libyaml, within bounds: libyaml's own recursion would overflow the stack."""
+"""Composition of YAML nodes with libyaml, within bounds: libyaml's own recursion would overflow the stack."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ else:
 
 
 class _BoundedLoader(_Loader):
-    """A composer that counts. It asks these methods at each node, so they are as cheap as Python allows."""
+    """A composer that counts nodes. Its methods run at each node, so they are as cheap as Python allows."""
 
     def __init__(self, text: str) -> None:
         _Loader.__init__(self, text)
@@ -46,7 +46,7 @@ class _BoundedLoader(_Loader):
                 raise _too_much(above)
 
         def resolve(kind: Any, _: Any, implicit: Any) -> str:
-            """A node without a tag keeps an empty one: `yaml_data` decides its type."""
+            """Keep an empty tag for a node without one: `yaml_data` decides its type."""
             if kind is yaml.ScalarNode:
                 return "" if implicit[0] else STRING
             if len(inside) > MAX_DEPTH:
@@ -59,7 +59,7 @@ class _BoundedLoader(_Loader):
 
 
 def compose(text: str) -> yaml.Node | None:
-    """The root node of the only document in a text; None if there is nothing but comments."""
+    """Return the root node of the only document in a text; None if there are only comments."""
     loader = _BoundedLoader(text)
     try:
         root: yaml.Node | None = loader.get_single_node()

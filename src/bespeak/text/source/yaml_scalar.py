@@ -1,4 +1,4 @@
-"""Texts and numbers as YAML writes them, so that readers of YAML 1.1 and 1.2 and of JSON get the same values."""
+"""Text and numbers as YAML scalars that parsers of YAML 1.1, YAML 1.2 and JSON read alike."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from decimal import Decimal
 from typing import Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z_/$](?:[A-Za-z0-9_./$(){}\[\]<>=+*~^!?;&|%@'\",-]| (?! |#|$)|:(?! |$))*+")
-"""Texts that need no quotes in a block: they start with a letter or a slash, and no mark in them means anything."""
+"""Text that needs no quotes in a block: it starts with a letter or a slash and has no special characters."""
 _PLAIN_IN_LIST: Final = re.compile(r"[A-Za-z_/$](?:[A-Za-z0-9_./$()<>=+*~^!?;&|%@'-]| (?! |#|$))*+")
 
 _WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-"""What is, in some YAML or other, no text."""
+"""Words that some version of YAML does not read as text."""
 
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 _JOINERS: Final = frozenset("\u200c\u200d")
-"""Not printable, yet letters of several scripts are written with them."""
+"""Joiners: not printable, but several scripts need them."""
 
 
 def text_scalar(text: str, *, in_list: bool = False) -> str:
-    """A text on one line, in double quotes where it needs them."""
+    """Format text on one line, in double quotes if necessary."""
     return text if is_plain(text, in_list=in_list) else quoted(text)
 
 
 def is_plain(text: str, *, in_list: bool) -> bool:
-    """Whether every reader takes a text for one that has no quotes, in a block or between brackets."""
+    """Return True if every parser reads the text unquoted, in a block or between brackets."""
     pattern = _PLAIN_IN_LIST if in_list else _PLAIN
     return pattern.fullmatch(text) is not None and text.lower() not in _WORDS
 
 
 def quoted(text: str) -> str:
-    """A text in double quotes. What could not be seen, or would steer a terminal, is written as its number."""
+    """Quote text with double quotes. Invisible characters and terminal controls are escaped."""
     if is_clean(text) and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return '"' + "".join(_ESCAPES.get(char) or (char if is_clean(char) else _numbered(char)) for char in text) + '"'
 
 
 def number_scalar(number: float) -> str:
-    """A number in decimal notation; one with more than some twenty digits keeps its exponent."""
+    """Format a number in decimal notation; one with more than about twenty digits keeps its exponent."""
     if isinstance(number, int):
         return str(number)
     written = repr(number)
@@ -51,7 +51,7 @@ def number_scalar(number: float) -> str:
 
 
 def is_clean(text: str) -> bool:
-    """Whether a reader sees every character of a text."""
+    """Return True if every character of a text is visible."""
     return text.isprintable() or all(char.isprintable() or char in _JOINERS for char in text)
 
 

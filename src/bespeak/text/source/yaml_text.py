@@ -1,4 +1,4 @@
-"""Values as YAML on one line: plain where every reader of YAML takes them alike, else in quotes."""
+"""Values as YAML on one line: plain where all parsers agree, else in quotes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bespeak.text.source.yaml_scalar import is_plain
 
 _HIDDEN: Final = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 LONGEST_KEY: Final = 1000
-"""YAML wants the colon within 1024 characters of a key."""
+"""Limit of a key's length: YAML requires the colon within 1024 characters."""
 
 
 def string_text(text: str, *, style: str = "", flow: bool = False) -> str:
-    """A text in a style: plain (an empty style) or in single quotes if it can be, else in double quotes."""
+    """Format text in a style: plain (an empty style) or single quotes if possible, else double quotes."""
     if not style and is_plain(text, in_list=flow):
         return text
     if style == "'" and text.isprintable():
@@ -24,7 +24,7 @@ def string_text(text: str, *, style: str = "", flow: bool = False) -> str:
 
 
 def value_text(value: Any, *, style: str = "", flow: bool = False) -> str | None:
-    """A value; lists and mappings in brackets. None if YAML and JSON cannot both say it."""
+    """Format a value, with lists and mappings in brackets; return None if YAML and JSON cannot both express it."""
     try:
         written = _write(value, style, flow=flow)
         written.encode()
@@ -34,7 +34,7 @@ def value_text(value: Any, *, style: str = "", flow: bool = False) -> str | None
 
 
 def key_text(key: str, *, style: str = "", flow: bool = False) -> str | None:
-    """A key; None if it is longer than YAML's keys."""
+    """Format a key; return None if it is too long for YAML."""
     if len(key) > LONGEST_KEY:
         return None
     written = value_text(key, style=style, flow=flow)

@@ -1,7 +1,7 @@
-"""YAML text to plain data that remembers where everything stood.
+"""YAML text to plain data with places.
 
 libyaml decides what is YAML and composes nodes with exact places. Plain scalars get the types of the YAML 1.2 core
-schema, and what JSON cannot say (tags, merge keys, keys that are no text) is refused: the draft wants both
+schema. Constructs that JSON cannot express (tags, merge keys, non-string keys) are refused: the draft requires both
 serializations to mean the same.
 """
 
@@ -33,11 +33,11 @@ class YamlTree(Tree):
         super().__init__(data, text, file, crlf=crlf)
         self.root = root
         self.has_aliases = aliases
-        """Whether a part of the document is said twice by an alias: then a place is the anchor's."""
+        """True if aliases repeat a part of the document: a place is then the anchor's."""
         self._entries: dict[int, dict[str, tuple[yaml.Node, yaml.Node]]] = {}
 
     def entry(self, at: str) -> tuple[yaml.Node | None, yaml.Node] | None:
-        """The nodes of a key and its value; an item of a list has no key."""
+        """Return the nodes of a key and its value; a list item has no key."""
         if self.root is None:
             return None
         key: yaml.Node | None = None
@@ -73,7 +73,7 @@ class YamlTree(Tree):
 
 
 def parse_yaml(text: str, file: str) -> YamlTree | SyntaxFault:
-    """The tree of a YAML text, or why there is none."""
+    """Parse YAML text; return a Fault if it is not valid."""
     refused = too_long(text, file)
     if refused is not None:
         return refused
@@ -93,7 +93,7 @@ def parse_yaml(text: str, file: str) -> YamlTree | SyntaxFault:
 
 
 def node_span(text: str, node: yaml.Node) -> Span:
-    """The place of a node without what libyaml counts after it: a block ends with its last value."""
+    """Return the span of a node without what libyaml counts after it: a block ends with its last value."""
     start = node.start_mark.index
     last = node
     while isinstance(last, yaml.CollectionNode) and not last.flow_style and last.value:

@@ -1,4 +1,4 @@
-"""Items 11 and 12: deprecation is told on every answer, refusals included."""
+"""Items 11 and 12: deprecation warnings on every response, including refusals."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def _endpoint_warning(subject: Subject) -> Outcome:
 
 
 async def _seen_catalog_warnings(subject: Subject) -> Outcome:
-    """A manifest does not tell which verbs are deprecated: ask each bound verb once, and judge the warnings seen."""
+    """Call each bound verb once and judge the warnings: a manifest does not say which verbs are deprecated."""
     tried: set[str] = set()
     found = []
     for endpoint in subject.endpoints:

@@ -1,4 +1,4 @@
-"""Item 8: each refusal has its own status, and the body an agent needs to go on."""
+"""Item 8: each refusal has its own status and the body an agent needs to recover."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def _provoke_405(subject: Subject) -> tuple[Mapping[str, Any], Exchanged] 
 
 
 def _scoped(subject: Subject) -> Mapping[str, Any] | None:
-    """A scope-gated endpoint that can be asked without harm."""
+    """Return a scope-gated endpoint that is safe to call."""
     gated = (
         endpoint for endpoint in subject.endpoints if strings(endpoint.get("required_scopes")) and is_safe(endpoint)
     )

@@ -1,4 +1,4 @@
-"""Items 1 and 9: every published endpoint is complete, and says what it is for."""
+"""Items 1 and 9: every published endpoint is complete and states its purpose."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def _is_complete(subject: Subject) -> Outcome:
 
 
 def _each(find: Callable[[Mapping[str, Any]], Iterable[str]]) -> Callable[[Subject], Any]:
-    """A check of every endpoint in the manifest by a function that finds what is wrong with one."""
+    """Check every endpoint of the manifest with a function that finds its faults."""
 
     async def run(subject: Subject) -> Outcome:
         if not subject.endpoints:

@@ -1,4 +1,4 @@
-"""Beyond the list of 13.1: the headers of the base protocol on every answer."""
+"""Beyond 13.1: the base protocol's headers on every response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Item 10: input is put together and validated before anything runs."""
+"""Item 10: input is assembled and validated before anything runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOTHING: Final = "no endpoint can be asked this without harm"
 
 
 def _first(subject: Subject, fits: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:
-    """An endpoint that fits; operators' own before one that asks for scopes or belongs to the server."""
+    """Return the first fitting endpoint; prefer the operator's own without scopes."""
     order = sorted(
         subject.endpoints, key=lambda endpoint: (bool(endpoint.get("required_scopes")), _is_builtin(endpoint))
     )
@@ -38,7 +38,7 @@ def _is_builtin(endpoint: Mapping[str, Any]) -> bool:
 
 
 def _valid_input(endpoint: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Input the endpoint accepts, path parameters left to the path; only ever for endpoints that change nothing."""
+    """Return valid input without path parameters; only for endpoints that change nothing."""
     if not is_informational(endpoint) or endpoint.get("required_scopes"):
         return None
     value = sample(mapping(endpoint.get("input_schema")))
@@ -85,7 +85,7 @@ async def _query_counts(subject: Subject) -> Outcome:
 
 
 def _checked_text(endpoint: Mapping[str, Any]) -> tuple[str, str] | None:
-    """A text field outside the path whose schema refuses wrong values, with a right one."""
+    """Return a text field outside the path whose schema refuses wrong values, with a valid value."""
     if _valid_input(endpoint) is None:
         return None
     for name, declared in properties(endpoint).items():

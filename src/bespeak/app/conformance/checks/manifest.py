@@ -1,4 +1,4 @@
-"""Items 5 and 6: the manifest, and what it must not show."""
+"""Items 5 and 6: the manifest, and what it must not reveal."""
 
 from __future__ import annotations
 

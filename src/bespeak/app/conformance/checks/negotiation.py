@@ -1,4 +1,4 @@
-"""Item 7: PROPOSE. Only proposals that must be refused are ever sent."""
+"""Item 7: PROPOSE. Only proposals that must be refused are sent."""
 
 from __future__ import annotations
 

@@ -84,7 +84,9 @@ async def _redirected(subject: Subject) -> Outcome:
 
 
 def _path_of(subject: Subject, method: str) -> str:
-    """A path where the method is bound and harmless, else one that exists: only then is a 405 about the method."""
+    """Return a path where the method is bound and harmless, else an existing path: only then is a 405 about the
+    method.
+    """
     own = [endpoint for endpoint in subject.endpoints if endpoint["method"] == method]
     taken = {endpoint["path"] for endpoint in own}
     others = (endpoint for endpoint in subject.endpoints if endpoint["path"] not in taken)

@@ -9,10 +9,10 @@ from bespeak.app.conformance.subject import Subject
 from bespeak.contract.policy import FLOOR_METHODS
 
 _NO_VERB: Final = "ZZYZXQ"
-"""In no catalog, now or later."""
+"""Word that is in no catalog."""
 
 _NO_INPUT: Final[list[object]] = []
-"""A body that is JSON but no object: no floor method can take it for its parameters, so none runs."""
+"""JSON body that is not an object: no floor method accepts it, so none runs."""
 
 
 async def _unknown_verb(subject: Subject) -> Outcome:
