@@ -27,8 +27,8 @@ from bespeak.checks.evolution.change_rules import FINDINGS as CHANGE_FINDINGS
 from bespeak.checks.evolution.change_rules import FINDINGS_WHY as CHANGE_FINDINGS_WHY
 from bespeak.checks.evolution.change_rules import RULES as CHANGE_RULES
 from bespeak.checks.evolution.change_rules import WHY as CHANGE_KINDS
-from bespeak.checks.lint.passes import PASSES
-from bespeak.checks.lint.registry import all_rules, pass_of
+from bespeak.checks.lint.passes import PASSES, pass_of
+from bespeak.checks.lint.registry import all_rules
 from bespeak.checks.lint.rule_page import facts, sections
 from bespeak.contract.schema.compile import MAX_DEPTH as SCHEMA_DEPTH
 from bespeak.faces.timeouts import Timeouts

@@ -11,6 +11,7 @@ from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.rate import Rate, RateLimits
+from bespeak.documents.deployment.rules import NO_EFFECT
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
@@ -149,11 +150,9 @@ def unused_limits(limits: RateLimits, endpoints: Iterable[Endpoint]) -> list[Dia
     """A warning for each limit of an endpoint that is not there."""
     known = {endpoint.key for endpoint in endpoints}
     return [
-        Diagnostic(
-            "Y821",
-            "warning",
+        NO_EFFECT.found(
             f"limits.rate.endpoints bounds {method} {path}, and no such endpoint is served",
-            help="Write the method and the path as the endpoint has them, {parameters} included.",
+            advice="Write the method and the path as the endpoint has them, {parameters} included.",
         )
         for method, path in limits.endpoints
         if (method, path) not in known

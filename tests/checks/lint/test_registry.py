@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 import bespeak
-from bespeak.checks.lint.registry import all_rules, find_rule, near_rules, pass_of, rule_texts
+from bespeak.checks.lint.passes import pass_of
+from bespeak.checks.lint.registry import all_rules, find_rule, near_rules, rule_texts
 
 SOURCES: Final = {path: ast.parse(path.read_text("utf-8")) for path in Path(bespeak.__path__[0]).rglob("*.py")}
+
+SETTINGS: Final = frozenset(rule for rule in all_rules() if rule.startswith("Y8"))
+"""The readers of settings still pass ids."""
 
 
 def test_rules_are_sorted_by_id() -> None:
@@ -29,17 +32,62 @@ def test_no_two_rules_share_a_name() -> None:
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in names)
 
 
-def declared_in(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Find the id in each `Rule("D101", ...)`."""
+def declared_in(tree: ast.AST) -> dict[str, ast.Constant]:
+    """Find `NAME: Final = Rule("D101", ...)`: the ids by the names of their constants."""
+    declared = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Rule":
-            assert isinstance(node.args[0], ast.Constant)
-            yield node.args[0]
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Call):
+            call = node.value
+            if isinstance(call.func, ast.Name) and call.func.id == "Rule" and isinstance(call.args[0], ast.Constant):
+                declared[node.target.id] = call.args[0]
+    return declared
+
+
+def names_in(tree: ast.Module) -> set[str]:
+    """Find the names that are used, other than in the tuple `RULES`."""
+    used = [node for node in tree.body if not (isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "RULES")]
+    nodes = [node for part in used for node in ast.walk(part)]
+    names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return names | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
 
 
 def test_every_declared_rule_is_in_the_registry() -> None:
-    declared = [id_.value for tree in SOURCES.values() for id_ in declared_in(tree)]
-    assert sorted(declared) == list(all_rules())
+    declared = [id_.value for tree in SOURCES.values() for id_ in declared_in(tree).values()]
+    assert sorted(map(str, declared)) == list(all_rules())
+
+
+def test_every_declared_rule_is_used() -> None:
+    used = {path: names_in(tree) for path, tree in SOURCES.items()}
+    idle = [
+        f"{path.parent.name}.{path.stem}.{name}"
+        for path, tree in SOURCES.items()
+        for name, id_ in declared_in(tree).items()
+        if id_.value not in SETTINGS
+        and not any(name in names and (other == path or imports(SOURCES[other], path)) for other, names in used.items())
+    ]
+    assert idle == []
+
+
+def imports(tree: ast.Module, path: Path) -> bool:
+    """Whether a module imports another one, or names from it."""
+    module = ".".join(path.relative_to(Path(bespeak.__path__[0]).parent).with_suffix("").parts)
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    return any(module in (node.module, f"{node.module}.{each.name}") for node in nodes for each in node.names)
+
+
+def test_id_is_written_only_where_its_rule_is_declared() -> None:
+    wrong = []
+    for path, tree in SOURCES.items():
+        declared = set(declared_in(tree).values())
+        wrong += [
+            f"{path.name}:{node.lineno}: {node.value}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant)
+            and node.value in all_rules()
+            and node not in declared
+            and node.value not in SETTINGS
+        ]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("text", ["P302", "p302", " method-name-in-path ", "METHOD-NAME-IN-PATH"])

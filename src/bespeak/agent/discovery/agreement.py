@@ -45,7 +45,7 @@ def check_agreement(seen: Examination) -> Iterator[Diagnostic]:
 
 
 def _at(rule: Rule, seen: Examination, name: Name, message: str, advice: str) -> Diagnostic:
-    return Diagnostic(rule.id, rule.severity, message, Location(_url(seen, name)), help=advice)
+    return rule.found(message, Location(_url(seen, name)), advice=advice)
 
 
 def _url(seen: Examination, name: Name) -> str:

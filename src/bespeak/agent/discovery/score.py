@@ -7,9 +7,12 @@ from typing import Final, NamedTuple
 
 from bespeak.agent.discovery.examination import Examination
 from bespeak.agent.discovery.platform_rating import rate
+from bespeak.checks.lint import served_agreement as agreement
+from bespeak.checks.lint import served_answer as answer
 from bespeak.documents.ai.document import AiDocument
 from bespeak.documents.ai.param_notation import parse_param
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.diagnostics.score import Gain, Part, Score
 
 PARTS: Final = {
@@ -23,7 +26,10 @@ PARTS: Final = {
 """What the parts are worth."""
 _FIVE: Final = 5
 """So many findings of a kind cost all the points that are for having none."""
-_WIRE: Final = ("W910", "W911", "W913", "W914", "W915", "W924", "W925", "W927", "W928", "W929", "W932")
+_WIRE: Final = (
+    *(answer.NO_DOCUMENT, answer.NOTHING, answer.CERTIFICATE, answer.STATUS, answer.CREDENTIALS, answer.REDIRECTS),
+    *(answer.DOWNGRADE, answer.TOO_LARGE, answer.ENCODING, answer.BROKEN, answer.ROBOTS),
+)
 """Rules without which there is no document to speak of."""
 
 
@@ -68,42 +74,70 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
         if finding.location is not None
         and finding.location.file in places
         # Plain http on this machine is told and costs nothing.
-        and (finding.severity != "info" or finding.rule != "W912")
+        and (finding.severity != "info" or finding.rule != answer.PLAIN.id)
     }
     there = seen.there("ai") is not None
 
-    def lost(part: str, points: float, what: str, *rules: str) -> _Check:
+    def lost(part: str, points: float, what: str, *rules: Rule) -> _Check:
         why = _of(broken, *rules)
         return _Check(part, points, points if why or not there else 0.0, what, why)
 
     publish = "Publish /.well-known/ai for everybody, with 200"
-    why = tuple(sorted(broken & set(_WIRE)))
-    yield _Check("connection", 6, 0.0 if there else 6.0, publish, why)
+    yield _Check("connection", 6, 0.0 if there else 6.0, publish, _of(broken, *_WIRE))
     reached = ai is not None and ai.fetched.status is not None
-    safe = reached and not broken & {"W912", "W913"}
-    yield _Check(
-        "connection", 5, 0.0 if safe else 5.0, "Serve https with a good certificate", _of(broken, "W912", "W913")
+    unsafe = _of(broken, answer.PLAIN, answer.CERTIFICATE)
+    safe = reached and not unsafe
+    yield _Check("connection", 5, 0.0 if safe else 5.0, "Serve https with a good certificate", unsafe)
+    yield lost("connection", 3, "Answer within 3 seconds", answer.SLOW)
+    yield lost(
+        "connection",
+        2,
+        "Serve the document where it is looked for",
+        answer.REDIRECTS,
+        answer.DOWNGRADE,
+        answer.ELSEWHERE,
     )
-    yield lost("connection", 3, "Answer within 3 seconds", "W923")
-    yield lost("connection", 2, "Serve the document where it is looked for", "W924", "W925", "W926")
     anywhere = {finding.rule for finding in found}
-    soft = seen.absent is None or "W931" in anywhere
-    yield _Check("connection", 2, 2.0 if soft else 0.0, "Answer 404 for what is not there", _of(anywhere, "W931"))
-    yield lost("connection", 2, "Let robots.txt allow /.well-known/", "W932")
-    yield lost("headers", 4, "Send plain UTF-8 with Content-Type: application/json", "W916", "W918", "W928")
-    yield lost("headers", 2, "Say charset=utf-8 in the Content-Type", "W917", "W916")
-    yield lost("headers", 4, "Send Cache-Control: public, max-age=86400", "W919", "W920")
-    yield lost("headers", 2, "Send an ETag", "W921")
-    yield lost("headers", 2, "Answer HEAD as GET", "W922")
-    yield lost("headers", 1, "Send Access-Control-Allow-Origin: *", "W933")
+    soft = _of(anywhere, answer.SOFT_404)
+    kept = seen.absent is not None and not soft
+    yield _Check("connection", 2, 0.0 if kept else 2.0, "Answer 404 for what is not there", soft)
+    yield lost("connection", 2, "Let robots.txt allow /.well-known/", answer.ROBOTS)
+    yield lost(
+        "headers",
+        4,
+        "Send plain UTF-8 with Content-Type: application/json",
+        answer.MEDIA_TYPE,
+        answer.UTF8,
+        answer.ENCODING,
+    )
+    yield lost("headers", 2, "Say charset=utf-8 in the Content-Type", answer.CHARSET, answer.MEDIA_TYPE)
+    yield lost("headers", 4, "Send Cache-Control: public, max-age=86400", answer.NOT_KEPT, answer.SHORT)
+    yield lost("headers", 2, "Send an ETag", answer.VALIDATOR)
+    yield lost("headers", 2, "Answer HEAD as GET", answer.HEAD)
+    yield lost("headers", 1, "Send Access-Control-Allow-Origin: *", answer.CORS)
     yield from _agreeing(anywhere, there)
 
 
 def _agreeing(rules: set[str], there: bool) -> Iterator[_Check]:
     for points, what, about in (
-        (3, "Give the service one name in all documents", ("W936",)),
-        (4, "Describe the same endpoints in all documents", ("W930", "W937", "W938", "W940", "W941", "W942")),
-        (3, "Say the same about authentication and addresses in all documents", ("W934", "W935", "W939")),
+        (3, "Give the service one name in all documents", (agreement.NAMES,)),
+        (
+            4,
+            "Describe the same endpoints in all documents",
+            (
+                answer.ALIAS,
+                agreement.NOT_IN_OPENAPI,
+                agreement.METHODS,
+                agreement.NOT_IN_AGIS,
+                agreement.LEADS_NOWHERE,
+                agreement.INCOMPLETE,
+            ),
+        ),
+        (
+            3,
+            "Say the same about authentication and addresses in all documents",
+            (agreement.ADDRESSES, agreement.OVER_HTTP, agreement.AUTH),
+        ),
     ):
         why = _of(rules, *about)
         yield _Check("agreement", points, points if why or not there else 0.0, what, why)
@@ -175,5 +209,5 @@ def _clarity(document: AiDocument | None) -> Iterator[_Check]:
     yield _Check("economy", 3, 0.0 if brief else 3.0, "Describe capabilities in 100 characters, on average")
 
 
-def _of(rules: set[str], *wanted: str) -> tuple[str, ...]:
-    return tuple(rule for rule in wanted if rule in rules)
+def _of(broken: set[str], *wanted: Rule) -> tuple[str, ...]:
+    return tuple(rule.id for rule in wanted if rule.id in broken)

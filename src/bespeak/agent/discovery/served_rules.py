@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 from bespeak.agent.discovery.address_guard import is_loopback
@@ -27,15 +26,15 @@ SHORTEST: Final = 3600
 """Seconds for which a document should be good; the draft recommends a day."""
 
 _KEEP: Final = "Send Cache-Control: public, max-age=86400."
-_ADVICE: Final = {
-    "W914": "Answer with 200 and the document, or with 404 if there is none.",
-    "W924": "Serve the document where it is looked for.",
-    "W925": "Lead to https, or serve the document where it is looked for.",
-    "W927": "Keep it under 64,000 bytes; split the service if that is too little.",
-    "W928": "Send the document as it is to who asks for no encoding.",
-    "W929": "Serve it from memory, whole.",
-    "W932": "Write `Allow: /.well-known/` in robots.txt.",
-    "W913": "Renew the certificate, for this host, with its whole chain.",
+_ADVICE: Final[dict[Rule, str]] = {
+    rules.STATUS: "Answer with 200 and the document, or with 404 if there is none.",
+    rules.REDIRECTS: "Serve the document where it is looked for.",
+    rules.DOWNGRADE: "Lead to https, or serve the document where it is looked for.",
+    rules.TOO_LARGE: "Keep it under 64,000 bytes; split the service if that is too little.",
+    rules.ENCODING: "Send the document without an encoding unless the client asks for one.",
+    rules.BROKEN: "Serve it from memory, whole.",
+    rules.ROBOTS: "Write `Allow: /.well-known/` in robots.txt.",
+    rules.CERTIFICATE: "Renew the certificate, for this host, with its whole chain.",
 }
 _FAULTS: Final[dict[FaultKind, Rule]] = {
     "certificate": rules.CERTIFICATE,
@@ -78,8 +77,7 @@ def check_answers(seen: Examination) -> Iterator[Diagnostic]:
 
 
 def _at(rule: Rule, url: str, message: str, advice: str = "", severity: Severity | None = None) -> Diagnostic:
-    finding = Diagnostic(rule.id, rule.severity, message, Location(url), help=advice or _ADVICE.get(rule.id, ""))
-    return finding if severity is None else replace(finding, severity=severity)
+    return rule.found(message, Location(url), advice=advice or _ADVICE.get(rule, ""), severity=severity)
 
 
 def _check_scheme(seen: Examination) -> Iterator[Diagnostic]:

@@ -139,4 +139,4 @@ class AgisContract:
         near = get_close_matches(name[:100], known, n=3, cutoff=0.5) or known[:5]
         message = f"{self.path} declares no {brief(name)[1:-1]}"
         advice = f"Did you mean {' or '.join(near)}?" if near else "It declares no endpoint at all."
-        return Diagnostic(NO_ENDPOINT.id, NO_ENDPOINT.severity, message, place, help=advice)
+        return NO_ENDPOINT.found(message, place, advice=advice)

@@ -13,7 +13,7 @@ from bespeak.app.authoring.function_check import IN_PYTHON, check_behaviour
 from bespeak.checks.lint.registration import check_endpoint, effective_policies
 from bespeak.checks.lint.rules.error import ERROR_NAME
 from bespeak.checks.lint.rules.path_collision import PathClaims
-from bespeak.checks.lint.rules.policy import COST, SCOPE
+from bespeak.checks.lint.rules.policy import SCOPE
 from bespeak.checks.lint.rules.schema import INVALID
 from bespeak.checks.lint.rules.semantic import MISSING_TEXT
 from bespeak.contract.catalog.bundled import open_catalog
@@ -24,6 +24,7 @@ from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.policy import Policies, Redirect
+from bespeak.contract.rules import COST
 from bespeak.contract.semantic import Impact, Semantic
 from bespeak.contract.service import DEFAULT_CATALOG, UNSPECIFIED, Resource, ServerIdentity, Service
 from bespeak.contract.vocabulary import Vocabulary
@@ -319,7 +320,7 @@ class App:
 
 def _refusal(endpoint: str, function: Callable[..., Any], rule: Rule, message: str) -> ContractError:
     """Build the error for a mistake that is found before there is an endpoint to check."""
-    finding = Diagnostic(rule.id, rule.severity, f"{endpoint}: {message}", locate(function))
+    finding = rule.found(f"{endpoint}: {message}", locate(function))
     return ContractError(f"{endpoint} cannot be declared", [finding])
 
 

@@ -99,7 +99,8 @@ def _change_page(change: dict[str, str]) -> Iterator[str]:
 
 
 def _listing(judge: Judge) -> Iterator[str]:
-    from bespeak.checks.lint.registry import all_rules, pass_of  # noqa: PLC0415
+    from bespeak.checks.lint.passes import pass_of  # noqa: PLC0415
+    from bespeak.checks.lint.registry import all_rules  # noqa: PLC0415
 
     names = _passes()
     groups: dict[int, list[Rule]] = {}
@@ -130,15 +131,15 @@ def _severity(rule: Rule, judge: Judge) -> str:
 
 def _passes() -> dict[str, str]:
     """The name of the pass of each rule that belongs to one."""
-    from bespeak.checks.lint.passes import PASSES  # noqa: PLC0415
-    from bespeak.checks.lint.registry import all_rules, pass_of  # noqa: PLC0415
+    from bespeak.checks.lint.passes import PASSES, pass_of  # noqa: PLC0415
+    from bespeak.checks.lint.registry import all_rules  # noqa: PLC0415
 
     names = {step.number: step.name for step in PASSES}
     return {rule: names[pass_of(rule)] for rule in all_rules() if pass_of(rule)}
 
 
 def _data(rule: Rule, judge: Judge) -> dict[str, Any]:
-    from bespeak.checks.lint.registry import pass_of  # noqa: PLC0415
+    from bespeak.checks.lint.passes import pass_of  # noqa: PLC0415
 
     return {
         "id": rule.id,

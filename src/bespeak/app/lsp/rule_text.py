@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.checks.lint.passes import PASSES
-from bespeak.checks.lint.registry import pass_of
+from bespeak.checks.lint.passes import PASSES, pass_of
 from bespeak.checks.lint.rule_page import facts, sections
 from bespeak.text.diagnostics.rule import Rule
 

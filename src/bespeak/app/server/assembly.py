@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from bespeak.app.server.collector import collector_paused
 from bespeak.contract.catalog.bundled import open_catalog
 from bespeak.contract.service import Service
+from bespeak.documents.deployment.rules import NO_EFFECT
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.headers import is_header_value
@@ -136,4 +137,4 @@ def _disable_unsupported(service: Service, *, verifies: bool) -> tuple[Service, 
 
 
 def _unkept(message: str, effect: str) -> Diagnostic:
-    return Diagnostic("Y821", "warning", message, help=effect)
+    return NO_EFFECT.found(message, advice=effect)

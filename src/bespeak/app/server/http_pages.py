@@ -11,6 +11,7 @@ import msgspec
 
 from bespeak.app.server.collector import collector_paused
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.rules import UNLIMITED_ON_THE_WEB
 from bespeak.documents.projections import agis_summary, agtp_bootstrap, ai_discovery, llms_text
 from bespeak.faces.http.negotiation import Root
 from bespeak.faces.http.page import Page
@@ -120,7 +121,7 @@ def check_publishing(registrar: Registrar) -> list[Diagnostic]:
         return []
     message = "endpoints are published on the web, and nothing limits how often they are called (AI-Discovery 6)"
     advice = 'Write [limits.rate] with agent = "600/min" and address = "600/min", as much as the service can stand.'
-    return [Diagnostic("Y892", "warning", message, help=advice)]
+    return [UNLIMITED_ON_THE_WEB.found(message, advice=advice)]
 
 
 class _Contents:

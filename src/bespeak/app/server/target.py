@@ -127,7 +127,7 @@ def _bind_entry(contract: AgisContract, entry: HandlerEntry) -> list[Diagnostic]
         function = resolve_function(handler.function)
         if isinstance(function, str):
             message = f"{entry.method} {entry.path}: the handler {handler.function!r} cannot be used: {function}"
-            return [Diagnostic(NOT_IMPORTABLE.id, NOT_IMPORTABLE.severity, message, entry.location, entry.pointer)]
+            return [NOT_IMPORTABLE.found(message, entry.location, entry.pointer)]
         handler = replace(handler, target=function)
     return contract.bind(entry.method, entry.path, handler, entry.location)
 

@@ -55,9 +55,7 @@ class Baseline:
     def stale(self, present: Collection[str], files: Collection[str], root: Path) -> list[Diagnostic]:
         """A finding for each entry of a file that was checked, or is gone, that stands for nothing now."""
         return [
-            Diagnostic(
-                STALE.id,
-                STALE.severity,
+            STALE.found(
                 f"the baseline lists {entry.get('rule')} in {entry.get('file')}, which is not found any more",
                 Location(str(self.path)),
                 f"/findings/{fingerprint}",

@@ -13,7 +13,10 @@ from typing import Final
 
 from bespeak.checks.lint.examine import Examined
 from bespeak.checks.lint.fix_edits import apart, edited, fix_edits
-from bespeak.checks.lint.registry import pass_of
+from bespeak.checks.lint.passes import pass_of
+from bespeak.checks.lint.rules.data_manifest import REPEATED
+from bespeak.checks.lint.rules.mcp_tool import TAKEN
+from bespeak.checks.lint.rules.path_collision import AMBIGUOUS, DUPLICATE
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.source.pointer import child, parent
@@ -27,7 +30,7 @@ _LOOKS: Final = 200
 """Of one text, with those that only show that a repair has to be taken back."""
 _READ: Final = 5_000_000
 """Characters that are looked at in all."""
-_BESIDE: Final = frozenset({"P306", "P307", "J645", "V523"})
+_BESIDE: Final = frozenset(rule.id for rule in (AMBIGUOUS, DUPLICATE, TAKEN, REPEATED))
 """Rules about two things that cannot stand beside each other: such an error is new wherever it shows."""
 _METHODS: Final = (2, 3)
 _CONSISTENCY: Final = 6

@@ -59,49 +59,66 @@ class Pass:
     number: int
     name: str
     summary: str
+    ids: tuple[str, ...]
+    """How the ids of its rules begin."""
     endpoint: tuple[EndpointCheck, ...] = ()
     document: tuple[DocumentCheck, ...] = ()
 
 
 PASSES: Final = (
-    # Reading a document is its first pass: `documents.agis_structure`.
-    Pass(1, "Structural", "every required field is there and has the right form"),
+    # Reading a document is its first pass: `documents.agis.structure`.
+    Pass(
+        1,
+        "Structural",
+        "every required field is there and has the right form",
+        ("D12",),
+    ),
     Pass(
         2,
         "Method Syntax",
         "every method is one word in capitals, a verb in its imperative base form",
+        ("M21", "M22"),
         endpoint=(method.check_syntax,),
     ),
     Pass(
         3,
         "Method Class",
         "every method says what its caller wants done, and none is an HTTP method",
+        ("M23", "M24"),
         endpoint=(method.check_class,),
     ),
-    Pass(4, "Path Syntax", "every path names things, without verbs", endpoint=(path.check,)),
+    Pass(4, "Path Syntax", "every path names things, without verbs", ("P32", "P33", "P34"), endpoint=(path.check,)),
     Pass(
         5,
         "Semantic Completeness",
         "every semantic block says intent, actor and outcome, in a form an agent can use",
+        ("S41", "S42", "S43", "S44", "X9"),
         endpoint=(semantic.check, intent.check, consequence.check, parameter_hint.check, security.check),
         document=(security.check_document,),
     ),
-    Pass(6, "Semantic Consistency", "no intent contradicts its method", endpoint=(consistency.check,)),
+    Pass(6, "Semantic Consistency", "no intent contradicts its method", ("S45", "S46"), endpoint=(consistency.check,)),
     Pass(
         7,
         "Vocabulary Integrity",
         "the declared verbs are those in use, and the data manifest is fit to be public",
+        ("V50", "V51", "V52", "V53"),
         document=(vocabulary.check_document, data_manifest.check_document),
     ),
     Pass(
         8,
         "Schema Completeness",
         "every endpoint has valid schemas for input and output, and names its errors",
+        ("J62", "J63", "J64"),
         endpoint=(schema.check, error.check, schema_safety.check),
         document=(reference.check_document, mcp_tool.check_document),
     ),
 )
 """The order is the draft's."""
+
+
+def pass_of(rule: str) -> int:
+    """Return the pass of AGIS 9.1 that a rule belongs to; 0 for rules of AGTP-API and of files."""
+    return next((step.number for step in PASSES if rule.startswith(step.ids)), 0)
 
 
 def check_registration(declared: Declared, context: Context) -> Iterator[Diagnostic]:

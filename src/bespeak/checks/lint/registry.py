@@ -9,6 +9,7 @@ from typing import Final
 
 from bespeak.checks.lint import baseline, served_agreement, served_answer, suppress
 from bespeak.checks.lint.passes import RULES
+from bespeak.contract import rules as contract
 from bespeak.contract.catalog import rules as catalog
 from bespeak.documents import rules as files
 from bespeak.documents.agis import rules as agis
@@ -26,38 +27,10 @@ ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id})
 """A file that cannot be read is reported whatever is selected: nothing else is known about it."""
 
 _DECLARED: Final = (
-    *(reading, catalog, audit, identity, store, files, deployment, agis, ai, openapi),
+    *(reading, contract, catalog, audit, identity, store, files, deployment, agis, ai, openapi),
     *(suppress, baseline, served_answer, served_agreement),
 )
 """The modules that declare rules in a tuple `RULES`, beside those of the passes."""
-
-_PASSES: Final[Mapping[str, int]] = {
-    "D12": 1,
-    "D13": 1,
-    "D14": 1,
-    "M21": 2,
-    "M22": 2,
-    "M23": 3,
-    "M24": 3,
-    "P32": 4,
-    "P33": 4,
-    "P34": 4,
-    "S41": 5,
-    "S42": 5,
-    "S43": 5,
-    "S44": 5,
-    "X9": 5,
-    "S45": 6,
-    "S46": 6,
-    "V50": 7,
-    "V51": 7,
-    "V52": 7,
-    "V53": 7,
-    "J62": 8,
-    "J63": 8,
-    "J64": 8,
-}
-"""The pass of AGIS 9.1 by the beginning of an id."""
 
 _DIGITS: Final = str.maketrans("OIL", "011")
 """Letters that are taken for digits."""
@@ -90,11 +63,6 @@ def near_rules(text: str) -> list[str]:
     # A part of a name is no near miss by letters, but plainly meant.
     found += [name for name in names if len(wanted) > 3 and wanted.lower() in name]
     return list(dict.fromkeys(found))[:4]
-
-
-def pass_of(rule: str) -> int:
-    """The pass of AGIS 9.1 a rule belongs to; 0 for what AGTP-API or the files themselves ask."""
-    return _PASSES.get(rule[:3]) or _PASSES.get(rule[:2], 0)
 
 
 def rule_texts() -> dict[str, RuleText]:

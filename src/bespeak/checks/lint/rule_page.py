@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from bespeak.checks.lint.registry import ALWAYS, pass_of
+from bespeak.checks.lint.passes import pass_of
+from bespeak.checks.lint.registry import ALWAYS
 from bespeak.text.diagnostics.rule import Rule
 
 _BINDING: Final = {

@@ -114,14 +114,8 @@ def suppress(
             shown.append(finding)
     unused = (ignore for ignore in ignores if (ignore.rule, ignore.place) not in used and not kept(ignore.rule))
     shown += (
-        Diagnostic(
-            UNUSED.id,
-            UNUSED.severity,
-            f"the ignore of {ignore.rule} hides nothing",
-            ignore.location,
-            ignore.scope,
-            "Remove it.",
-            ignore.fix,
+        UNUSED.found(
+            f"the ignore of {ignore.rule} hides nothing", ignore.location, ignore.scope, "Remove it.", ignore.fix
         )
         for ignore in unused
     )
@@ -226,7 +220,7 @@ class _Reader:
         self.ignores.append(Ignore(rule.id, place, line, scope, fix))
 
     def _report(self, rule: Rule, message: str, place: Location, advice: str, at: str = "") -> None:
-        self.wrong.append(Diagnostic(rule.id, rule.severity, message, place, at, advice))
+        self.wrong.append(rule.found(message, place, at, advice))
 
 
 def _mappings_with_key(data: Any) -> Iterator[tuple[str, Any]]:

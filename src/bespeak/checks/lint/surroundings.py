@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bespeak.checks.lint.config import Config
@@ -107,10 +107,7 @@ def _read(root: Path) -> Deployment:
     if server.catalog is not None:
         catalog, findings = open_catalog(server.catalog, root)
         if catalog is None:
-            wrong = [
-                Diagnostic(finding.rule, finding.severity, finding.message, None, "/server/catalog", finding.help)
-                for finding in findings[:1]
-            ]
+            wrong = [replace(finding, location=None, pointer="/server/catalog") for finding in findings[:1]]
     policies, _ = effective_policies(server.policies, catalog or load_bundled())
     recipes = _recipes(server.recipes, root, server.endpoints or root / ENDPOINTS)
     return Deployment(root, configuration, catalog, policies, recipes, tuple(wrong))

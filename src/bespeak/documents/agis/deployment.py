@@ -9,6 +9,7 @@ from pathlib import Path
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
 from bespeak.documents.deployment.folder import CONFIGURATIONS, is_same, is_there
+from bespeak.documents.deployment.rules import INCOMPLETE_IDENTITY
 from bespeak.documents.deployment.server_toml import ServerDocument, read_server
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.span import Location
@@ -80,4 +81,4 @@ def nameless(identity: ServerIdentity, document: Path) -> Iterable[Diagnostic]:
         verb = "is" if len(missing) == 1 else "are"
         message = f"`{'` and `'.join(missing)}` {verb} not given, which every manifest carries (AGTP-API 8.3)"
         advice = f"Write them into the document, or into [server] of a {CONFIGURATIONS[0]} that names it."
-        yield Diagnostic("Y820", "warning", message, Location(str(document)), help=advice)
+        yield INCOMPLETE_IDENTITY.found(message, Location(str(document)), advice=advice)

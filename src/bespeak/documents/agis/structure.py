@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Final
 
 from bespeak.contract.cost import read_cost
+from bespeak.contract.rules import COST
 from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.contract.schema.violation import Violation
 from bespeak.documents.agis.rules import (
@@ -187,7 +188,7 @@ def _check_cost(tree: Tree, cost: object, at: str) -> Iterator[Diagnostic]:
     for fault in faults:
         place = child(at, fault.at)
         advice = 'Write it like tokens: 500 or USD: "0.02".'
-        yield Diagnostic("Y880", "error", fault.message, tree.locate(place), place, advice)
+        yield COST.found(fault.message, tree.locate(place), place, advice)
 
 
 def _wrong_types(tree: Tree, value: Any, at: str, validator: Validator) -> Iterator[Diagnostic]:

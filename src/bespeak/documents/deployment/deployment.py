@@ -25,6 +25,7 @@ from bespeak.documents.deployment.folder import (
     list_tree,
 )
 from bespeak.documents.deployment.recipes_toml import read_recipes, recipes_of
+from bespeak.documents.deployment.rules import INCOMPLETE_IDENTITY
 from bespeak.documents.deployment.server_toml import ServerDocument, read_server, server_of
 from bespeak.documents.rules import ENDPOINT_IN_TWO_FILES, NOTHING_TO_SERVE, UNKNOWN_DOCUMENT
 from bespeak.state.identity.agent_json import read_agent
@@ -113,7 +114,7 @@ def _read_rest(
     if server.identity is None and server.app is None:
         message = f"no server_id is given, so that {_ASSUMED.server_id!r} is assumed"
         advice = f"Write [server] with server_id, operator and contact into {CONFIGURATIONS[0]}."
-        findings.append(Diagnostic("Y820", "warning", message, Location(str(configuration)), help=advice))
+        findings.append(INCOMPLETE_IDENTITY.found(message, Location(str(configuration)), advice=advice))
     folder = server.endpoints or root / ENDPOINTS
     endpoints = _read_endpoints(root, folder, server, findings)
     agents = _read_agents(server.agents.directory, root / AGENTS, findings)

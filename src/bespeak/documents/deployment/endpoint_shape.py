@@ -7,6 +7,7 @@ from typing import Any, Final
 from bespeak.contract.cost import Cost, read_cost
 from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError
+from bespeak.contract.rules import COST
 from bespeak.contract.schema.compile import DIALECT
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS, Semantic
 from bespeak.documents.rules import ASSUMED_DEFAULT
@@ -170,6 +171,6 @@ def read_cost_block(block: Table | None) -> Cost | None:
     cost, faults = read_cost({unit: block.value(unit) for unit in block.data})
     for fault in faults:
         block.findings.error(
-            "Y880", fault.message, block.pointer(fault.at), 'Write it like tokens = 500 or USD = "0.02".'
+            COST, fault.message, block.pointer(fault.at), 'Write it like tokens = 500 or USD = "0.02".'
         )
     return cost

@@ -1,4 +1,4 @@
-"""Y820-Y822, Y881-Y894: rules for the configuration of a server, its limits and its HTTP face."""
+"""Y820-Y822, Y890-Y894: rules for the configuration of a server and of its HTTP face."""
 
 from __future__ import annotations
 
@@ -39,20 +39,6 @@ CONTRADICTION: Final = Rule(
     ),
     bad='[listen]\nagtp = "127.0.0.1:4480"\ncert = "cert.pem"\n',
     good='[listen]\nagtp = "127.0.0.1:4480"\ncert = "cert.pem"\nkey = "key.pem"\n',
-    notation="toml",
-)
-RATE_LIMIT: Final = Rule(
-    "Y881",
-    "rate-limit",
-    "MUST",
-    "reading files",
-    "A rate limit is written as a count for a time.",
-    why=(
-        "A limit that cannot be read limits nobody. Write a count for a time, s, min, h or day, and perhaps how "
-        "many calls may come at once."
-    ),
-    bad='[limits.rate]\nagent = "100 per second"\n',
-    good='[limits.rate]\nagent = "100/s burst 200"\n',
     notation="toml",
 )
 UNKNOWN_CATEGORY: Final = Rule(
@@ -132,7 +118,6 @@ RULES: Final = (
     INCOMPLETE_IDENTITY,
     NO_EFFECT,
     CONTRADICTION,
-    RATE_LIMIT,
     UNKNOWN_CATEGORY,
     WEB_ADDRESS,
     UNLIMITED_ON_THE_WEB,

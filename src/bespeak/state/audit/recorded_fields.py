@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.state.audit.rules import UNUSED_AUDIT_SETTING
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 
@@ -19,12 +20,12 @@ def unknown_fields(
         if endpoint is None:
             message = f"audit.fields names {method} {path}, which is not a served endpoint"
             advice = "Write the method and the path as the endpoint has them, {parameters} included."
-            findings.append(Diagnostic("Y874", "warning", message, help=advice))
+            findings.append(UNUSED_AUDIT_SETTING.found(message, advice=advice))
             continue
         known = endpoint.input_schema.get("properties", {})
         for name in names:
             if name not in known:
                 message = f"audit.fields names {name!r} of {method} {path}, which is not an input of that endpoint"
                 advice = f"It takes {', '.join(list(known)[:10]) or 'none'}."
-                findings.append(Diagnostic("Y874", "warning", message, help=advice))
+                findings.append(UNUSED_AUDIT_SETTING.found(message, advice=advice))
     return findings

@@ -11,6 +11,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.method_syntax import is_method_name
 from bespeak.contract.grammar.path_syntax import check_path
 from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS, MethodPolicy, Policies, Redirect
+from bespeak.contract.rules import LEGACY_SET
 from bespeak.protocol.exchange.headers import is_header_value
 from bespeak.protocol.exchange.scope import is_scope_token
 from bespeak.text.diagnostics.brief import brief
@@ -48,17 +49,6 @@ SKIPPED: Final = Rule(
     why="An entry that names no method has no effect: what was to be refused is admitted.",
     bad='[policies.methods]\ndisallow = ["PURCHACE"]\n',
     good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
-    notation="toml",
-)
-LEGACY_SET: Final = Rule(
-    "Y804",
-    "legacy-verbs",
-    "MUST",
-    "AGTP-API 9.4",
-    "legacy lists nothing but the five HTTP verbs.",
-    why="Only these five have a verb of the catalog they stand for; no other can be mapped.",
-    bad='[policies.methods]\nlegacy = ["GET", "HEAD"]\n',
-    good='[policies.methods]\nlegacy = ["GET", "POST"]\n',
     notation="toml",
 )
 CUSTOM: Final = Rule(
@@ -105,19 +95,7 @@ FLOOR: Final = Rule(
     good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
     notation="toml",
 )
-COST: Final = Rule(
-    "Y880",
-    "cost-amount",
-    "MUST",
-    "AGTP core 7.7",
-    "A cost is an amount in one of the registered units.",
-    why="Callers bound what they spend in these units; a cost in any other, or one that is no amount, bounds nothing.",
-    bad='[endpoint.cost]\nUSD = "2 cents"\n',
-    good='[endpoint.cost]\nUSD = "0.02"\ntokens = 500\n',
-    notation="toml",
-)
-
-RULES: Final = (SCOPE, DEPRECATION, SKIPPED, LEGACY_SET, CUSTOM, REDIRECT_PATH, DEPTH, FLOOR, COST)
+RULES: Final = (SCOPE, DEPRECATION, SKIPPED, CUSTOM, REDIRECT_PATH, DEPTH, FLOOR)
 
 
 def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
