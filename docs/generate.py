@@ -74,13 +74,17 @@ MADE = re.compile(r"<!-- (?P<name>[a-z]+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def commands_page() -> str:
-    """What each command says about itself."""
+    """Write the page of commands from their help texts."""
     shown = [
         f"## {path}\n\n```text\n{text}\n```"
         for root, command in (("bespeak", bespeak), ("agtp-catalog-diff", catalog_diff))
         for path, text in _helps(command, click.Context(command, info_name=root, max_content_width=WIDTH))
     ]
-    return _page("Commands", "What `--help` says, for each command.", *shown)
+    intro = (
+        "The output of `--help`. Exit codes: 0 for success, 1 for findings or a refusal, 2 for wrong usage, a wrong "
+        "configuration or an internal error."
+    )
+    return _page("Commands", intro, commands_table(), *shown)
 
 
 def _helps(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:
@@ -223,7 +227,7 @@ def api_page() -> str:
 
 
 def commands_table() -> str:
-    """The commands in one line each, for the README."""
+    """List the commands, one line each."""
     rows = [(f"`bespeak {name}`", entry.summary) for name, entry in COMMANDS.items()]
     text = (catalog_diff.help or "").splitlines()[0].partition(". ")[0] + "."
     return _table(("command", "what it does"), [*rows, ("`agtp-catalog-diff`", f"{text} The draft's own command.")])
@@ -312,7 +316,6 @@ def with_includes(text: str) -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "commands": commands_table,
     "layers": layers_table,
     "limits": limits_table,
     "statuses": statuses_table,

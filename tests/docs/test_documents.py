@@ -220,8 +220,8 @@ def follow(page: Path, folder: Path, curl: Path | None) -> None:
                     assert matches(shown, printed), f"$ {command}\n{printed}\nis shown as\n{shown}"
             elif kind == "sh":
                 for line in text.splitlines():
-                    assert re.fullmatch(r"make ([a-z]+)", line.partition("#")[0].strip())
-                    assert line.split()[1] in targets(), line
+                    assert re.fullmatch(r"make( [a-z]+)+", line.partition("#")[0].strip())
+                    assert set(line.partition("#")[0].split()[1:]) <= targets(), line
             else:
                 assert kind == "text", f"a block of kind {kind!r} that no test runs:\n{text}"
 
@@ -255,8 +255,8 @@ def test_every_deployment_shown_loads_without_a_finding(folder: Path) -> None:
     assert [str(finding) for finding in findings] == []
 
 
-def test_the_guide_to_endpoint_files_names_every_key() -> None:
-    text = (ROOT / "docs" / "guides" / "endpoint-files.md").read_text("utf-8")
+def test_the_reference_of_settings_names_every_key() -> None:
+    text = "".join((generate.REFERENCE / name).read_text("utf-8") for name in ("settings.md", "endpoint-file.md"))
     settings = (
         HttpSettings,
         ListenSettings,
@@ -272,6 +272,17 @@ def test_the_guide_to_endpoint_files_names_every_key() -> None:
     keys = {field.name for kind in (*settings, *proofs, *state, Semantic, ExternalService) for field in fields(kind)}
     assert {key for key in keys - {"methods", "fields"} if f"`{key}`" not in text} == set()
     assert {name for name in ("policies.methods", "audit.fields", "auth") if f"`[{name}]`" not in text} == set()
+
+
+def test_no_page_is_too_long_to_read() -> None:
+    words = {page.name: len(page.read_text("utf-8").split()) for page in generate.hand_written() if page.parent != ROOT}
+    assert {name: count for name, count in words.items() if count > 1500} == {}
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
+
+
+def test_continuous_integration_runs_the_command_that_the_readme_shows() -> None:
+    [command] = re.findall(r"^make .*test$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+    assert f"\n{command} " in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_every_link_between_pages_leads_somewhere() -> None:
