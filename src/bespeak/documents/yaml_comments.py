@@ -10,8 +10,7 @@ from typing import Any, Final
 import yaml
 
 from bespeak.documents.yaml_writer import Comments
-from bespeak.text.source.places import is_index
-from bespeak.text.source.pointer import child, parent, unescaped
+from bespeak.text.source.pointer import ABSENT, child, parent, value_at
 from bespeak.text.source.tree import Span
 from bespeak.text.source.yaml_tree import YamlTree
 
@@ -69,20 +68,9 @@ def read_comments(tree: YamlTree, data: Any, moved: Callable[[str], str] = lambd
 
 def _present(at: str, data: Any) -> str:
     """The pointer itself if it leads somewhere, else the nearest above it that does; the root has no line."""
-    while at and not _leads(at, data):
+    while at and value_at(data, at, ABSENT) is ABSENT:
         at = parent(at)
     return at or (child("", next(iter(data))) if isinstance(data, dict) and data else "")
-
-
-def _leads(at: str, data: Any) -> bool:
-    for part in at.split("/")[1:]:
-        if isinstance(data, dict) and unescaped(part) in data:
-            data = data[unescaped(part)]
-        elif isinstance(data, list) and is_index(part, data):
-            data = data[int(part)]
-        else:
-            return False
-    return True
 
 
 def _without_scalars(tree: YamlTree) -> str:

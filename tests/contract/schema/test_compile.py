@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bespeak.contract.schema.compile import MAX_DEPTH, Validator, compile_schema
+from bespeak.contract.schema.compile import Validator, compile_schema
+from bespeak.contract.schema.subschemas import MAX_DEPTH
 from bespeak.contract.schema.violation import Violation
 from bespeak.protocol.fault import Fault
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.schema.compile import Validator, compile_schema, nodes
+from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.contract.schema.multiplied import excess
+from bespeak.contract.schema.subschemas import nodes
 from bespeak.protocol.fault import Fault
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bespeak.contract.schema.compile import nodes
 from bespeak.contract.schema.steps import Steps
+from bespeak.contract.schema.subschemas import nodes
 
 TARGET = {"type": "string", "$anchor": "here"}
 

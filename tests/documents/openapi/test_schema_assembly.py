@@ -9,7 +9,7 @@ import pytest
 from tests.documents.openapi.reading import compiled, read, read_schema, rules
 from tests.documents.openapi.reading import document as described
 
-from bespeak.contract.schema.compile import nodes
+from bespeak.contract.schema.subschemas import nodes
 from bespeak.documents.openapi.schema_assembly import LIMITS
 
 

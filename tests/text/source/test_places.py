@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from bespeak.text.source.json_tree import JsonTree, parse_json
-from bespeak.text.source.places import is_index
 from bespeak.text.source.tree import Span
 
 TEXT = '{"a/b": [10, {"~": 20}], "c": {}}'
@@ -37,10 +36,3 @@ def test_a_pointer_leads_to_the_key_and_the_value(at: str, key: str | None, valu
 @pytest.mark.parametrize("at", ["/x", "/a~1b/2", "/a~1b/-1", "/a~1b/x", "/c/0", "/a~1b/0/0", "/a/b"])
 def test_a_pointer_that_leads_nowhere_has_no_place(at: str) -> None:
     assert (tree().place(at), tree().key_span(at), tree().value_span(at)) == (None, None, None)
-
-
-@pytest.mark.parametrize(
-    ("part", "counts"), [("0", True), ("1", True), ("2", False), ("-1", False), ("", False), ("9" * 5000, False)]
-)
-def test_only_a_number_within_the_list_is_an_index(part: str, counts: bool) -> None:
-    assert is_index(part, [1, 2]) is counts

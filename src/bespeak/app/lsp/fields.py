@@ -8,9 +8,9 @@ from typing import Any, Final
 from bespeak.app.lsp.flow_place import ITEM
 from bespeak.app.lsp.outlines import OUTLINES, RULE, SCHEMA, VERB, Outline
 from bespeak.checks.lint.subject import Kind
+from bespeak.contract.schema.reference import target
 from bespeak.documents.schemas import load_schema
 
-_REFERENCE: Final = "#/$defs/"
 _SHARED: Final = "#/schemas/"
 
 _TYPES: Final = ("string", "integer", "number", "boolean", "array", "object", "null")
@@ -101,11 +101,8 @@ def _step(field: Outline, part: str) -> Outline | None:
 
 
 def _referenced(field: Outline) -> Outline:
-    reference = field.get("$ref")
-    if isinstance(reference, str) and reference.startswith(_REFERENCE):
-        found: Outline = load_schema("agis")["$defs"][reference.removeprefix(_REFERENCE)]
-        return found
-    return field
+    found: Outline = target(field.get("$ref"), load_schema("agis"), field)
+    return found
 
 
 def _resolved(field: Outline | None, kind: Kind, path: tuple[str, ...]) -> Outline | None:

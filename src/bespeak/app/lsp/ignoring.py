@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from bespeak.app.lsp.checking import Checked
 from bespeak.app.lsp.edits import Edit, applied, replacement_edit
@@ -17,7 +17,7 @@ from bespeak.text.diagnostics.report import Finding, Replacement
 from bespeak.text.reading.table import IGNORES
 from bespeak.text.source.change import Change
 from bespeak.text.source.edit import edits
-from bespeak.text.source.pointer import child, parent, unescaped
+from bespeak.text.source.pointer import child, parent, value_at
 from bespeak.text.source.tree import Tree
 
 _IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore\[[^\]\n]*+(?=\])")
@@ -72,9 +72,9 @@ def _speaks(text: str, before: Tree, rule: str, line: int) -> bool:
 def _key(finding: Diagnostic, tree: Tree, positions: Positions) -> list[Edit]:
     """The key that ignores a rule in the mapping the finding stands in."""
     at = finding.pointer
-    while at and not isinstance(_value(tree.data, at), dict):
+    while at and not isinstance(value_at(tree.data, at), dict):
         at = parent(at)
-    mapping = _value(tree.data, at)
+    mapping = value_at(tree.data, at)
     if not isinstance(mapping, dict):
         return []
     known = mapping.get(IGNORES)
@@ -90,15 +90,3 @@ def _key(finding: Diagnostic, tree: Tree, positions: Positions) -> list[Edit]:
         replaced = Replacement(place.line, place.column, place.end_line, place.end_column, edit.text)
         made.append(replacement_edit(replaced, positions))
     return made
-
-
-def _value(data: Any, at: str) -> Any:
-    for part in at.split("/")[1:]:
-        name = unescaped(part)
-        if isinstance(data, dict):
-            data = data.get(name)
-        elif isinstance(data, list) and len(name) < 10 and name.isdecimal() and int(name) < len(data):
-            data = data[int(name)]
-        else:
-            return None
-    return data

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import unquote
 
-from bespeak.text.source.places import is_index
-from bespeak.text.source.pointer import unescaped
+from bespeak.contract.schema.reference import target
 
 Schema = Mapping[str, Any]
 
@@ -42,10 +40,10 @@ class References:
         schema = _as_schema(node)
         for _ in range(_LONGEST_CHAIN):
             if "$ref" in schema:
-                target = self._lookup(schema["$ref"])
-                if target is None:
+                named = target(schema["$ref"], self._root)
+                if named is None:
                     return schema
-                schema = _merged(_as_schema(target), {key: value for key, value in schema.items() if key != "$ref"})
+                schema = _merged(_as_schema(named), {key: value for key, value in schema.items() if key != "$ref"})
             elif isinstance(parts := schema.get("allOf"), list) and len(parts) == 1:
                 rest = {key: value for key, value in schema.items() if key != "allOf"}
                 merged = _merged(_as_schema(parts[0]), rest)
@@ -55,21 +53,6 @@ class References:
             else:
                 return schema
         return schema
-
-    def _lookup(self, reference: Any) -> Any:
-        """What a reference inside the document points at; None for anchors, other documents and nonsense."""
-        if not isinstance(reference, str) or (reference != "#" and not reference.startswith("#/")):
-            return None
-        found = self._root
-        for part in reference.split("/")[1:]:
-            name = unescaped(unquote(part))
-            if isinstance(found, Mapping):
-                found = found.get(name)
-            elif isinstance(found, list) and is_index(name, found):
-                found = found[int(name)]
-            else:
-                return None
-        return found
 
 
 def _as_schema(node: Any) -> Schema:

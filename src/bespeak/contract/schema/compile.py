@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import jsonschema_rs
 import msgspec
 
 from bespeak.contract.schema.multiplied import excess
+from bespeak.contract.schema.reference import REFERENCES
 from bespeak.contract.schema.size import is_within
+from bespeak.contract.schema.subschemas import MAX_DEPTH, nodes
 from bespeak.contract.schema.violation import Violation, shorten
 from bespeak.protocol.fault import Fault
 from bespeak.text.source.pointer import pointer
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-
-MAX_DEPTH: Final = 128
-"""Levels of JSON in a schema: far beyond what anybody writes, far below what a native stack can hold."""
 
 _MAX_REPORTED: Final = 100
 """A value can break a schema in as many ways as it has elements; nobody reads more than these."""
@@ -35,12 +34,6 @@ _LINEAR: Final = jsonschema_rs.RegexOptions()
 
 _MAY_NOT_COMPILE: Final = re.compile(rb'"(?:pattern|\$(?!schema":"%b"))' % re.escape(DIALECT.encode()))
 """What the meta-schema cannot judge: patterns, and names that lead to or from elsewhere."""
-
-_REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
-DATA_KEYWORDS: Final = frozenset({"const", "default", "enum", "examples"})
-"""Keywords whose content is data, so that a `$ref` in it is no reference."""
-NAMING_KEYWORDS: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
-"""Keywords whose keys are names, so that a `$ref` among them is a name."""
 
 
 class Validator:
@@ -125,7 +118,7 @@ def _check(schema: object, text: bytes) -> Fault | None:
     for at, node in found:
         if len(at) > MAX_DEPTH:
             return Fault(f"the schema is nested more than {MAX_DEPTH} levels deep")
-        for name in _REFERENCES & node.keys():
+        for name in node.keys() & REFERENCES:
             references += 1
             target = node[name]
             if not isinstance(target, str) or not target.startswith("#"):
@@ -136,24 +129,6 @@ def _check(schema: object, text: bytes) -> Fault | None:
         return Fault(f"the schema has more than {_MOST_REFERENCES:,} references")
     too_much = excess(found) if references else None
     return Fault(too_much) if too_much else None
-
-
-def nodes(schema: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
-    """Every object in schema position with its place. A loop with a stack: depth costs memory, not frames."""
-    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), schema)]
-    while waiting:
-        at, node = waiting.pop()
-        if isinstance(node, list):
-            waiting.extend(((*at, index), item) for index, item in enumerate(node))
-        elif isinstance(node, dict):
-            yield at, node
-            if len(at) > MAX_DEPTH:
-                return
-            for name, value in node.items():
-                if name in NAMING_KEYWORDS and isinstance(value, dict):
-                    waiting.extend(((*at, name, key), item) for key, item in value.items())
-                elif name not in DATA_KEYWORDS:
-                    waiting.append(((*at, name), value))
 
 
 def _violation(error: jsonschema_rs.ValidationError) -> Violation:

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.schema.compile import Validator, compile_schema, nodes
+from bespeak.contract.schema.compile import Validator, compile_schema
 from bespeak.contract.schema.steps import Steps
+from bespeak.contract.schema.subschemas import nodes
 
 _ITEMS: Final = ("items", "contains", "unevaluatedItems")
 _OTHERS: Final = ("additionalProperties", "unevaluatedProperties")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from bespeak.text.source.pointer import unescaped
+from bespeak.contract.schema.reference import resolve
 
 _NAMES: Final[Mapping[type, str]] = {
     bool: "boolean",
@@ -52,7 +52,7 @@ def shape_of(schema: object, root: Mapping[str, Any], depth: int = 0) -> Shape:
     """The shape of a schema; `root` is the document its references lead into."""
     if type(schema) is dict and type(schema.get("type")) is str and _INDIRECT.isdisjoint(schema):
         return _NULL_SHAPE if schema["type"] == "null" else Shape(schema["type"], schema)
-    found = _resolved(schema, root)
+    found = resolve(schema, root, most=_DEEPEST)
     if depth > _DEEPEST:
         return Shape("", found)
     for part in _parts(found, "allOf"):
@@ -85,13 +85,13 @@ def _inherited(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -
     """The fields of what an object is put together of; one of alternatives is required if it is in all of them."""
     found: dict[str, Field] = {}
     for keyword in _ALTERNATIVES:
-        branches = [_fields(_resolved(part, root), root, depth + 1) for part in _parts(schema, keyword)]
+        branches = [_fields(resolve(part, root, most=_DEEPEST), root, depth + 1) for part in _parts(schema, keyword)]
         for branch in branches:
             for name, field in branch.items():
                 everywhere = all(name in other and other[name].required for other in branches)
                 found.setdefault(name, field._replace(required=everywhere))
     for part in _parts(schema, "allOf"):
-        found |= _fields(_resolved(part, root), root, depth + 1)
+        found |= _fields(resolve(part, root, most=_DEEPEST), root, depth + 1)
     return found
 
 
@@ -123,27 +123,6 @@ def _declared_kinds(schema: Mapping[str, Any]) -> tuple[list[str], bool]:
         named = ["object"] if "properties" in schema else ["array"] if "items" in schema else []
     kinds = list(dict.fromkeys(named))
     return [each for each in kinds if each != "null"], "null" in kinds
-
-
-def _resolved(schema: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A schema without a reference; what stands beside one holds too. One that leads nowhere says nothing."""
-    found: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
-    for _ in range(_DEEPEST):
-        target = found.get("$ref")
-        if not isinstance(target, str):
-            break
-        beside = {key: value for key, value in found.items() if key != "$ref"}
-        found = {**_target(target, root), **beside}
-    return found
-
-
-def _target(reference: str, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    if not reference.startswith("#"):
-        return {}
-    at: object = root
-    for part in reference[1:].split("/")[1:]:
-        at = at.get(unescaped(part)) if isinstance(at, Mapping) else None
-    return at if isinstance(at, Mapping) else {}
 
 
 def _parts(schema: Mapping[str, Any], keyword: str) -> list[Any]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
-from urllib.parse import unquote
 
-from bespeak.text.source.pointer import unescaped
+from bespeak.contract.schema.reference import REFERENCES, target
 
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _SINGLE: Final = ("not", "if", "then", "else")
-_REFERENCES: Final = ("$ref", "$dynamicRef")
 _ANCHORS: Final = ("$anchor", "$dynamicAnchor")
 
 Place = tuple[str | int, ...]
@@ -44,7 +42,7 @@ class Steps:
         found += [node[key] for key in _SINGLE if key in node]
         dependent = node.get("dependentSchemas")
         found += dependent.values() if isinstance(dependent, dict) else ()
-        found += [self._target(node[key], node) for key in _REFERENCES if key in node]
+        found += [self._target(node[key], node) for key in REFERENCES if key in node]
         return [step for step in found if isinstance(step, dict)]
 
     def _target(self, reference: Any, node: Mapping[str, Any]) -> Any:
@@ -53,13 +51,4 @@ class Steps:
         here: Any = self._base.get(id(node), self._root)
         if reference in ("", "#"):
             return here
-        if not reference.startswith("#/"):
-            return self._anchors.get(reference)
-        for part in reference[2:].split("/"):
-            key = unescaped(unquote(part))
-            if isinstance(here, dict):
-                here = here.get(key)
-            else:
-                index = int(key) if key.isdecimal() and len(key) < 7 else -1
-                here = here[index] if isinstance(here, list) and 0 <= index < len(here) else None
-        return here
+        return target(reference, here) if reference.startswith("#/") else self._anchors.get(reference)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import unquote
 
-from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS
+from bespeak.contract.schema.reference import REFERENCES, local_pointer
+from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS
 from bespeak.text.source.pointer import unescaped
 
 Parts = tuple[str, ...]
@@ -15,7 +16,6 @@ Parts = tuple[str, ...]
 _NAMES: Final = frozenset({"$id", "$anchor", "$dynamicAnchor", "$schema"})
 """What names a schema or a place in it. Two schemas may use one name, and a `$id` would change what `#` means."""
 
-_REFERENCES: Final = ("$ref", "$dynamicRef")
 _ANNOTATIONS: Final = ("default", "examples")
 
 
@@ -70,7 +70,7 @@ class _Transplant:
         base = at if _is_resource(node) else base
         copied: dict[str, Any] = {}
         for keyword, value in node.items():
-            if keyword in _REFERENCES and isinstance(value, str):
+            if keyword in REFERENCES and isinstance(value, str):
                 continue
             if keyword in NAMING_KEYWORDS and isinstance(value, Mapping):
                 copied[keyword] = {name: self._copy(inner, (*at, keyword, name), base) for name, inner in value.items()}
@@ -79,7 +79,7 @@ class _Transplant:
                     copied[keyword] = value
             elif keyword not in _NAMES or not isinstance(value, str):
                 copied[keyword] = self._copy(value, (*at, keyword), base)
-        led = [self._lead(node[keyword], base) for keyword in _REFERENCES if isinstance(node.get(keyword), str)]
+        led = [self._lead(node[keyword], base) for keyword in REFERENCES if isinstance(node.get(keyword), str)]
         if led:
             copied = {"$ref": led[0], **copied}
         if len(led) > 1:
@@ -88,14 +88,10 @@ class _Transplant:
 
     def _lead(self, reference: str, base: Parts) -> str:
         """Where a reference leads from now on."""
-        if not reference.startswith("#"):
-            return reference
-        fragment = unquote(reference[1:])
-        if fragment.startswith("/"):
-            return self._refer(base + tuple(unescaped(part) for part in fragment[1:].split("/")))
-        if not fragment:
-            return self._refer(base)
-        anchored = self._anchors.get((base, fragment))
+        at = local_pointer(reference)
+        if at is not None:
+            return self._refer(base + tuple(unescaped(part) for part in at.split("/")[1:]))
+        anchored = self._anchors.get((base, unquote(reference[1:]))) if reference.startswith("#") else None
         return reference if anchored is None else self._refer(anchored)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from bespeak.contract.schema.compile import nodes
 from bespeak.contract.schema.pattern import needs_backtracking, slowness
+from bespeak.contract.schema.subschemas import nodes
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.source.pointer import pointer
 

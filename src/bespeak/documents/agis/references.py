@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS
+from bespeak.contract.schema.reference import rewrite
 from bespeak.text.source.pointer import unescaped
 
 _SHARED: Final = "#/schemas/"
 _OWN: Final = "#/$defs/"
-_REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
 _MOVED: Final = "schemas."
 """Put before the name of a shared schema where the schema that uses it has another one of that name."""
 
@@ -59,7 +58,7 @@ class SharedSchemas:
                 self._brought[named] = self._bring(named, {})
             names, definitions = self._brought[named]
         self._used_times += len(definitions)
-        changed: dict[str, Any] = _rewritten(schema, _inward(names))
+        changed: dict[str, Any] = rewrite(schema, _inward(names))
         mine = changed.get("$defs")
         changed["$defs"] = {**mine, **definitions} if isinstance(mine, dict) and mine else definitions
         return changed
@@ -108,7 +107,7 @@ class SharedSchemas:
                     found[name] = None
             return reference
 
-        _rewritten(schema, note)
+        rewrite(schema, note)
         return tuple(found)
 
 
@@ -135,7 +134,7 @@ def unbundle(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[st
     plain = {key: value for key, value in schema.items() if key != "$defs"}
     if rest:
         plain["$defs"] = rest
-    changed: dict[str, Any] = _rewritten(plain, _outward(keys))
+    changed: dict[str, Any] = rewrite(plain, _outward(keys))
     return changed
 
 
@@ -166,7 +165,7 @@ def _moved(schema: Any, key: str, names: _Names) -> Any:
             return inward(reference)
         return base + reference[1:] if reference == "#" or reference.startswith("#/") else reference
 
-    return _rewritten(schema, change)
+    return rewrite(schema, change)
 
 
 def _inward(names: _Names) -> Callable[[str], str]:
@@ -193,22 +192,3 @@ def _name(token: str) -> str:
 
 def _token(name: str) -> str:
     return quote(name.replace("~", "~0").replace("/", "~1"), safe="~")
-
-
-def _rewritten(node: Any, change: Callable[[str], str]) -> Any:
-    """A copy of a schema with every reference changed. What a schema holds as data is no reference."""
-    if isinstance(node, list):
-        return [_rewritten(item, change) for item in node]
-    if not isinstance(node, dict):
-        return node
-    copied: dict[str, Any] = {}
-    for key, value in node.items():
-        if key in _REFERENCES and isinstance(value, str):
-            copied[key] = change(value)
-        elif key in DATA_KEYWORDS:
-            copied[key] = value
-        elif key in NAMING_KEYWORDS and isinstance(value, dict):
-            copied[key] = {name: _rewritten(item, change) for name, item in value.items()}
-        else:
-            copied[key] = _rewritten(value, change)
-    return copied

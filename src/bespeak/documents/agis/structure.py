@@ -35,7 +35,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.reading.table import kind
 from bespeak.text.source.change import Change
-from bespeak.text.source.pointer import child, unescaped
+from bespeak.text.source.pointer import child, unescaped, value_at
 from bespeak.text.source.tree import Tree
 
 _MOST: Final = 100
@@ -119,7 +119,7 @@ def _findings(tree: Tree, data: dict[str, Any]) -> Iterator[Diagnostic]:
         yield from _check_cost(tree, entry.get("cost"), child(at, "cost"))
     definitions = load_schema("agis")
     for at, part, schema in _known_parts(data, entries):
-        yield from _unknown_fields(tree, at, part, _at(definitions, schema)["properties"])
+        yield from _unknown_fields(tree, at, part, value_at(definitions, schema)["properties"])
 
 
 _HEADER: Final = ("agis", "service", "agtp", "description", "version", "endpoints")
@@ -196,7 +196,7 @@ def _wrong_types(tree: Tree, value: Any, at: str, validator: Validator) -> Itera
     if validator.is_valid(value):
         return
     for violation in validator.violations(value):
-        wrong = _at(value, violation.pointer)
+        wrong = value_at(value, violation.pointer)
         name = unescaped(violation.pointer.rpartition("/")[2])
         absent = wrong is None or (name in _ADVICE and _is_empty(wrong))
         if violation.keyword == "type" and not (absent and name in _REQUIRED):
@@ -205,7 +205,7 @@ def _wrong_types(tree: Tree, value: Any, at: str, validator: Validator) -> Itera
 
 
 def _wanted(violation: Violation) -> list[str]:
-    wanted = _at(load_schema("agis"), violation.schema_pointer)
+    wanted = value_at(load_schema("agis"), violation.schema_pointer)
     return [wanted] if isinstance(wanted, str) else list(wanted)
 
 
@@ -310,13 +310,6 @@ def _is_empty(value: object) -> bool:
 
 def _kind(value: object) -> str:
     return "a list" if isinstance(value, list) else "a mapping" if isinstance(value, dict) else kind(value)
-
-
-def _at(value: Any, at: str) -> Any:
-    """The value at a pointer that leads somewhere."""
-    for part in at.split("/")[1:]:
-        value = value[int(part)] if isinstance(value, list) else value[unescaped(part)]
-    return value
 
 
 @cache

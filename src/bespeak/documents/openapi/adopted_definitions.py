@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS
+from bespeak.contract.schema.reference import rewrite
 from bespeak.documents.adoption.naming import unused
+from bespeak.documents.openapi.definition import DEFINITIONS
 from bespeak.text.source.pointer import child, unescaped
-
-_PREFIX: Final = "#/$defs/"
 
 
 class Definitions:
@@ -36,19 +35,12 @@ class Definitions:
         return name if known is part or known == part else unused(name, self.found)
 
 
-def _renamed(node: Any, names: Mapping[str, str]) -> Any:
-    if isinstance(node, list):
-        return [_renamed(item, names) for item in node]
-    if not isinstance(node, Mapping):
-        return node
-    copy: dict[str, Any] = {}
-    for key, value in node.items():
-        if key == "$ref" and isinstance(value, str) and value.startswith(_PREFIX):
-            first, slash, rest = value.removeprefix(_PREFIX).partition("/")
-            name = names.get(unescaped(first))
-            copy[key] = value if name is None else f"#{child('/$defs', name)}{slash}{rest}"
-        elif key in NAMING_KEYWORDS and isinstance(value, Mapping):
-            copy[key] = {name: _renamed(part, names) for name, part in value.items()}
-        else:
-            copy[key] = value if key in DATA_KEYWORDS else _renamed(value, names)
-    return copy
+def _renamed(part: Any, names: Mapping[str, str]) -> Any:
+    def change(reference: str) -> str:
+        if not reference.startswith(DEFINITIONS):
+            return reference
+        first, slash, rest = reference.removeprefix(DEFINITIONS).partition("/")
+        name = names.get(unescaped(first))
+        return reference if name is None else f"#{child('/$defs', name)}{slash}{rest}"
+
+    return rewrite(part, change)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from bespeak.contract.schema.reference import target
 from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
 from bespeak.documents.openapi.description import Body
 from bespeak.documents.openapi.media_types import JSON, MULTIPART, is_json, spoken
@@ -81,13 +82,11 @@ def _whole(shape: BodyShape, clean: dict[str, Any], body: Body) -> BodyShape | s
 
 
 def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema that is nothing but a reference to one of its own definitions, as that definition."""
-    definitions = schema.get("$defs")
-    target = schema.get("$ref")
-    if not isinstance(target, str) or not isinstance(definitions, dict) or schema.keys() - {"$ref", "$defs"}:
+    """Return the definition that a bare reference names; return any other schema unchanged."""
+    if schema.keys() != {"$ref", "$defs"}:
         return schema
-    found = definitions.get(target.removeprefix("#/$defs/"))
-    return {**found, "$defs": definitions} if isinstance(found, dict) and "$defs" not in found else schema
+    found = target(schema["$ref"], schema)
+    return {**found, "$defs": schema["$defs"]} if isinstance(found, dict) and "$defs" not in found else schema
 
 
 def _is_flat(schema: Mapping[str, Any]) -> bool:

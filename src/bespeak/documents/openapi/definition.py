@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, nodes
+from bespeak.contract.schema.subschemas import nodes, with_children
+from bespeak.text.source.pointer import unescaped
 
 DEFINITIONS: Final = "#/$defs/"
 """What a reference to a definition starts with."""
@@ -40,23 +41,15 @@ class Definition:
 
 
 def names_in(schema: dict[str, Any]) -> tuple[str, ...]:
-    """The definitions a schema refers to, nearest first."""
-    found = [(len(at), node["$ref"].removeprefix(DEFINITIONS)) for at, node in nodes(schema) if "$ref" in node]
+    """Return the definitions a schema refers to, nearest first."""
+    found = [(len(at), node["$ref"]) for at, node in nodes(schema) if isinstance(node.get("$ref"), str)]
     found.reverse()  # the walk takes what was written last first
-    return tuple(dict.fromkeys(name for _, name in sorted(found, key=lambda one: one[0])))
+    ordered = (reference.removeprefix(DEFINITIONS) for _, reference in sorted(found, key=lambda one: one[0]))
+    return tuple(dict.fromkeys(unescaped(name.partition("/")[0]) for name in ordered))
 
 
-def shallow(schema: Any, levels: int, *, names: bool = False) -> Any:
-    """A schema with nothing below so many levels."""
-    if isinstance(schema, list):
-        return [shallow(item, levels) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    if names:
-        return {name: shallow(item, levels) for name, item in schema.items()}
+def shallow(schema: dict[str, Any], levels: int) -> dict[str, Any]:
+    """Copy a schema without anything below so many levels."""
     if levels == 0:
         return {key: schema[key] for key in ("type", "description") if key in schema}
-    return {
-        key: value if key in DATA_KEYWORDS else shallow(value, levels - 1, names=key in NAMING_KEYWORDS)
-        for key, value in schema.items()
-    }
+    return with_children(schema, lambda part: shallow(part, levels - 1))

@@ -20,8 +20,7 @@ from bespeak.text.reading.text_file import decode_text
 from bespeak.text.source.json_places import find_repeated
 from bespeak.text.source.json_tree import JsonTree
 from bespeak.text.source.notation_error import NotationError
-from bespeak.text.source.places import is_index
-from bespeak.text.source.pointer import unescaped
+from bespeak.text.source.pointer import is_index, unescaped
 from bespeak.text.source.span import Location
 from bespeak.text.source.text_position import location_of
 from bespeak.text.source.yaml_fault import fault_of

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from bespeak.contract.schema.reference import resolve
 from bespeak.documents.adoption.guess import Guess
 from bespeak.documents.openapi.adopted_definitions import Definitions
 from bespeak.documents.openapi.description import DocumentedResponse, Operation
@@ -121,12 +122,7 @@ def _one(schemas: list[dict[str, Any]], definitions: Mapping[str, Any], shape: O
 
 def _kind(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     """`object`, `array`, `scalar`, or `any` where it cannot be told."""
-    for _ in range(8):
-        target = schema.get("$ref")
-        found = definitions.get(target.removeprefix("#/$defs/")) if isinstance(target, str) else None
-        if not isinstance(found, Mapping):
-            break
-        schema = found
+    schema = resolve(schema, {"$defs": definitions}, most=8)
     kind = schema.get("type")
     if isinstance(kind, str):
         return kind if kind in ("object", "array") else "scalar"

@@ -14,8 +14,7 @@ from bespeak.documents.openapi.spot import Document, Spot
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
-from bespeak.text.source.places import is_index
-from bespeak.text.source.pointer import child, unescaped
+from bespeak.text.source.pointer import ABSENT, child, value_at
 
 MAX_FILES: Final = 500
 """Files that one description may consist of."""
@@ -152,13 +151,5 @@ def is_reference(value: Any) -> bool:
 
 
 def _walk(document: Document, at: str) -> Spot | None:
-    here: Any = document.data
-    for part in at.split("/")[1:]:
-        key = unescaped(part)
-        if isinstance(here, dict) and key in here:
-            here = here[key]
-        elif isinstance(here, list) and is_index(part, here):
-            here = here[int(part)]
-        else:
-            return None
-    return Spot(here, document, at)
+    found = value_at(document.data, at, ABSENT)
+    return None if found is ABSENT else Spot(found, document, at)

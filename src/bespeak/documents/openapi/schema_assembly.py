@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, compile_schema, nodes
+from bespeak.contract.schema.compile import compile_schema
 from bespeak.contract.schema.multiplied import excess
+from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, nodes
 from bespeak.documents.openapi.definition import DEFINITIONS, Definition, names_in
 from bespeak.documents.openapi.notices import Notices
 from bespeak.documents.openapi.references import References

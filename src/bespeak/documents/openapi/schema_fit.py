@@ -6,13 +6,15 @@ What has to be given up is given up by accepting more, never by refusing what th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, compile_schema
+from bespeak.contract.schema.compile import compile_schema
 from bespeak.contract.schema.pattern import needs_backtracking, slowness
+from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, children, with_children
 from bespeak.contract.schema.traps import traps
 from bespeak.documents.adoption.plain_text import plain_text
+from bespeak.documents.openapi.definition import names_in
 from bespeak.protocol.fault import Fault
 from bespeak.text.source.shorthand import KEYWORDS
 
@@ -220,21 +222,9 @@ def _depth_within(schema: dict[str, Any], most: int) -> int | None:
         count += len(level)
         if count > most:
             return max(1, depth - 1)
-        level = [part for node in level for part in _inner(node)]
+        level = [part for node in level for part in children(node)]
         depth += 1
     return None
-
-
-def _inner(node: Mapping[str, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for key, value in node.items():
-        if key in DATA_KEYWORDS:
-            continue
-        if isinstance(value, dict):
-            found += [part for part in value.values() if isinstance(part, dict)] if key in NAMING_KEYWORDS else [value]
-        elif isinstance(value, list):
-            found += [part for part in value if isinstance(part, dict)]
-    return found
 
 
 def _cut(schema: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -244,39 +234,17 @@ def _cut(schema: dict[str, Any], depth: int) -> dict[str, Any]:
     if not isinstance(definitions, dict):
         return cut
     used: set[str] = set()
-    waiting = _references({key: value for key, value in cut.items() if key != "$defs"})
+    rest = {key: value for key, value in cut.items() if key != "$defs"}
+    waiting = [*names_in(rest)]
     while waiting:
         name = waiting.pop()
         if name in definitions and name not in used:
             used.add(name)
-            waiting += _references(definitions[name])
-    rest = {key: value for key, value in cut.items() if key != "$defs"}
+            waiting += names_in(definitions[name])
     return {**rest, "$defs": {name: definitions[name] for name in definitions if name in used}} if used else rest
 
 
 def _cut_part(node: dict[str, Any], depth: int) -> dict[str, Any]:
     if depth <= 0:
         return {key: node[key] for key in ("type", "description", "$ref", "enum", "format") if key in node}
-    return {key: _cut_value(key, value, lambda part: _cut_part(part, depth - 1)) for key, value in node.items()}
-
-
-def _cut_value(key: str, value: Any, cut: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-    if key in DATA_KEYWORDS:
-        return value
-    if isinstance(value, dict):
-        if key in NAMING_KEYWORDS:
-            return {name: cut(part) if isinstance(part, dict) else part for name, part in value.items()}
-        return cut(value)
-    return [cut(part) if isinstance(part, dict) else part for part in value] if isinstance(value, list) else value
-
-
-def _references(schema: Mapping[str, Any]) -> list[str]:
-    found: list[str] = []
-    waiting: list[Mapping[str, Any]] = [schema]
-    while waiting:
-        node = waiting.pop()
-        target = node.get("$ref")
-        if isinstance(target, str) and target.startswith("#/$defs/"):
-            found.append(target.removeprefix("#/$defs/").partition("/")[0].replace("~1", "/").replace("~0", "~"))
-        waiting += _inner(dict(node))
-    return found
+    return with_children(node, lambda part: _cut_part(part, depth - 1))

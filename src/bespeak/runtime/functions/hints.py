@@ -10,6 +10,7 @@ import msgspec
 from msgspec import inspect as kinds
 
 from bespeak.contract.schema.compile import DIALECT, compile_schema
+from bespeak.contract.schema.reference import target
 from bespeak.errors import ContractError
 from bespeak.protocol.fault import Fault
 from bespeak.runtime.functions.foreign_types import NO_SCHEMA, Side, describes_itself
@@ -68,7 +69,8 @@ def _output(returns: Any) -> _Schema:
         return {"$schema": DIALECT, "type": "object", "properties": {}, "additionalProperties": True}
     (schema,), definitions = _schemas_of([returns], "serialization")
     root, definitions = _written_out(schema, definitions)
-    variants = [_resolve(option, definitions) for option in root.get("anyOf", [root])]
+    options = root.get("anyOf", [root])
+    variants = [target(option.get("$ref"), {"$defs": definitions}, option) for option in options]
     if not all(variant.get("type") in ("object", "array") for variant in variants):
         raise ContractError(
             f"{_name(returns)} is not what an endpoint returns: return an object (a dataclass, a Struct, "
@@ -162,10 +164,6 @@ def _document(root: _Schema, definitions: Mapping[str, _Schema]) -> _Schema:
     if isinstance(fault, Fault):
         raise ContractError(f"the schema of the annotations is not valid: {fault.message} (at {fault.at})")
     return schema
-
-
-def _resolve(schema: _Schema, definitions: Mapping[str, _Schema]) -> _Schema:
-    return definitions.get(schema.get("$ref", "").removeprefix(_REF), schema)
 
 
 def _close(node: Any) -> None:

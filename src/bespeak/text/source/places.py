@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
-from bespeak.text.source.pointer import unescaped
+from bespeak.text.source.pointer import is_index, unescaped
 from bespeak.text.source.tree import Span, Tree
 
 
@@ -29,11 +28,6 @@ class Place:
         if self.items is not None and is_index(part, self.items):
             return self.items[int(part)]
         return None
-
-
-def is_index(part: str, items: Sequence[Any]) -> bool:
-    """Return True if a pointer part is a list index; int() would refuse thousands of digits."""
-    return len(part) < 10 and part.isdecimal() and int(part) < len(items)
 
 
 class PlacedTree(Tree):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+ABSENT: Final[Any] = object()
+"""Stands for no value where None may be one."""
 
 
 def child(at: str, part: str | int) -> str:
@@ -17,6 +21,25 @@ def child(at: str, part: str | int) -> str:
 def unescaped(part: str) -> str:
     """Unescape a part of a pointer."""
     return part.replace("~1", "/").replace("~0", "~") if "~" in part else part
+
+
+def is_index(part: str, items: Sequence[Any]) -> bool:
+    """Return True if a pointer part is a list index; int() would refuse thousands of digits."""
+    return len(part) < 10 and part.isdecimal() and int(part) < len(items)
+
+
+def value_at(data: object, at: str, default: Any = None) -> Any:
+    """Return the value a pointer leads to; `default` if nothing stands there."""
+    here: Any = data
+    for part in at.split("/")[1:]:
+        key = unescaped(part)
+        if isinstance(here, Mapping) and key in here:
+            here = here[key]
+        elif isinstance(here, list) and is_index(part, here):
+            here = here[int(part)]
+        else:
+            return default
+    return here
 
 
 def pointer(parts: Iterable[str | int]) -> str:

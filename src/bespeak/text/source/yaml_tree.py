@@ -13,8 +13,7 @@ import yaml
 
 from bespeak.text.source.garbage import without_collections
 from bespeak.text.source.notation_error import NotationError
-from bespeak.text.source.places import is_index
-from bespeak.text.source.pointer import unescaped
+from bespeak.text.source.pointer import is_index, unescaped
 from bespeak.text.source.text_position import location_of
 from bespeak.text.source.tree import Span, SyntaxFault, Tree, plain, too_long
 from bespeak.text.source.yaml_data import build

@@ -10,15 +10,17 @@ from urllib.parse import unquote
 import msgspec
 
 from bespeak.checks.lint.context import Context
-from bespeak.contract.schema.compile import DATA_KEYWORDS, NAMING_KEYWORDS, compile_schema, nodes
+from bespeak.contract.schema.compile import compile_schema
 from bespeak.contract.schema.pattern import needs_backtracking
+from bespeak.contract.schema.reference import REFERENCES, rewrite, target
+from bespeak.contract.schema.subschemas import nodes
 from bespeak.protocol.fault import Fault
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.change import Change
-from bespeak.text.source.pointer import child, pointer, unescaped
+from bespeak.text.source.pointer import ABSENT, child, pointer, unescaped, value_at
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Subject
@@ -82,7 +84,6 @@ _TYPES: Final = {
     **dict.fromkeys(("none", "nil", "void"), "null"),
 }
 """What other type systems call the types of JSON Schema."""
-_REFERENCES: Final = ("$ref", "$dynamicRef")
 _MOST: Final = 20_000
 """Parts of one schema that are looked at."""
 
@@ -134,22 +135,13 @@ def _schemas(subject: Subject, shared: Mapping[str, Any]) -> Iterator[tuple[str,
             yield child("/schemas", name), schema, _by_itself(schema)
 
 
-def _by_itself(node: Any) -> Any:
-    """A shared schema without its references to others, which are looked at themselves.
+def _by_itself(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a shared schema without its references to others, which are checked themselves.
 
     With all that is reached from each of them, a long chain of schemas would be read as often as it is long.
     """
-    if isinstance(node, list):
-        return [_by_itself(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    kept: dict[str, Any] = {}
-    for key, value in node.items():
-        if key in NAMING_KEYWORDS and isinstance(value, dict):
-            kept[key] = {name: _by_itself(item) for name, item in value.items()}
-        elif key not in _REFERENCES or not isinstance(value, str) or not value.startswith("#/schemas/"):
-            kept[key] = value if key in DATA_KEYWORDS else _by_itself(value)
-    return kept
+    alone: dict[str, Any] = rewrite(schema, lambda name: None if name.startswith("#/schemas/") else name)
+    return alone
 
 
 def _check_references(
@@ -158,7 +150,7 @@ def _check_references(
     for count, (parts, node) in enumerate(nodes(dict(schema))):
         if count > _MOST:
             return
-        for keyword in _REFERENCES:
+        for keyword in REFERENCES:
             reference = node.get(keyword)
             if reference is None:
                 continue
@@ -168,11 +160,11 @@ def _check_references(
                 advice = "Copy the schema to schemas, and refer to it as '#/schemas/NAME'."
                 yield OUTSIDE.inside(place, message, advice)
             elif reference.startswith("#/schemas/"):
-                name = _decoded(reference.removeprefix("#/schemas/").partition("/")[0])
+                name = unescaped(unquote(reference).removeprefix("#/schemas/").partition("/")[0])
                 used.add(name)
-                if name not in shared or not _leads(reference, {"schemas": shared}):
+                if name not in shared or target(reference, {"schemas": shared}, ABSENT) is ABSENT:
                     yield _nowhere(place, reference, name, shared)
-            elif reference.startswith("#/") and not _leads(reference, schema):
+            elif reference.startswith("#/") and target(reference, schema, ABSENT) is ABSENT:
                 yield _nowhere(place, reference, reference.rpartition("/")[2], shared)
 
 
@@ -190,29 +182,12 @@ def _nowhere(place: str, reference: str, name: str, shared: Mapping[str, Any]) -
     return NOWHERE.inside(place, message, f"Did you mean #/schemas/{meant}?", fix)
 
 
-def _leads(reference: str, root: Mapping[str, Any]) -> bool:
-    value: Any = root
-    for part in reference[2:].split("/"):
-        key = _decoded(part)
-        if isinstance(value, dict) and key in value:
-            value = value[key]
-        elif isinstance(value, list) and key.isdecimal() and len(key) < 7 and int(key) < len(value):
-            value = value[int(key)]
-        else:
-            return False
-    return True
-
-
-def _decoded(part: str) -> str:
-    return unescaped(unquote(part))
-
-
 def _check_valid(at: str, schema: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[Diagnostic]:
     compiled = compile_schema(whole)
     if not isinstance(compiled, Fault):
         return
-    found, value = _value(schema, compiled.at)
-    if not found:
+    value = value_at(schema, compiled.at, ABSENT)
+    if value is ABSENT:
         return  # the fault is in a shared schema, which is looked at by itself
     above, _, last = compiled.at.rpartition("/")
     pattern = value if last == "pattern" else last if above.endswith("/patternProperties") else None
@@ -238,17 +213,3 @@ def _no_type(place: str, value: str) -> Diagnostic:
     near = get_close_matches(value[:40].lower(), known, n=1)
     advice = f"Did you mean {near[0]}?" if near else f"Write {', '.join(known[:-1])} or {known[-1]}."
     return INVALID.inside(place, message, advice)
-
-
-def _value(schema: Mapping[str, Any], at: str) -> tuple[bool, Any]:
-    """Whether a pointer leads somewhere in a schema as it is written, and where."""
-    value: Any = schema
-    for part in at.split("/")[1:]:
-        key = unescaped(part)
-        if isinstance(value, dict) and key in value:
-            value = value[key]
-        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
-            value = value[int(key)]
-        else:
-            return False, None
-    return True, value

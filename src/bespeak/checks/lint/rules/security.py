@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.checks.lint.context import Context
-from bespeak.contract.schema.compile import nodes
+from bespeak.contract.schema.subschemas import nodes
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
