@@ -6,10 +6,12 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import is_dataclass
 from itertools import pairwise
 from typing import Any
 
 import bespeak
+from bespeak.text.reading.setting import declared
 
 SECTIONS = {
     "Write a service": ("App", "Refusal", "Context", "Principal"),
@@ -124,13 +126,14 @@ def _text(value: Any) -> str:
 def _attributes(kind: type) -> Iterator[tuple[str, str, str]]:
     """Yield name, type and meaning of fields, of attributes documented in the constructor, and of properties."""
     tree = ast.parse(inspect.cleandoc("\n" + inspect.getsource(kind)))
+    settings = {name: setting.meaning for name, _, setting in declared(kind)} if is_dataclass(kind) else {}
     for scope in ast.walk(tree):
         if isinstance(scope, ast.ClassDef | ast.FunctionDef):
             for statement, following in pairwise([*scope.body, ast.Pass()]):
                 target = getattr(statement, "target", None)
                 name = getattr(target, "id", getattr(target, "attr", "_"))
                 text = following.value if isinstance(following, ast.Expr) else None
-                meaning = str(text.value) if isinstance(text, ast.Constant) else ""
+                meaning = str(text.value) if isinstance(text, ast.Constant) else settings.get(name, "")
                 if isinstance(statement, ast.AnnAssign) and not name.startswith("_"):
                     yield f"`{name}`", f"`{ast.unparse(statement.annotation)}`", " ".join(meaning.split())
     for name, member in vars(kind).items():
@@ -141,7 +144,11 @@ def _attributes(kind: type) -> Iterator[tuple[str, str, str]]:
 
 def _methods(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     for name, member in vars(kind).items():
-        if not name.startswith("_") and name != "to_json" and isinstance(member, classmethod | type(_methods)):
+        if (
+            not name.startswith("_")
+            and name not in ("to_json", "checked")
+            and isinstance(member, classmethod | type(_methods))
+        ):
             yield name, getattr(kind, name)
 
 

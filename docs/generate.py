@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 import types_tables
 from api_page import api_parts
+from settings_page import settings_tables
 
 from bespeak.agent.discovery.document_kind import DISCOVERY, OPENAPI
 from bespeak.agent.discovery.fetcher import DEADLINE as FETCH_DEADLINE
@@ -149,6 +150,22 @@ def rule_page(rule: Rule) -> str:
     ]
     table = _table(("", ""), facts(rule, names.get(pass_of(rule.id), "")))
     return _page(f"{rule.id} {rule.name}", rule.summary, table, *shown, "[All rules](../rules.md)")
+
+
+def settings_page() -> str:
+    """Write the reference of every key of bespeak.toml."""
+    sections = [
+        f"## {heading}\n\n{meaning}" + (f"\n\n{_table(('key', 'type', 'meaning'), rows)}" if rows else "")
+        for heading, meaning, rows in settings_tables()
+    ]
+    return _page(
+        "Settings: bespeak.toml",
+        "Every key of `bespeak.toml`. Relative paths start at the folder of the file. A value that is not valid is an "
+        "error, and a server with errors in its configuration does not start. An unknown key is a warning that names "
+        "the key you may have meant. Options of `bespeak serve` override `[listen]` and `[store]`. `bespeak lint` has "
+        "[settings of its own](lint.md#settings).",
+        *sections,
+    )
 
 
 def status_page() -> str:
@@ -330,6 +347,7 @@ REFERENCE_PAGES: dict[str, Callable[[], str]] = {
     "api.md": api_page,
     "commands.md": commands_page,
     "rules.md": rules_page,
+    "settings.md": settings_page,
     "status.md": status_page,
 }
 

@@ -39,7 +39,6 @@ TESTED_ELSEWHERE = {
     "documents/deployment/endpoint_shape.py": "documents/deployment/test_endpoint_toml.py",
     "documents/deployment/folder.py": "documents/deployment/test_deployment.py",
     "documents/deployment/handler_shape.py": "documents/deployment/test_endpoint_toml.py",
-    "documents/deployment/policy_shape.py": "documents/deployment/test_server_toml.py",
     "text/reading/json_text.py": "documents/test_manifest_json.py",
     "documents/projections/agtp_manifest.py": "runtime/methods/test_discover.py",
     "documents/projections/method_inventory.py": "runtime/methods/test_discover.py",

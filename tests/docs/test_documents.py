@@ -28,15 +28,8 @@ import pytest
 from tests.process import ROOT, Served, serving
 
 from bespeak.contract.handler import ExternalService
-from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.contract.semantic import Semantic
 from bespeak.documents.deployment.deployment import read_deployment
-from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.deployment.server_toml import AgentSettings, LimitSettings, ListenSettings, ResourceSettings
-from bespeak.state.audit.settings import AuditSettings
-from bespeak.state.identity.settings import MtlsSettings, SignedSettings, TokenSettings
-from bespeak.state.store.session_settings import CaseSettings, SessionSettings
-from bespeak.state.store.settings import IdempotencySettings, StoreSettings
 
 _BLOCK = re.compile(r"(?:^<!-- (\S+): (docs_src/\S+) -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _ADDRESS = re.compile(r"agtp://127\.0\.0\.1(?![:.\d])")
@@ -255,23 +248,10 @@ def test_every_deployment_shown_loads_without_a_finding(folder: Path) -> None:
     assert [str(finding) for finding in findings] == []
 
 
-def test_the_reference_of_settings_names_every_key() -> None:
-    text = "".join((generate.REFERENCE / name).read_text("utf-8") for name in ("settings.md", "endpoint-file.md"))
-    settings = (
-        HttpSettings,
-        ListenSettings,
-        LimitSettings,
-        AgentSettings,
-        ResourceSettings,
-        Policies,
-        MethodPolicy,
-        Redirect,
-    )
-    proofs = (TokenSettings, MtlsSettings, SignedSettings)
-    state = (StoreSettings, IdempotencySettings, AuditSettings, SessionSettings, CaseSettings)
-    keys = {field.name for kind in (*settings, *proofs, *state, Semantic, ExternalService) for field in fields(kind)}
-    assert {key for key in keys - {"methods", "fields"} if f"`{key}`" not in text} == set()
-    assert {name for name in ("policies.methods", "audit.fields", "auth") if f"`[{name}]`" not in text} == set()
+def test_the_reference_of_endpoint_files_names_every_key() -> None:
+    text = (generate.REFERENCE / "endpoint-file.md").read_text("utf-8")
+    keys = {field.name for kind in (Semantic, ExternalService) for field in fields(kind)}
+    assert {key for key in keys if f"`{key}`" not in text} == set()
 
 
 def test_no_page_is_too_long_to_read() -> None:

@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 
 import click
 import pytest
 from tests.process import ROOT
 
 from bespeak.app.cli.main import bespeak
-from bespeak.contract.policy import Policies
-from bespeak.contract.rate import RateLimits
-from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.deployment.server_toml import AgentSettings, LimitSettings, ListenSettings
-from bespeak.state.audit.settings import AuditSettings
-from bespeak.state.identity.settings import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
-from bespeak.state.store.session_settings import CaseSettings, SessionSettings
-from bespeak.state.store.settings import IdempotencySettings, StoreSettings
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.text.reading.setting import declared, nested_tables
 
 TEXT = (ROOT / "SECURITY.md").read_text("utf-8")
 
-TABLES: dict[str, type] = {
-    "agents": AgentSettings,
-    "audit": AuditSettings,
-    "auth": AuthSettings,
-    "auth.mtls": MtlsSettings,
-    "auth.signed": SignedSettings,
-    "auth.token": TokenSettings,
-    "cases": CaseSettings,
-    "http": HttpSettings,
-    "idempotency": IdempotencySettings,
-    "limits": LimitSettings,
-    "limits.rate": RateLimits,
-    "listen": ListenSettings,
-    "policies": Policies,
-    "sessions": SessionSettings,
-    "store": StoreSettings,
-}
 
-
-@pytest.mark.parametrize(("table", "key"), sorted(set(re.findall(r"`\[([a-z.]+)\] ([a-z_]+)`", TEXT))))
-def test_every_setting_named_is_there(table: str, key: str) -> None:
-    assert key in {field.name for field in fields(TABLES[table])}
+def test_security_settings_are_those_the_threat_model_names() -> None:
+    marked = {
+        (table, key)
+        for table, setting in nested_tables(ServerDocument)
+        for _, key, inner in declared(setting.of)
+        if inner.security
+    }
+    limits = {("limits", key) for key in re.findall(r"\| `([a-z_]+)` \| [^|]+ \|$", TEXT, re.MULTILINE)}
+    assert {*re.findall(r"`\[([a-z.]+)\] ([a-z_]+)`", TEXT)} | limits == marked
 
 
 @pytest.mark.parametrize("option", sorted(set(re.findall(r"`(--[a-z-]+)`", TEXT))))

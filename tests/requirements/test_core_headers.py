@@ -21,7 +21,7 @@ from bespeak.protocol.exchange.context import Context
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.commands.sessions import BindSession, SuspendSession
-from bespeak.state.store.session_settings import SessionSettings
+from bespeak.state.store.settings import SessionSettings
 
 SUSPENDED, REVOKED, STRANGER, OTHER = ("b" * 64, "c" * 64, "d" * 64, "e" * 64)
 SESSION = secrets.token_hex(16)

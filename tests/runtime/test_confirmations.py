@@ -24,7 +24,7 @@ from bespeak.runtime.confirmations import MOST_SUBJECT, Confirmations, call_dige
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.cases import KINDS, DecideCase, OpenCase, ReadCase, UseCase
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.session_settings import CaseSettings
+from bespeak.state.store.settings import CaseSettings
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

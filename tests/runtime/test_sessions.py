@@ -22,7 +22,7 @@ from bespeak.runtime.sessions import Sessions
 from bespeak.state.store.command import Command, Conflict
 from bespeak.state.store.commands.sessions import BindSession, ReadSession, ResumeSession, SuspendSession
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.session_settings import SessionSettings
+from bespeak.state.store.settings import SessionSettings
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -5,17 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bespeak.text.reading.setting import setting, tables
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataClass:
     """A class of data that a service holds, described for the public."""
 
-    name: str
-    """The `class` of the document; `class` is a keyword in Python."""
-    description: str = ""
-    formats: tuple[str, ...] = ()
-    sensitivity: str | None = None
-    requires_authorization: bool | None = None
+    name: str = setting(
+        "",
+        "The name of the class.",
+        key="class",
+        required=True,
+        advice="Name the class, like customer-profile.",
+    )
+    description: str = setting("", "What it contains, for people.")
+    formats: tuple[str, ...] = setting((), "The formats it is available in.")
+    sensitivity: str | None = setting(None, "How sensitive it is.")
+    requires_authorization: bool | None = setting(None, "Whether an agent needs authority for it.", kind="boolean")
 
     def to_json(self) -> dict[str, Any]:
         """Write the entry of `available_data`, without empty fields."""
@@ -33,8 +40,8 @@ class DataClass:
 class DataManifest:
     """The classes of data that agents may negotiate about. Other data is out of reach."""
 
-    available_data: tuple[DataClass, ...] = ()
-    pre_auth_discovery: bool | None = None
+    available_data: tuple[DataClass, ...] = tables(DataClass)
+    pre_auth_discovery: bool | None = setting(None, "Whether strangers may see the data manifest.", kind="boolean")
 
     def to_json(self) -> dict[str, Any]:
         """Write the `data_manifest` block."""

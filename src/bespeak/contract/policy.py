@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
+from bespeak.contract.rules import LEGACY_SET
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.setting import VERB, Setting, setting, table, tables
+from bespeak.text.reading.table import Table
+
 LEGACY_VERBS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH")
+_SWITCH: Final = ("enabled", "disabled")
 
 FLOOR_METHODS: Final = (
     "QUERY",
@@ -38,10 +44,10 @@ SERVER_ENDPOINTS: Final = frozenset(
 class Redirect:
     """A redirect of one method to another. Without `from_path` any path matches; without `to_path` the path is kept."""
 
-    from_method: str
-    to_method: str
-    from_path: str | None = None
-    to_path: str | None = None
+    from_method: str = setting("", "The verb of the call.", required=True, parse=str.upper, format=VERB)
+    to_method: str = setting("", "The verb to use instead.", required=True, parse=str.upper, format=VERB)
+    from_path: str | None = setting(None, "The path of the call. Without it: any.")
+    to_path: str | None = setting(None, "The path to use instead. Without it: the same.")
 
     def to_json(self) -> dict[str, str]:
         """Write the entry of a manifest."""
@@ -54,19 +60,69 @@ class Redirect:
         return {name: value for name, value in entry.items() if value is not None}
 
 
+def _read_names(block: Table, key: str) -> tuple[str, ...]:
+    return tuple(name.strip().upper() for name in block.texts(key))
+
+
+def _read_allow(block: Table, key: str) -> Literal["*"] | tuple[str, ...]:
+    value = block.value(key)
+    if isinstance(value, list):
+        return _read_names(block, key)
+    if value not in (None, "*"):
+        block.wrong(key, 'an array of methods or "*"', value)
+    return "*"
+
+
+def _read_legacy(block: Table, key: str) -> tuple[str, ...]:
+    """Read a list, "*" or "NONE" (AGTP-API 9.2), or the older `legacy_verbs = "enabled"` (3.6)."""
+    switch = block.value("legacy_verbs")
+    if switch is not None and not block.has(key):
+        if isinstance(switch, bool):
+            return LEGACY_VERBS if switch else ()
+        return LEGACY_VERBS if block.choice("legacy_verbs", _SWITCH) == "enabled" else ()
+    value = block.value(key)
+    if value == "*":
+        return LEGACY_VERBS
+    if value is None or (isinstance(value, str) and value.upper() == "NONE"):
+        return ()
+    if not isinstance(value, list):
+        block.wrong(key, 'an array of HTTP verbs, "*" or "NONE"', value)
+        return ()
+    verbs = _read_names(block, key)
+    for verb in verbs:
+        if verb not in LEGACY_VERBS:
+            wanted = ", ".join(LEGACY_VERBS)
+            message = f"each value of `{key}` must be one of {wanted} (AGTP-API 9.4); got {brief(verb)}"
+            block.findings.error(
+                LEGACY_SET, message, block.pointer(key), "List methods beyond the catalog in `custom`."
+            )
+    return verbs
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodPolicy:
     """Methods that a server admits: allowed, disallowed, legacy and custom ones, and redirects."""
 
-    allow: Literal["*"] | tuple[str, ...] = "*"
-    """Admitted methods; `"*"` for all."""
-    disallow: tuple[str, ...] = ()
-    """Refused methods. They win over `allow`."""
-    legacy: tuple[str, ...] = ()
-    """Admitted HTTP verbs."""
-    redirects: tuple[Redirect, ...] = ()
-    custom: tuple[str, ...] = ()
-    """Methods that are not in the catalog (AGTP-API 3.3). The draft has no field for them; this one is ours."""
+    allow: Literal["*"] | tuple[str, ...] = setting(
+        "*", 'Admitted methods; `"*"` for all.', kind="strings", format=VERB, read=_read_allow
+    )
+    disallow: tuple[str, ...] = setting((), "Refused methods. They win over `allow`.", format=VERB, read=_read_names)
+    legacy: tuple[str, ...] = setting(
+        (), 'Admitted HTTP verbs; `"*"` for all.', choices=LEGACY_VERBS, read=_read_legacy
+    )
+    redirects: tuple[Redirect, ...] = tables(
+        Redirect, also={"aliases": Setting(meaning="`OLD = NEW`: a redirect for any path.", kind="map")}
+    )
+    custom: tuple[str, ...] = setting((), "Methods that are not in the catalog (AGTP-API 3.3).", read=_read_names)
+
+    def checked(self, block: Table) -> MethodPolicy:
+        """Add the aliases: redirects that look at no path. One for an HTTP verb also allows that verb."""
+        aliases = {source.upper(): target.upper() for source, target in block.text_map("aliases").items()}
+        return replace(
+            self,
+            legacy=tuple(verb for verb in LEGACY_VERBS if verb in self.legacy or verb in aliases),
+            redirects=(*self.redirects, *(Redirect(from_method=old, to_method=new) for old, new in aliases.items())),
+        )
 
     def admits(self, method: str) -> bool:
         """Test whether the policy admits the method. Floor methods pass unless disallowed by name."""
@@ -89,21 +145,16 @@ class MethodPolicy:
 class Policies:
     """Policies of a server, with the defaults of AGTP-API 8.7."""
 
-    wildcards_accepted: bool = False
-    """Accept ad-hoc invocations of undeclared methods."""
-    anonymous_discovery: bool = True
-    """Answer discovery without an Agent-ID."""
-    scope_required_for_invocation: bool = True
-    """Refuse calls that declare no scope."""
-    synthesis_enabled: bool = False
-    """Reserved for negotiation; no effect in this version."""
-    max_synthesis_depth: int = 10
-    """Reserved for negotiation; no effect in this version."""
-    strict_output: bool = False
-    """Also refuse output fields that the output schema does not name (AGTP-API 13.3)."""
-    confirm_irreversible: bool = False
-    """Make calls of irreversible endpoints wait until another party confirms them."""
-    methods: MethodPolicy = field(default_factory=MethodPolicy)
+    wildcards_accepted: bool = setting(False, "Accept ad-hoc invocations of undeclared methods.")
+    anonymous_discovery: bool = setting(True, "Answer discovery without an Agent-ID.", security=True)
+    scope_required_for_invocation: bool = setting(True, "Refuse calls that declare no scope.")
+    synthesis_enabled: bool = setting(False, "Reserved for negotiation; no effect in this version.")
+    max_synthesis_depth: int = setting(10, "Reserved for negotiation; no effect in this version.")
+    strict_output: bool = setting(False, "Refuse output fields that the output schema does not name (AGTP-API 13.3).")
+    confirm_irreversible: bool = setting(
+        False, "Make calls of irreversible endpoints wait until another party confirms them.", security=True
+    )
+    methods: MethodPolicy = table(MethodPolicy)
 
     def to_json(self) -> dict[str, Any]:
         """Write the `policies` block of a manifest."""

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
+
+from bespeak.contract.rules import RATE_LIMIT
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.setting import setting
+from bespeak.text.reading.table import Table
 
 SECONDS: Final[Mapping[str, int]] = {"s": 1, "min": 60, "h": 3600, "day": 86400}
 """Time units of a rate, in seconds."""
@@ -33,25 +38,8 @@ class Rate:
         return f"{self.count}/{self.unit}" + (f" burst {self.burst}" if self.burst != self.count else "")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateLimits:
-    """The limits of a service (core 10.1); None for no limit."""
-
-    agent: Rate | None = None
-    """Limit for each agent; callers without an Agent-ID count by address."""
-    principal: Rate | None = None
-    """Limit for all agents of one principal together."""
-    address: Rate | None = None
-    """Limit for all connections of one host."""
-    endpoints: Mapping[tuple[str, str], Rate] = field(default_factory=dict)
-    """Limit for each agent at one endpoint, within its limit for the whole service."""
-
-    def __bool__(self) -> bool:
-        return bool(self.agent or self.principal or self.address or self.endpoints)
-
-
 def parse_rate(text: str) -> Rate | str:
-    """Parse a rate, `100/s` or `600/min burst 50`, or return what is wrong with it."""
+    """Parse `100/s` or `600/min burst 50`; return what is wrong with any other text."""
     found = _RATE.fullmatch(text)
     if found is None:
         return "it is not of the form COUNT/UNIT or COUNT/UNIT burst COUNT"
@@ -62,3 +50,39 @@ def parse_rate(text: str) -> Rate | str:
     if not (1 <= count <= MOST and 1 <= burst <= MOST):
         return f"its numbers go from 1 to {MOST}"
     return Rate(count, unit, burst)
+
+
+def _read_rate(block: Table, key: str) -> Rate | None:
+    text = block.text(key)
+    rate = None if text is None else parse_rate(text)
+    if isinstance(rate, str):
+        advice = 'Write it like "100/s", "600/min" or "100/s burst 200".'
+        block.findings.error(RATE_LIMIT, f"{brief(text)} is not a valid rate: {rate}", block.pointer(key), advice)
+        return None
+    return rate
+
+
+def _read_endpoints(block: Table, key: str) -> dict[tuple[str, str], Rate] | None:
+    inner = block.table(key)
+    if inner is None:
+        return None
+    read = {endpoint: _read_rate(inner, name) for name, endpoint in inner.endpoints(RATE_LIMIT)}
+    return {endpoint: rate for endpoint, rate in read.items() if rate is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimits:
+    """How often one caller may call (core 10.1): `100/s`, `600/min burst 50`."""
+
+    agent: Rate | None = setting(None, "Each agent. Callers without an Agent-ID count by address.", read=_read_rate)
+    principal: Rate | None = setting(None, "All agents of one principal together.", read=_read_rate)
+    address: Rate | None = setting(None, "All connections of one host.", read=_read_rate, security=True)
+    endpoints: Mapping[tuple[str, str], Rate] = setting(
+        {},
+        '`"METHOD /path" = RATE`: each agent at this endpoint, within its limit for the whole service.',
+        kind="map",
+        read=_read_endpoints,
+    )
+
+    def __bool__(self) -> bool:
+        return bool(self.agent or self.principal or self.address or self.endpoints)

@@ -19,12 +19,12 @@ from bespeak.documents.deployment.endpoint_shape import (
     read_output_schema,
     read_semantic,
 )
-from bespeak.documents.deployment.policy_shape import read_policies
 from bespeak.documents.rules import UNUSABLE_ENDPOINT
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_text import json_table
 from bespeak.text.reading.rules import WRONG_VALUE
+from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
@@ -112,7 +112,7 @@ def read_manifest(root: Table) -> ManifestDocument:
         endpoints=tuple(
             endpoint for entry in root.tables("endpoints") if (endpoint := _read_endpoint(entry)) is not None
         ),
-        policies=read_policies(policies) if policies else Policies(),
+        policies=read_settings(Policies, policies, known=policies.data) if policies else Policies(),
         agent_disclosure=root.text("agent_disclosure") or "",
         hosted_agents=_objects(root, "hosted_agents"),
         agent_disclosure_notice=root.text("agent_disclosure_notice"),

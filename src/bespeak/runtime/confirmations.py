@@ -17,7 +17,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, Case, OpenCase, Opened, UseCase
-from bespeak.state.store.session_settings import CaseSettings
+from bespeak.state.store.settings import CaseSettings
 
 MOST_SUBJECT: Final = 256 * 1024
 """Bytes of a call that somebody can be asked to look at."""

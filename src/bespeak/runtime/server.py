@@ -9,7 +9,7 @@ from bespeak.runtime.principals import Principals
 from bespeak.runtime.rate import Rates
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.signer import Signer
-from bespeak.state.store.session_settings import CaseSettings, SessionSettings
+from bespeak.state.store.settings import CaseSettings, SessionSettings
 from bespeak.state.store.store import Store
 
 if TYPE_CHECKING:

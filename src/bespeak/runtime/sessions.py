@@ -19,7 +19,7 @@ from bespeak.runtime.call import Call
 from bespeak.runtime.exchange import Exchange
 from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.sessions import ACTIVE, TOPIC, BindSession, SeekSession
-from bespeak.state.store.session_settings import SessionSettings
+from bespeak.state.store.settings import SessionSettings
 from bespeak.state.store.store import Store
 
 _logger = logging.getLogger(__name__)

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from bespeak.app.lsp.checking import catalog_of
-from bespeak.app.lsp.outlines import OUTLINES, Outline
+from bespeak.app.lsp.outlines import OUTLINES
 from bespeak.checks.lint.config import read_config
 from bespeak.checks.lint.context import Context
 from bespeak.checks.lint.run import check_text
 from bespeak.checks.lint.subject import KINDS, Kind
 from bespeak.documents.deployment.server_toml import read_server
+from bespeak.text.reading.outline import Outline
 
 CONTEXT = Context(catalog=catalog_of(None))
 

@@ -8,7 +8,8 @@ import pytest
 
 from bespeak.app.server.settings import plan_settings
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.deployment.server_toml import LimitSettings, ListenSettings, ServerDocument
+from bespeak.documents.deployment.server_settings import LimitSettings, ListenSettings
+from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.protocol.address import Address
 from bespeak.state.identity.settings import AuthSettings, MtlsSettings

@@ -102,7 +102,7 @@ def test_without_a_configuration_the_server_id_is_assumed_with_a_warning(tmp_pat
 def test_an_app_needs_neither_an_identity_nor_endpoint_files(tmp_path: Path) -> None:
     deployment, findings = read_deployment(write(tmp_path, {"bespeak.toml": '[server]\napp = "hotel:app"\n'}))
     assert findings == []
-    assert deployment.server.app == "hotel:app"
+    assert deployment.server.main.app == "hotel:app"
 
 
 def test_an_empty_folder_is_a_warning(tmp_path: Path) -> None:

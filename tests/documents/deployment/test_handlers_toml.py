@@ -9,7 +9,7 @@ from bespeak.text.reading.text_file import toml_table
 def read(text: str) -> tuple[tuple[HandlerEntry, ...], list[Diagnostic]]:
     table = toml_table(text, "bespeak.toml")
     assert not isinstance(table, Diagnostic)
-    return read_handlers(table), table.findings.found
+    return read_handlers(table, "handlers"), table.findings.found
 
 
 def test_every_kind_of_handler_can_be_bound() -> None:

@@ -8,15 +8,8 @@ import pytest
 
 from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS, Redirect
 from bespeak.contract.service import ServerIdentity
-from bespeak.documents.deployment.server_toml import (
-    AgentSettings,
-    LimitSettings,
-    ListenSettings,
-    ResourceSettings,
-    ServerDocument,
-    parse_server,
-    read_server,
-)
+from bespeak.documents.deployment.server_settings import AgentSettings, LimitSettings, ListenSettings, ResourceSettings
+from bespeak.documents.deployment.server_toml import ServerDocument, parse_server, read_server
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 SERVER = '[server]\nserver_id = "s"\noperator = "o"\ncontact = "c"\n'
@@ -98,11 +91,11 @@ function = "module.rules"
         supported_features=("f",),
         issued="2026-01-01T00:00:00Z",
     )
-    assert (document.document_version, document.catalog, document.app) == ("v9", "1.0.0", "module:app")
-    assert document.endpoints == Path("d/contracts")
+    assert (document.main.document_version, document.main.catalog, document.main.app) == ("v9", "1.0.0", "module:app")
+    assert document.main.endpoints == Path("d/contracts")
     assert document.recipes == Path("d/r.toml")
     assert document.signing_key == Path("/keys/sign.pem")
-    assert document.wildcard_handler == "module.anything"
+    assert document.main.wildcard_handler == "module.anything"
     assert document.agents == AgentSettings(
         directory=Path("d/who"), disclosure="private", disclosure_notice="Ask.", require_known=True
     )

@@ -15,7 +15,7 @@ from bespeak.runtime.methods.escalate import MOST_CONTENT
 from bespeak.state.store.commands.cases import KINDS, DecideCase, ListCases, ReadCase
 from bespeak.state.store.commands.outbox import ClaimOutbox
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.session_settings import CaseSettings
+from bespeak.state.store.settings import CaseSettings
 
 pytestmark = pytest.mark.anyio
 

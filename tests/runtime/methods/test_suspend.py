@@ -18,7 +18,7 @@ from bespeak.runtime.idempotency import MARKER
 from bespeak.runtime.methods.suspend import MOST_CHECKPOINT, hash_nonce
 from bespeak.state.store.commands.sessions import BindSession, ReadSession, ResumeSession
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.session_settings import SessionSettings
+from bespeak.state.store.settings import SessionSettings
 from bespeak.state.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio

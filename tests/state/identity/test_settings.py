@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from bespeak.checks.lint.registry import all_rules
 from bespeak.documents.deployment.server_toml import parse_server
-from bespeak.state.identity.settings import AuthSettings, MtlsSettings, SignedSettings, TokenSettings, read_auth
+from bespeak.state.identity.settings import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
@@ -194,7 +195,7 @@ values = st.recursive(
 @given(st.dictionaries(keys, values))
 def test_whatever_stands_there_is_read_or_reported(data: dict[str, object]) -> None:
     findings = Findings(lambda _: Location("f", 1, 1))
-    settings = read_auth(Table({"auth": data}, "", findings), Path())
+    settings = read_settings(AuthSettings, Table(data, "/auth", findings))
     assert settings.modes
     if not findings.failed:
         assert settings.is_open or "open" not in settings.modes

@@ -1,4 +1,4 @@
-"""`[store]` and `[idempotency]`: what is written is read, and what would lose state or tell secrets is reported."""
+"""Settings of what is kept: read as written; what would lose state or tell secrets is reported."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 
 from bespeak.documents.deployment.server_toml import ServerDocument, parse_server
 from bespeak.state.store.settings import (
+    CaseSettings,
     IdempotencySettings,
     MissingVariable,
+    SessionSettings,
     StoreSettings,
-    read_idempotency,
-    read_store,
 )
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
@@ -86,9 +87,9 @@ def test_a_variable_that_is_not_set_is_named_and_never_read_as_nothing(environme
     [
         ('""', "`place` is empty"),
         ('"  "', "`place` is empty"),
-        ('"redis://user:hunter2@h"', "no store is known by redis://"),
-        ('"sqlite:///s.db"', "no store is known by sqlite://"),
-        (r'"a\u0000b"', "`place` holds characters that cannot be printed"),
+        ('"redis://user:hunter2@h"', "`place` must be a path, memory or postgresql://...; got redis://"),
+        ('"sqlite:///s.db"', "`place` must be a path, memory or postgresql://...; got sqlite://"),
+        (r'"a\u0000b"', "`place` has characters that cannot be printed"),
     ],
 )
 def test_a_place_of_no_known_kind_is_refused_without_telling_its_password(value: str, message: str) -> None:
@@ -134,7 +135,67 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st
 
 @given(st.dictionaries(st.sampled_from(["place", "durability", "retention", "lease", "require", "x"]), JSON))
 def test_whatever_the_tables_hold_is_read_or_reported(data: dict[str, object]) -> None:
-    root = Table({"store": data, "idempotency": data}, "", Findings(lambda _: Location("f")))
-    store, idempotency = read_store(root), read_idempotency(root)
+    table = Table(data, "", Findings(lambda _: Location("f")))
+    store, idempotency = read_settings(StoreSettings, table), read_settings(IdempotencySettings, table)
     assert store.durability in ("full", "process")
     assert 1 <= idempotency.lease <= idempotency.retention
+
+
+def test_without_tables_sessions_live_for_an_hour_and_the_operator_decides_within_a_day() -> None:
+    document, findings = read("")
+    assert findings == []
+    assert document.sessions == SessionSettings(idle=3600, suspended=604800, entropy=True)
+    assert document.cases == CaseSettings(default_recipient="operator", confirmation=86400)
+
+
+def test_every_setting_of_sessions_and_cases_is_read() -> None:
+    document, findings = read(
+        "[sessions]\nidle = 60\nsuspended = 120.5\nentropy = false\n"
+        '[cases]\ndefault_recipient = "front desk"\nconfirmation = 300\n'
+    )
+    assert findings == []
+    assert document.sessions == SessionSettings(idle=60, suspended=120.5, entropy=False)
+    assert document.cases == CaseSettings(default_recipient="front desk", confirmation=300)
+
+
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        ("sessions", "idle = 0"),
+        ("sessions", "idle = 2592001"),
+        ("sessions", "suspended = -1"),
+        ("cases", "confirmation = 1e12"),
+        ("cases", 'default_recipient = " "'),
+        ("cases", 'default_recipient = "a\\nb"'),
+        ("cases", f'default_recipient = "{"x" * 257}"'),
+    ],
+)
+def test_a_value_out_of_bounds_is_reported_and_keeps_its_default(table: str, line: str) -> None:
+    document, (finding,) = read(f"[{table}]\n{line}\n")
+    assert (finding.rule, finding.pointer) == ("Y878", f"/{table}/{line.split(maxsplit=1)[0]}")
+    assert (document.sessions, document.cases) == (SessionSettings(), CaseSettings())
+
+
+def test_unknown_keys_are_named_with_what_may_be_meant() -> None:
+    _, (finding,) = read("[sessions]\nidel = 60\n")
+    assert (finding.rule, finding.help) == ("D105", "Did you mean `idle`?")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["idle", "suspended", "entropy", "default_recipient", "confirmation"]),
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers()),
+    )
+)
+def test_whatever_stands_in_the_tables_the_settings_can_be_worked_with(block: dict[str, object]) -> None:
+    table = Table(block, "", Findings(lambda _: Location("f")))
+    sessions, cases = read_settings(SessionSettings, table), read_settings(CaseSettings, table)
+    assert 1 <= sessions.idle <= 30 * 86400
+    assert 1 <= sessions.suspended <= 366 * 86400
+    assert 1 <= cases.confirmation <= 366 * 86400
+    assert cases.default_recipient.strip()
+
+
+def test_bounds_are_written_as_plain_numbers() -> None:
+    _, findings = read("[sessions]\nidle = 0\n")
+    assert findings[0].message == "`idle` must be 1 to 2592000 seconds; got 0"

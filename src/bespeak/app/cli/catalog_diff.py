@@ -86,9 +86,9 @@ def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[CatalogConflict], l
     from bespeak.documents.deployment.deployment import read_deployment  # noqa: PLC0415
 
     deployed, findings = read_deployment(deployment)
-    if deployed.server.app is not None:
+    if deployed.server.main.app is not None:
         # Importing an operator's code could do anything; the draft's tool scans documents.
-        told = f"the endpoints of {deployed.server.app} are written in Python and not scanned"
+        told = f"the endpoints of {deployed.server.main.app} are written in Python and not scanned"
         findings = [*findings, PYTHON_NOT_READ.found(told, Location(str(deployed.root)), severity="warning")]
     endpoints, policies = deployed.endpoints, deployed.policies
     if deployed.server.document is not None:

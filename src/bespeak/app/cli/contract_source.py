@@ -169,7 +169,7 @@ def _deployment(path: Path, base: Path) -> ContractSource:
     deployment, findings = read_deployment(path)
     if has_errors(findings):
         raise ContractError(f"{path} must be mended first", with_positions(findings))
-    if deployment.server.app is not None:
+    if deployment.server.main.app is not None:
         return ContractSource(_imported(str(path), base))
     if not path.is_dir() and path.name not in CONFIGURATIONS and deployment.server.identity is None:
         return ContractSource(Contract(endpoints=deployment.endpoints))

@@ -13,12 +13,12 @@ from bespeak.app.lsp.checking import Checked, catalog_of
 from bespeak.app.lsp.cursor import Cursor
 from bespeak.app.lsp.fields import choices, field_at, is_rule, is_text, is_verb, properties
 from bespeak.app.lsp.hover import IGNORE
-from bespeak.app.lsp.outlines import Outline
 from bespeak.app.lsp.positions import Positions
 from bespeak.app.lsp.verb_text import verb_text
 from bespeak.checks.lint.registry import all_rules
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.catalog.catalog import Catalog
+from bespeak.text.reading.outline import Outline
 from bespeak.text.reading.table import IGNORES
 from bespeak.text.source.tree import Tree
 

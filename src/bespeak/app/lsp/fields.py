@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bespeak.app.lsp.flow_place import ITEM
-from bespeak.app.lsp.outlines import OUTLINES, RULE, SCHEMA, VERB, Outline
+from bespeak.app.lsp.outlines import OUTLINES, SCHEMA
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.schema.reference import target
 from bespeak.documents.schemas import load_schema
+from bespeak.text.reading.outline import Outline
+from bespeak.text.reading.setting import RULE, VERB
 
 _SHARED: Final = "#/schemas/"
 

@@ -7,22 +7,17 @@ from typing import Any, Final, get_args
 
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.handler import ANSWER_FORMS, BODY_FORMS
-from bespeak.contract.policy import LEGACY_VERBS
+from bespeak.contract.policy import Policies
 from bespeak.contract.semantic import CAPABILITIES, IMPACTS
 from bespeak.documents.ai.document import AUTH_TYPES
 from bespeak.documents.ai.document import METHODS as HTTP_METHODS
-from bespeak.documents.deployment.http_settings import CATEGORIES
+from bespeak.documents.deployment.server_settings import ServerSettings
+from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.budget import UNITS
-from bespeak.state.identity.settings import MODES
-from bespeak.state.store.settings import DURABILITIES
 from bespeak.text.diagnostics.diagnostic import Severity
+from bespeak.text.reading.outline import Outline, outline_of, properties_of
+from bespeak.text.reading.setting import RULE, VERB
 
-Outline = dict[str, Any]
-
-VERB: Final = "verb"
-"""The format of a text that is a verb of the catalog."""
-RULE: Final = "rule"
-"""The format of a text that is a rule."""
 SCHEMA: Final = "json-schema"
 """The format of a mapping that is a JSON Schema."""
 
@@ -139,32 +134,6 @@ _ENDPOINT: Final = {
     ),
 }
 
-_POLICIES: Final = _table(
-    "What the server admits.",
-    scope_required_for_invocation=_flag("Whether calls that declare no scope are refused; true by default."),
-    anonymous_discovery=_flag("Whether discovery is answered without an Agent-ID; true by default."),
-    wildcards_accepted=_flag("Whether undeclared methods are consented to."),
-    confirm_irreversible=_flag("Whether calls that cannot be undone need a confirmation by somebody else."),
-    strict_output=_flag("Whether output fields that the schema does not name are refused."),
-    synthesis_enabled=_flag("Whether recipes may be made of proposals."),
-    max_synthesis_depth=_number("The most steps of one."),
-    methods=_table(
-        "Which verbs are admitted.",
-        allow=_texts('The verbs that are, or "*".', format=VERB),
-        disallow=_texts("The verbs that are not.", format=VERB),
-        legacy=_texts('HTTP verbs to admit, or "*".', enum=list(LEGACY_VERBS)),
-        custom=_texts("Methods beyond the catalog."),
-        redirects=_tables(
-            "Calls that go elsewhere.",
-            from_method=_verb("The verb that is asked for."),
-            from_path=_text("The path that is asked for; any without it."),
-            to_method=_verb("The verb to use in its place."),
-            to_path=_text("The path to use in its place; the same without it."),
-        ),
-        aliases=_table("OLD = NEW: a redirect for any path."),
-    ),
-)
-
 _SELECTORS: Final = {"format": RULE}
 
 _LINT: Final = _table(
@@ -188,52 +157,12 @@ _LINT: Final = _table(
     },
 )
 
-_SERVER: Final = _table(
-    "Who runs it; every manifest carries it.",
-    server_id=_text("The name of the server, usually its host."),
-    name=_text("What people call the service."),
-    description=_text("What the service does, in a sentence."),
-    operator=_text("Who runs it."),
-    contact=_text("How to reach the operator."),
-    domain=_text("The field of the service."),
-    supported_features=_texts("Features the manifest names."),
-    issued=_text("When the manifest was issued."),
-    document_version=_text("The version of the manifest."),
-    catalog=_text("A bundled version, or the path of a catalog document."),
-    app=_text("module:name of an App whose endpoints join those of the files."),
-    document=_text("An AGIS document to serve."),
-    endpoints=_text("The folder of the endpoint files."),
-    recipes=_text("The file of the recipes."),
-    signing_key=_text("The Ed25519 key that signs the manifest."),
-    wildcard_handler=_text("The function for calls of undeclared methods."),
-)
-
 _STEP: Final = {
     "method": _verb("The verb of the step."),
     "path": _text("The path of the step."),
     "parameters": _table("What the step is called with."),
     "capture_as": _text("The name later steps know the result by."),
 }
-
-_AUTH: Final = _table(
-    "How callers prove who they are.",
-    mode=_text("The only way.", enum=list(MODES)),
-    modes=_texts("The ways; each that is used must succeed."),
-    token=_table(
-        "Bearer tokens (JWT).",
-        keys=_text("A file of public keys: JWK, JWK set or PEM."),
-        jwks_url=_text("Where the issuer publishes its keys."),
-        issuer=_text("Who has to have issued a token."),
-        audience=_text("Whom a token has to be for; the server's own id if not given."),
-        algorithms=_texts("The signatures that are accepted."),
-        leeway=_number("Seconds by which clocks may differ."),
-        agent_claim=_text("The claim with the Agent-ID."),
-        scope_claim=_text("The claim with the scopes."),
-        principal_claim=_text("The claim with the principal."),
-    ),
-    mtls=_table("Client certificates.", ca=_text("The authorities that issue them: a PEM bundle.")),
-    signed=_table("Signed requests.", max_age=_number("Seconds a signature may be old.")),
-)
 
 OUTLINES: Final[Mapping[Kind, Outline]] = {
     "endpoint": _table(
@@ -252,79 +181,7 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
     ),
     "server": _table(
         "The server.",
-        server=_SERVER,
-        policies=_POLICIES,
-        agents=_table(
-            "The agents the server knows.",
-            directory=_text("The folder of their identity documents."),
-            disclosure=_text("Who may see them.", enum=["public", "authenticated", "private"]),
-            disclosure_notice=_text("What to say about that."),
-            require_known=_flag("Whether Agent-IDs without a document are refused."),
-        ),
-        auth=_AUTH,
-        store=_table(
-            "What must outlive a request.",
-            place=_text("A file, memory, or postgresql://...; ${VAR} is filled in from the environment."),
-            durability=_text(
-                "Whether a change survives the loss of power, or of the process.", enum=list(DURABILITIES)
-            ),
-        ),
-        idempotency=_table(
-            "Requests with a key happen once.",
-            retention=_number("Seconds for which an answer is given again."),
-            lease=_number("Seconds until another process takes over from one that is silent."),
-            require=_flag("Whether irreversible endpoints that are not idempotent ask for a key."),
-        ),
-        sessions=_table(
-            "Requests that belong together.",
-            idle=_number("Seconds without a request after which a session is over."),
-            suspended=_number("Seconds a session may stay suspended at most."),
-            entropy=_flag("Whether Session-IDs that could be guessed are refused; true by default."),
-        ),
-        cases=_table(
-            "Decisions that somebody else has to take.",
-            default_recipient=_text("Who is asked when the caller names nobody: an Agent-ID, or a name."),
-            confirmation=_number("Seconds in which a call has to be confirmed and then made."),
-            most_open=_number("Cases of one kind that an agent may have undecided; 10000 by default."),
-        ),
-        listen=_table(
-            "Where it listens.",
-            agtp=_text("HOST:PORT."),
-            http=_text("HOST:PORT of the HTTP face; without it there is none."),
-            cert=_text("The TLS certificate."),
-            key=_text("The key of the certificate."),
-            workers=_number("How many processes."),
-            insecure=_flag("Whether other machines may be served without TLS."),
-        ),
-        http=_table(
-            "How the service appears on the web.",
-            url=_text("Where it is reached from outside, https://..."),
-            category=_texts("What it is classified as.", enum=list(CATEGORIES)),
-            language=_texts("The languages it speaks, as BCP 47 tags."),
-            auth_docs=_text("Where people read how to authenticate."),
-            changelog=_text("Where its changes are told."),
-            status_page=_text("Where its state is told."),
-            agent_tier=_flag("Whether agents may ask for a higher rate."),
-            ai_alias=_flag("Whether /ai gives the same bytes as /.well-known/ai."),
-            cors=_texts('Origins whose pages may call; "*" for every one.'),
-            trusted_proxies=_texts("Addresses whose X-Forwarded-For is believed."),
-            related_services=_texts("Other services an agent may want to know."),
-        ),
-        limits=_table(
-            "What a caller may ask of it.",
-            max_body=_number("Bytes of one body."),
-            max_connections=_number("Connections at once."),
-            idle_timeout=_number("Seconds a connection may be silent."),
-            read_timeout=_number("Seconds a request may take to arrive."),
-            drain_timeout=_number("Seconds that are left to finish at the end."),
-            rate=_table(
-                'How often one caller may call, "100/s" or "600/min burst 50".',
-                agent=_text("Each agent."),
-                principal=_text("All agents of one principal together."),
-                address=_text("All connections of one host."),
-                endpoints=_table('"METHOD /path" = the rate of each agent there.'),
-            ),
-        ),
+        **properties_of(ServerDocument),
         lint=_LINT,
     ),
     "recipes": _table(
@@ -354,8 +211,8 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
         document_version=_text("The version of the manifest."),
         catalog_version=_text("The version of the catalog."),
         catalog_versions_supported=_texts("Further versions the server understands."),
-        server=_SERVER,
-        policies=_POLICIES,
+        server=outline_of(ServerSettings),
+        policies=outline_of(Policies),
         endpoints=_tables("What the server offers.", **_ENDPOINT),
     ),
     "ai": _table(

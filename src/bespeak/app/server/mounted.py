@@ -19,7 +19,7 @@ from bespeak.app.server.log import log_findings
 from bespeak.app.server.serving import assemble_target, signing_keys
 from bespeak.app.server.state import store_place
 from bespeak.app.server.target import Target, load_app, load_target
-from bespeak.documents.deployment.http_settings import HttpSettings, read_http
+from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.faces.http.asgi import Application, Receive, Reply, Scope, Send, send_reply
 from bespeak.faces.http.face import refusal
@@ -28,6 +28,7 @@ from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
 from bespeak.state.store.opening import Role, open_store
 from bespeak.state.store.settings import MEMORY
 from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
@@ -164,7 +165,7 @@ def _settings(given: HttpSettings, changes: dict[str, Any]) -> HttpSettings:
     # Read like those of a file: a text in place of a list of origins would let in whoever is a part of it.
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()}
     findings = Findings(lambda _: Location("asgi"))
-    read = read_http(Table({"http": values}, "", findings))
+    read = read_settings(HttpSettings, Table(values, "/http", findings))
     for found in findings.found:
         if found.severity == "error":
             raise ConfigError(f"{found.message}. {found.help}".rstrip())

@@ -108,7 +108,7 @@ def plan_settings(
 ) -> Settings:
     """The settings for a target: what the command line says, else the configuration, else the default."""
     listen = document.listen
-    limits = {name: value for name, value in asdict(document.limits).items() if value is not None}
+    limits = {name: value for name, value in asdict(document.limits).items() if name != "rate" and value is not None}
     if certificate is None and key is None:
         certificate, key = listen.cert, listen.key
     web_address = listen.http if http is None else http

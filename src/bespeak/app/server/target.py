@@ -99,12 +99,12 @@ def _load_deployment(path: Path) -> Target:
     if server.document is not None:
         contract = _open_contract(server.document, server, deployment.root)
         wrong = [finding for entry in server.handlers for finding in _bind_entry(contract, entry)]
-        if not contract.endpoints and server.app is None:
+        if not contract.endpoints and server.main.app is None:
             raise contract.unserved(wrong)
         service = with_document(service, replace(contract.service, endpoints=contract.endpoints), server)
         findings += [*nameless(service.identity, contract.path), *wrong, *contract.findings]
-    if server.app is not None:
-        module, _, name = server.app.partition(":")
+    if server.main.app is not None:
+        module, _, name = server.main.app.partition(":")
         loaded = load_app(_app_in(_import_module(module), name or "app"), deployment.root)
         service = _join(service, loaded.service, server)
         findings += loaded.findings
@@ -114,7 +114,7 @@ def _load_deployment(path: Path) -> Target:
 def _open_contract(path: Path, server: ServerDocument, base: Path) -> AgisContract:
     from bespeak.app.authoring.agis_contract import open_agis  # noqa: PLC0415 - other targets need no rules of AGIS
 
-    catalog, found = open_catalog(server.catalog or DEFAULT_CATALOG, base)
+    catalog, found = open_catalog(server.main.catalog or DEFAULT_CATALOG, base)
     if catalog is None:
         raise ContractError("the catalog cannot be used", found)
     return open_agis(path, catalog, server.policies)
@@ -141,7 +141,7 @@ def _join(files: Service, app: Service, document: ServerDocument) -> Service:
         identity=_joined_identity(files.identity, app.identity) if document.identity is not None else app.identity,
         # A verb beyond the catalog that an endpoint of the app has is admitted, whoever has the last word otherwise.
         policies=with_custom(own, (verb for verb in app.policies.methods.custom if verb in used)),
-        catalog=document.catalog or app.catalog,
+        catalog=document.main.catalog or app.catalog,
         endpoints=(*files.endpoints, *app.endpoints),
         resources=(*files.resources, *app.resources),
         wildcard_handler=files.wildcard_handler or app.wildcard_handler,
@@ -162,7 +162,7 @@ def _joined_identity(files: ServerIdentity, app: ServerIdentity) -> ServerIdenti
 def _bind_functions(deployment: Deployment) -> Service:
     """The service of a deployment, with the functions its configuration names imported."""
     server = deployment.server
-    wildcard = _function(server.wildcard_handler, "wildcard_handler") if server.wildcard_handler else None
+    wildcard = _function(server.main.wildcard_handler, "wildcard_handler") if server.main.wildcard_handler else None
     resources = tuple(
         Resource(
             name=resource.name,

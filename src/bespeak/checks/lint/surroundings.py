@@ -104,12 +104,12 @@ def _read(root: Path) -> Deployment:
     server, _ = read_server(configuration)
     wrong: list[Diagnostic] = []
     catalog: Catalog | None = None
-    if server.catalog is not None:
-        catalog, findings = open_catalog(server.catalog, root)
+    if server.main.catalog is not None:
+        catalog, findings = open_catalog(server.main.catalog, root)
         if catalog is None:
             wrong = [replace(finding, location=None, pointer="/server/catalog") for finding in findings[:1]]
     policies, _ = effective_policies(server.policies, catalog or load_bundled())
-    recipes = _recipes(server.recipes, root, server.endpoints or root / ENDPOINTS)
+    recipes = _recipes(server.recipes, root, server.main.endpoints or root / ENDPOINTS)
     return Deployment(root, configuration, catalog, policies, recipes, tuple(wrong))
 
 

@@ -52,15 +52,15 @@ def served_with(
 
 def with_document(files: Service, described: Service, server: ServerDocument) -> Service:
     """The service of a folder with that of the document its configuration names."""
-    said = served_with(described, server.identity, server.policies, server.catalog)
+    said = served_with(described, server.identity, server.policies, server.main.catalog)
     return replace(
         files,
         identity=said.identity,
         endpoints=(*said.endpoints, *files.endpoints),
         policies=said.policies,
         catalog=said.catalog,
-        document_version=server.document_version or said.document_version,
-        description=server.description or said.description,
+        document_version=server.main.document_version or said.document_version,
+        description=server.main.description or said.description,
         agtp=said.agtp,
         vocabulary=said.vocabulary,
         data_manifest=said.data_manifest,

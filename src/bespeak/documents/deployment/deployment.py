@@ -70,13 +70,13 @@ class Deployment:
             require_known_agents=server.agents.require_known,
             apis=server.apis,
             hosted_protocols=server.hosted_protocols,
-            document_version=server.document_version,
-            description=server.description,
+            document_version=server.main.document_version,
+            description=server.main.description,
             vocabulary=server.vocabulary,
             data_manifest=server.data_manifest,
-            rate_limits=server.rate_limits,
+            rate_limits=server.limits.rate,
         )
-        return replace(service, catalog=server.catalog) if server.catalog else service
+        return replace(service, catalog=server.main.catalog) if server.main.catalog else service
 
 
 def read_deployment(path: Path) -> tuple[Deployment, list[Diagnostic]]:
@@ -111,15 +111,15 @@ def _read_rest(
     root: Path, configuration: Path, server: ServerDocument, findings: list[Diagnostic]
 ) -> tuple[Deployment, list[Diagnostic]]:
     faults = tuple(finding for finding in findings if finding.severity == "error")
-    if server.identity is None and server.app is None:
+    if server.identity is None and server.main.app is None:
         message = f"no server_id is given, so that {_ASSUMED.server_id!r} is assumed"
         advice = f"Write [server] with server_id, operator and contact into {CONFIGURATIONS[0]}."
         findings.append(INCOMPLETE_IDENTITY.found(message, Location(str(configuration)), advice=advice))
-    folder = server.endpoints or root / ENDPOINTS
+    folder = server.main.endpoints or root / ENDPOINTS
     endpoints = _read_endpoints(root, folder, server, findings)
     agents = _read_agents(server.agents.directory, root / AGENTS, findings)
     recipes = _read_recipes(server.recipes, (root / RECIPES, folder / RECIPES), findings)
-    if not endpoints and server.app is None and server.document is None and not has_errors(findings):
+    if not endpoints and server.main.app is None and server.document is None and not has_errors(findings):
         message = "there is neither an endpoint file nor an app, so that only the built-in methods are served"
         advice = f"Put endpoint files into {folder}."
         findings.append(NOTHING_TO_SERVE.found(message, Location(str(root)), advice=advice))
@@ -135,7 +135,7 @@ def _read_endpoints(
     found: dict[tuple[str, str], Endpoint] = {}
     if is_folder(folder):
         _collect(found, list_tree(folder, ".toml", findings), findings)
-    elif server.endpoints is not None:
+    elif server.main.endpoints is not None:
         message = "`endpoints` names a folder that does not exist"
         findings.append(UNREADABLE.found(message, Location(str(folder))))
     if not is_same(folder, root):

@@ -25,19 +25,19 @@ class HandlerEntry:
     location: Location
 
 
-def read_handlers(root: Table) -> tuple[HandlerEntry, ...]:
-    """Every entry that can be used. Whether the document has such an endpoint is not known here."""
-    block = root.table("handlers")
+def read_handlers(root: Table, key: str) -> tuple[HandlerEntry, ...]:
+    """Read every valid entry. Whether the document has such an endpoint is not known here."""
+    block = root.table(key)
     entries: list[HandlerEntry] = []
-    for key in block.data if block else ():
+    for name in block.data if block else ():
         assert block is not None
-        inner = block.table(key)
+        inner = block.table(name)
         if inner is None:
             continue
-        method, _, path = key.partition(" ")
+        method, _, path = name.partition(" ")
         path = path.strip()
         if not path.startswith("/"):
-            block.findings.error(WRONG_VALUE, f"{brief(key)} names no endpoint", inner.at, _FORM)
+            block.findings.error(WRONG_VALUE, f"{brief(name)} does not name an endpoint", inner.at, _FORM)
             continue
         handler = read_handler(inner)
         if handler is not None:

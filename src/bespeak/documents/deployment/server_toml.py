@@ -1,28 +1,33 @@
-"""bespeak.toml: how a service is served. It also reads an agtp-server.toml, and names what has no effect here."""
+"""bespeak.toml: how a service is served. An agtp-server.toml is read too, and settings without effect are named."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.data_manifest import DataManifest
 from bespeak.contract.policy import Policies
-from bespeak.contract.rate import RateLimits
-from bespeak.contract.service import UNSPECIFIED, ServerIdentity
+from bespeak.contract.service import ServerIdentity
 from bespeak.contract.vocabulary import Vocabulary
 from bespeak.documents.deployment.handlers_toml import HandlerEntry, read_handlers
-from bespeak.documents.deployment.http_settings import HttpSettings, read_http
-from bespeak.documents.deployment.policy_shape import read_policies
-from bespeak.documents.deployment.rate_toml import read_rate_limits
-from bespeak.documents.deployment.vocabulary_toml import read_data_manifest, read_vocabulary
-from bespeak.state.audit.settings import REFERENCE_KEYS, AuditSettings, read_audit
-from bespeak.state.identity.settings import AuthSettings, read_auth
-from bespeak.state.store.session_settings import CaseSettings, SessionSettings, read_cases, read_sessions
-from bespeak.state.store.settings import IdempotencySettings, StoreSettings, read_idempotency, read_store
+from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.rules import CONTRADICTION, INCOMPLETE_IDENTITY, NO_EFFECT
+from bespeak.documents.deployment.server_settings import (
+    AgentSettings,
+    LimitSettings,
+    ListenSettings,
+    ResourceSettings,
+    ServerSettings,
+)
+from bespeak.state.audit.settings import REFERENCE_KEYS, AuditSettings
+from bespeak.state.identity.settings import AuthSettings
+from bespeak.state.store.settings import CaseSettings, IdempotencySettings, SessionSettings, StoreSettings
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.rules import MISSING_KEY
+from bespeak.text.reading.setting import optional_table, setting, table, tables
+from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import read_text, toml_table
 
@@ -39,274 +44,131 @@ _SYNTHESIS_UNUSED: Final = (
     "async_evaluation_enabled",
     "max_evaluation_duration",
 )
+_ELSEWHERE: Final = ("lint", "signing", "synthesis", *_TABLES_UNUSED)
+"""Tables for the linter, which reads and checks its own, and for the reference implementation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListenSettings:
-    """`[listen]`: where and how connections are accepted."""
-
-    agtp: str | None = None
-    """`host:port`"""
-    http: str | None = None
-    """`host:port`; None for no HTTP face."""
-    cert: Path | None = None
-    key: Path | None = None
-    workers: int | None = None
-    insecure: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitSettings:
-    """`[limits]`: seconds, bytes and connections; None leaves the server's default."""
-
-    idle_timeout: float | None = None
-    read_timeout: float | None = None
-    drain_timeout: float | None = None
-    max_connections: int | None = None
-    max_body: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSettings:
-    """`[agents]`: where the identity documents are, and who may know of them (AGTP-API 8.5)."""
-
-    directory: Path | None = None
-    disclosure: str = "public"
-    disclosure_notice: str | None = None
-    require_known: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceSettings:
-    """`[[resources]]`: content that QUERY / searches, given by a function."""
-
-    name: str
-    description: str
-    function: str
-    """Dotted path of a function that yields texts or objects."""
+def _read_plain(root: Table, key: str) -> tuple[Mapping[str, Any], ...]:
+    """Read entries whose form is the operator's own (AGTP-API 8.6); the manifest carries them unchanged."""
+    root.check_json(key)
+    return tuple(entry.data for entry in root.tables(key))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerDocument:
-    """A configuration. Paths are absolute or start where the file stands."""
+    """The configuration of a server. Relative paths start at the folder of the file."""
 
-    identity: ServerIdentity | None = None
-    """None when the file gives no `server_id`; an app may have one. Beside a document what is not said is empty."""
-    description: str = ""
-    """What the service does, for faces that say so."""
-    document_version: str | None = None
-    catalog: str | None = None
-    """Version of a bundled catalog, or the path of a catalog document; None for the default one."""
-    policies: Policies = field(default_factory=Policies)
-    agents: AgentSettings = field(default_factory=AgentSettings)
-    apis: tuple[Mapping[str, Any], ...] = ()
-    hosted_protocols: tuple[Mapping[str, Any], ...] = ()
-    auth: AuthSettings = field(default_factory=AuthSettings)
-    audit: AuditSettings = field(default_factory=AuditSettings)
-    store: StoreSettings = field(default_factory=StoreSettings)
-    idempotency: IdempotencySettings = field(default_factory=IdempotencySettings)
-    sessions: SessionSettings = field(default_factory=SessionSettings)
-    cases: CaseSettings = field(default_factory=CaseSettings)
-    listen: ListenSettings = field(default_factory=ListenSettings)
-    http: HttpSettings = field(default_factory=HttpSettings)
-    limits: LimitSettings = field(default_factory=LimitSettings)
-    rate_limits: RateLimits = field(default_factory=RateLimits)
-    """`[limits.rate]`: how often one caller may call."""
-    app: str | None = None
-    """`module:name` of an App."""
-    document: Path | None = None
-    """The AGIS document whose endpoints are served."""
-    handlers: tuple[HandlerEntry, ...] = ()
-    """Who answers for the endpoints of the document."""
-    vocabulary: Vocabulary | None = None
-    data_manifest: DataManifest | None = None
-    endpoints: Path | None = None
+    main: ServerSettings = table(ServerSettings, key="server", known=_SERVER_UNUSED)
+    policies: Policies = table(Policies, old="policy", known=("synthesis", *_POLICIES_UNUSED, *_POLICY_TABLES_UNUSED))
+    agents: AgentSettings = table(AgentSettings)
+    apis: tuple[Mapping[str, Any], ...] = setting(
+        (), "APIs that the manifest names (AGTP-API 8.6).", kind="tables", read=_read_plain
+    )
+    hosted_protocols: tuple[Mapping[str, Any], ...] = setting(
+        (), "Protocols that the manifest names (AGTP-API 8.6).", kind="tables", read=_read_plain, old="hosts_protocols"
+    )
+    auth: AuthSettings = table(AuthSettings)
+    audit: AuditSettings = table(AuditSettings, known=REFERENCE_KEYS)
+    store: StoreSettings = table(StoreSettings)
+    idempotency: IdempotencySettings = table(IdempotencySettings)
+    sessions: SessionSettings = table(SessionSettings)
+    cases: CaseSettings = table(CaseSettings)
+    listen: ListenSettings = table(ListenSettings)
+    http: HttpSettings = table(HttpSettings)
+    limits: LimitSettings = table(LimitSettings)
+    document: Path | None = setting(None, "An AGIS document whose endpoints are served.", kind="path")
+    handlers: tuple[HandlerEntry, ...] = setting(
+        (), '`[handlers."METHOD /path"]`: the handlers of the endpoints of `document`.', kind="map", read=read_handlers
+    )
+    vocabulary: Vocabulary | None = optional_table(Vocabulary)
+    data_manifest: DataManifest | None = optional_table(DataManifest)
+    resources: tuple[ResourceSettings, ...] = tables(ResourceSettings)
     recipes: Path | None = None
+    """The file of the recipes, in `[server]` or in the manner of the reference implementation."""
     signing_key: Path | None = None
-    wildcard_handler: str | None = None
-    """Dotted path of the function that answers ad-hoc invocations."""
-    resources: tuple[ResourceSettings, ...] = ()
+    """The key that signs manifests and audit records; likewise."""
     given: frozenset[str] = frozenset()
-    """The tables that stand in the file, so that an app's own settings yield only to what was written."""
+    """The tables that are written: an app's own settings yield only to these."""
+
+    @property
+    def identity(self) -> ServerIdentity | None:
+        """The identity of the server. None without a `server_id`, unless an AGIS document may give one."""
+        return self.main.identity if self.main.server_id or self.document is not None else None
 
 
 def read_server(path: Path) -> tuple[ServerDocument, list[Diagnostic]]:
-    """The configuration in a file, and everything that is wrong with it."""
+    """Read a configuration file; return what it declares and every finding."""
     text = read_text(path)
     return (ServerDocument(), [text]) if isinstance(text, Diagnostic) else parse_server(text, str(path))
 
 
 def parse_server(text: str, file: str) -> tuple[ServerDocument, list[Diagnostic]]:
-    """The configuration a text declares; what is wrong keeps its default."""
+    """Parse a configuration. A wrong value is reported and keeps its default."""
     root = toml_table(text, file)
     return (ServerDocument(), [root]) if isinstance(root, Diagnostic) else server_of(root, Path(file).parent)
 
 
 def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]]:
-    """The configuration in the root table of a document."""
-    server = _part(root, "server")
-    policies = _part(root, root.either("policies", "policy"))
-    synthesis = (_part(policies, "synthesis"), _part(root, "synthesis"))
-    signing = _part(root, "signing")
-    limits = _part(root, "limits")
-    rate_limits = read_rate_limits(limits)
-    recipes = [_path(server, "recipes", base), *(_path(table, "recipes_file", base) for table in synthesis)]
-    signing_keys = [_path(server, "signing_key", base), _read_signing(signing, base)]
-    agis = _path(root, "document", base) or _path(server, "document", base)
-    document = ServerDocument(
-        identity=_read_identity(server, beside_document=agis is not None),
-        description=server.text("description") or "",
-        document_version=server.text("document_version"),
-        catalog=server.text("catalog"),
-        policies=read_policies(policies),
-        agents=_read_agents(_part(root, "agents"), base),
-        apis=_plain_tables(root, "apis"),
-        hosted_protocols=_plain_tables(root, root.either("hosted_protocols", "hosts_protocols")),
-        auth=read_auth(root, base),
-        audit=read_audit(root, has_key=any(signing_keys)),
-        store=read_store(root),
-        idempotency=read_idempotency(root),
-        sessions=read_sessions(root),
-        cases=read_cases(root),
-        listen=_read_listen(_part(root, "listen"), base),
-        http=read_http(root),
-        limits=_read_limits(limits),
-        rate_limits=rate_limits,
-        app=server.text("app"),
-        document=agis,
-        handlers=read_handlers(root),
-        vocabulary=read_vocabulary(root),
-        data_manifest=read_data_manifest(root),
-        endpoints=_path(server, "endpoints", base),
+    """Read the configuration in the root table of a document."""
+    document = read_settings(ServerDocument, root, base.joinpath, _ELSEWHERE)
+    server, policies = document.main, _part(root, "policies" if root.has("policies") else "policy")
+    signing, synthesis = _part(root, "signing"), (_part(policies, "synthesis"), _part(root, "synthesis"))
+    signed = signing.boolean("enabled"), signing.text("key_path")
+    recipes = [server.recipes, *(base / file for part in synthesis if (file := part.text("recipes_file")))]
+    document = replace(
+        document,
+        document=document.document or server.document,
         recipes=next(filter(None, recipes), None),
-        signing_key=next(filter(None, signing_keys), None),
-        wildcard_handler=server.text("wildcard_handler"),
-        resources=tuple(_read_resource(block) for block in root.tables("resources")),
+        signing_key=server.signing_key or (base / signed[1] if all(signed) and signed[1] else None),
         given=frozenset(root.data),
     )
-    _report_contradictions(root, agis)
-    _report_unused(root, server, policies, signing, *synthesis)
-    root.has("lint")  # the linter's own settings, which it reads and checks itself
-    for table in (root, server, policies, signing, *synthesis):
-        table.finish()
+    _check(document, root)
+    _report_unused(root, policies, signing, *synthesis)
+    for part in (signing, *synthesis):
+        part.finish()
     return document, root.findings.found
 
 
-def _part(table: Table, key: str) -> Table:
-    """A table that may be absent: then it is empty."""
-    return table.table(key) or Table({}, table.pointer(key), table.findings)
+def _part(outer: Table, key: str) -> Table:
+    """Return a table, empty if it is absent or, which is reported elsewhere, has another type."""
+    value = outer.data.get(key)
+    return Table(value if isinstance(value, dict) else {}, outer.pointer(key), outer.findings)
 
 
-def _path(table: Table, key: str, base: Path) -> Path | None:
-    text = table.text(key)
-    return base / text if text else None
-
-
-def _plain_tables(root: Table, key: str) -> tuple[Mapping[str, Any], ...]:
-    """Entries whose form is the operator's own (AGTP-API 8.6): passed on to the manifest as they are."""
-    root.check_json(key)
-    return tuple(entry.data for entry in root.tables(key))
-
-
-def _read_identity(server: Table, *, beside_document: bool) -> ServerIdentity | None:
-    key = server.either("server_id", "issuer")
-    server_id = server.text(key)
-    identity = ServerIdentity(
-        server_id=server_id or "",
-        operator=server.text("operator") or UNSPECIFIED,
-        contact=server.text("contact") or "",
-        name=server.text("name") or "",
-        domain=server.text("domain") or None,
-        supported_features=server.texts("supported_features"),
-        issued=server.text("issued") or None,
-    )
-    if beside_document:
-        return identity
-    if not server_id:
-        return None
-    for name in ("operator", "contact"):
-        if not server.value(name):
-            message = f"`{name}` is missing, which every manifest carries (AGTP-API 8.3)"
-            server.findings.warning("Y820", message, server.at)
-    return identity
-
-
-def _read_agents(block: Table, base: Path) -> AgentSettings:
-    # The reference implementation calls the middle level `limited`.
-    limited = block.value("disclosure") == "limited"
-    settings = AgentSettings(
-        directory=_path(block, "directory", base),
-        disclosure="authenticated" if limited else block.choice("disclosure", DISCLOSURES) or "public",
-        disclosure_notice=block.text("disclosure_notice"),
-        require_known=block.boolean("require_known") or False,
-    )
-    block.finish()
-    return settings
-
-
-def _read_listen(block: Table, base: Path) -> ListenSettings:
-    settings = ListenSettings(
-        agtp=block.text("agtp"),
-        http=block.text("http"),
-        cert=_path(block, "cert", base),
-        key=_path(block, "key", base),
-        workers=block.count("workers"),
-        insecure=block.boolean("insecure") or False,
-    )
-    if (settings.cert is None) != (settings.key is None):
-        present, absent = ("cert", "key") if settings.cert else ("key", "cert")
-        block.findings.error(
-            "Y822", f"`{present}` is given without `{absent}`", block.pointer(present), "TLS needs both."
-        )
-    block.finish()
-    return settings
-
-
-def _read_resource(block: Table) -> ResourceSettings:
-    settings = ResourceSettings(
-        name=block.need_text("name"),
-        description=block.text("description") or "",
-        function=block.need_text("function", "Give the dotted path of a function that yields texts or objects."),
-    )
-    block.finish()
-    return settings
-
-
-def _read_limits(block: Table) -> LimitSettings:
-    limits = LimitSettings(
-        idle_timeout=block.positive("idle_timeout"),
-        read_timeout=block.positive("read_timeout"),
-        drain_timeout=block.positive("drain_timeout"),
-        max_connections=block.count("max_connections"),
-        max_body=block.count("max_body"),
-    )
-    block.finish()
-    return limits
-
-
-def _read_signing(block: Table, base: Path) -> Path | None:
-    """`[signing]` of an agtp-server.toml, which has a switch beside the path."""
-    path = _path(block, "key_path", base)
-    return path if block.boolean("enabled") else None
-
-
-def _report_contradictions(root: Table, agis: Path | None) -> None:
-    """What an AGIS document says is not said again beside it, and handlers are for a document's endpoints."""
-    for key in ("vocabulary", "data_manifest") if agis is not None else ():
+def _check(document: ServerDocument, root: Table) -> None:
+    """Report settings that contradict, or need, those of another table."""
+    findings, server = root.findings, _part(root, "server")
+    if document.signing_key is None:
+        document.audit.check_key(_part(root, "audit"))
+    if document.document is None and document.main.server_id:
+        for name in ("operator", "contact"):
+            if not server.value(name):
+                findings.warning(
+                    INCOMPLETE_IDENTITY, f"`{name}` is missing; every manifest has it (AGTP-API 8.3)", server.at
+                )
+    for key in ("vocabulary", "data_manifest") if document.document is not None else ():
         if root.has(key):
-            message = f"[{key}] stands beside `document`, which says it itself"
-            root.findings.error("Y822", message, root.pointer(key), f"Write it into {agis}.")
-    if agis is None and root.has("handlers"):
-        message = "[handlers] is for the endpoints of an AGIS document, and none is named"
-        root.findings.error("Y822", message, root.pointer("handlers"), 'Write document = "NAME.agis" at the top.')
+            message = f"[{key}] and `document` exclude each other: the document has its own"
+            findings.error(CONTRADICTION, message, root.pointer(key), f"Write it into {document.document}.")
+    if document.document is None and root.has("handlers"):
+        message = "[handlers] needs `document`: it is for the endpoints of an AGIS document"
+        findings.error(CONTRADICTION, message, root.pointer("handlers"), 'Write document = "NAME.agis" at the top.')
+    if document.vocabulary is not None and document.vocabulary.negotiable and not root.has("data_manifest"):
+        findings.error(
+            MISSING_KEY,
+            "`data_manifest` is missing; `negotiable = true` needs it (AGIS 8.2)",
+            _part(root, "vocabulary").pointer("negotiable"),
+            "Write a [[data_manifest.available_data]] for each class of data agents may negotiate about.",
+        )
 
 
-def _report_unused(root: Table, server: Table, policies: Table, signing: Table, *synthesis: Table) -> None:
-    """Name each setting of the reference implementation that has no effect here."""
-    for table, keys in ((server, _SERVER_UNUSED), (policies, _POLICIES_UNUSED), (signing, _SIGNING_UNUSED)):
-        _report_keys(table, keys)
-    for table in synthesis:
-        _report_keys(table, _SYNTHESIS_UNUSED)
+def _report_unused(root: Table, policies: Table, signing: Table, *synthesis: Table) -> None:
+    """Report each setting of the reference implementation that has no effect here."""
+    _report_keys(_part(root, "server"), _SERVER_UNUSED)
+    _report_keys(policies, _POLICIES_UNUSED)
+    _report_keys(signing, _SIGNING_UNUSED)
+    for part in synthesis:
+        _report_keys(part, _SYNTHESIS_UNUSED)
     _report_keys(_part(root, "audit"), REFERENCE_KEYS)
     for outer, names in ((root, _TABLES_UNUSED), (policies, _POLICY_TABLES_UNUSED)):
         for name in names:
@@ -315,9 +177,9 @@ def _report_unused(root: Table, server: Table, policies: Table, signing: Table, 
                 _report_keys(inner, tuple(inner.data))
 
 
-def _report_keys(table: Table, keys: tuple[str, ...]) -> None:
-    used = [key for key in keys if table.value(key) not in (None, "")]
+def _report_keys(block: Table, keys: tuple[str, ...]) -> None:
+    used = [key for key in keys if block.value(key) not in (None, "")]
     if used:
-        name = table.at[1:].replace("/", ".")
-        message = f"this server does not act on [{name}] " + ", ".join(used[:20])
-        table.findings.warning("Y821", message, table.pointer(used[0]))
+        name = block.at[1:].replace("/", ".")
+        message = f"this server does not act on [{name}] {', '.join(used[:20])}"
+        block.findings.warning(NO_EFFECT, message, block.pointer(used[0]))

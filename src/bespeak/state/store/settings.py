@@ -1,4 +1,4 @@
-"""`[store]` and `[idempotency]` of a bespeak.toml: where state is kept, and how long answers are remembered."""
+"""Settings of what is kept: `[store]`, `[idempotency]`, `[sessions]` and `[cases]`."""
 
 from __future__ import annotations
 
@@ -8,33 +8,85 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from bespeak.state.store.rules import IDEMPOTENCY_TIME, SESSION_SETTING, STORE_PASSWORD, UNKNOWN_STORE
 from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.setting import setting
 from bespeak.text.reading.table import Table
 
 MEMORY: Final = "memory"
 POSTGRES: Final = ("postgresql://", "postgres://")
-DURABILITIES: Final = ("full", "process")
 DEFAULT_FILE: Final = "bespeak.db"
 """The store of a deployment that names none, in its folder."""
+OPERATOR: Final = "operator"
+"""Who decides where nobody else is named."""
 
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PASSWORD: Final = re.compile(r"://[^/@:]*:([^@]+)@|[?&]password=([^&]+)")
-_RETENTION: Final = (1, 366 * 86400)
-_LEASE: Final = (1, 86400)
+_DAY: Final = 86400
+_YEAR: Final = 366 * _DAY
+_LONGEST_NAME: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class MissingVariable:
+    """An environment variable that a place needs and that is not set."""
+
+    name: str
+
+
+def _read_place(table: Table, key: str) -> str | None:
+    place = table.text(key)
+    if place is None:
+        return None
+    at, fault = table.pointer(key), ""
+    scheme = _SCHEME.match(place)
+    if not place.strip():
+        fault = f"`{key}` is empty"
+    elif not place.isprintable():
+        fault = f"`{key}` has characters that cannot be printed: {brief(place)}"
+    elif scheme is not None and not place.startswith(POSTGRES):
+        # The rest of the address may hold a password.
+        fault = f"`{key}` must be a path, memory or postgresql://...; got {scheme[0]}"
+    if fault:
+        table.findings.error(UNKNOWN_STORE, fault, at, 'Write a path, "memory" or "postgresql://...".')
+        return None
+    if _has_password(place):
+        message = f"`{key}` contains the password of the database, readable by everyone who can read the file"
+        advice = 'Write it like "postgresql://user:${DB_PASSWORD}@host/name", and set the variable.'
+        table.findings.warning(STORE_PASSWORD, message, at, advice)
+    return place
+
+
+def _has_password(place: str) -> bool:
+    """Check for a password that is not a variable."""
+    if not place.startswith(POSTGRES):
+        return False
+    return any(_VARIABLE.sub("", part) for found in _PASSWORD.findall(place) for part in found)
+
+
+def _parse_recipient(name: str) -> str | None:
+    return name if name.strip() and name.isprintable() and len(name) <= _LONGEST_NAME else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """`[store]`: where state is kept, and what an acknowledged change survives."""
+    """Where state is kept, and what an acknowledged change survives."""
 
-    place: str | None = None
-    """As it is written: a path from the folder of the file, `memory` or `postgresql://...`, perhaps with `${VAR}`."""
-    durability: str = "full"
-    """`full`: the loss of power; `process`: the death of the process."""
+    place: str | None = setting(
+        None,
+        "A path from the folder of the file, `memory`, or `postgresql://...`; `${VAR}` comes from the environment. "
+        f"Without it: `{DEFAULT_FILE}` in the folder.",
+        read=_read_place,
+    )
+    durability: str = setting(
+        "full",
+        "What an acknowledged change survives. `full`: a loss of power; `process`: the death of the process.",
+        choices=("full", "process"),
+    )
 
     def located(self, base: Path, environment: Mapping[str, str]) -> str | MissingVariable:
-        """The place with its variables filled in and its path made whole."""
+        """Return the place with its variables replaced and its path made absolute."""
         if self.place is None:
             return str(base / DEFAULT_FILE)
         for name in _VARIABLE.findall(self.place):
@@ -44,81 +96,74 @@ class StoreSettings:
         return place if place == MEMORY or _SCHEME.match(place) else str(base / place)
 
 
-@dataclass(frozen=True, slots=True)
-class MissingVariable:
-    """A variable of the environment that a place needs and that is not set."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdempotencySettings:
+    """How long the answers to requests with an idempotency key are kept, and who must send a key."""
 
-    name: str
+    retention: float = setting(
+        _DAY, "Seconds for which an answer is given again.", kind="seconds", bounds=(1, _YEAR), rule=IDEMPOTENCY_TIME
+    )
+    lease: float = setting(
+        30,
+        "Seconds after which another process may take over a request whose process is silent.",
+        kind="seconds",
+        bounds=(1, _DAY),
+        rule=IDEMPOTENCY_TIME,
+    )
+    require: bool = setting(
+        False,
+        "Refuse requests without a key for endpoints that are irreversible and not idempotent.",
+        security=True,
+    )
+
+    def checked(self, table: Table) -> IdempotencySettings:
+        """Refuse a lease that outlives the retention."""
+        if self.lease <= self.retention:
+            return self
+        message = f"`lease` must be at most `retention` ({self.retention:.10g} seconds); got {self.lease:.10g}"
+        advice = "Make it shorter: a key must not be forgotten while its request is running."
+        table.findings.error(IDEMPOTENCY_TIME, message, table.pointer("lease"), advice)
+        return IdempotencySettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IdempotencySettings:
-    """`[idempotency]`: how long answers are remembered, and who must ask for it."""
+class SessionSettings:
+    """Which Session-IDs are accepted, and how long a session lives."""
 
-    retention: float = 86400
-    """Seconds for which an answer is given again."""
-    lease: float = 30
-    """Seconds after which another process may take over a request whose process is silent."""
-    require: bool = False
-    """Whether endpoints that are irreversible and not idempotent refuse requests without a key."""
-
-
-def read_store(root: Table) -> StoreSettings:
-    """The `[store]` table; a value that is wrong is reported and keeps its default."""
-    block = root.table("store")
-    if block is None:
-        return StoreSettings()
-    settings = StoreSettings(
-        place=_read_place(block), durability=block.choice("durability", DURABILITIES) or StoreSettings().durability
+    idle: float = setting(
+        3600,
+        "Seconds without a request after which a session ends.",
+        kind="seconds",
+        bounds=(1, 30 * _DAY),
+        rule=SESSION_SETTING,
     )
-    block.finish()
-    return settings
-
-
-def read_idempotency(root: Table) -> IdempotencySettings:
-    """The `[idempotency]` table; a value that is wrong is reported and keeps its default."""
-    block = root.table("idempotency")
-    if block is None:
-        return IdempotencySettings()
-    default = IdempotencySettings()
-    settings = IdempotencySettings(
-        retention=block.seconds("retention", "Y877", _RETENTION, default.retention),
-        lease=block.seconds("lease", "Y877", _LEASE, default.lease),
-        require=block.boolean("require") or False,
+    suspended: float = setting(
+        7 * _DAY,
+        "The most seconds a session may stay suspended.",
+        kind="seconds",
+        bounds=(1, _YEAR),
+        rule=SESSION_SETTING,
     )
-    if settings.lease > settings.retention:
-        message = f"`lease` is {settings.lease:.10g} seconds, longer than the {settings.retention:.10g} of `retention`"
-        advice = "Make it shorter: a key must not be forgotten while its request is at work."
-        block.findings.error("Y877", message, block.pointer("lease"), advice)
-        settings = default
-    block.finish()
-    return settings
+    entropy: bool = setting(True, "Refuse Session-IDs that could be guessed.", security=True)
 
 
-def _read_place(block: Table) -> str | None:
-    place = block.text("place")
-    if place is None:
-        return None
-    at, fault = block.pointer("place"), ""
-    scheme = _SCHEME.match(place)
-    if not place.strip():
-        fault = "`place` is empty"
-    elif not place.isprintable():
-        fault = f"`place` holds characters that cannot be printed: {brief(place)}"
-    elif scheme is not None and not place.startswith(POSTGRES):
-        fault = f"no store is known by {scheme[0]}"
-    if fault:
-        block.findings.error("Y875", fault, at, 'Write a path, "memory" or "postgresql://...".')
-        return None
-    if _has_password(place):
-        message = "the password of the database stands in the file, for everybody who may read it"
-        advice = 'Write it like "postgresql://user:${DB_PASSWORD}@host/name", and set the variable.'
-        block.findings.warning("Y876", message, at, advice)
-    return place
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseSettings:
+    """Decisions that someone else has to take: who decides, and until when."""
 
-
-def _has_password(place: str) -> bool:
-    """Whether a place has a password that is not a variable."""
-    if not place.startswith(POSTGRES):
-        return False
-    return any(_VARIABLE.sub("", part) for found in _PASSWORD.findall(place) for part in found)
+    default_recipient: str = setting(
+        OPERATOR,
+        "Who decides if the caller names nobody: an Agent-ID, or a name for people.",
+        parse=_parse_recipient,
+        form=f"a name of 1 to {_LONGEST_NAME} printable characters",
+        advice="Write an Agent-ID, or a name.",
+        rule=SESSION_SETTING,
+    )
+    confirmation: float = setting(
+        _DAY,
+        "Seconds in which a call has to be confirmed and then made.",
+        kind="seconds",
+        bounds=(1, _YEAR),
+        rule=SESSION_SETTING,
+    )
+    most_open: int = setting(10_000, "Undecided cases of one kind that an agent may have; 429 beyond them.")

@@ -1,4 +1,4 @@
-"""Typed access to a table of a document: what is wrong is noted, not raised, so that everything is found at once."""
+"""Typed access to a table of a document. Wrong values are reported, not raised, so that one run finds them all."""
 
 from __future__ import annotations
 
@@ -63,29 +63,29 @@ class Table:
         self._asked: set[str] = set()
 
     def has(self, key: str) -> bool:
-        """Whether the key is there with a value; null is none."""
+        """Test whether the key has a value other than null."""
         self._asked.add(key)
         return self.data.get(key) is not None
 
     def value(self, key: str) -> Any:
-        """The value as it is, or None."""
+        """Return the value, or None."""
         self._asked.add(key)
         return self.data.get(key)
 
     def pointer(self, key: str) -> str:
-        """The pointer of a key of this table."""
+        """Return the pointer of a key."""
         return child(self.at, key)
 
     def missing(self, key: str, advice: str = "") -> None:
-        """Report that a key is not there."""
+        """Report a missing key."""
         self.findings.error(MISSING_KEY, f"`{key}` is missing", self.at, advice)
 
     def wrong(self, key: str, wanted: str, value: object) -> None:
-        """Report that a value is not of the wanted kind."""
+        """Report a value of the wrong type."""
         self.findings.error(WRONG_VALUE, f"`{key}` is {kind(value)}, not {wanted}: {brief(value)}", self.pointer(key))
 
     def either(self, key: str, old: str) -> str:
-        """The key to read: an old spelling counts, and is reported, when the present one is not there."""
+        """Return the key to read. The old spelling is reported, and read if the present one is missing."""
         if not self.has(key) and self.has(old):
             message = f"`{old}` is read as `{key}`, as an earlier release of the format wrote it"
             fix = Fix(f"Write `{key}`", (Change("rename", self.pointer(old), key=key),))
@@ -94,7 +94,7 @@ class Table:
         return key
 
     def text(self, key: str) -> str | None:
-        """A string, if there is one."""
+        """Read an optional string."""
         value = self.value(key)
         if value is None or isinstance(value, str):
             return value
@@ -102,7 +102,7 @@ class Table:
         return None
 
     def need_text(self, key: str, advice: str = "") -> str:
-        """A string that must be there."""
+        """Read a required string."""
         value = self.value(key)
         if isinstance(value, str):
             return value
@@ -113,7 +113,7 @@ class Table:
         return ""
 
     def choice(self, key: str, options: Sequence[str]) -> str | None:
-        """One of a few strings, if there is one."""
+        """Read an optional string that must be one of `options`."""
         value = self.text(key)
         if value is None or value in options:
             return value
@@ -123,12 +123,12 @@ class Table:
             advice = f'Did you mean "{near[0]}"?'
             if near[0] in get_close_matches(value[:40].lower(), options, n=1, cutoff=_SLIP):
                 fix = Fix(f"Write {near[0]}", (Change("replace", self.pointer(key), near[0]),), safe=False)
-        message = f"`{key}` is {brief(value)}, which is none of {', '.join(options)}"
+        message = f"`{key}` must be one of {', '.join(options)}; got {brief(value)}"
         self.findings.error(WRONG_CHOICE, message, self.pointer(key), advice, fix)
         return None
 
     def boolean(self, key: str) -> bool | None:
-        """A boolean, if there is one."""
+        """Read an optional boolean."""
         value = self.value(key)
         if value is None or isinstance(value, bool):
             return value
@@ -136,7 +136,7 @@ class Table:
         return None
 
     def number(self, key: str) -> float | None:
-        """A finite number, if there is one. An integer stays one."""
+        """Read an optional finite number. An integer stays an integer."""
         value = self.value(key)
         if value is None:
             return None
@@ -146,24 +146,15 @@ class Table:
         return None
 
     def positive(self, key: str) -> float | None:
-        """A number above zero, if there is one."""
+        """Read an optional number above zero."""
         value = self.number(key)
         if value is not None and value <= 0:
-            self.findings.error(WRONG_VALUE, f"`{key}` is {brief(value)}, and must be above 0", self.pointer(key))
+            self.findings.error(WRONG_VALUE, f"`{key}` must be above 0; got {brief(value)}", self.pointer(key))
             return None
         return value
 
-    def seconds(self, key: str, rule: Rule | str, bounds: tuple[float, float], default: float) -> float:
-        """A time within its bounds; one beyond them is reported under a rule, and the default stays."""
-        value = self.number(key)
-        if value is None or bounds[0] <= value <= bounds[1]:
-            return default if value is None else value
-        message = f"`{key}` is {brief(value)} seconds, and must be from {bounds[0]:.10g} to {bounds[1]:.10g}"
-        self.findings.error(rule, message, self.pointer(key))
-        return default
-
     def count(self, key: str) -> int | None:
-        """An integer above zero, if there is one."""
+        """Read an optional integer above zero."""
         value = self.value(key)
         if value is None:
             return None
@@ -173,11 +164,11 @@ class Table:
         return None
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """An array of strings; empty when it is not there."""
+        """Read an array of strings; empty if it is missing."""
         return tuple(item for item in self._items(key, "a string") if self._is(str, key, "a string", item))
 
     def tables(self, key: str) -> list[Table]:
-        """An array of tables; empty when it is not there."""
+        """Read an array of tables; empty if it is missing."""
         return [
             Table(item, child(self.pointer(key), index), self.findings)
             for index, item in enumerate(self._items(key, "a table"))
@@ -185,7 +176,7 @@ class Table:
         ]
 
     def table(self, key: str) -> Table | None:
-        """A table, if there is one."""
+        """Read an optional table."""
         value = self.value(key)
         if value is None:
             return None
@@ -195,7 +186,7 @@ class Table:
         return None
 
     def text_map(self, key: str) -> dict[str, str]:
-        """A table of strings; empty when it is not there. An integer is read as its digits."""
+        """Read a table of strings; empty if it is missing. An integer becomes its digits."""
         inner = self.table(key)
         found: dict[str, str] = {}
         for name, value in inner.data.items() if inner else ():
@@ -206,24 +197,24 @@ class Table:
         return found
 
     def endpoints(self, rule: Rule | str) -> Iterator[tuple[str, tuple[str, str]]]:
-        """Each key like "BOOK /room", with its method and path; others are reported under a rule, repeats as D109."""
+        """Yield each key like "BOOK /room" with its method and path. Report others under `rule`, repeats as D109."""
         known: set[tuple[str, str]] = set()
         for name in self.data:
             method, _, path = name.partition(" ")
             key = (method.upper(), path.strip())
             if not method or not key[1].startswith("/"):
                 advice = 'Write the key like "BOOK /room".'
-                self.findings.error(rule, f"{brief(name)} names no endpoint", self.pointer(name), advice)
+                self.findings.error(rule, f"{brief(name)} does not name an endpoint", self.pointer(name), advice)
             elif key in known:
                 self.findings.error(
-                    DUPLICATE, f"{' '.join(key)} is there twice", self.pointer(name), "Keep one of them."
+                    DUPLICATE, f"{' '.join(key)} is listed twice", self.pointer(name), "Keep one of them."
                 )
             else:
                 known.add(key)
                 yield name, key
 
     def json(self, key: str) -> dict[str, Any]:
-        """A table that has to be JSON; empty when it is not there."""
+        """Read a table that must be JSON; empty if it is missing."""
         inner = self.table(key)
         if inner is None:
             return {}
@@ -231,7 +222,7 @@ class Table:
         return inner.data
 
     def check_json(self, key: str) -> None:
-        """Report the values below a key that JSON cannot express: TOML has dates, and numbers that are none."""
+        """Report the values below a key that JSON cannot express: dates, infinities and NaN."""
         value = self.value(key)
         if _is_json(value):
             return
@@ -247,7 +238,7 @@ class Table:
                 self.findings.error(NOT_JSON, message, at, "Write it as a string.")
 
     def finish(self) -> None:
-        """Report the keys nobody asked for, each with the key that may have been meant."""
+        """Report the keys that were not read, each with a similar known key."""
         if self.findings.tolerant or self.data.keys() <= self._asked:
             return
         for key in self.data:
@@ -286,7 +277,7 @@ class Table:
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Whether the value is an integer of 64 bits, which is what TOML promises; Python would take any."""
+    """Test for an integer of 64 bits, the limit of TOML; Python would accept any."""
     return isinstance(value, int) and not isinstance(value, bool) and -_INT64 <= value < _INT64
 
 
@@ -295,7 +286,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def _is_json(value: object) -> bool:
-    """Whether JSON can express a value. A loop with a stack: depth costs memory, not frames."""
+    """Test whether JSON can express a value. A loop with a stack: depth costs memory, not frames."""
     waiting = [value]
     while waiting:
         value = waiting.pop()
@@ -309,7 +300,7 @@ def _is_json(value: object) -> bool:
 
 
 def kind(value: object) -> str:
-    """The kind of a value, in the words of a person who writes TOML."""
+    """Name the type of a value in the words of TOML."""
     if isinstance(value, float) and not math.isfinite(value):
         return "an infinite number" if math.isinf(value) else "a not-a-number"
     if type(value) is int and not is_integer(value):

@@ -10,7 +10,7 @@ from bespeak.documents.deployment.server_toml import parse_server
 
 def read(text: str) -> tuple[RateLimits, list[tuple[str, str, str]]]:
     document, findings = parse_server(text, "bespeak.toml")
-    return document.rate_limits, [(found.rule, found.severity, found.pointer) for found in findings]
+    return document.limits.rate, [(found.rule, found.severity, found.pointer) for found in findings]
 
 
 def test_all_limits_are_read() -> None:

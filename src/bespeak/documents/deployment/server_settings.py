@@ -1,0 +1,119 @@
+"""Settings of the server itself: `[server]`, `[agents]`, `[listen]`, `[limits]` and `[[resources]]`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bespeak.contract.agent import DISCLOSURES
+from bespeak.contract.rate import RateLimits
+from bespeak.contract.service import UNSPECIFIED, ServerIdentity
+from bespeak.documents.deployment.rules import CONTRADICTION
+from bespeak.text.reading.setting import setting, table
+from bespeak.text.reading.table import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """Who runs the server, and what it serves. Every manifest carries it."""
+
+    server_id: str = setting("", "The name of the server, usually its host.", old="issuer")
+    name: str = setting("", "The name of the service, for people.")
+    description: str = setting("", "What the service does, in a sentence.")
+    operator: str = setting("", "Who runs the server.")
+    contact: str = setting("", "How to reach the operator.")
+    domain: str = setting("", "The field of the service.")
+    supported_features: tuple[str, ...] = setting((), "Features that the manifest names.")
+    issued: str = setting("", "When the manifest was first issued, ISO 8601. Without it: the server's start.")
+    document_version: str | None = setting(None, "The version of the manifest. Without it: derived from the content.")
+    catalog: str | None = setting(
+        None, "A bundled version of the catalog, or the path of a catalog document. Without it: the newest."
+    )
+    app: str | None = setting(None, "`module:name` of an App whose endpoints join those of the files.")
+    document: Path | None = setting(None, "An AGIS document whose endpoints are served.", kind="path")
+    endpoints: Path | None = setting(None, "The folder of the endpoint files. Without it: `endpoints/`.", kind="path")
+    recipes: Path | None = setting(None, "The file of the recipes. Without it: `agtp-recipes.toml`.", kind="path")
+    signing_key: Path | None = setting(None, "The Ed25519 key that signs manifests and audit records.", kind="path")
+    wildcard_handler: str | None = setting(None, "The dotted path of a function for calls of undeclared methods.")
+
+    @property
+    def identity(self) -> ServerIdentity:
+        """The server block of the manifest."""
+        return ServerIdentity(
+            server_id=self.server_id,
+            operator=self.operator or UNSPECIFIED,
+            contact=self.contact,
+            name=self.name,
+            domain=self.domain or None,
+            supported_features=self.supported_features,
+            issued=self.issued or None,
+        )
+
+
+def _read_disclosure(block: Table, key: str) -> str | None:
+    # The reference implementation calls the middle level `limited`.
+    return "authenticated" if block.value(key) == "limited" else block.choice(key, DISCLOSURES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """The agents that the server knows, and who may know of them (AGTP-API 8.5)."""
+
+    directory: Path | None = setting(
+        None, "The folder of their identity documents. Without it: `agents/`.", kind="path"
+    )
+    disclosure: str = setting("public", "Who may see them.", choices=DISCLOSURES, read=_read_disclosure, security=True)
+    disclosure_notice: str | None = setting(None, "A note for callers that may not see them.")
+    require_known: bool = setting(False, "Refuse Agent-IDs without an identity document.", security=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenSettings:
+    """Where and how connections are accepted."""
+
+    agtp: str | None = setting(None, "`HOST:PORT` of the AGTP face. Without it: `127.0.0.1:4480`.")
+    http: str | None = setting(None, "`HOST:PORT` of the HTTP face. Without it there is none.")
+    cert: Path | None = setting(None, "The TLS certificate, PEM.", kind="path", security=True)
+    key: Path | None = setting(None, "The private key of the certificate, PEM.", kind="path")
+    workers: int | None = setting(None, "The number of worker processes. Without it: 1.", kind="count")
+    insecure: bool = setting(False, "Serve other machines without TLS or proof of identity.")
+
+    def checked(self, block: Table) -> ListenSettings:
+        """Refuse half a key pair."""
+        if (self.cert is None) != (self.key is None):
+            present, absent = ("cert", "key") if self.cert else ("key", "cert")
+            message = f"`{present}` needs `{absent}`"
+            block.findings.error(CONTRADICTION, message, block.pointer(present), "TLS needs both.")
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitSettings:
+    """How much and how long the server accepts; SECURITY.md has the defaults."""
+
+    idle_timeout: float | None = setting(
+        None, "Seconds a connection may be silent.", kind="seconds", read=Table.positive, security=True
+    )
+    read_timeout: float | None = setting(
+        None, "Seconds a request may take to arrive.", kind="seconds", read=Table.positive, security=True
+    )
+    drain_timeout: float | None = setting(
+        None, "Seconds for running requests when the server stops.", kind="seconds", read=Table.positive, security=True
+    )
+    max_connections: int | None = setting(None, "Connections of one worker.", kind="count", security=True)
+    max_body: int | None = setting(None, "Bytes of one body.", kind="count", security=True)
+    rate: RateLimits = table(RateLimits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceSettings:
+    """Content that `QUERY /` searches, given by a function."""
+
+    name: str = setting("", "The name of the resource.", required=True)
+    description: str = setting("", "What it contains, for people.")
+    function: str = setting(
+        "",
+        "The dotted path of a function that yields strings or objects.",
+        required=True,
+        advice="Write the dotted path of a function that yields strings or objects.",
+    )

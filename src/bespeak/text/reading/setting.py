@@ -1,0 +1,119 @@
+"""Declarations of settings: one per key. Reader, editor completion and reference page are derived from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Literal, TypeVar
+
+from bespeak.text.diagnostics.rule import Rule
+from bespeak.text.reading.rules import WRONG_VALUE
+from bespeak.text.reading.table import Table
+
+Kind = Literal["string", "path", "boolean", "number", "seconds", "count", "strings", "map", "table", "tables"]
+
+VERB: Final = "verb"
+"""The format of a string that is a verb of the catalog."""
+RULE: Final = "rule"
+"""The format of a string that names a rule."""
+
+_DECLARED: Final = "setting"
+_KINDS: Final[tuple[tuple[type, Kind], ...]] = (
+    (bool, "boolean"),
+    (int, "count"),
+    (float, "number"),
+    (tuple, "strings"),
+)
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One key of a table."""
+
+    meaning: str
+    kind: Kind = "string"
+    rule: Rule = WRONG_VALUE
+    """The rule under which a value outside `bounds`, `choices` or `form` is reported."""
+    bounds: tuple[float, float] | None = None
+    """The smallest and the largest number."""
+    choices: tuple[str, ...] = ()
+    parse: Callable[[str], Any] | None = None
+    """Converts a string, or each string of an array; returns None for an invalid one."""
+    form: str = ""
+    """What `parse` accepts, in words: `an origin`."""
+    advice: str = ""
+    """What to write instead of a value that `parse` refuses."""
+    read: Callable[[Table, str], Any] | None = None
+    """Reads values of several types. Returns None for the default."""
+    of: Any = None
+    """The settings type of a table, or of each table of an array."""
+    key: str = ""
+    """The key in the file, if it is not the name of the field."""
+    old: str = ""
+    """The key as an earlier release of the format spelled it."""
+    known: tuple[str, ...] = ()
+    """Further keys of a table, which are read elsewhere."""
+    also: Mapping[str, Setting] = field(default_factory=dict)
+    """Further keys beside this one that `read` takes into account."""
+    format: str = ""
+    """What the strings are, for editors: `VERB` or `RULE`."""
+    required: bool = False
+    """True for a string that must be written; the default stands in for a missing one, which is reported."""
+    security: bool = False
+    """True if SECURITY.md names the key."""
+    default: Any = None
+
+
+def setting(default: _T, meaning: str, *, kind: Kind | None = None, **more: Any) -> _T:
+    """Declare a key as a field of a settings dataclass. Without `kind`, the default tells it.
+
+    `more` are fields of `Setting`. The declared type is that of the default, so that a field reads like any other.
+    """
+    guess: Kind = next((name for type_, name in _KINDS if isinstance(default, type_)), "string")
+    metadata = {_DECLARED: Setting(meaning=meaning, kind=kind or guess, default=default, **more)}
+    if more.get("required"):
+        return field(metadata=metadata)  # type: ignore[no-any-return]
+    if isinstance(default, dict):
+        return field(default_factory=dict, metadata=metadata)  # type: ignore[return-value]
+    return field(default=default, metadata=metadata)
+
+
+def table(of: type[_T], **more: Any) -> _T:
+    """Declare a table. The first line of the docstring of its settings type is its meaning."""
+    declared = Setting(meaning=meaning_of(of), kind="table", of=of, **more)
+    return field(default_factory=of, metadata={_DECLARED: declared})
+
+
+def optional_table(of: type[_T], **more: Any) -> _T | None:
+    """Declare a table that may be absent: then its settings are None."""
+    declared = Setting(meaning=meaning_of(of), kind="table", of=of, **more)
+    return field(default=None, metadata={_DECLARED: declared})
+
+
+def tables(of: type[_T], **more: Any) -> tuple[_T, ...]:
+    """Declare an array of tables."""
+    declared = Setting(meaning=meaning_of(of), kind="tables", of=of, **more)
+    return field(default=(), metadata={_DECLARED: declared})
+
+
+def declared(of: Any) -> Iterator[tuple[str, str, Setting]]:
+    """Yield the field, the key and the declaration of each setting of a type."""
+    for one in fields(of):
+        found: Setting | None = one.metadata.get(_DECLARED)
+        if found is not None:
+            yield one.name, found.key or one.name, found
+
+
+def nested_tables(of: Any, outer: str = "") -> Iterator[tuple[str, Setting]]:
+    """Yield the dotted name and the declaration of each table of a type, at any depth."""
+    for _, key, found in declared(of):
+        if found.of is not None:
+            name = f"{outer}.{key}" if outer else key
+            yield name, found
+            yield from nested_tables(found.of, name)
+
+
+def meaning_of(of: type) -> str:
+    """Return the first line of a docstring."""
+    return (of.__doc__ or "").partition("\n")[0]

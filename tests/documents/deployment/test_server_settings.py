@@ -1,0 +1,29 @@
+"""Settings of the server itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from bespeak.contract.service import ServerIdentity
+from bespeak.documents.deployment.server_settings import AgentSettings, ListenSettings, ServerSettings
+from bespeak.text.reading.findings import Findings
+from bespeak.text.reading.settings import read_settings
+from bespeak.text.reading.table import Table
+from bespeak.text.source.span import Location
+
+
+def test_identity_of_an_empty_table_names_nobody() -> None:
+    assert ServerSettings().identity == ServerIdentity(server_id="", operator="unspecified", contact="")
+
+
+def test_middle_level_of_disclosure_may_be_spelled_as_in_the_reference() -> None:
+    findings = Findings(lambda _: Location("f"))
+    settings = read_settings(AgentSettings, Table({"disclosure": "limited"}, "/agents", findings))
+    assert (settings.disclosure, findings.found) == ("authenticated", [])
+
+
+@pytest.mark.parametrize("key", ["cert", "key"])
+def test_half_a_key_pair_is_an_error(key: str) -> None:
+    findings = Findings(lambda _: Location("f"))
+    read_settings(ListenSettings, Table({key: "x.pem"}, "/listen", findings))
+    assert [(finding.rule, finding.pointer) for finding in findings.found] == [("Y822", f"/listen/{key}")]
