@@ -142,6 +142,20 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) {keyed}""",
         "CREATE INDEX buckets_expires ON buckets (expires)",
     ),
+    (
+        """CREATE TABLE endpoints (
+            method TEXT NOT NULL,
+            path TEXT NOT NULL,
+            document TEXT NOT NULL,
+            revision BIGINT NOT NULL,
+            PRIMARY KEY (method, path)
+        )""",
+        """CREATE TABLE revisions (
+            topic TEXT NOT NULL PRIMARY KEY,
+            revision BIGINT NOT NULL,
+            updated {real} NOT NULL
+        )""",
+    ),
 )
 
 CURRENT: Final = len(MIGRATIONS)

@@ -1,0 +1,119 @@
+"""Endpoints added at run time, and the revision by which processes notice each other's changes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from bespeak.state.store.command import Command, Conflict, Notify, Statement, Step, Steps
+
+TOPIC: Final = "endpoints"
+"""The topic to watch for changes of endpoints."""
+
+_CHANGED: Final = "changed"
+
+
+class EndpointRow(msgspec.Struct, frozen=True):
+    """An endpoint in the store."""
+
+    method: str
+    path: str
+    document: str
+    """JSON."""
+    revision: int
+    """The revision with which it came."""
+
+
+class EndpointList(msgspec.Struct, frozen=True):
+    """All endpoints of one moment."""
+
+    revision: int = 0
+    """The number of changes so far."""
+    updated: float | None = None
+    """The time of the last change, in seconds since 1970; None if there was none."""
+    rows: tuple[EndpointRow, ...] = ()
+    """In the order in which they came."""
+
+
+class PutEndpoint(Command, frozen=True):
+    """Add an endpoint, or replace the one with its method and path."""
+
+    guards: ClassVar[bool] = True
+    method: str
+    path: str
+    document: str
+    """JSON."""
+    based_on: int
+    """The revision at which the endpoint was checked beside the others."""
+
+    def steps(self) -> Steps:
+        """Return the new revision, or a Conflict: `changed`."""
+        revision = yield from _advance(self.based_on)
+        if isinstance(revision, Conflict):
+            return revision
+        yield Statement(
+            "INSERT INTO endpoints (method, path, document, revision) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (method, path) DO UPDATE SET document = excluded.document, revision = excluded.revision",
+            (self.method, self.path, self.document, revision),
+        )
+        yield Notify(TOPIC)
+        return revision
+
+
+class DropEndpoint(Command, frozen=True):
+    """Remove an endpoint."""
+
+    guards: ClassVar[bool] = True
+    method: str
+    path: str
+    based_on: int
+    """The revision at which the endpoint was there."""
+
+    def steps(self) -> Steps:
+        """Return the new revision, or a Conflict: `changed`."""
+        revision = yield from _advance(self.based_on)
+        if isinstance(revision, Conflict):
+            return revision
+        yield Statement("DELETE FROM endpoints WHERE method = ? AND path = ?", (self.method, self.path))
+        yield Notify(TOPIC)
+        return revision
+
+
+class ReadRevision(Command, frozen=True):
+    """The number of changes so far: what a server compares with what it holds."""
+
+    def steps(self) -> Steps:
+        """Return a number, 0 before the first change."""
+        rows = yield Statement("SELECT revision FROM revisions WHERE topic = ?", (TOPIC,))
+        return rows[0][0] if rows else 0
+
+
+class ListEndpoints(Command, frozen=True):
+    """All endpoints with their revision, read in one statement so that both are of one moment."""
+
+    def steps(self) -> Steps:
+        """Return an EndpointList."""
+        rows = yield Statement(
+            "SELECT r.revision, r.updated, e.method, e.path, e.document, e.revision FROM revisions AS r "
+            "LEFT JOIN endpoints AS e ON 1 = 1 WHERE r.topic = ? ORDER BY e.revision",
+            (TOPIC,),
+        )
+        if not rows:
+            return EndpointList()
+        return EndpointList(rows[0][0], rows[0][1], tuple(EndpointRow(*row[2:]) for row in rows if row[2] is not None))
+
+
+def _advance(based_on: int) -> Generator[Step, Any, int | Conflict]:
+    """Count a change, unless there was another since `based_on`. Nothing is written before that is known."""
+    rows = yield Statement("SELECT revision FROM revisions WHERE topic = ? {lock}", (TOPIC,))
+    if (rows[0][0] if rows else 0) != based_on:
+        return Conflict(_CHANGED)
+    # Of two processes that begin at once, the second finds the row of the first here and changes nothing.
+    rows = yield Statement(
+        "INSERT INTO revisions (topic, revision, updated) VALUES (?, 1, {now}) ON CONFLICT (topic) DO UPDATE SET "
+        "revision = revisions.revision + 1, updated = excluded.updated WHERE revisions.revision = ? RETURNING revision",
+        (TOPIC, based_on),
+    )
+    return rows[0][0] if rows else Conflict(_CHANGED)
