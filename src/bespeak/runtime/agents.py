@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bespeak.contract.agent import ACTIVE, UNREADABLE, Agent
-from bespeak.errors import StoreError
 from bespeak.protocol.exchange.base64url import decode64
 from bespeak.protocol.exchange.scope import Scopes
+from bespeak.runtime.follower import Follower
 from bespeak.state.identity.agent_json import parse_agent
 from bespeak.state.store.commands.agents import TOPIC, AgentMark, AgentRow, ListAgents, MarkAgents, ReadAgent
 
@@ -24,8 +23,6 @@ _logger = logging.getLogger(__name__)
 _ONE_BY_ONE: Final = 16
 """Up to so many changed agents are read by id; the start of a server reads all at once."""
 _KEY_LENGTH: Final = 32
-_PAUSE: Final = 1.0
-"""Seconds until a store that could not be read is asked again."""
 
 
 class Agents:
@@ -39,10 +36,7 @@ class Agents:
         self._named = _by_name(self._known.values())
         self._keys: dict[str, PublicKey | None] = {}
         self._watchers: list[Callable[[], None]] = []
-        self._store: Store | None = None
-        self._catching_up: asyncio.Task[None] | None = None
-        self._behind = False
-        self._refreshing = asyncio.Lock()
+        self._follower = Follower(TOPIC, self._take_in)
         self.revision = 0
         """Grows with every change, so that whoever made something of the agents knows when to make it anew."""
 
@@ -85,42 +79,15 @@ class Agents:
 
     async def follow(self, store: Store) -> None:
         """Take the agents of a store in, now and whenever they change. Raises StoreError if it cannot be read now."""
-        if self._store is not store:
-            self._store = store
-            store.watch(TOPIC, self._catch_up)
-        await self._refresh(store)
+        await self._follower.follow(store)
 
     async def refresh(self) -> None:
         """Take in what has changed in the store that is followed."""
-        if self._store is not None:
-            await self._refresh(self._store)
+        await self._follower.refresh()
 
     async def close(self) -> None:
         """Give up what is under way."""
-        if self._catching_up is not None:
-            self._catching_up.cancel()
-            await asyncio.gather(self._catching_up, return_exceptions=True)
-
-    def _catch_up(self) -> None:
-        """Begin to refresh; a change that is told meanwhile is looked at when that is done."""
-        self._behind = True
-        if self._catching_up is None or self._catching_up.done():
-            self._catching_up = asyncio.get_running_loop().create_task(self._refresh_until_done())
-
-    async def _refresh_until_done(self) -> None:
-        while self._behind:
-            self._behind = False
-            try:
-                await self.refresh()
-            except StoreError as error:
-                # Somebody may have been revoked: what could not be read now is read as soon as it can be.
-                _logger.warning("the agents in the store could not be read, and will be in %g s: %s", _PAUSE, error)
-                self._behind = True
-                await asyncio.sleep(_PAUSE)
-
-    async def _refresh(self, store: Store) -> None:
-        async with self._refreshing:  # one at a time, so that nobody puts what was read before over what was read after
-            await self._take_in(store)
+        await self._follower.close()
 
     async def _take_in(self, store: Store) -> None:
         marks: list[AgentMark] = await store.read(MarkAgents())

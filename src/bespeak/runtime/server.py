@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bespeak.contract.endpoint import Endpoint
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.runtime.additions import Additions
 from bespeak.runtime.agents import Agents
 from bespeak.runtime.principals import Principals
 from bespeak.runtime.rate import Rates
 from bespeak.runtime.registration import Registrar
+from bespeak.runtime.route import Route
 from bespeak.runtime.signer import Signer
 from bespeak.state.store.settings import CaseSettings, SessionSettings
 from bespeak.state.store.store import Store
@@ -56,16 +61,39 @@ class Server:
         """How often callers may call; None where nothing is limited."""
         self.routes = registrar.table(self.agents, updated=updated, signer=signer)
         """The endpoints served now. A call keeps the table it was routed with."""
+        self._updated = updated
+        self._additions = Additions(registrar, self._install, store)
+
+    async def add_endpoint(self, endpoint: Endpoint) -> None:
+        """Serve one more endpoint, on every face and in every process that shares the store.
+
+        Raises ContractError with the findings if it is not valid beside the others, and ConfigError if it has to be
+        kept in the store and its function cannot be imported.
+        """
+        await self._additions.add(endpoint)
+
+    async def remove_endpoint(self, method: str, path: str) -> None:
+        """Stop serving an endpoint that was added; calls that it has accepted are finished.
+
+        Raises ContractError for any other endpoint.
+        """
+        await self._additions.remove(method, path)
+
+    def _install(self, added: Sequence[Route], at: float) -> None:
+        updated = max(self._updated, write_instant(at))
+        self.routes = self.registrar.table(self.agents, updated=updated, added=added, signer=self.signer)
 
     async def start(self) -> None:
         """Begin to follow the store, which has been started, and fetch the keys that credentials are checked with."""
         if self.store is not None:
             await self.agents.follow(self.store)
+        await self._additions.start()
         await self.principals.renew_keys()
 
     async def close(self) -> None:
         """Give up what is under way and close the connections to other servers."""
         if self.principals.authenticator is not None:
             await self.principals.authenticator.close()
+        await self._additions.close()
         await self.agents.close()
         await self.registrar.close()

@@ -1,0 +1,69 @@
+"""What a process reads from the store again whenever it changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from bespeak.errors import StoreUnavailableError
+from bespeak.runtime import follower
+from bespeak.runtime.follower import Follower
+from bespeak.state.store.commands.endpoints import TOPIC, PutEndpoint, ReadRevision
+from bespeak.state.store.sqlite import SqliteStore
+from bespeak.state.store.store import Store
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def store(anyio_backend: Any) -> AsyncIterator[Store]:
+    opened = SqliteStore.in_memory()
+    await opened.start()
+    yield opened
+    await opened.close()
+
+
+class Held:
+    """A revision, read again after changes; the first readings may fail."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.revision = -1
+        self.changed = asyncio.Event()
+        self._failures = failures
+
+    async def take_in(self, store: Store) -> None:
+        self.revision = await store.read(ReadRevision())
+        if self.revision and self._failures:
+            self._failures -= 1
+            raise StoreUnavailableError("away")
+        if self.revision:
+            self.changed.set()
+
+
+async def test_the_store_is_read_at_once_and_after_every_change(store: Store) -> None:
+    held = Held()
+    following = Follower(TOPIC, held.take_in)
+    await following.refresh()
+    assert held.revision == -1
+    await following.follow(store)
+    assert held.revision == 0
+    await store.do(PutEndpoint("BOOK", "/a", "{}", 0))
+    await asyncio.wait_for(held.changed.wait(), 10)
+    assert held.revision == 1
+    await following.close()
+
+
+async def test_a_store_that_could_not_be_read_is_asked_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(follower, "_PAUSE", 0.01)
+    held = Held(failures=2)
+    following = Follower(TOPIC, held.take_in)
+    await following.follow(store)
+    await store.do(PutEndpoint("BOOK", "/a", "{}", 0))
+    await asyncio.wait_for(held.changed.wait(), 10)
+    assert caplog.text.count("the endpoints in the store could not be read") == 2
+    await following.close()

@@ -1,0 +1,83 @@
+"""An endpoint written down and read back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.service import echo, make_endpoint
+
+from bespeak.contract.endpoint import DeclaredError
+from bespeak.contract.handler import UPSTREAM_ERRORS, Composition, ExternalService, OpaqueHandler, RegisteredFunction
+from bespeak.documents.projections.agtp_manifest import project_endpoint
+from bespeak.errors import ConfigError
+from bespeak.runtime.stored_endpoint import read_endpoint, write_endpoint
+
+FUNCTION = RegisteredFunction(function="tests.service.echo", blocking=True)
+BOOK = replace(
+    make_endpoint("BOOK", "/room/{room_id}", echo, properties={"room_id": {"enum": ["a", None]}}, scopes=("a:b",)),
+    handler=FUNCTION,
+    errors=(DeclaredError("taken", "The room is taken."),),
+    namespace="rooms",
+    confirm=True,
+    internal=True,
+    since="rooms[].updated_at",
+)
+
+
+def test_an_endpoint_comes_back_as_it_was() -> None:
+    read, findings = read_endpoint(write_endpoint(BOOK), "BOOK /room/{room_id}")
+    assert read is not None
+    assert findings == []
+    assert project_endpoint(read)["input_schema"]["properties"] == {"room_id": {"enum": ["a", None]}}
+    for name in ("method", "path", "errors", "handler", "namespace", "required_scopes", "confirm", "internal", "since"):
+        assert getattr(read, name) == getattr(BOOK, name), name
+    assert read.semantic == BOOK.semantic
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        ExternalService(
+            url="https://upstream.example/{room_id}",
+            method="GET",
+            headers={"Authorization": "Bearer ${TOKEN}"},
+            query=("page",),
+            error_map={"404": "upstream_error"},
+            timeout_seconds=2.5,
+        ),
+        Composition(recipe="book-and-pay"),
+    ],
+    ids=lambda handler: handler.type,
+)
+def test_handlers_that_need_no_function_are_kept_whole(handler: Any) -> None:
+    errors = tuple(DeclaredError(name) for name in UPSTREAM_ERRORS)
+    read, _ = read_endpoint(write_endpoint(replace(BOOK, handler=handler, errors=errors)), "x")
+    assert read is not None
+    assert read.handler == handler
+
+
+def test_a_function_is_kept_by_its_dotted_path() -> None:
+    found = replace(BOOK, handler=RegisteredFunction(function="tests.service.echo", target=echo))
+    assert '"function":"tests.service.echo"' in write_endpoint(found)
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        RegisteredFunction(function="tests.service.echo", target=dict),
+        RegisteredFunction(function="tests.service.missing"),
+        OpaqueHandler(type="registered_function"),
+    ],
+)
+def test_a_handler_that_other_processes_cannot_find_is_refused(handler: Any) -> None:
+    with pytest.raises(ConfigError, match="kept in the store"):
+        write_endpoint(replace(BOOK, handler=handler))
+
+
+def test_what_cannot_be_read_is_reported() -> None:
+    endpoint, findings = read_endpoint('{"endpoint": {"method": "BOOK"}}', "BOOK /room")
+    assert endpoint is None
+    assert findings
+    assert str(findings[0].location) == "BOOK /room"
