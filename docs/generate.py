@@ -48,22 +48,22 @@ REFERENCE = ROOT / "docs" / "reference"
 WIDTH = 100
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 READ_BY_CLIENTS = ("invalid-status-line", "unexpected-response")
-"""What only a client finds wrong with what it reads; no server sends them."""
+"""Codes that only clients use, for replies that they cannot read."""
 
 LETTERS = {
-    "D": "D1xx: files and documents as they are read, and the ignores in them",
+    "D": "D1xx: reading files and documents, and ignores in them",
     "M": "M2xx: methods (AGTP-API 3)",
     "P": "P3xx: paths (AGTP-API 5)",
     "S": "S4xx: semantic blocks (AGTP-API 6.2, 7.1)",
-    "V": "V5xx: catalogs as they are read (AGTP-API 4.2)",
+    "V": "V5xx: reading catalogs (AGTP-API 4.2)",
     "J": "J6xx: schemas and errors (AGTP-API 6.3, 13.3)",
     "H": "H7xx: handlers (AGTP-API 12)",
-    "Y": "Y8xx: scopes, policies, recipes (AGTP-API 6.3, 6.4, 8.7, 9), settings of identity, state and limits",
+    "Y": "Y8xx: scopes, policies, recipes (AGTP-API 6.3, 6.4, 8.7, 9); settings of identity, state and limits",
     "X": "X9xx: security",
-    "R": "R9xx: what an importer has guessed and nobody has looked at (AGTP-API 14.1)",
-    "W": "W1xx, W9xx: services on the web, as they are looked up and as they are examined (AI-Discovery, AGIS 11)",
+    "R": "R9xx: guesses of an importer that nobody has reviewed (AGTP-API 14.1)",
+    "W": "W1xx, W9xx: discovering and linting services on the web (AI-Discovery, AGIS 11)",
 }
-"""What the letters stand for, for rules that belong to no pass."""
+"""Headings for rules that do not belong to a pass, by their letter."""
 
 # <!-- name in the reader's folder: file in this repository -->, and the block that shows it
 INCLUDE = re.compile(
@@ -100,7 +100,7 @@ def _helps(command: click.Command, context: click.Context) -> Iterator[tuple[str
 
 
 def rules_page() -> str:
-    """Every rule, by the pass of AGIS 9.1 it belongs to or by its letter."""
+    """Write the list of rules, by the pass of AGIS 9.1 or by letter."""
     groups: dict[str, list[Rule]] = defaultdict(list)
     about = {step.number: f"Pass {step.number}, {step.name}: {step.summary}" for step in PASSES}
     for rule in all_rules().values():
@@ -121,28 +121,30 @@ def rules_page() -> str:
     ]
     return _page(
         "Rules",
-        "What `bespeak lint` looks for, and what a server asks of an endpoint before it registers it. A finding of a "
-        "MUST rule is an error: a server leaves the endpoint out, or with `--strict` does not start. A finding of a "
-        "SHOULD rule is a warning, one of style an advice. What only AGIS asks is a warning in other documents.\n\n"
-        "An id never changes its meaning. `bespeak explain RULE` prints the page of a rule, with the settings that "
-        "hold where you are.",
+        "The rules of `bespeak lint`. A server checks the same rules before it registers an endpoint. A finding of a "
+        "MUST rule is an error: the server leaves the endpoint out, or does not start with `--strict`. A finding of a "
+        "SHOULD rule is a warning, and a finding of a style rule is information. Rules that only AGIS has are warnings "
+        "in other documents.\n\n"
+        "An id never changes its meaning. `bespeak explain RULE` prints the page of a rule and the settings in the "
+        "current folder.",
         *sections,
-        "## C1xx: changes of a contract, as `bespeak diff` reports them\n\n"
+        "## C1xx: changes of a contract, reported by `bespeak diff`\n\n"
         + _table(
             ("id", "name", "kind", "category", "what changed"),
             ((rule.id, f"`{rule.name}`", rule.kind, rule.category, rule.summary) for rule in CHANGE_RULES.values()),
         ),
-        "What each kind does to callers, and what to do:\n\n" + _table(("kind", "what to do"), CHANGE_KINDS.items()),
-        "Beside the changes:\n\n"
+        "The effect of each kind of change on callers, and what to do:\n\n"
+        + _table(("kind", "what to do"), CHANGE_KINDS.items()),
+        "Other findings:\n\n"
         + _table(
-            ("id", "what was found", "why it is told"),
+            ("id", "finding", "reason"),
             ((rule, text, CHANGE_FINDINGS_WHY[rule]) for rule, text in CHANGE_FINDINGS.items()),
         ),
     )
 
 
 def rule_page(rule: Rule) -> str:
-    """The page of one rule."""
+    """Write the page of one rule."""
     names = {step.number: step.name for step in PASSES}
     shown = [
         f"## {title}\n\n" + (f"```{rule.notation}\n{text.rstrip()}\n```" if is_code else text)
@@ -169,7 +171,7 @@ def settings_page() -> str:
 
 
 def status_page() -> str:
-    """The status codes, the section that defines each, and the error codes that come with it."""
+    """Write the status codes, their sections in the drafts, and their error codes."""
     texts, codes = _texts_of(SOURCE / "protocol" / "status.py"), _codes_in_use()
     rows = []
     for name, number in vars(status).items():
@@ -178,15 +180,15 @@ def status_page() -> str:
             rows.append((number, status.REASONS[number], texts.get(name, ""), used))
     return _page(
         "Status codes",
-        "The codes bespeak knows, and the values of `error.code` its server sends with them. A 422 with none of these "
-        "carries the name of an error the endpoint declares. Refusals without a value in the last column are known "
-        "to the client and sent by no server of this version.",
+        "Status codes of AGTP, and the values of `error.code` that the server sends with them. A 422 with another code "
+        "carries the name of an error that the endpoint declares. Refusals without a value in the last column are "
+        "understood by the client, but not sent by servers of this version.",
         _table(("status", "name", "meaning", "`error.code`"), rows),
     )
 
 
 def _texts_of(path: Path) -> dict[str, str]:
-    """The string that stands under each constant of a module."""
+    """Read the docstring of each constant of a module."""
     body = ast.parse(path.read_text("utf-8")).body
     return {
         constant.target.id: text.value.value
@@ -200,7 +202,7 @@ def _texts_of(path: Path) -> dict[str, str]:
 
 
 def _codes_in_use() -> dict[int, set[str]]:
-    """The error code of every refusal that is written down with its status, by status."""
+    """Collect the error codes in the source, by the status they are written with."""
     found: dict[int, set[str]] = defaultdict(set)
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text("utf-8"))
@@ -220,7 +222,7 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, object]]:
 
 
 def _statuses(node: ast.expr) -> Iterator[int]:
-    """The statuses an expression can be: a number, a name of `status`, or a choice between two."""
+    """Yield the statuses that an expression can have: a number, a name of `status`, or a choice of two."""
     for part in ast.walk(node):
         if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id == "status":
             yield getattr(status, part.attr, 0)
@@ -263,37 +265,37 @@ def layers_table() -> str:
 
 
 def limits_table() -> str:
-    """How much and how long a server takes, with the defaults that are in force."""
+    """List the limits of a server with their defaults."""
     limits, timeouts = Limits(), Timeouts()
     settings = {field.name: field.default for field in fields(Settings)}
     assert (settings["max_body"], settings["idle_timeout"]) == (limits.body, timeouts.idle)
     rows = (
-        ("start line of a request", _size(limits.line), "", "400, on HTTP 414; close"),
-        ("headers together", _size(limits.head), "", "400, on HTTP 431; close"),
-        ("header lines", limits.headers, "", "400, on HTTP 431; close"),
-        ("body", _size(limits.body), "`max_body`", "413, close; nothing of it is read"),
-        ("connections of one worker", f"{settings['max_connections']:,}", "`max_connections`", "503, close"),
-        ("a request, first byte to last", _time(timeouts.read), "`read_timeout`", "408, close"),
-        ("between two requests", _time(timeouts.idle), "`idle_timeout`", "close"),
-        ("a peer that does not take its answer", _time(timeouts.write), "", "close"),
+        ("start line of a request", _size(limits.line), "", "400 (HTTP: 414), close"),
+        ("all headers together", _size(limits.head), "", "400 (HTTP: 431), close"),
+        ("header lines", limits.headers, "", "400 (HTTP: 431), close"),
+        ("body", _size(limits.body), "`max_body`", "413, close; the body is not read"),
+        ("connections per worker", f"{settings['max_connections']:,}", "`max_connections`", "503, close"),
+        ("reading a request, first byte to last", _time(timeouts.read), "`read_timeout`", "408, close"),
+        ("idle time between two requests", _time(timeouts.idle), "`idle_timeout`", "close"),
+        ("writing to a peer that does not read", _time(timeouts.write), "", "close"),
         ("TLS handshake", _time(timeouts.handshake), "", "close"),
-        ("running requests, when the server stops", _time(timeouts.drain), "`drain_timeout`", "cancelled"),
+        ("running requests at shutdown", _time(timeouts.drain), "`drain_timeout`", "cancelled"),
         ("response of an upstream", _size(MAX_RESPONSE_BYTES), "", "`upstream_malformed_response`"),
-        ("levels of JSON in a schema", SCHEMA_DEPTH, "", "the endpoint is not registered"),
-        ("a TOML file", _size(DOCUMENT_BYTES), "", "it is not read, and reported"),
-        ("an AGIS document", _size(TREE_BYTES), "", "it is not read, and reported"),
-        ("an OpenAPI description", f"{OPENAPI.most // 1_000_000} MB", "", "it is not read, and reported"),
-        ("a discovery document of others", f"{DISCOVERY.most // 1_000} kB", "", "it is not read, and reported"),
-        ("a document of the web, first byte to last", _time(FETCH_DEADLINE), "", "it is given up, and reported"),
-        ("redirects on the way to one", MOST_REDIRECTS, "", "it is given up, and reported"),
-        ("collections inside collections of a document", TREE_DEPTH, "", "it is not read, and reported"),
-        ("keys and values of a document", f"{TREE_NODES:,}", "", "it is not read, and reported"),
+        ("nesting of a schema", SCHEMA_DEPTH, "", "the endpoint is not registered"),
+        ("TOML file", _size(DOCUMENT_BYTES), "", "refused with a finding"),
+        ("AGIS document", _size(TREE_BYTES), "", "refused with a finding"),
+        ("OpenAPI description", f"{OPENAPI.most // 1_000_000} MB", "", "refused with a finding"),
+        ("fetched discovery document", f"{DISCOVERY.most // 1_000} kB", "", "refused with a finding"),
+        ("fetching a document, first byte to last", _time(FETCH_DEADLINE), "", "abandoned with a finding"),
+        ("redirects while fetching", MOST_REDIRECTS, "", "abandoned with a finding"),
+        ("nesting of a document", TREE_DEPTH, "", "refused with a finding"),
+        ("keys and values of a document", f"{TREE_NODES:,}", "", "refused with a finding"),
     )
-    return _table(("limit", "default", "key in `[limits]`", "beyond it"), rows)
+    return _table(("limit", "default", "key in `[limits]`", "if exceeded"), rows)
 
 
 def statuses_table() -> str:
-    """What AGTP's own status codes are on HTTP."""
+    """List the HTTP status of each status code that only AGTP has."""
     rows = []
     for number, there in sorted(status.HTTP.items()):
         shown = "401 or 403" if number == status.AUTHORIZATION_REQUIRED else there
@@ -320,7 +322,7 @@ def _page(title: str, *parts: str) -> str:
 
 
 def with_includes(text: str) -> str:
-    """A page with each marked block as its file has it, or as the code says it, now."""
+    """Fill each marked block of a page from its file or its generator."""
 
     def shown(match: re.Match[str]) -> str:
         content = (ROOT / match["source"]).read_text("utf-8").rstrip()
@@ -360,7 +362,7 @@ def hand_written() -> list[Path]:
 
 
 def stale() -> dict[Path, str | None]:
-    """Every page that is not as the code says, and how it should be; None for one that should not be there."""
+    """Map each outdated page to its new text, or to None if it should be removed."""
     wanted: dict[Path, str | None] = dict.fromkeys(REFERENCE.glob("rules/*.md"))
     wanted |= {REFERENCE / name: make() for name, make in REFERENCE_PAGES.items()}
     wanted |= {REFERENCE / "rules" / f"{rule.id}.md": rule_page(rule) for rule in all_rules().values()}
@@ -369,7 +371,7 @@ def stale() -> dict[Path, str | None]:
 
 
 def main(*, check: bool) -> int:
-    """Write what is stale, or with `check` only name it; the exit code tells whether there was anything."""
+    """Write outdated pages, or with `check` only list them. Return 1 if `check` finds any."""
     pages = stale()
     for page, text in pages.items():
         if not check and text is None:

@@ -1,4 +1,4 @@
-"""What pages use of curl, for machines that have none: `python curl.py URL ...` prints what curl would."""
+"""The options of curl that the pages use, for machines without curl: `python curl.py URL ...`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx
 
 
 def main(arguments: list[str]) -> int:
-    """Make one request and print the answer."""
+    """Send one request and print the answer."""
     parser = argparse.ArgumentParser("curl", add_help=False)
     parser.add_argument("url")
     parser.add_argument("-s", "--silent", action="store_true")

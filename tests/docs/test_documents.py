@@ -1,10 +1,10 @@
-"""Every block of every page is true: files are those that are shown, commands print what is shown.
+"""Every block of every page is run: files are as shown, and commands print what is shown.
 
-A page is read from top to bottom in a folder of its own, as a reader would follow it:
+A page is followed from top to bottom in a new folder, as a reader would:
 
     python, toml, json   a file in the reader's folder; the marker above names it and its source under docs_src
     console              commands after `$` and their output, where `...` stands for anything; `bespeak serve` and
-                         `uvicorn` stay up, and the ports that are shown mean theirs
+                         `uvicorn` keep running, and the ports in the page are mapped to theirs
     sh                   targets of the Makefile
     text                 a picture; nothing to run
 """
@@ -39,14 +39,14 @@ _RUNNING = re.compile(r"Uvicorn running on \S+:(\d+)")
 
 
 class Reader:
-    """Somebody who follows a page: writes its files, runs its commands, leaves its servers running."""
+    """A reader who follows a page: writes its files, runs its commands, keeps its servers running."""
 
     def __init__(self, folder: Path, servers: ExitStack, *, curl: Path | None = None) -> None:
-        """`curl` is a folder with what is to answer for curl."""
+        """Prepare the folder. `curl` is a folder with a replacement for curl."""
         self.folder = folder
         self._servers = servers
         self._ports: dict[str, str] = {}
-        """The ports that pages show, and where the servers really are."""
+        """Ports in the page, and the real ports of the servers."""
         self._files: dict[str, str] = {}
         # A copy, for a server keeps its state beside what it serves.
         shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("bespeak.db*"))
@@ -58,11 +58,11 @@ class Reader:
         }
 
     def save(self, name: str, source: str, text: str) -> None:
-        assert (ROOT / source).read_text("utf-8") == text, f"{source} is shown differently; run `make docs`"
+        assert (ROOT / source).read_text("utf-8") == text, f"{source} differs from the page; run `make docs`"
         self._files[name] = text
 
     def run(self, command: str) -> str:
-        """What a command prints. Servers stay up, and the ports they are shown with mean theirs from then on."""
+        """Run a command and return its output. Servers keep running, and later commands use their real ports."""
         for name, text in self._files.items():
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ class Reader:
         return self._there(_findings(server) + server.announcement)
 
     def _host(self, arguments: list[str]) -> str:
-        """Start somebody's own server, and read what it says until it listens."""
+        """Start a uvicorn server and return its output up to the moment it listens."""
         options, shown = _with_any_port("--port", tuple(arguments))
         process = subprocess.Popen(
             [sys.executable, "-m", "uvicorn", *options],
@@ -134,7 +134,7 @@ class Reader:
 
 
 def _with_any_port(name: str, options: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
-    """The options with a port that the system chooses, and the one that was shown."""
+    """Replace the port in the options by one that the system chooses; return the options and the port shown."""
     if name not in options:
         return options, None
     at = options.index(name) + 1
@@ -143,7 +143,7 @@ def _with_any_port(name: str, options: tuple[str, ...]) -> tuple[tuple[str, ...]
 
 
 def _findings(server: Served) -> str:
-    """What the server has said on its error stream so far."""
+    """Read the server's standard error so far."""
     assert server.process.stderr is not None
     stream = server.process.stderr.fileno()
     os.set_blocking(stream, False)
@@ -153,21 +153,21 @@ def _findings(server: Served) -> str:
 
 
 def blocks(page: Path) -> Iterator[tuple[str, str, str, str]]:
-    """The fenced blocks of a page: name, source, kind, text."""
+    """Yield name, source, kind and text of each fenced block."""
     for match in _BLOCK.finditer(page.read_text("utf-8")):
         name, source, kind, text = match.groups(default="")
         yield name, source, kind, text
 
 
 def sessions(text: str) -> Iterator[tuple[str, str]]:
-    """The commands of a console block, each with the output that is shown for it."""
+    """Yield each command of a console block with the output shown for it."""
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, output = part.replace("\\\n", "").partition("\n")
         yield command, output
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether the output is the one shown. `...` on a line of its own stands for any lines, else for any text."""
+    """Compare output with the page. `...` on a line of its own stands for any lines, else for any text."""
     lines = (
         r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line).replace(re.escape("..."), ".*?") + "\n"
         for line in shown.rstrip("\n").split("\n")
@@ -177,13 +177,13 @@ def matches(shown: str, printed: str) -> bool:
 
 
 def targets() -> set[str]:
-    """What `make` can be asked for."""
+    """Return the targets of the Makefile."""
     return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
 @pytest.fixture
 def curl(tmp_path: Path) -> Path:
-    """A folder with a `curl` for machines that have none."""
+    """A folder with a `curl` for machines without one."""
     place = tmp_path / "bin"
     place.mkdir()
     (place / "curl").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/tests/docs/curl.py" "$@"\n')
@@ -201,7 +201,7 @@ def test_a_page_can_be_followed_without_curl(tmp_path: Path, curl: Path) -> None
 
 
 def follow(page: Path, folder: Path, curl: Path | None) -> None:
-    """Do what a page says, and compare."""
+    """Follow a page and compare every output."""
     with ExitStack() as servers:
         reader = Reader(folder, servers, curl=curl)
         for name, source, kind, text in blocks(page):
@@ -219,7 +219,7 @@ def follow(page: Path, folder: Path, curl: Path | None) -> None:
                 assert kind == "text", f"a block of kind {kind!r} that no test runs:\n{text}"
 
 
-def test_generated_pages_are_as_the_code_says() -> None:
+def test_generated_pages_are_up_to_date() -> None:
     # In a process of its own: click keeps the help option of the first context it meets.
     command = [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -236,7 +236,7 @@ def test_every_rule_that_is_reported_is_documented() -> None:
     assert set(re.findall(r'"([A-Z]\d{3})"', sources)) == set(documented)
 
 
-def test_every_source_is_shown_somewhere() -> None:
+def test_every_source_file_appears_on_a_page() -> None:
     shown = {source for page in generate.hand_written() for _, source, _, _ in blocks(page)}
     kept = {str(path.relative_to(ROOT)) for path in (ROOT / "docs_src").rglob("*.*") if path.suffix != ".pyc"}
     assert kept - shown == set()
@@ -265,7 +265,7 @@ def test_continuous_integration_runs_the_command_that_the_readme_shows() -> None
     assert f"\n{command} " in (ROOT / "README.md").read_text("utf-8")
 
 
-def test_every_link_between_pages_leads_somewhere() -> None:
+def test_every_link_between_pages_has_a_target() -> None:
     broken = [
         f"{page.relative_to(ROOT)}: {link}"
         for page in generate.hand_written()
@@ -276,12 +276,12 @@ def test_every_link_between_pages_leads_somewhere() -> None:
 
 
 def headings(page: Path) -> set[str]:
-    """The anchors that a page's headings give."""
+    """Return the anchors of a page's headings."""
     found = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
-def test_every_link_to_a_part_of_a_page_leads_there() -> None:
+def test_every_anchor_in_a_link_exists() -> None:
     broken = [
         f"{page.relative_to(ROOT)}: {link}#{part}"
         for page in generate.hand_written()
@@ -291,7 +291,7 @@ def test_every_link_to_a_part_of_a_page_leads_there() -> None:
     assert broken == []
 
 
-def test_an_elision_stands_for_lines_or_for_a_part_of_one() -> None:
+def test_an_ellipsis_matches_lines_or_a_part_of_a_line() -> None:
     assert matches("a\n...\nz\n", "a\nb\nc\nz\n")
     assert matches("id ...\n", "id 17\n")
     assert not matches("a\n...\nz\n", "a\nb\n")

@@ -1,4 +1,4 @@
-"""The threat model speaks of settings that there are."""
+"""Settings, options and commands in SECURITY.md exist."""
 
 from __future__ import annotations
 
