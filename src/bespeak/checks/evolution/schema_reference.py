@@ -1,4 +1,4 @@
-"""A schema without its local references: what `$ref` and an `allOf` of one part stand for."""
+"""Schemas with local references and single-part `allOf` resolved."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class References:
         self._resolved: dict[int, tuple[Any, Schema]] = {}
 
     def resolve(self, node: Any) -> Schema:
-        """The schema a node stands for. A `$ref` in it then leads nowhere, or around in a circle."""
+        """Return the schema a node stands for. A `$ref` left in it dangles or is circular."""
         known = self._resolved.get(id(node))
         if known is None:
             # The node is kept beside its schema: its id stays its own as long as it lives.
@@ -63,7 +63,7 @@ def _as_schema(node: Any) -> Schema:
 
 
 def _merged(target: Schema, rest: Schema) -> Schema:
-    """Both schemas at once: as one where they do not speak of the same thing, else as two parts of allOf."""
+    """Merge two schemas; if they contradict each other, return both as parts of `allOf`."""
     said = {key: value for key, value in rest.items() if key not in DEFINITIONS}
     base = {key: value for key, value in target.items() if key not in DEFINITIONS}
     if any(key in base and base[key] != value for key, value in said.items() if key not in ANNOTATIONS):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-_COMPOSING: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
+from bespeak.contract.schema.subschemas import COMPOSING
+
+_COMPOSING: Final = COMPOSING | {"dependentSchemas"}
 """Beside these `additionalProperties: false` would forbid what they declare."""
 
 

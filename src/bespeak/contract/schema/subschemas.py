@@ -12,6 +12,8 @@ DATA_KEYWORDS: Final = frozenset({"const", "default", "enum", "examples"})
 """Keywords whose content is data, so that a `$ref` in it is no reference."""
 NAMING_KEYWORDS: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 """Keywords whose keys are names, so that a `$ref` among them is a name."""
+COMPOSING: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if"})
+"""Keywords by which another schema describes the same value."""
 
 
 def nodes(schema: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:

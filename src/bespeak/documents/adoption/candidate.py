@@ -17,7 +17,7 @@ class Candidate:
     name: str = ""
     """Identifier upstream: an operationId, the name of a tool, the id of a skill."""
     name_kind: str = "the name"
-    """What the upstream calls that identifier, for the reasons of guesses."""
+    """Word for that identifier in the reasons of guesses."""
     method: str | None = None
     """HTTP method in capitals; None if the upstream is not called by HTTP methods."""
     path: str | None = None

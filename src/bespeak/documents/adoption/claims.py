@@ -18,7 +18,7 @@ from bespeak.documents.adoption.verb_choice import VerbChoice, choose_verb, furt
 from bespeak.protocol.fault import Fault
 
 _OTHER_VERBS: Final = 2
-"""Other verbs that are tried before another path is: a third one would hardly say the same."""
+"""Number of other verbs to try before another path: a third one would hardly mean the same."""
 _RELATING: Final = frozenset({"by", "for", "from", "to", "of", "in", "on", "with", "using", "via", "and", "or"})
 """Words of a name that end the thing it is about."""
 
@@ -30,10 +30,10 @@ class Claim:
     verb: VerbChoice
     path: PathChoice
     moved: str = ""
-    """What stood in the way of the first choice."""
+    """Endpoint that already had the first choice; empty if the first choice was free."""
 
     def guesses(self, candidate: Candidate) -> Iterator[Guess]:
-        """Yield what a person has to confirm about verb and path."""
+        """Yield what a person has to confirm about the verb and the path."""
         doubtful = self.verb.confidence < UNSURE
         reads = candidate.claims_to_read and candidate.method != "OPTIONS"
         yield Guess(
@@ -102,7 +102,7 @@ def _path(candidate: Candidate, verb: str, word: str, catalog: Catalog) -> PathC
 
 
 def _named_path(candidate: Candidate, word: str, verbs: frozenset[str]) -> str:
-    """Return a path of the thing in a name: that of `acme_get_user_by_id` and `create_or_update_user` is /user."""
+    """Return a path for the noun in a name: /user for `acme_get_user_by_id` and `create_or_update_user`."""
     parts = words(candidate.name)
     doing = [index for index, part in enumerate(parts) if part == word or is_verb(part)]
     start = doing[0] if doing else 0

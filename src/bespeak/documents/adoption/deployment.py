@@ -25,23 +25,23 @@ ENDPOINTS: Final = "endpoints"
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The files of a deployment by their paths, and what there is to say about them."""
+    """Files of a deployment by path, with a summary of the import."""
 
     files: dict[str, str]
     facades: tuple[Facade, ...]
     left_out: tuple[LeftOut, ...]
     """Candidates that have no endpoint."""
     notes: tuple[LeftOut, ...]
-    """Parts of the document that were read otherwise than they are written, or not at all."""
+    """Parts of the document that were ignored or read differently than written."""
     variables: tuple[Variable, ...]
     guesses: dict[str, int]
-    """How many of each risk."""
+    """Number of guesses by risk."""
 
 
 def make_deployment(
     origin: Origin, facades: Sequence[Facade], left_out: Sequence[LeftOut], notes: Sequence[LeftOut] = ()
 ) -> Imported:
-    """Write the files of facades. `notes` is what the reader of their document could not take over."""
+    """Write the files of facades. `notes` lists what the reader of their document could not use."""
     names = function_names([facade.endpoint for facade in facades])
     entries = [(f"{ENDPOINTS}/{name.replace('_', '-')}.toml", one) for name, one in zip(names, facades, strict=True)]
     service, general = _service(origin, facades)

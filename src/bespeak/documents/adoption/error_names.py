@@ -1,4 +1,4 @@
-"""The errors of an endpoint: names for the statuses an upstream fails with, and the five every upstream has."""
+"""Errors of an endpoint: names for the statuses an upstream fails with, and the five that every upstream has."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _TEXTS: Final = {
     "upstream_error": "The upstream failed.",
 }
 _OWN_TO_SERVER: Final = ("401", "403")
-"""Statuses that speak of this server's credential, not of the caller's input, where one is sent."""
+"""Statuses that concern this server's credential, if one is sent, and not the caller's input."""
 _RANGE: Final = {"4": ("400", "404", "409", "422", "429"), "5": ("503",)}
 _GENERIC: Final = frozenset(
     {
@@ -62,7 +62,7 @@ _MOST_WORDS: Final = 4
 
 @dataclass(slots=True)
 class ErrorShape:
-    """Declared errors and the map that leads to them."""
+    """Declared errors and the statuses mapped to them."""
 
     errors: tuple[DeclaredError, ...] = ()
     error_map: dict[str, str] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class ErrorShape:
 
 
 def shape_errors(candidate: Candidate, *, has_credential: bool) -> ErrorShape:
-    """Name the errors of a candidate. Where this server sends a credential, 401 and 403 are about that."""
+    """Name the errors of a candidate. If this server sends a credential, 401 and 403 concern that credential."""
     documented = {status.upper(): text for status, text in candidate.failures.items()}
     shape = ErrorShape()
     described: dict[str, str] = {}
@@ -106,7 +106,7 @@ def _is_named(status: str, *, has_credential: bool) -> bool:
 
 
 def _assumed(candidate: Candidate, documented: dict[str, str]) -> tuple[str, ...]:
-    """Return the statuses to map although nobody documented them: for a range, and where nothing is documented."""
+    """Return undocumented statuses to map: those of a documented range, or the usual ones if nothing is documented."""
     if candidate.method is None:
         return ()
     ranged = tuple(status for first in "45" if f"{first}XX" in documented for status in _RANGE[first])
@@ -124,7 +124,7 @@ def _assumed(candidate: Candidate, documented: dict[str, str]) -> tuple[str, ...
 
 
 def _name(status: str, text: str) -> str:
-    """Return a name from the description where it says something short, or else from the status."""
+    """Derive a name from a short description, else from the status."""
     sentence = first_sentence(text, 120)
     parts = [word for word in words(sentence) if word not in _SILENT] if sentence.isascii() else []
     name = "_".join(parts)
@@ -135,7 +135,7 @@ def _name(status: str, text: str) -> str:
 
 
 def _is_general(parts: list[str]) -> bool:
-    """Whether a name fits any failure: `bad_request`, `unexpected_error`."""
+    """Return True if a name fits any failure: `bad_request`, `unexpected_error`."""
     return all(part in _GENERIC or part in ("request", "server", "internal", "http", "client", "api") for part in parts)
 
 

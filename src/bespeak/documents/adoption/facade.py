@@ -10,7 +10,9 @@ from bespeak.documents.adoption.guess import Guess
 
 
 def made_by(command: str) -> str:
-    """Return the first words of every file that `bespeak import COMMAND` writes, by which it knows its own later."""
+    """Return the first words of every file that `bespeak import COMMAND` writes; a later run recognises its files by
+    them.
+    """
     return f"Made by `bespeak import {command}`"
 
 
@@ -42,7 +44,7 @@ class Variable:
 
     name: str
     what: str
-    """What to put into it."""
+    """Value to set, for the person who sets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,4 +56,4 @@ class Facade:
     guesses: tuple[Guess, ...]
     variables: tuple[Variable, ...] = ()
     rewritten: tuple[str, ...] = ()
-    """Why the path is not the described one."""
+    """Reasons why the path differs from the described one."""

@@ -1,4 +1,4 @@
-"""A guess: what an importer wrote although the description does not say it, for a person to confirm."""
+"""Guesses: what an importer wrote although no description says it, for a person to confirm."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from typing import Final, Literal
 Risk = Literal["high", "medium", "low"]
 
 RISKS: Final[tuple[Risk, ...]] = ("high", "medium", "low")
-"""The gravest first."""
+"""Risks, highest first."""
 
 UNSURE: Final = 0.7
-"""Below this a guess is doubtful."""
+"""Confidence below which a guess is doubtful."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """One decision that somebody has to look at."""
+    """One decision for a person to review."""
 
     at: str
     """Pointer from the endpoint: `/semantic/impact`."""
     text: str
-    """What was written, in a few words."""
+    """Summary of what was written."""
     why: str
-    """What it was concluded from."""
+    """Evidence for it."""
     confidence: float
     otherwise: str = ""
-    """What else it could be."""
+    """Alternative to it; empty if there is none."""
     risk: Risk = "low"
 
     @property
     def comment(self) -> str:
-        """The guess as it stands beside what it is about."""
+        """Text of the comment beside the guessed value."""
         other = f"; else {self.otherwise}" if self.otherwise else ""
         return f"review ({self.confidence:.1f}): {self.text}: {self.why}{other}"
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A part of a description that has no place in the deployment."""
+    """A part of a description that is not in the deployment."""
 
     what: str
     why: str

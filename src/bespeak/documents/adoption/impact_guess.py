@@ -1,4 +1,4 @@
-"""What a call leaves behind, guessed on the safe side: HTTP does not say whether something can be undone (14.1)."""
+"""Impact of a call, guessed conservatively: no description says whether a change can be undone (AGTP-API 14.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNDONE_BY: Final = frozenset(
         *("FOLLOW", "SUSPEND", "REINSTATE", "CONNECT", "DISCONNECT", "ASSIGN", "UNASSIGN", "PAIR", "UNPAIR"),
     }
 )
-"""Verbs that another verb of the catalog takes back."""
+"""Verbs that another verb of the catalog undoes."""
 _OVERWRITING: Final = frozenset(
     {
         "UPDATE",
@@ -36,7 +36,7 @@ _OVERWRITING: Final = frozenset(
         "RENAME",
     }
 )
-"""Verbs that put values in the place of others, and nothing more."""
+"""Verbs that only replace values."""
 _AGAINST: Final = {
     "informational": frozenset({"transaction", "modification", "creation"}),
     "reversible": frozenset({"discovery", "retrieval"}),
@@ -44,24 +44,24 @@ _AGAINST: Final = {
 }
 """Capabilities that contradict an impact (AGIS 6.2)."""
 _TRIED: Final = frozenset({"test", "try", "ping", "chat"})
-"""Words that look like reading and may do the thing: a test mail is sent, a test hook is called."""
+"""Words that look like reading but may act: a test mail is sent, a test hook is called."""
 _IDEMPOTENT: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 
 
 @dataclass(frozen=True, slots=True)
 class ImpactGuess:
-    """Impact, capability and idempotency with what they were concluded from."""
+    """Impact, capability and idempotency, with the guesses behind them."""
 
     impact: str
     capability: str
     is_idempotent: bool
     confidence: float
-    """How sure the endpoint says it is of its outcome."""
+    """Confidence of the endpoint in its outcome."""
     guesses: tuple[Guess, ...]
 
 
 def guess_impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> ImpactGuess:
-    """Guess what a call leaves behind, whether it may be repeated, and what kind of capability it is."""
+    """Guess the impact of a call, whether it may be repeated, and its capability."""
     guess = _impact if candidate.method else _impact_without_method
     impact, why, sure, other = guess(candidate, choice)
     doubtful = impact == "informational" and not candidate.claims_to_read
@@ -105,7 +105,9 @@ def _repetition_reason(candidate: Candidate, impact: str) -> str:
 
 
 def _impact_without_method(candidate: Candidate, choice: VerbChoice) -> tuple[str, str, float, str]:
-    """Guess by words and hints. A hint of the upstream confirms what the words say, and never clears them."""
+    """Guess by words and hints. A hint can confirm what the words say but never overrule a word that changes
+    something.
+    """
     word, source = next(changing_words(candidate), ("", ""))
     if candidate.destructive is not True and not word and not changes(choice.verb) and choice.word not in _TRIED:
         if candidate.read_only:
@@ -122,7 +124,7 @@ def _impact_without_method(candidate: Candidate, choice: VerbChoice) -> tuple[st
 
 
 def _reads(choice: VerbChoice) -> bool:
-    """Return whether the words that chose a verb surely say that nothing is changed."""
+    """Return True if the word that chose the verb clearly means reading."""
     classes = operation_classes(choice.verb.lower())
     reads = classes is not None and classes.main in ("READ", "ANALYZE") and not changes(choice.word or choice.verb)
     return reads and bool(choice.word) and choice.word not in _TRIED and choice.confidence >= UNSURE

@@ -1,4 +1,4 @@
-"""Everything that is guessed about a candidate, whatever kind of upstream it belongs to."""
+"""Everything guessed about a candidate, whatever kind of upstream it belongs to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_DOMAIN: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The contract of a candidate, except for what depends on how its upstream is called."""
+    """Contract of a candidate, except for what depends on how its upstream is called."""
 
     candidate: Candidate
     method: str
@@ -38,7 +38,7 @@ def judge_all(candidates: Sequence[Candidate], catalog: Catalog) -> list[Judgeme
 
 
 def choose_scopes(title: str, impact: str, *, has_credential: bool) -> tuple[tuple[str, ...], list[Guess]]:
-    """Choose the scopes an endpoint requires: what changes something or uses the operator's credential is not open."""
+    """Choose the scopes of an endpoint. Changes and the operator's credential are never open to everyone."""
     if impact == "informational" and not has_credential:
         return (), []
     domain = "-".join(words(title))[:_LONGEST_DOMAIN].strip("-") or "upstream"

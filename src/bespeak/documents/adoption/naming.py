@@ -1,4 +1,4 @@
-"""Names of one world in the spelling of another: words, snake_case, hyphens."""
+"""Conversion of names: words, snake_case, hyphens, plural and singular."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HISSING: Final = ("s", "x", "z", "ch", "sh")
 _SPELLED: Final = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "ø": "o", "ł": "l"}
 )
-"""Letters that are written with two others where there are only those of English."""
+"""Spellings of letters that ASCII does not have."""
 _NO_PLURALS: Final = frozenset(
     {
         "news",
@@ -41,7 +41,7 @@ _NO_PLURALS: Final = frozenset(
 
 @lru_cache(maxsize=8192)
 def words(text: str) -> tuple[str, ...]:
-    """The words of a name in small letters: `createPet`, `create_pet` and `create-pet` are the same."""
+    """Split a name into lower-case words: `createPet`, `create_pet` and `create-pet` give the same ones."""
     text = text[:400]
     if not text.isascii():
         text = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", text).translate(_SPELLED))
@@ -51,7 +51,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def snake_case(text: str, otherwise: str = "field") -> str:
-    """A name that starts with a letter and has nothing but small letters, digits and single underscores."""
+    """Return a name in snake_case that starts with a letter."""
     name = "_".join(words(text))[:_LONGEST].strip("_")
     if not name:
         return otherwise
@@ -59,12 +59,12 @@ def snake_case(text: str, otherwise: str = "field") -> str:
 
 
 def hyphenated(text: str) -> str:
-    """A path segment of the words in a name; empty if it has none."""
+    """Join the words of a name into a path segment; empty if it has none."""
     return "-".join(words(text))[:_LONGEST].strip("-")
 
 
 def plural(word: str) -> str:
-    """The usual plural of the last word in a segment; a plural stays as it is."""
+    """Return the plural of the last word in a segment; a plural stays as it is."""
     if word.endswith(("ss", "us", "sis", "xis")) or not word.endswith("s"):
         if word.endswith("y") and word[-2:-1] not in "aeiou":
             return word[:-1] + "ies"
@@ -73,7 +73,7 @@ def plural(word: str) -> str:
 
 
 def singular(word: str) -> str:
-    """The usual singular of a word that may be a plural."""
+    """Return the singular of a word that may be a plural."""
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
     if word.endswith(("sses", "shes", "ches", "xes", "zes", "uses")) and not lexicon().counts(word[:-1]).noun:
@@ -82,7 +82,7 @@ def singular(word: str) -> str:
 
 
 def is_plural(word: str) -> bool:
-    """Whether a word looks like a plural."""
+    """Return True if a word looks like a plural."""
     return (
         word.endswith("s")
         and not word.endswith(("ss", "us", "sis", "xis"))
@@ -92,7 +92,7 @@ def is_plural(word: str) -> bool:
 
 
 def unused(name: str, taken: Container[str]) -> str:
-    """The name, or the name with the first number that nobody has."""
+    """Return the name, with the first free number appended if it is taken."""
     number, found = 2, name
     while found in taken:
         found = f"{name}_{number}"

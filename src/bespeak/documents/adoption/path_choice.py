@@ -1,7 +1,7 @@
-"""The path of a candidate as AGTP writes it: things and parameters, no verbs, no versions; the upstream keeps its own.
+"""Path of a candidate by the rules of AGTP: nouns and parameters, no verbs, no versions. The upstream keeps its own.
 
 `/v1/users/search` becomes `/users`, `/files/{name}.json` becomes `/files/{name}`, `/order/{orderId}` becomes
-`/orders/{order_id}`. What was written differently is told.
+`/orders/{order_id}`. Every change has its reason recorded.
 """
 
 from __future__ import annotations
@@ -22,42 +22,42 @@ from bespeak.text.language.segment import judge_segment
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
 _VERSION: Final = re.compile(r"v[0-9]+(?:[a-z]+[0-9]*)?(?:[.-][0-9]+)*|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PREFIXES: Final = frozenset({"api", "rest", "public", "services"})
-"""Segments before a version, or at the beginning, that name nothing."""
+"""Leading segments that name no resource."""
 _EXTENSION: Final = re.compile(r"(?<=.)\.(?:json|xml|csv|html?|php|aspx?|do)$", re.IGNORECASE)
 _KEYED: Final = re.compile(r"([A-Za-z][\w.-]*)\(")
-"""The collection before a key as OData writes it: users('{id}')."""
+"""Collection before a key in OData notation: users('{id}')."""
 COMMANDS: Final = frozenset(
     {
         *("search", "query", "checkout", "count", "login", "signin", "logon", "logout", "signout", "logoff"),
         *("signup", "upload"),
     }
 )
-"""Segments that say what is done wherever they stand at the end, although they are nouns too."""
+"""Nouns that are commands at the end of a path."""
 _METHODS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class PathChoice:
-    """A path, what its parameters are called upstream, and why it is not the described one."""
+    """A path with its parameters and the reasons why it differs from the described one."""
 
     path: str
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """The name of each parameter here by its name upstream."""
+    """Names of the parameters in this path, by their upstream names."""
     reasons: tuple[str, ...] = ()
     version: str = ""
-    """A version that was left out of the path."""
+    """Version that was removed from the path."""
 
     def url_path(self, described: str) -> str:
-        """The described path with the parameters under their names here."""
+        """Rename the parameters of the described path to their names in this one."""
         return _PARAMETER.sub(lambda found: f"{{{self.parameters[found[1]]}}}", described)
 
 
 def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str = "", word: str = "") -> PathChoice:
     """Choose the path for a verb.
 
-    `topic` is what the candidate is about, for paths that name nothing themselves. `word` is what the verb was chosen
-    for: a segment that repeats it is left out.
+    `topic` is the subject of the candidate, for paths that name no resource. `word` is the word the verb was chosen
+    for; a segment that repeats it is removed.
     """
     reasons: list[str] = []
     names = _parameter_names(described.partition("#")[0], reasons)
@@ -95,12 +95,12 @@ def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str 
 
 
 def bare_path(described: str) -> str:
-    """A path without the query and the fragment that some descriptions tell operations apart by."""
+    """Remove the query and the fragment, by which some descriptions distinguish operations."""
     return described.partition("#")[0].partition("?")[0]
 
 
 def other_paths(choice: PathChoice, described: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
-    """Yield other paths for the same candidate, for when its own is taken: with what was left out, then numbered."""
+    """Yield alternatives to a path that is taken: with the removed parts, then numbered."""
     segments = choice.path[1:].split("/")
     first, last = segments[0], segments[-1]
     if choice.version:
@@ -123,7 +123,7 @@ def other_paths(choice: PathChoice, described: str, verb: str, verbs: frozenset[
 
 
 def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
-    """Return what a candidate is about: its first tag, its first literal segment, or what its name says."""
+    """Return the subject of a candidate: its first tag, its first literal segment, or the noun in its name."""
     literals = [name for part in bare_path(candidate.path or "").split("/") for name in _literals(part)]
     things = [name for name in map(hyphenated, literals) if name and name not in _PREFIXES]
     # A path that is nothing but a command names no thing.
@@ -134,7 +134,7 @@ def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
 
 
 def _object_of(candidate: Candidate) -> str:
-    """Return the thing in a name: the table of `CreateTable`, the root of `read_root__get`."""
+    """Return the noun in a name: `table` in `CreateTable`, `root` in `read_root__get`."""
     _, *rest = words(candidate.name) or ("",)
     if "using" in rest:
         rest = rest[: rest.index("using")]
@@ -154,7 +154,7 @@ def _parameter_names(described: str, reasons: list[str]) -> dict[str, str]:
 
 
 def _pieces(segment: str, names: Mapping[str, str], reasons: list[str]) -> Iterator[str]:
-    """A segment as whole parameters and literals: `{base}...{head}` is two, and `{name}.json` keeps only the name."""
+    """Split a segment into parameters and literals: `{base}...{head}` is two, and `{name}.json` keeps only the name."""
     if "{" not in segment:
         yield from (part for part in segment.split(":") if part) if ":" in segment else (unquote(segment),)
         return
@@ -200,7 +200,7 @@ def _is_version(piece: str) -> bool:
 
 
 def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *, alone: bool, topic: str) -> str:
-    """A literal segment that names a thing; empty if it only repeats what the verb says."""
+    """Return a noun for a literal segment; empty if it only repeats the verb."""
     name = hyphenated(_EXTENSION.sub("", piece))
     if name != piece:
         reasons.append(f"{piece[:_SHOWN]!r} is written {name!r}")
@@ -219,7 +219,7 @@ def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *
 
 
 def _says(name: str, verb: str) -> bool:
-    """Whether a segment says no more than the verb: that verb, or another one for reading."""
+    """Return True if a segment only repeats the verb: the same one, or another for reading."""
     parts = words(name)
     word = "".join(parts)
     if word == verb.lower():
@@ -230,13 +230,13 @@ def _says(name: str, verb: str) -> bool:
 
 
 def _is_thing(word: str) -> bool:
-    """Whether a word for reading is rather a thing that is read: /status, /view; nothing is called a delete."""
+    """Return True if a word for reading is rather a noun, as in /status and /view; no `delete` is."""
     classes = operation_classes(word)
     return _is_noun(word) and (classes is None or classes.main != "DELETE")
 
 
 def _acts(piece: str, before: str) -> bool:
-    """Whether a segment says what is done to the one before it: that of /orders/{id}/cancel, not of /store/order."""
+    """Return True if a segment acts on the one before it: /orders/{id}/cancel does, /store/order does not."""
     word = "".join(words(piece))
     return before.startswith("{") or is_plural(before) or word in COMMANDS or not _is_noun(word)
 
@@ -251,7 +251,7 @@ def _is_fine(name: str, verb: str, verbs: frozenset[str]) -> bool:
 
 
 def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
-    """Segments that name a thing instead of a doing, the nearest first."""
+    """Yield nouns for a segment, the closest first."""
     name = hyphenated(name)
     if not name:
         return
@@ -264,7 +264,7 @@ def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
 
 
 def _thing(topic: str, segments: list[str], verb: str, verbs: frozenset[str]) -> str:
-    """What to begin a path with that begins with a parameter or is empty."""
+    """Return the first segment for a path that is empty or begins with a parameter."""
     parameter = next((part[1:-1] for part in segments if part.startswith("{")), "")
     bare = [word for word in parameter.split("_") if word and word not in ("id", "uuid", "name", "key", "slug")]
     for choice in (topic, plural("-".join(bare)) if bare else "", "items"):

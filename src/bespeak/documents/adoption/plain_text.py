@@ -1,4 +1,4 @@
-"""Texts of a description as a contract may carry them: plain, visible, of a length people read, and to no model."""
+"""Texts of a description made safe for a contract: plain, visible, short, and without instructions to a model."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _ADDRESS: Final = re.compile(r"<?\b(?:https?|ftp)://[^\s<>()]{0,500}>?")
 _MARKS: Final = re.compile(r"[`*]{1,3}|^#{1,6} ", re.MULTILINE)
 _END: Final = re.compile(r"(?<=[.!?])\s")
 _SEEN: Final = 20_000
-"""Characters of a text that are looked at."""
+"""Number of characters that are examined."""
 _NEVER: Final = re.compile("[\ud800-\udfff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 class PlainText(NamedTuple):
-    """A text, and why something was taken out of it; nothing is said about markup and length."""
+    """A text and the reason why something was removed from it; markup and length need none."""
 
     text: str
     fault: str = ""
@@ -28,7 +28,7 @@ class PlainText(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def plain_text(text: str, most: int = 500) -> PlainText:
-    """A text on one line without markup, cut at the end of a sentence; empty if it speaks to a model."""
+    """Return a text on one line, without markup and cut at the end of a sentence; empty if it addresses a model."""
     seen = _NEVER.sub("", text[:_SEEN])
     clean = visible(seen)
     fault = "invisible characters" if clean is not None else ""
@@ -49,7 +49,7 @@ def plain_text(text: str, most: int = 500) -> PlainText:
 
 
 def first_sentence(text: str, most: int = 300) -> str:
-    """The first sentence of a text without addresses, and without the stop at its end."""
+    """Return the first sentence of a text without URLs and its full stop."""
     plain = " ".join(_ADDRESS.sub("", plain_text(text, 2_000).text).split())
     first = _END.split(plain, maxsplit=1)[0]
     return _cut(first, most).rstrip(" .!:;,").strip()

@@ -1,4 +1,4 @@
-"""REVIEW.md: everything an importer guessed, the gravest first, with a box to tick when somebody has looked."""
+"""REVIEW.md: every guess of an importer, the highest risk first, with a box to tick."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TITLES: Final = {
 _IMPACTS: Final = ("irreversible", "reversible", "informational")
 
 Entries = Sequence[tuple[str, Facade]]
-"""The file of each endpoint and what is in it."""
+"""Files of the endpoints with their facades."""
 
 
 def review_text(
@@ -27,7 +27,7 @@ def review_text(
     general: Sequence[Guess],
     notes: Sequence[LeftOut] = (),
 ) -> str:
-    """Write the document. `general` are guesses about the service as a whole, `notes` what the reader reported."""
+    """Write the document. `general` are guesses about the whole service, `notes` what the reader reported."""
     return "\n".join(_lines(origin, entries, left_out, general, notes)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What an endpoint is for and what is true afterwards, in sentences that keep the rules for both (AGIS 6.1, 6.3)."""
+"""Intent and outcome of an endpoint, in sentences that keep the rules for both (AGIS 6.1, 6.3)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _NO_NUMBER: Final = frozenset(
     {"data", "metadata", "information", "info", "news", "feedback", "content", "traffic", "health", "status", "access"}
 )
 _MYSELF: Final = frozenset({"me", "self", "current", "mine"})
-"""Segments that stand for the one who calls."""
+"""Segments that mean the caller."""
 _AS: Final = ("by", "with", "for", "from", "in", "of")
 """Words a segment begins with that says how, not what: /pets/by-status."""
 _LONGEST: Final = 300
@@ -127,7 +127,7 @@ def _thing(path: str) -> _Thing:
 
 
 def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[str, str, float]]:
-    """Sentences for what is wanted, the best first, with where each comes from."""
+    """Yield sentences for the intent, the best first, with their source and confidence."""
     for text, source, sure in ((candidate.summary, "the summary", 0.9), (candidate.description, "description", 0.8)):
         said = _OPENING.sub("", _in_words(first_sentence(text)))
         if not said or not is_english(sentence_words(said)):
@@ -143,7 +143,7 @@ def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[s
 
 
 def _is_told(sentence: str, start: int) -> bool:
-    """Whether a sentence tells what somebody does, or what doing it means, instead of what is wanted."""
+    """Return True if a sentence describes who does something or what it means, instead of the wish."""
     first, *others = sentence.split()
     if first.lower().endswith("ing") and len(others) >= _FEW:
         return True
@@ -151,7 +151,7 @@ def _is_told(sentence: str, start: int) -> bool:
 
 
 def _in_words(said: str) -> str:
-    """A sentence that is no name of a function and no title: `getUserById` and `Read Own Items` are written out."""
+    """Write out a function name or a title: `getUserById`, `Read Own Items`."""
     parts = said.split()
     if len(parts) == 1 and len(words(said)) > 1 and said.isidentifier():
         return " ".join(words(said)).capitalize()
@@ -171,7 +171,7 @@ def _plainly(verb: str, thing: _Thing) -> str:
 
 
 def _led(verb: str, phrase: str) -> str:
-    """A phrase without a verb behind one. That of `Updated user` is there already, in its past."""
+    """Put a verb before a phrase that has none; the participle in `Updated user` becomes the verb."""
     first, _, rest = phrase.partition(" ")
     if rest and any(lemma.verb == verb.lower() and lemma.form != "base" for lemma in lemmas(first.lower())):
         return f"{verb.capitalize()} {rest}"
@@ -180,7 +180,7 @@ def _led(verb: str, phrase: str) -> str:
 
 
 def _imperative(sentence: str) -> str:
-    """A sentence that begins with its verb, as a command: `Returns a pet` is `Return a pet`."""
+    """Turn a sentence into a command: `Returns a pet` becomes `Return a pet`."""
     heads = head_verbs(sentence)
     if heads and heads[0].start == 0 and heads[0].kind in ("head", "light") and " " not in heads[0].verb:
         shown, verb = sentence[: heads[0].end], heads[0].verb
@@ -194,7 +194,7 @@ def _imperative(sentence: str) -> str:
 
 
 def _is_fit(verb: str, intent: str) -> bool:
-    """Whether lint has nothing to say about an intent."""
+    """Return True if lint accepts an intent."""
     return (
         len(intent.split()) > 1
         and len(intent) <= _LONGEST
@@ -237,7 +237,7 @@ def _outcome(verb: str, thing: _Thing) -> str:
 
 @lru_cache(maxsize=512)
 def participle(verb: str) -> str:
-    """The past participle of a verb: booked, paid, submitted."""
+    """Return the past participle of a verb: booked, paid, submitted."""
     if verb in _IRREGULAR:
         return _IRREGULAR[verb]
     forms = [(form, kind) for form, readings in lexicon().irregular.items() for base, kind in readings if base == verb]

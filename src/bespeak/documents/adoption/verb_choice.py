@@ -42,7 +42,7 @@ _SAID: Final = {
     **dict.fromkeys(("preview",), ("RENDER", "FETCH")),
     **dict.fromkeys(("rerun",), ("RETRY", "RUN")),
 }
-"""Words that APIs use and the catalog does not have, or means otherwise, and what is meant by them."""
+"""Verbs for words that APIs use and the catalog lacks or understands differently."""
 
 _BY_METHOD: Final = {
     "GET": ("FETCH", "RETRIEVE", "QUERY"),
@@ -67,9 +67,9 @@ _LEADING: Final = frozenset({"mark", "add", "get", "delete", "set"})
 _REFUSED: Final = frozenset({"CONNECT", "TRACE"})
 """Verbs of the catalog that AGIS 4.3 keeps for HTTP."""
 _FLOOR: Final = frozenset({"PROPOSE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "PLAN"})
-"""Verbs that mean something between agents, and are not taken for a word that only comes near them."""
+"""Verbs with a meaning between agents; only the exact word chooses them."""
 _LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})
-"""Verbs whose object says what is done: placeOrder."""
+"""Verbs whose object names the action: placeOrder."""
 _ENDINGS: Final = frozenset({"list", "create", "retrieve", "update", "destroy", "delete", "get", "search", "query"})
 """Verbs that frameworks write behind the thing: orders_list."""
 _MORE: Final = {
@@ -81,7 +81,7 @@ _MORE: Final = {
     "SEND": ("SEND", "NOTIFY", "PUBLISH", "MESSAGE", "REPORT"),
     "CONTROL": ("EXECUTE", "RUN", "START", "INITIATE", "PROCESS"),
 }
-"""What to take instead where a method and a path are taken, by what is done."""
+"""Alternatives by class of operation, for a verb whose path is taken."""
 _USUAL: Final = frozenset(verb for verbs in _MORE.values() for verb in verbs)
 
 
@@ -188,7 +188,7 @@ def _verb_words(candidate: Candidate, method: str) -> Iterator[tuple[str, str, f
 
 
 def _without_number(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of a name from its verb on: those of `batchGetItem` and `re-run` begin with `get` and `rerun`."""
+    """Return the words of a name from its verb on: `batchGetItem` and `re-run` begin with `get` and `rerun`."""
     if len(parts) > 1 and parts[0] in _SEVERAL:
         return parts[1:]
     return (f"re{parts[1]}", *parts[2:]) if len(parts) > 1 and parts[0] == "re" else parts
@@ -204,7 +204,7 @@ def _summary_verb(candidate: Candidate) -> str:
 
 
 def _verb_at_end(method: str, path: str) -> str:
-    """The last segment if it is a command: /orders/{id}/cancel, /jobs/{id}:run."""
+    """Return the last segment if it is a command: /orders/{id}/cancel, /jobs/{id}:run."""
     before, _, segment = path.rstrip("/").rpartition("/")
     command = ":" in segment or (method == "POST" and before.endswith("}"))
     if "{" in segment or ":" in segment:
@@ -224,7 +224,7 @@ def _verb_at_end(method: str, path: str) -> str:
 
 
 def _is_verb_here(word: str, parts: tuple[str, ...]) -> bool:
-    """Whether the first word of an operationId is its verb: that of `orderHistory` is not, that of `orderPizza` is."""
+    """Return True if the first word of a name is its verb: it is in `orderPizza`, not in `orderHistory`."""
     if word in _SAID or is_plain_verb(word, lexicon()):
         return bool(_base(word))
     if len(parts) > 1 and parts[-1] in _ENDINGS:
@@ -234,7 +234,7 @@ def _is_verb_here(word: str, parts: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _base(word: str) -> str:
-    """The base form of a word that says what is done, or nothing."""
+    """Return the base form of a verb; empty for other words."""
     if word in _SAID or operation_classes(word) is not None:
         return word
     found = [lemma.verb for lemma in lemmas(word) if lemma.form in ("third", "gerund", "base")]
@@ -255,7 +255,7 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
 
 
 def _is_possible(word: str, candidate: Candidate) -> bool:
-    """Whether a word can be what is done: a GET changes something only if its words say so twice."""
+    """Return True if a word can be the verb: for a GET, two places must say that it changes something."""
     if candidate.claims_to_read and word == "invoke":
         return False  # `Invoke function delta` is how OData says that something is read
     if not candidate.claims_to_read or candidate.method is None or not changes(word) or word in _SAID:

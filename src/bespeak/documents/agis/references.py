@@ -1,7 +1,7 @@
-"""References to the shared schemas of an AGIS document, brought into the schema that uses them and back again.
+"""References to the shared schemas of an AGIS document, moved into the schema that uses them and back.
 
-In a document a schema refers to `#/schemas/Name`. A schema of the model stands by itself, so that what it refers to
-lies in its own `$defs`, and only that.
+In a document a schema refers to `#/schemas/Name`. A schema of the model is self-contained: it has what it refers to in
+its own `$defs`, and nothing else.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SharedSchemas:
         return self._used_times > MOST_BROUGHT
 
     def bundle(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A schema that stands by itself. What is not under `schemas` stays a reference that leads nowhere."""
+        """Return a self-contained schema. A reference to anything else stays and dangles."""
         named = self._named_in(schema) if self.schemas else ()
         if not named:
             return schema
@@ -64,13 +64,13 @@ class SharedSchemas:
         return changed
 
     def alone(self, name: str) -> Mapping[str, Any]:
-        """A shared schema that stands by itself."""
+        """Return a shared schema as a self-contained one."""
         if name not in self._alone:
             self._alone[name] = self.bundle(self.schemas[name])
         return self._alone[name]
 
     def _bring(self, named: tuple[str, ...], own: Mapping[str, Any]) -> tuple[_Names, Mapping[str, Any]]:
-        """What a schema needs that names these, with the names it gets beside the definitions the schema has."""
+        """Return what a schema with these references needs, with the names that are free in its own definitions."""
         names: dict[str, str] = {}
         for name in self._used(named):
             key = name
@@ -84,7 +84,7 @@ class SharedSchemas:
         return names, {key: self._moved[name, changed] for name, key in names.items()}
 
     def _used(self, named: tuple[str, ...]) -> dict[str, None]:
-        """The shared schemas that are needed, also through others."""
+        """Return the shared schemas that are needed, directly or through others."""
         found = dict.fromkeys(named)
         waiting = list(named)
         while waiting:
@@ -112,12 +112,12 @@ class SharedSchemas:
 
 
 def bundle(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
-    """One schema that stands by itself; for many with the same shared schemas, ask a `SharedSchemas`."""
+    """Return one self-contained schema; use a `SharedSchemas` for many with the same shared schemas."""
     return SharedSchemas(shared).bundle(schema)
 
 
 def unbundle(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema as a document with these shared schemas writes it."""
+    """Return the schema as a document with these shared schemas writes it."""
     own = schema.get("$defs")
     if not shared or not isinstance(own, dict):
         return schema
@@ -139,7 +139,7 @@ def unbundle(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[st
 
 
 def target(reference: object, shared: Mapping[str, Any]) -> str | None:
-    """The name of the shared schema a reference leads to as a whole, if it leads to one."""
+    """Return the name of the shared schema that a reference names as a whole; None for any other reference."""
     if not isinstance(reference, str) or not reference.startswith(_SHARED):
         return None
     token = reference.removeprefix(_SHARED)
@@ -156,7 +156,7 @@ def _shared_name(key: str, shared: Mapping[str, Any]) -> str | None:
 
 
 def _moved(schema: Any, key: str, names: _Names) -> Any:
-    """A shared schema as it stands in `$defs`: what it calls its own root is now a place inside another schema."""
+    """Copy a shared schema for `$defs`: its root becomes a place inside another schema."""
     inward = _inward(names)
     base = _OWN + _token(key)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-_WORDS: Final = frozenset({"title", "description", "deprecated", "default"})
+WORDS: Final = frozenset({"title", "description", "deprecated", "default"})
+"""Keywords that describe a value without restricting it."""
 _COMPOSING: Final = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if"})
 
 
@@ -26,7 +27,7 @@ def with_null(made: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
         nullable = True
         kept = [value for value in values if value is not None]
         if not kept:
-            return {**{name: made[name] for name in made if name in _WORDS}, "type": "null"}
+            return {**{name: made[name] for name in made if name in WORDS}, "type": "null"}
         made = {**made, "enum": kept}
     if not nullable:
         return made
@@ -39,8 +40,8 @@ def with_null(made: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
     if isinstance(kind, list) and "null" in kind:
         rest = [name for name in kind if name != "null"]
         made = {**made, "type": rest[0] if len(rest) == 1 else rest} if rest else made
-    words = {name: made[name] for name in made if name in _WORDS}
-    bare = {name: value for name, value in made.items() if name not in _WORDS}
+    words = {name: made[name] for name in made if name in WORDS}
+    bare = {name: value for name, value in made.items() if name not in WORDS}
     if bare.keys() == {"anyOf"}:
         null = {"type": "null"}
         return {**words, "anyOf": bare["anyOf"] if null in bare["anyOf"] else [*bare["anyOf"], null]}

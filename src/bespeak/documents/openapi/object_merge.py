@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from bespeak.contract.schema.closing import is_closed
+from bespeak.documents.openapi.nullability import WORDS
 
-_WORDS: Final = frozenset({"title", "description", "deprecated", "default"})
-_PLAIN: Final = _WORDS | {"type", "properties", "required", "additionalProperties"}
+_PLAIN: Final = WORDS | {"type", "properties", "required", "additionalProperties"}
 """What a part may say and still be put together with others."""
 
 _MOST: Final = 1_000
@@ -27,7 +27,7 @@ def merge_objects(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         return None
     merged: dict[str, Any] = {}
     for part in parts:
-        merged.update({name: part[name] for name in part if name in _WORDS and name not in merged})
+        merged.update({name: part[name] for name in part if name in WORDS and name not in merged})
     merged["type"] = "object"
     properties: dict[str, Any] = {}
     required: dict[str, None] = {}
@@ -58,12 +58,12 @@ def _is_plain(part: Mapping[str, Any]) -> bool:
 
 def _both(one: Any, other: Any) -> Any:
     """A property that two parts describe. A part that only adds words is no second description."""
-    if one == other or not other.keys() - _WORDS:
+    if one == other or not other.keys() - WORDS:
         return {**other, **one}
-    if not one.keys() - _WORDS:
+    if not one.keys() - WORDS:
         return {**one, **other}
-    bare_one = {name: value for name, value in one.items() if name not in _WORDS}
-    bare_other = {name: value for name, value in other.items() if name not in _WORDS}
+    bare_one = {name: value for name, value in one.items() if name not in WORDS}
+    bare_other = {name: value for name, value in other.items() if name not in WORDS}
     if bare_one == bare_other:
         return {**one, **other}
     return {"allOf": [one, other]}

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.checks.lint.context import Context
+from bespeak.contract.schema.subschemas import COMPOSING
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
@@ -45,7 +46,7 @@ EMPTY: Final = Rule(
 RULES: Final = (UNKNOWN, EMPTY)
 """Hints of a wrong type are found when the document is read."""
 
-_ELSEWHERE: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties"})
+_ELSEWHERE: Final = COMPOSING | {"patternProperties"}
 """An input with one of these has parameters that its properties do not name."""
 _MOST: Final = 50
 

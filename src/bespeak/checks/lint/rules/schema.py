@@ -13,6 +13,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.closing import closing_keyword, is_closed
 from bespeak.contract.schema.compile import compile_schema
 from bespeak.contract.schema.members import Members, members_of
+from bespeak.contract.schema.subschemas import COMPOSING
 from bespeak.protocol.exchange.token_hints import LIST, read_place
 from bespeak.protocol.fault import Fault
 from bespeak.text.diagnostics.brief import brief
@@ -215,7 +216,7 @@ RULES: Final = (
 )
 """Values of a wrong type are found when the document is read."""
 
-_COMPOSING: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "patternProperties"})
+_COMPOSING: Final = COMPOSING | {"patternProperties"}
 """Beside these a schema may have properties that it does not list."""
 _SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

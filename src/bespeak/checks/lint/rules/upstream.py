@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ANSWER_FORMS, BODY_FORMS, LIST_STYLES, ExternalService, is_reserved_header
+from bespeak.contract.schema.subschemas import COMPOSING
 from bespeak.protocol.exchange.headers import is_header_name
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -137,7 +138,7 @@ RULES: Final = (
 )
 
 _SECRET_HEADERS: Final = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"})
-_INDIRECT: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"})
+_INDIRECT: Final = COMPOSING | {"dependentSchemas"}
 
 
 def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
