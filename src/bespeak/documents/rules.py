@@ -12,7 +12,7 @@ UNSUPPORTED_HANDLER: Final = Rule(
     "MUST",
     "reading files",
     "A handler is written in a form that AGTP-API 12 does not support.",
-    why="AGTP-API knows a handler in one form each, so that any server can run it. Write it in that form.",
+    why="AGTP-API defines one form for each kind of handler, so that any server can run it. Write it in that form.",
     bad=('[endpoint.handler]\ntype = "registered_function"\nmodule = "rooms.handlers"\nfunction = "book_room"\n'),
     good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
     notation="toml",
@@ -23,7 +23,7 @@ ENDPOINT_IN_TWO_FILES: Final = Rule(
     "MUST",
     "reading files",
     "Two files declare the same endpoint.",
-    why="Only one of the two can be served. Remove one, or give it a path of its own.",
+    why="Only one of the two can be served. Remove one, or give it its own path.",
 )
 FOLDER_REACHED_TWICE: Final = Rule(
     "D112",
@@ -31,16 +31,16 @@ FOLDER_REACHED_TWICE: Final = Rule(
     "SHOULD",
     "reading files",
     "A folder is reached by two names, perhaps through a link back into itself.",
-    why="Its endpoints would be read twice, or for ever. Remove the link.",
+    why="Its endpoints would be read twice, or in an endless loop. Remove the link.",
 )
 NOTHING_TO_SERVE: Final = Rule(
     "D113",
     "nothing-to-serve",
     "SHOULD",
     "reading files",
-    "The folder has nothing to serve.",
+    "The folder contains nothing to serve.",
     why=(
-        "A server without endpoints has only the floor methods. Add an endpoint file, an app or an AGIS document, "
+        "A server without endpoints answers only the floor methods. Add an endpoint file, an app or an AGIS document, "
         "or start in the folder that has them."
     ),
 )
@@ -49,11 +49,8 @@ UNKNOWN_DOCUMENT: Final = Rule(
     "unknown-document",
     "MUST",
     "reading files",
-    "The file is of a kind this server does not use.",
-    why=(
-        "A file of an unknown kind is not checked by anybody. Give it the key by which its kind is known, or "
-        "`exclude` it."
-    ),
+    "The file is not a kind of document that bespeak reads.",
+    why="A file of an unknown kind is not checked. Add the key that identifies its kind, or `exclude` the file.",
 )
 UNUSABLE_ENDPOINT: Final = Rule(
     "D116",
@@ -61,7 +58,7 @@ UNUSABLE_ENDPOINT: Final = Rule(
     "SHOULD",
     "reading files",
     "An endpoint of a manifest cannot be used.",
-    why="Without a method and a path nobody can call it, so that clients leave it out. Publish both.",
+    why="Clients skip an endpoint without a method and a path, because nobody can call it. Publish both.",
     bad='{"endpoints": [{"method": "BOOK", "path": ""}]}\n',
     good='{"endpoints": [{"method": "BOOK", "path": "/room"}]}\n',
     notation="json",
@@ -72,7 +69,7 @@ LOWERCASE_METHOD: Final = Rule(
     "SHOULD",
     "reading files",
     "A method is not written in capitals.",
-    why="It is read in capitals here; other readers refuse it. Write it in capitals.",
+    why="It is read as if in capitals here, but other readers refuse it. Write it in capitals.",
     bad='[endpoint]\nmethod = "book"\n',
     good='[endpoint]\nmethod = "BOOK"\n',
     fix="safe",
@@ -83,15 +80,15 @@ ASSUMED_DEFAULT: Final = Rule(
     "assumed-default",
     "SHOULD",
     "reading files",
-    "Nothing is declared, and a default is taken.",
-    why="Readers cannot tell what is empty from what was forgotten. Say it, even if there is nothing to say.",
+    "A declaration is missing, and a default is used.",
+    why="Readers cannot tell an empty declaration from a forgotten one. Write it explicitly, even if it is empty.",
 )
 PYTHON_NOT_READ: Final = Rule(
     "D119",
     "python-not-read",
     "style",
     "reading files",
-    "A contract written in Python is not looked at.",
+    "A contract written in Python is not compared.",
     why="What a program declares is known only when it runs. Compare with the manifest of the running server.",
 )
 

@@ -20,8 +20,8 @@ STALE: Final = Rule(
     "stale-baseline",
     "SHOULD",
     "bespeak",
-    "Every entry of the baseline still stands for a finding.",
-    "An entry for what has been repaired would hide the same mistake when it comes back.",
+    "Every entry of the baseline matches a finding.",
+    "An entry for a finding that has been fixed would hide the same mistake when it comes back.",
 )
 RULES: Final = (STALE,)
 

@@ -13,16 +13,16 @@ ADDRESSES: Final = Rule(
     "agtp-addresses-differ",
     "SHOULD",
     "AGIS 11.1",
-    "agis.json, the AGIS document and /.well-known/agtp name one host for AGTP.",
-    why="An agent that leaves HTTP for AGTP arrives at another service, or at none.",
+    "agis.json, the AGIS document and /.well-known/agtp name the same host for AGTP.",
+    why="An agent that switches from HTTP to AGTP reaches another service, or none.",
 )
 OVER_HTTP: Final = Rule(
     "W935",
     "described-over-http",
     "MUST",
     f"{_DRAFT} 6.4",
-    "An OpenAPI description names no http:// address for operations.",
-    why="Agents must not call over plain HTTP: a credential would be everybody's.",
+    "An OpenAPI description has no http:// address for operations.",
+    why="Agents must not call over plain HTTP, where anybody on the network path can read a credential.",
     bad='{"servers": [{"url": "http://flights.example/api"}]}\n',
     good='{"servers": [{"url": "https://flights.example/api"}]}\n',
     notation="json",
@@ -32,7 +32,7 @@ NAMES: Final = Rule(
     "service-names-differ",
     "SHOULD",
     f"{_DRAFT} 3.2",
-    "The documents of one service give it one name.",
+    "The documents of one service give it the same name.",
     why="Directories that read two of the documents list two services.",
 )
 NOT_IN_OPENAPI: Final = Rule(
@@ -40,10 +40,10 @@ NOT_IN_OPENAPI: Final = Rule(
     "capability-not-in-openapi",
     "SHOULD",
     f"{_DRAFT} 3.3",
-    "Every capability at the host itself is an operation of its OpenAPI description.",
+    "Every capability on the host itself is an operation of its OpenAPI description.",
     why=(
-        "An agent that looks up the schema of what it is about to call finds nothing, or the document names what is "
-        "not there any more."
+        "An agent that looks up the schema of a call finds nothing, or the document names a capability that no longer "
+        "exists."
     ),
 )
 METHODS: Final = Rule(
@@ -59,15 +59,15 @@ AUTH: Final = Rule(
     "auth-differs",
     "SHOULD",
     f"{_DRAFT} 3.4",
-    "What /.well-known/ai says about authentication fits what OpenAPI says.",
-    why="An agent that was told to need no credential is refused, or sends one where nobody looks for it.",
+    "/.well-known/ai and OpenAPI agree about authentication.",
+    why="An agent that was told to send no credential is refused, or sends one that is ignored.",
 )
 NOT_IN_AGIS: Final = Rule(
     "W940",
     "capability-not-in-agis",
     "SHOULD",
     "AGIS 11",
-    "Every capability that is written as /path:verb is an endpoint of the AGIS document.",
+    "Every capability of the form /path:verb is an endpoint of the AGIS document.",
     why="An agent that reads intent and impact before it acts finds neither for this capability.",
 )
 LEADS_NOWHERE: Final = Rule(
@@ -75,26 +75,26 @@ LEADS_NOWHERE: Final = Rule(
     "summary-leads-nowhere",
     "MUST",
     "AGIS 11.1",
-    "agis.json names where the AGIS document is, and it is there.",
-    why="The summary is read to find the document; one that leads nowhere is of no use.",
+    "agis.json names the address of the AGIS document, and the document is there.",
+    why="The summary exists to lead to the document; without the document it is useless.",
 )
 INCOMPLETE: Final = Rule(
     "W942",
     "summary-incomplete",
     "MUST",
     "AGIS 11.1",
-    "agis.json has every member of AGIS 11.1, null for what the service does not say.",
-    why="Readers of the summary rely on its members, and stop at one that is not there.",
+    "agis.json has every member of AGIS 11.1, with null for what the service does not state.",
+    why="Readers of the summary rely on its members, and fail on a missing one.",
 )
 CUT: Final = Rule(
     "W943",
     "examination-cut",
     "style",
     "bespeak",
-    "Everything there is to ask can be asked within the time of an examination, and compared.",
+    "All questions of an examination can be asked and compared within its time.",
     why=(
-        "A host that is slow with every answer is not waited for, and a description of many megabytes not compared: "
-        "what was left out is told, so that nobody takes it for good."
+        "The examination does not wait for a host that is slow with every answer, and does not compare a description "
+        "of many megabytes. It reports what it skipped, so that nobody takes that for checked."
     ),
 )
 

@@ -15,7 +15,7 @@ NO_DOCUMENT: Final = Rule(
     "SHOULD",
     f"{_DRAFT} 2.1",
     "A service has a discovery document at /.well-known/ai.",
-    why="Agents look there first, and an agent that finds nothing may not ask again for a day.",
+    why="Agents look there first, and an agent that finds nothing may not try again for a day.",
     bad="GET /.well-known/ai\n\nHTTP/1.1 404 Not Found\n",
     good=f"GET /.well-known/ai\n\n{_GOOD}",
     notation="http",
@@ -25,8 +25,8 @@ NOTHING: Final = Rule(
     "nothing-to-discover",
     "MUST",
     f"{_DRAFT} 2.1",
-    "A service describes itself in one document at least: /.well-known/ai, AGIS or OpenAPI.",
-    why="Without any an agent cannot know what to call. `bespeak serve --http` publishes all of them.",
+    "A service describes itself in at least one document: /.well-known/ai, AGIS or OpenAPI.",
+    why="Without any of them an agent cannot know what to call. `bespeak serve --http` publishes all of them.",
 )
 PLAIN: Final = Rule(
     "W912",
@@ -35,8 +35,8 @@ PLAIN: Final = Rule(
     f"{_DRAFT} 6.4",
     "Discovery documents are served over HTTPS.",
     why=(
-        "Over plain HTTP anybody on the way can answer, and agents must not ask. On this machine it is fine, and told "
-        "so that nobody forgets it."
+        "Over plain HTTP anybody on the network path can answer, and agents must not ask. On the local machine it is "
+        "acceptable, and reported as a reminder."
     ),
 )
 CERTIFICATE: Final = Rule(
@@ -44,16 +44,16 @@ CERTIFICATE: Final = Rule(
     "untrusted-certificate",
     "MUST",
     f"{_DRAFT} 6.4",
-    "The certificate is for this host, valid, and from an authority that is trusted.",
-    why="Agents stop where a certificate does not hold: what came from there could come from anybody.",
+    "The certificate is valid, for this host, and from a trusted authority.",
+    why="Agents do not use a host whose certificate is not valid: the answer could come from anybody.",
 )
 STATUS: Final = Rule(
     "W914",
     "discovery-status",
     "MUST",
     f"{_DRAFT} 2.2",
-    "A discovery document is answered with 200, and one that is not there with 404.",
-    why="Agents read an answer only if its status is 200. After 404 they leave; after 5xx they try again, in vain.",
+    "A discovery document is answered with 200, and a missing one with 404.",
+    why="Agents read an answer only if its status is 200. After 404 they stop; after 5xx they retry in vain.",
     bad="GET /.well-known/ai\n\nHTTP/1.1 500 Internal Server Error\n",
     good=f"GET /.well-known/ai\n\n{_GOOD}",
     notation="http",
@@ -63,8 +63,8 @@ CREDENTIALS: Final = Rule(
     "discovery-needs-credentials",
     "MUST",
     f"{_DRAFT} 2.2",
-    "Discovery documents are for everybody, without credentials.",
-    why="How to authenticate is told by the document itself; who must know it before can never begin.",
+    "Discovery documents are public and need no credentials.",
+    why="The document itself says how to authenticate, so an agent that needs a credential to read it can never begin.",
     bad="GET /.well-known/ai\n\nHTTP/1.1 401 Unauthorized\nWWW-Authenticate: Bearer\n",
     good=f"GET /.well-known/ai\n\n{_GOOD}",
     notation="http",
@@ -75,7 +75,7 @@ MEDIA_TYPE: Final = Rule(
     "MUST",
     f"{_DRAFT} 2.3",
     "The Content-Type of a document is its own: application/json for /.well-known/ai and agis.json.",
-    why="Agents parse an answer only if its Content-Type says that it is JSON.",
+    why="Agents parse an answer only if its Content-Type is JSON.",
     bad="HTTP/1.1 200 OK\nContent-Type: text/html\n",
     good=_GOOD,
     notation="http",
@@ -85,8 +85,8 @@ CHARSET: Final = Rule(
     "discovery-charset",
     "SHOULD",
     f"{_DRAFT} 2.3",
-    "The Content-Type of a discovery document says charset=utf-8.",
-    why="Programs that know nothing of JSON guess another one, and names in other scripts are spoilt.",
+    "The Content-Type of a discovery document includes charset=utf-8.",
+    why="Programs that do not know JSON guess another encoding and garble names in other scripts.",
     bad="HTTP/1.1 200 OK\nContent-Type: application/json\n",
     good=_GOOD,
     notation="http",
@@ -104,10 +104,10 @@ NOT_KEPT: Final = Rule(
     "discovery-not-kept",
     "SHOULD",
     f"{_DRAFT} 4.2",
-    "Cache-Control lets everybody keep the document.",
+    "Cache-Control allows shared caches to store the document.",
     why=(
-        "Without it every agent asks again for each task, and what stands between, such as a content delivery network, "
-        "helps nobody."
+        "Otherwise every agent fetches it again for each task, and caches on the way, such as a content delivery "
+        "network, cannot help."
     ),
     bad="HTTP/1.1 200 OK\nCache-Control: private, no-store\n",
     good="HTTP/1.1 200 OK\nCache-Control: public, max-age=86400\n",
@@ -118,8 +118,8 @@ SHORT: Final = Rule(
     "discovery-kept-shortly",
     "SHOULD",
     f"{_DRAFT} 4.2",
-    "The document may be kept for an hour at least; a day is recommended.",
-    why="What is asked for again every few minutes costs the service and slows the agents.",
+    "The document may be cached for at least an hour; a day is recommended.",
+    why="A document that is fetched again every few minutes costs the service and slows down the agents.",
     bad="HTTP/1.1 200 OK\nCache-Control: public, max-age=60\n",
     good="HTTP/1.1 200 OK\nCache-Control: public, max-age=86400\n",
     notation="http",
@@ -130,7 +130,7 @@ VALIDATOR: Final = Rule(
     "SHOULD",
     "RFC 9110 8.8",
     "The answer has an ETag or a Last-Modified.",
-    why="With one of them a kept document is confirmed by an empty 304; without, it is sent again whole.",
+    why="With one of them a cached document is confirmed by an empty 304; without, it is sent again in full.",
     bad="HTTP/1.1 200 OK\nCache-Control: public, max-age=86400\n",
     good='HTTP/1.1 200 OK\nCache-Control: public, max-age=86400\nETag: "5cd43181"\n',
     notation="http",
@@ -140,8 +140,8 @@ HEAD: Final = Rule(
     "head-differs",
     "SHOULD",
     "RFC 9110 9.3.2",
-    "HEAD is answered as GET is, without the body.",
-    why="Directories and caches look with HEAD whether a document is there and has changed.",
+    "HEAD is answered like GET, without the body.",
+    why="Directories and caches use HEAD to check whether a document exists and has changed.",
     bad="HEAD /.well-known/ai\n\nHTTP/1.1 405 Method Not Allowed\n",
     good=f"HEAD /.well-known/ai\n\n{_GOOD}",
     notation="http",
@@ -159,8 +159,8 @@ REDIRECTS: Final = Rule(
     "too-many-redirects",
     "MUST",
     f"{_DRAFT} 2.2",
-    "No more than five redirects lead to a document, each to an address that can be asked.",
-    why="Agents follow five and then stop; each one costs a round trip.",
+    "At most five redirects lead to a document, each to an allowed address.",
+    why="Agents follow five redirects and then stop; each one costs a round trip.",
 )
 DOWNGRADE: Final = Rule(
     "W925",
@@ -168,7 +168,7 @@ DOWNGRADE: Final = Rule(
     "MUST",
     f"{_DRAFT} 2.2",
     "No redirect leads from https to http.",
-    why="Agents must not follow it: behind it anybody could answer.",
+    why="Agents must not follow it: over http anybody could answer.",
     bad="HTTP/1.1 301 Moved Permanently\nLocation: http://flights.example/ai.json\n",
     good="HTTP/1.1 301 Moved Permanently\nLocation: https://flights.example/ai.json\n",
     notation="http",
@@ -178,10 +178,10 @@ ELSEWHERE: Final = Rule(
     "redirect-elsewhere",
     "SHOULD",
     f"{_DRAFT} 3.3",
-    "A discovery document is at its own host, not at another one that a redirect leads to.",
+    "A discovery document is on its own host, not on another one that a redirect leads to.",
     why=(
-        "The paths in a document start from where it was in the end: after a redirect to another host every capability "
-        "is looked for there."
+        "The paths in a document are relative to its final address: after a redirect to another host, agents look for "
+        "every capability there."
     ),
     bad="HTTP/1.1 302 Found\nLocation: https://files.example/ai.json\n",
     good=_GOOD,
@@ -192,16 +192,16 @@ TOO_LARGE: Final = Rule(
     "discovery-too-large",
     "MUST",
     f"{_DRAFT} 4.5",
-    "A document is no larger than agents read: 256,000 bytes, and decoded as much.",
-    why="Agents refuse what is larger, also where it is small only as long as it is compressed. Split the service.",
+    "A document is at most 256,000 bytes, also when decompressed.",
+    why="Agents refuse a larger document, even if it is small while compressed. Split the service.",
 )
 ENCODING: Final = Rule(
     "W928",
     "discovery-encoding",
     "MUST",
     "RFC 9110 12.5.3",
-    "A body has no encoding that nobody asked for, and is what its encoding says.",
-    why="Whoever asks for no encoding may not know any; a body that cannot be decoded is none.",
+    "A body has no encoding that the client did not ask for, and can be decoded.",
+    why="A client that asks for no encoding may not support any, and a body that cannot be decoded is useless.",
     bad="GET /.well-known/ai\nAccept-Encoding: identity\n\nHTTP/1.1 200 OK\nContent-Encoding: br\n",
     good=f"GET /.well-known/ai\nAccept-Encoding: identity\n\n{_GOOD}",
     notation="http",
@@ -211,26 +211,26 @@ BROKEN: Final = Rule(
     "broken-answer",
     "MUST",
     "RFC 9110 6",
-    "An answer is whole, comes within ten seconds, and is HTTP.",
-    why="Agents give a document up that does not come to its end.",
+    "An answer is complete, valid HTTP, and arrives within ten seconds.",
+    why="Agents discard a document that does not arrive completely.",
 )
 ALIAS: Final = Rule(
     "W930",
     "alias-differs",
     "MUST",
     f"{_DRAFT} 2.1",
-    "/ai, where it is served, is the same document as /.well-known/ai, byte for byte.",
-    why="Older tools read /ai. Two documents of one service that differ make two services of it.",
+    "/ai, if it is served, is the same document as /.well-known/ai, byte for byte.",
+    why="Older tools read /ai. If the two documents differ, one service looks like two.",
 )
 SOFT_404: Final = Rule(
     "W931",
     "soft-404",
     "SHOULD",
     f"{_DRAFT} 2.2",
-    "What is not there is answered with 404.",
+    "A path that does not exist is answered with 404.",
     why=(
-        "A host that answers 200 with a page for people wherever it is asked seems to have every document, and each of "
-        "them is broken."
+        "A host that answers every path with 200 and a page for people seems to have every document, and each of them "
+        "is broken."
     ),
     bad="GET /no/such/path\n\nHTTP/1.1 200 OK\nContent-Type: text/html\n",
     good="GET /no/such/path\n\nHTTP/1.1 404 Not Found\n",
@@ -241,8 +241,8 @@ ROBOTS: Final = Rule(
     "robots-against-discovery",
     "MUST",
     "RFC 9309 2.2",
-    "robots.txt lets programs ask for the discovery documents.",
-    why="Agents that keep to robots.txt, as they must, never see a document that it forbids. Allow /.well-known/.",
+    "robots.txt allows programs to fetch the discovery documents.",
+    why="Agents must follow robots.txt, and never see a document that it disallows. Allow /.well-known/.",
     bad="GET /robots.txt\n\nUser-agent: *\nDisallow: /\n",
     good="GET /robots.txt\n\nUser-agent: *\nAllow: /.well-known/\nDisallow: /\n",
     notation="http",
@@ -253,7 +253,7 @@ CORS: Final = Rule(
     "style",
     "Fetch 3.2",
     "Pages of other sites may read the documents: Access-Control-Allow-Origin is *.",
-    why="Agents that live in a browser see nothing of a public document without this header.",
+    why="Without this header, agents that run in a browser cannot read a public document.",
     bad=_GOOD,
     good=f"{_GOOD}Access-Control-Allow-Origin: *\n",
     notation="http",

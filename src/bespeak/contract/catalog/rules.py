@@ -11,16 +11,16 @@ NOT_JSON: Final = Rule(
     "catalog-malformed",
     "MUST",
     "AGTP-API 4.2",
-    "The text is not well-formed JSON.",
-    why="A catalog that is no JSON gives no verbs at all. Repair what stands at the place that is shown.",
+    "The catalog is not well-formed JSON.",
+    why="A catalog that cannot be parsed provides no verbs. Fix the syntax at the reported position.",
 )
 MISSING_KEY: Final = Rule(
     "V552",
     "catalog-missing-key",
     "MUST",
     "AGTP-API 4.2",
-    "A key that must be there is missing.",
-    why="Every verb is judged by its entry, and a catalog by its version. Add the key that is missing.",
+    "A required key is missing.",
+    why="Each verb is checked against its entry, and a catalog is identified by its version. Add the missing key.",
 )
 WRONG_TYPE: Final = Rule(
     "V553",
@@ -28,7 +28,7 @@ WRONG_TYPE: Final = Rule(
     "MUST",
     "AGTP-API 4.2",
     "A value has the wrong type or is empty.",
-    why="A value in another form is not guessed at. Write it as the message says.",
+    why="The reader does not guess what a value of another form was meant to be. Write it as the message says.",
 )
 BAD_NAME: Final = Rule(
     "V554",
@@ -36,15 +36,15 @@ BAD_NAME: Final = Rule(
     "MUST",
     "AGTP-API 4.2",
     "A verb is not 3 to 32 capital letters, or is an HTTP method.",
-    why="A verb that no request can carry, or that means something else to HTTP, cannot be called. Rename it.",
+    why="A verb that a request cannot carry, or that has another meaning in HTTP, cannot be called. Rename it.",
 )
 UNKNOWN_CATEGORY: Final = Rule(
     "V555",
     "catalog-unknown-category",
     "MUST",
     "AGTP-API 4.2",
-    "A verb is in a category that the document does not define.",
-    why="Agents look for verbs by category. Use one that the document defines, or define it.",
+    "A verb has a category that the document does not define.",
+    why="Agents look for verbs by category. Use a category that the document defines, or define it.",
 )
 UNKNOWN_VERB: Final = Rule(
     "V556",
@@ -52,7 +52,7 @@ UNKNOWN_VERB: Final = Rule(
     "MUST",
     "AGTP-API 4.2",
     "A successor, a preferred or an embedded verb is not in the catalog.",
-    why="Whoever follows the name finds nothing. Correct it, or add the verb.",
+    why="A reader that follows the name finds no entry. Correct it, or add the verb.",
 )
 BAD_VERSION: Final = Rule(
     "V557",
@@ -60,10 +60,7 @@ BAD_VERSION: Final = Rule(
     "MUST",
     "AGTP-API 4.2",
     "A version is not MAJOR.MINOR.PATCH.",
-    why=(
-        "Which of two catalogs is the newer one is decided by their numbers. Write three numbers with points "
-        "between them."
-    ),
+    why="The numbers decide which of two catalogs is newer. Write three numbers separated by dots.",
 )
 FLOOR_INCOMPLETE: Final = Rule(
     "V558",
@@ -71,7 +68,7 @@ FLOOR_INCOMPLETE: Final = Rule(
     "MUST",
     "AGTP-API 4.2",
     "A floor method is not embedded.",
-    why="Every server supports the twelve floor methods, whatever its catalog. Add what is missing.",
+    why="Every server supports the twelve floor methods, whatever its catalog. Add the missing ones.",
 )
 LEGACY_SET: Final = Rule(
     "V559",
@@ -79,15 +76,15 @@ LEGACY_SET: Final = Rule(
     "MUST",
     "AGTP-API 4.2",
     "The legacy verbs are not the five HTTP verbs.",
-    why="Servers map these five for old callers and no others. List exactly them, each with its verb.",
+    why="Servers map exactly these five for old callers. List all five, each with its verb.",
 )
 UNKNOWN_KEY: Final = Rule(
     "V560",
     "catalog-unknown-key",
     "SHOULD",
     "AGTP-API 4.2",
-    "Nobody reads this key, or two keys mean the same.",
-    why="What nobody reads has no effect. Correct the spelling, or remove the key.",
+    "A key is not known, or two keys mean the same.",
+    why="An unknown key has no effect. Correct the spelling, or remove the key.",
 )
 ODD_DEPRECATION: Final = Rule(
     "V561",
@@ -96,8 +93,8 @@ ODD_DEPRECATION: Final = Rule(
     "AGTP-API 4.2",
     "A deprecation has no effect, or contradicts the version of the catalog.",
     why=(
-        "Authors plan by these versions: a deprecation in a later catalog than this, or an end before the "
-        "beginning, helps nobody. Correct them."
+        "Authors plan by these versions. A deprecation in a later catalog than this one, or a removal before the "
+        "deprecation, misleads them. Correct the versions."
     ),
 )
 UNREADABLE: Final = Rule(
@@ -105,8 +102,8 @@ UNREADABLE: Final = Rule(
     "catalog-unreadable",
     "MUST",
     "AGTP-API 4.2",
-    "The file cannot be read, or is too large.",
-    why="Without a catalog no method can be judged. Check the path, the permissions and the size of the file.",
+    "The catalog file cannot be read, or is too large.",
+    why="Without a catalog no method can be checked. Check the path, the permissions and the size of the file.",
 )
 
 RULES: Final = (

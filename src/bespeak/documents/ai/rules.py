@@ -11,10 +11,10 @@ UNREACHABLE: Final = Rule(
     "web-document-unreachable",
     "MUST",
     "AI-Discovery 4",
-    "A document on the web cannot be had: there is no connection, no answer, or nobody to trust.",
+    "A document on the web cannot be fetched: the connection failed, timed out or is not trusted.",
     why=(
-        "A service that cannot be reached in ten seconds, or that shows somebody else's certificate, is not used: "
-        "what came from it could come from anybody. Check the address, the network and the certificate."
+        "A service that does not answer in ten seconds, or whose certificate is not valid for the host, is not used: "
+        "its answer could come from anybody. Check the address, the network and the certificate."
     ),
 )
 ADDRESS_REFUSED: Final = Rule(
@@ -22,10 +22,11 @@ ADDRESS_REFUSED: Final = Rule(
     "web-address-refused",
     "MUST",
     "AI-Discovery 4",
-    "An address is none that may be asked.",
+    "The address is not allowed.",
     why=(
-        "Documents and redirects may name addresses inside the network of whoever reads them, or others than https. "
-        "Nothing is asked there. Type the address yourself, or say allow_private (--allow-private), if you mean it."
+        "Documents and redirects can name addresses inside the reader's own network, or schemes other than https. "
+        "Nothing is fetched from there. Enter the address yourself, or set allow_private (--allow-private), if you "
+        "mean it."
     ),
 )
 UNUSABLE_ANSWER: Final = Rule(
@@ -33,9 +34,9 @@ UNUSABLE_ANSWER: Final = Rule(
     "web-answer-unusable",
     "MUST",
     "AI-Discovery 4",
-    "What a server answers is not the document that was asked for.",
+    "A server's answer is not the requested document.",
     why=(
-        "Only an answer with the status 200, the media type of the document and a bounded size is read. Serve the "
+        "An answer is read only if it has the status 200, the media type of the document and a limited size. Serve the "
         "document as application/json, without an encoding, and within the limits."
     ),
 )
@@ -44,10 +45,10 @@ ROBOTS_DISALLOWED: Final = Rule(
     "robots-disallowed",
     "MUST",
     "AI-Discovery 4",
-    "The robots.txt of a site does not let a document be asked for.",
+    "The robots.txt of a site disallows fetching a document.",
     why=(
-        "The owner of a site says in robots.txt what programs may ask for, and this program keeps to it. Ask the "
-        "owner to allow the user agent bespeak."
+        "The owner of a site states in robots.txt what programs may fetch, and bespeak follows it. Ask the owner to "
+        "allow the user agent bespeak."
     ),
 )
 UNUSABLE_DOCUMENT: Final = Rule(
@@ -57,8 +58,8 @@ UNUSABLE_DOCUMENT: Final = Rule(
     "AI-Discovery 4",
     "A document of a service cannot be used.",
     why=(
-        "A document without its required members says too little to call anything by. The next source is looked at; "
-        "tell the owner of the service what is missing."
+        "A document without its required members does not say how to call anything. The next source is tried. Tell the "
+        "owner of the service what is missing."
     ),
     bad='{"aiendpoint": "1.0", "service": {"name": "Flights"}}\n',
     good=(
@@ -74,8 +75,8 @@ UNUSABLE_CAPABILITY: Final = Rule(
     "AI-Discovery 4",
     "A capability cannot be used, and is left out.",
     why=(
-        "One capability that cannot be called must not keep the others from being used. It is left out; the message "
-        "says what is wrong with it."
+        "One capability that cannot be called must not make the others unusable. It is left out; the message says what "
+        "is wrong with it."
     ),
     bad='{"capabilities": [{"id": "search", "endpoint": "javascript:search()", "method": "GET"}]}\n',
     good='{"capabilities": [{"id": "search", "endpoint": "/search", "method": "GET"}]}\n',
@@ -86,10 +87,10 @@ DOCUMENT_CUT: Final = Rule(
     "web-document-cut",
     "SHOULD",
     "AI-Discovery 4",
-    "A document has more than is taken of it.",
+    "A document exceeds a limit, and only a part of it is used.",
     why=(
-        "Nobody who reads documents of strangers takes them whole. A text that is too long is cut, and capabilities "
-        "beyond the first hundred are left out unless all are asked for (--all)."
+        "Documents from strangers are read within limits. A text that is too long is cut, and capabilities beyond the "
+        "first hundred are left out unless you ask for all of them (--all)."
     ),
 )
 CONTENT_USAGE: Final = Rule(
@@ -97,10 +98,10 @@ CONTENT_USAGE: Final = Rule(
     "content-usage-preference",
     "style",
     "AI-Discovery 4",
-    "A service says how its content may be used.",
+    "A service states how its content may be used.",
     why=(
-        "A discovery document gives no permission to use content. What the service says about that, in headers or "
-        "in robots.txt, is shown so that whoever uses the content can keep to it."
+        "A discovery document does not give permission to use content. The service's statement, in headers or in "
+        "robots.txt, is shown so that users of the content can follow it."
     ),
 )
 CAPABILITY_ELSEWHERE: Final = Rule(
@@ -108,10 +109,10 @@ CAPABILITY_ELSEWHERE: Final = Rule(
     "capability-elsewhere",
     "style",
     "AI-Discovery 4",
-    "A capability is at another host than its service.",
+    "A capability is on another host than its service.",
     why=(
-        "A document may name capabilities at other hosts. They can be called, but no credential is sent there "
-        "unless the host is named as trusted."
+        "A document may name capabilities on other hosts. They can be called, but no credential is sent there unless "
+        "you list the host as trusted."
     ),
 )
 

@@ -11,8 +11,8 @@ INCOMPLETE_IDENTITY: Final = Rule(
     "incomplete-identity",
     "SHOULD",
     "reading files",
-    "The identity of the server is not given in full.",
-    why="Every manifest names who runs the server and whom to ask. Write operator and contact.",
+    "The identity of the server is incomplete.",
+    why="Every manifest names the operator of the server and a contact. Write operator and contact.",
     bad='[server]\nserver_id = "rooms.example"\n',
     good=('[server]\nserver_id = "rooms.example"\noperator = "Acme Rooms"\ncontact = "mailto:ops@rooms.example"\n'),
     notation="toml",
@@ -22,8 +22,8 @@ NO_EFFECT: Final = Rule(
     "setting-without-effect",
     "SHOULD",
     "reading files",
-    "This server does not act on a setting.",
-    why="Whoever wrote it may count on what it does elsewhere. Remove it, or see to it by other means.",
+    "A setting has no effect on this server.",
+    why="Its author may rely on an effect that it has elsewhere. Remove it, or achieve the effect by other means.",
     bad="[policies]\nnegotiable = true\n",
     good="[policies]\nsynthesis_enabled = false\n",
     notation="toml",
@@ -35,7 +35,8 @@ CONTRADICTION: Final = Rule(
     "reading files",
     "Settings contradict each other.",
     why=(
-        "The server would have to choose between them, and may choose wrongly. Keep one of them, or complete the pair."
+        "The server would have to choose between them, and could choose wrongly. Keep one of them, or complete the "
+        "pair."
     ),
     bad='[listen]\nagtp = "127.0.0.1:4480"\ncert = "cert.pem"\n',
     good='[listen]\nagtp = "127.0.0.1:4480"\ncert = "cert.pem"\nkey = "key.pem"\n',
@@ -46,10 +47,10 @@ UNKNOWN_CATEGORY: Final = Rule(
     "unknown-service-category",
     "MUST",
     "reading files",
-    "A category of the service is none of those there are.",
+    "A category of the service is not in the list of categories.",
     why=(
-        "Discovery systems sort services by a closed list of categories, and the schema of /.well-known/ai refuses "
-        "every other. Choose the nearest one, or none."
+        "Discovery systems sort services by a fixed list of categories, and the schema of /.well-known/ai refuses any "
+        "other. Choose the nearest one, or leave it out."
     ),
     bad='[http]\ncategory = ["hotels"]\n',
     good='[http]\ncategory = ["travel"]\n',
@@ -60,10 +61,10 @@ WEB_ADDRESS: Final = Rule(
     "no-web-address",
     "MUST",
     "reading files",
-    "A setting of the HTTP face is no address of the web.",
+    "A setting of the HTTP face is not a valid web address.",
     why=(
-        "What stands in a published document has to be found by whoever reads it, and a relative or mistyped "
-        "address leads nowhere. Write the whole address, with its scheme and host."
+        "A published address must work for every reader; a relative or mistyped one does not. Write the whole address, "
+        "with its scheme and host."
     ),
     bad='[http]\nurl = "rooms.example"\n',
     good='[http]\nurl = "https://rooms.example"\n',
@@ -74,11 +75,11 @@ UNLIMITED_ON_THE_WEB: Final = Rule(
     "unlimited-on-the-web",
     "SHOULD",
     "reading files",
-    "Endpoints are published on the web, and nothing limits how often they are called.",
+    "Endpoints are published on the web without a rate limit.",
     why=(
-        "Whoever lists endpoints for all agents of the web has to limit each of them, because agents do not have to "
-        "keep to what a document asks for. The server says so when it starts with an HTTP face. Limit what one "
-        "agent and what one address may call; /.well-known/ai then tells the tighter of the two."
+        "A service that lists endpoints for all agents of the web must limit each of them, because agents need not "
+        "follow the limits that a document states. The server reports this when it starts with an HTTP face. Limit the "
+        "calls per agent and per address; /.well-known/ai then states the lower limit of the two."
     ),
     bad='[listen]\nhttp = "127.0.0.1:8080"\n',
     good='[listen]\nhttp = "127.0.0.1:8080"\n\n[limits.rate]\nagent = "600/min"\naddress = "600/min"\n',
@@ -89,11 +90,11 @@ PROXY_ADDRESS: Final = Rule(
     "no-network-address",
     "MUST",
     "reading files",
-    "A trusted proxy is no address and no network.",
+    "A trusted proxy is not a valid IP address or network.",
     why=(
-        "A proxy is known by the address it calls from, so that a name, or a network with bits behind its length, "
-        "is never met and everybody behind the proxy counts as one. Name each proxy, or the network they alone are "
-        "in: whoever is trusted says where a call comes from."
+        "A proxy is recognised by the address it connects from. A host name, or a network with host bits set, never "
+        "matches, and all clients behind the proxy count as one. List each proxy, or a network that contains only "
+        "proxies: a trusted proxy decides which client address is believed."
     ),
     bad='[http]\ntrusted_proxies = ["proxy.example"]\n',
     good='[http]\ntrusted_proxies = ["10.0.0.7", "10.1.0.0/16"]\n',
@@ -104,10 +105,10 @@ LANGUAGE_TAG: Final = Rule(
     "no-language-tag",
     "MUST",
     "reading files",
-    "A language of the service is no tag of BCP 47.",
+    "A language of the service is not a valid BCP 47 tag.",
     why=(
-        "Discovery documents tell the languages of a service by tags; a name of a language is left out of them. "
-        "Write the tag, with a region or a script behind it where that matters."
+        "Discovery documents give the languages of a service as tags, and omit names of languages. Write the tag, with "
+        "a region or a script where that matters."
     ),
     bad='[http]\nlanguage = ["English"]\n',
     good='[http]\nlanguage = ["en", "de-CH"]\n',

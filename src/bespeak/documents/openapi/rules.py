@@ -11,10 +11,10 @@ NOT_OPENAPI: Final = Rule(
     "no-openapi-description",
     "MUST",
     "reading files",
-    "The document is no OpenAPI description that can be read as one.",
+    "The document is not a supported OpenAPI description.",
     why=(
-        "Without its version nobody knows by which rules to read it, and without paths it has nothing to call. Give "
-        "the importer a description of OpenAPI 2.0, 3.0 or 3.1."
+        "The version decides how a description is read, and the paths are what can be called. Give the importer a "
+        "description of OpenAPI 2.0, 3.0 or 3.1 that has both."
     ),
     bad="info: {title: Rooms}\npaths:\n  /room: {get: {operationId: findRoom}}\n",
     good='openapi: "3.1.0"\ninfo: {title: Rooms}\npaths:\n  /room: {get: {operationId: findRoom}}\n',
@@ -24,10 +24,10 @@ BROKEN_REFERENCE: Final = Rule(
     "reference-not-followed",
     "MUST",
     "reading files",
-    "A reference in a description leads nowhere, in a circle, or to where nothing is fetched from.",
+    "A reference in a description is broken, circular or to a remote document.",
     why=(
-        "What stands behind the reference is not known, so anything is taken in its place. References stay in the "
-        "description or in files beside it: what a stranger's document names is not fetched."
+        "The target of the reference is unknown, so any value is accepted in its place. References must stay in the "
+        "description or in files next to it, because the importer does not fetch addresses that a document names."
     ),
     bad='{"schema": {"$ref": "https://schemas.example/room.json"}}\n',
     good='{"schema": {"$ref": "#/components/schemas/Room"}}\n',
@@ -38,11 +38,11 @@ SCHEMA_CUT: Final = Rule(
     "schema-cut",
     "SHOULD",
     "reading files",
-    "A schema of a description reaches more than one endpoint can carry, and is cut.",
+    "A schema of a description is too large for one endpoint, and is cut.",
     why=(
-        "The schema of an endpoint is complete in itself and is put before models whole. One that reaches half of "
-        "the description keeps what is nearest, and what is further away may be anything. Describe more of it in "
-        "the endpoint file where agents need it."
+        "The schema of an endpoint is self-contained and is shown to models whole. A schema that reaches half of the "
+        "description keeps its nearest parts, and the others accept any value. Describe more of it in the endpoint "
+        "file where agents need it."
     ),
 )
 SCHEMA_PART_DROPPED: Final = Rule(
@@ -52,8 +52,8 @@ SCHEMA_PART_DROPPED: Final = Rule(
     "reading files",
     "A part of a schema in a description cannot be used, and is left out.",
     why=(
-        "A keyword of the wrong type, or a pattern that no engine with bounded time takes, would make the whole "
-        "schema unusable. Without it the schema takes more than its author meant: look whether that matters."
+        "A keyword of the wrong type, or a pattern that cannot be matched in bounded time, would make the whole schema "
+        "unusable. Without that part the schema accepts more than its author meant. Check whether that matters."
     ),
     bad='{"type": "string", "pattern": "^(?!admin)[a-z]+$"}\n',
     good='{"type": "string", "pattern": "^[a-z]+$"}\n',
@@ -64,10 +64,10 @@ UNCLEAR_PARAMETER: Final = Rule(
     "parameter-not-described",
     "SHOULD",
     "reading files",
-    "A parameter of a description is not described so that it can be sent.",
+    "The description of a parameter is incomplete or not supported.",
     why=(
-        "Each parameter needs a name, a place and a way of writing it. What is missing was guessed, or the "
-        "parameter was left out: compare with the upstream."
+        "Each parameter needs a name, a location and a serialization. What is missing was guessed, or the parameter "
+        "was left out. Compare with the upstream."
     ),
     bad="/room/{room_id}:\n  get:\n    parameters: []\n",
     good=(
@@ -82,8 +82,8 @@ NOT_IMPORTED: Final = Rule(
     "reading files",
     "A part of a description is not imported.",
     why=(
-        "Webhooks and callbacks are calls that the upstream makes, and no endpoint can answer for them. Everything "
-        "else is imported."
+        "Webhooks and callbacks are calls that the upstream makes, so no endpoint can answer for them. Everything else "
+        "is imported."
     ),
 )
 DUPLICATE_OPERATION_ID: Final = Rule(
@@ -91,8 +91,8 @@ DUPLICATE_OPERATION_ID: Final = Rule(
     "operation-id-twice",
     "SHOULD",
     "reading files",
-    "Two operations of a description have one operationId.",
-    why="Names of endpoints are made of these ids. Both operations are imported; look at the names they were given.",
+    "Two operations of a description have the same operationId.",
+    why="Names of endpoints are derived from these ids. Both operations are imported; check the names they were given.",
     bad="/room:\n  get: {operationId: room}\n  post: {operationId: room}\n",
     good="/room:\n  get: {operationId: findRoom}\n  post: {operationId: bookRoom}\n",
 )
@@ -101,8 +101,8 @@ UNCLEAR_SERVER: Final = Rule(
     "server-left-open",
     "SHOULD",
     "reading files",
-    "A description leaves open at which address its operations are called.",
-    why="A facade calls one address. Where none is described, or several are, look at the one that was taken.",
+    "The server address of a description is missing or ambiguous.",
+    why="A facade calls one address. Where the description has none, or several, check the one that was chosen.",
     bad="servers:\n  - url: /v1\n",
     good="servers:\n  - url: https://rooms.acme.example/v1\n",
 )
@@ -111,10 +111,10 @@ UNCLEAR_BODY: Final = Rule(
     "body-left-open",
     "SHOULD",
     "reading files",
-    "A description leaves open how a body is sent.",
+    "The media type or the schema of a body is missing or ambiguous.",
     why=(
-        "A facade sends a body in one media type: JSON where it can, then forms. Where the schema of the body is "
-        "missing anything is taken."
+        "A facade sends a body in one media type: JSON if possible, otherwise a form. Without a schema for the body, "
+        "any value is accepted."
     ),
 )
 UNUSABLE_SCHEME: Final = Rule(
@@ -124,7 +124,7 @@ UNUSABLE_SCHEME: Final = Rule(
     "reading files",
     "A security scheme of a description cannot be used.",
     why=(
-        "Without knowing where a credential goes the facade cannot send it, and the upstream refuses every call. "
+        "Without knowing where a credential goes, the facade cannot send it, and the upstream refuses every call. "
         "Declare the scheme, or write the header into the endpoint files."
     ),
     bad="security:\n  - token: []\n",

@@ -11,10 +11,10 @@ RECORDED_FIELD_ENDPOINT: Final = Rule(
     "recorded-field-without-endpoint",
     "MUST",
     "reading files",
-    "A field to be recorded names no endpoint.",
+    "A key of [audit.fields] does not name an endpoint.",
     why=(
-        "Input is recorded for single endpoints only, so that nobody records more than was meant. Write the method "
-        "and the path as the endpoint has them."
+        "Input is recorded per endpoint, so that nobody records more than intended. Write the method and the path as "
+        "the endpoint has them."
     ),
     bad='[audit.fields]\nroom = ["guest_id"]\n',
     good='[audit.fields]\n"BOOK /room" = ["guest_id"]\n',
@@ -25,9 +25,9 @@ SIGNING_WITHOUT_KEY: Final = Rule(
     "signing-without-key",
     "MUST",
     "reading files",
-    "Records are to be signed, and there is no key.",
+    "Records are to be signed, but there is no key.",
     why=(
-        "A trail that is believed to be signed and is not proves nothing. Name the key of the server, or leave "
+        "A trail that is believed to be signed, but is not, proves nothing. Name the key of the server, or leave "
         "`sign` out."
     ),
     bad='[audit]\nsign = "each"\n',
@@ -42,9 +42,9 @@ CHECKPOINT_DISTANCE: Final = Rule(
     "checkpoint-distance-out-of-bounds",
     "MUST",
     "reading files",
-    "The distance of checkpoints is out of its bounds.",
+    "The distance between checkpoints is out of range.",
     why=(
-        "What is cut off behind the last checkpoint is missed by nobody. Keep checkpoints near to each other; one "
+        "Nobody notices when records after the last checkpoint are cut off. Keep checkpoints close to each other; one "
         "costs as much as the signature of one record."
     ),
     bad="[audit]\ncheckpoint_every = 100000000\n",
@@ -59,10 +59,10 @@ SECRET_RECORDED: Final = Rule(
     "secret-recorded",
     "SHOULD",
     "reading files",
-    "A field that sounds like a secret is to be recorded.",
+    "A field that may contain a secret is to be recorded.",
     why=(
-        "Records are kept, exported and shown, and nothing can be taken out of them again. Record an id that means "
-        "nothing to strangers in its place."
+        "Records are stored, exported and displayed, and nothing can be removed from them. Record an identifier that "
+        "means nothing to strangers instead."
     ),
     bad='[audit.fields]\n"PAY /invoice" = ["card_number"]\n',
     good='[audit.fields]\n"PAY /invoice" = ["invoice_id"]\n',
@@ -73,8 +73,8 @@ UNUSED_AUDIT_SETTING: Final = Rule(
     "audit-setting-without-effect",
     "SHOULD",
     "reading files",
-    "A setting of the audit trail has no effect.",
-    why="Whoever wrote it may count on it. Switch on what it belongs to, or remove it.",
+    "A setting of [audit] has no effect.",
+    why="Its author may rely on it. Enable what it belongs to, or remove it.",
     bad="[audit]\nenabled = false\ndiscovery = true\n",
     good="[audit]\nenabled = true\ndiscovery = true\n",
     notation="toml",

@@ -11,18 +11,18 @@ INCOMPLETE_AGENT: Final = Rule(
     "incomplete-agent",
     "MUST",
     "reading files",
-    "An agent identity document is not complete.",
-    why="Agents and auditors know the agent by this document. Add the fields that are named.",
+    "The identity document of an agent is incomplete.",
+    why="Agents and auditors identify the agent by this document. Add the fields that the message names.",
 )
 PRIVATE_KEY: Final = Rule(
     "D196",
     "private-key-in-document",
     "MUST",
     "reading files",
-    "A document that is published holds private key material.",
+    "A published document contains a private key.",
     why=(
-        "Whoever reads it can act as the agent from then on. Remove it, make a new key, and keep that in a file of "
-        "its own that only its owner can read."
+        "Anyone who reads it can act as the agent. Remove it, create a new key, and store that in a separate file that "
+        "only its owner can read."
     ),
 )
 INVALID_GENESIS: Final = Rule(
@@ -30,10 +30,10 @@ INVALID_GENESIS: Final = Rule(
     "genesis-does-not-hold",
     "MUST",
     "reading files",
-    "An Agent Genesis does not hold: its id or its signature is not that of its content.",
+    "An Agent Genesis is not valid: its id or its signature does not match its content.",
     why=(
-        "An id is the hash of the record it began with, and the issuer's signature covers that record. Where they "
-        "differ somebody has changed one of them: get the record from its issuer again."
+        "The id is the hash of the record, and the issuer's signature covers that record. A mismatch means that one of "
+        "them was changed. Get the record from its issuer again."
     ),
 )
 UNPROVEN_TRUST: Final = Rule(
@@ -41,11 +41,10 @@ UNPROVEN_TRUST: Final = Rule(
     "trust-without-proof",
     "MUST",
     "reading files",
-    "The trust tier of an agent asks for a proof that is not named.",
+    "The trust tier of an agent requires a proof, and none is named.",
     why=(
-        "The first tier says that the identity was proven, by DNS, a log or both. Name the proof in "
-        "`verification_path`, or say what is true: tier 2 for what an organisation asserts, tier 3 for an "
-        "experiment."
+        "Tier 1 states that the identity was proven, by DNS, a log or both. Name the proof in `verification_path`, or "
+        "write the tier that is true: 2 for what an organisation asserts, 3 for an experiment."
     ),
 )
 UNKNOWN_AUTH_MODE: Final = Rule(
@@ -53,10 +52,10 @@ UNKNOWN_AUTH_MODE: Final = Rule(
     "unknown-auth-mode",
     "MUST",
     "reading files",
-    "A mode of authentication is none of those there are.",
+    "An authentication mode is not known.",
     why=(
-        "A server that guesses how callers prove who they are lets the wrong ones in. Choose from open, token, mtls "
-        "and signed."
+        "A server that guessed how callers authenticate would admit the wrong ones. Choose from open, token, mtls and "
+        "signed."
     ),
     bad='[auth]\nmodes = ["oauth"]\n',
     good='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\n',
@@ -67,8 +66,11 @@ CONTRADICTING_AUTH_MODES: Final = Rule(
     "contradicting-auth-modes",
     "MUST",
     "reading files",
-    "The modes of authentication exclude each other.",
-    why="With open a header is enough, so that no proof beside it counts. Name the proofs, or open alone.",
+    "The authentication modes exclude each other.",
+    why=(
+        "In open mode a header is enough, so a proof would have no effect next to it. List the modes with a proof, or "
+        "open alone."
+    ),
     bad='[auth]\nmodes = ["open", "token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\n',
     good='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\n',
     notation="toml",
@@ -78,10 +80,10 @@ TOKEN_KEYS_UNCLEAR: Final = Rule(
     "token-keys-unclear",
     "MUST",
     "reading files",
-    "Tokens are to be verified, and it is not clear with which keys.",
+    "Tokens are to be verified, but the keys are missing or ambiguous.",
     why=(
-        "A token is worth as much as the key it is verified with. Name a file with the public keys of the issuer, "
-        "or the address it publishes them at."
+        "A token is only as trustworthy as the key that verifies it. Name a file with the public keys of the issuer, "
+        "or the address where it publishes them."
     ),
     bad='[auth]\nmodes = ["token"]\n\n[auth.token]\nissuer = "https://id.example"\n',
     good='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\n',
@@ -92,10 +94,10 @@ UNSAFE_JWKS_URL: Final = Rule(
     "unsafe-jwks-url",
     "MUST",
     "reading files",
-    "The keys of tokens would be fetched from where they are not safe.",
+    "The keys for tokens would be fetched from an unsafe address.",
     why=(
-        "Whoever can change the keys on their way can issue tokens for any agent. Fetch them by https; http is for "
-        "an issuer on the same machine."
+        "Anyone who can change the keys in transit can issue tokens for any agent. Fetch them by https; http is only "
+        "for an issuer on the same machine."
     ),
     bad='[auth]\nmodes = ["token"]\n\n[auth.token]\njwks_url = "http://id.example/jwks.json"\n',
     good='[auth]\nmodes = ["token"]\n\n[auth.token]\njwks_url = "https://id.example/jwks.json"\n',
@@ -108,8 +110,8 @@ TOKEN_ALGORITHM: Final = Rule(
     "reading files",
     "Tokens would be verified with an algorithm that is not allowed.",
     why=(
-        "Unsigned tokens prove nothing, and a shared secret lets every server that verifies a token also make one. "
-        "Choose signatures with a public key."
+        "Unsigned tokens prove nothing, and with a shared secret every server that verifies tokens can also issue "
+        "them. Choose public-key signatures."
     ),
     bad='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\nalgorithms = ["HS256"]\n',
     good='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\nalgorithms = ["ES256"]\n',
@@ -120,10 +122,10 @@ AUTH_TIME: Final = Rule(
     "auth-time-out-of-bounds",
     "MUST",
     "reading files",
-    "A time of the authentication is out of its bounds.",
+    "A time setting of [auth] is out of range.",
     why=(
-        "A token or a signature that is accepted long after its time is one that a thief can still use. Stay within "
-        "the bounds, and set the clocks right."
+        "A thief can use a token or a signature for as long as it is accepted. Stay within the range, and synchronise "
+        "the clocks."
     ),
     bad='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\nleeway = 86400\n',
     good='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\nleeway = 60\n',
@@ -134,10 +136,10 @@ CLIENT_AUTHORITIES_MISSING: Final = Rule(
     "client-authorities-missing",
     "MUST",
     "reading files",
-    "Certificates are to be verified, and it is not said by which authorities.",
+    "Client certificates are to be verified, but no authority is named.",
     why=(
-        "A certificate proves only what the authority behind it has checked. Name the authorities whose "
-        "certificates count here."
+        "A certificate proves only what the authority behind it has checked. Name the authorities whose certificates "
+        "are accepted here."
     ),
     bad='[auth]\nmodes = ["mtls"]\n',
     good='[auth]\nmodes = ["mtls"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
@@ -148,8 +150,8 @@ UNUSED_AUTH_TABLE: Final = Rule(
     "auth-table-without-effect",
     "SHOULD",
     "reading files",
-    "A table is for a mode of authentication that is not in force.",
-    why="Whoever wrote it may believe that callers are checked by it. Add the mode, or remove the table.",
+    "A table configures an authentication mode that is not enabled.",
+    why="Its author may believe that callers are checked by it. Add the mode, or remove the table.",
     bad='[auth]\nmodes = ["signed"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
     good='[auth]\nmodes = ["mtls", "signed"]\n\n[auth.mtls]\nca = "agents-ca.pem"\n',
     notation="toml",
@@ -159,10 +161,10 @@ EMPTY_AUTH_SETTING: Final = Rule(
     "empty-auth-setting",
     "MUST",
     "reading files",
-    "A setting of the authentication is there and says nothing.",
+    "A setting of [auth] is empty.",
     why=(
-        "An empty value could be read as a check that always passes, so that it is not read at all. Fill it in, or "
-        "leave the key out for the default."
+        "An empty value could mean a check that always passes, so it is refused. Fill it in, or leave the key out for "
+        "the default."
     ),
     bad='[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\nissuer = ""\n',
     good=('[auth]\nmodes = ["token"]\n\n[auth.token]\nkeys = "issuer.jwks.json"\nissuer = "https://id.example"\n'),

@@ -11,10 +11,10 @@ UNKNOWN_STORE: Final = Rule(
     "unknown-store-place",
     "MUST",
     "reading files",
-    "The store would be at a place of which no kind is known.",
+    "The location of the store is not of a known kind.",
     why=(
-        "A server that does not know where its state is would promise what it cannot keep. Name a file, a database "
-        "of PostgreSQL, or memory for state that may be lost."
+        "A server that cannot find its state would make promises that it cannot keep. Name a file, a PostgreSQL "
+        "database, or memory for state that may be lost."
     ),
     bad='[store]\nplace = "redis://localhost"\n',
     good='[store]\nplace = "state.db"\n',
@@ -25,10 +25,10 @@ STORE_PASSWORD: Final = Rule(
     "store-password-in-file",
     "SHOULD",
     "reading files",
-    "The password of the database stands in the configuration.",
+    "The configuration contains the password of the database.",
     why=(
-        "Configurations are copied, shown and kept in histories; a password among them is soon known to many. Name "
-        "a variable of the environment."
+        "Configurations are copied, displayed and kept in version control, so a password in one does not stay secret. "
+        "Name an environment variable."
     ),
     bad='[store]\nplace = "postgresql://rooms:hunter2@db.example/rooms"\n',
     good='[store]\nplace = "postgresql://rooms:${DB_PASSWORD}@db.example/rooms"\n',
@@ -39,11 +39,10 @@ IDEMPOTENCY_TIME: Final = Rule(
     "idempotency-time-out-of-bounds",
     "MUST",
     "reading files",
-    "A time of the idempotency keys is out of its bounds.",
+    "A time setting of [idempotency] is out of range.",
     why=(
-        "A key that is forgotten too soon lets a request run twice; a lease that is too long keeps a request whose "
-        "process has died from being tried again. Keep the lease above the time a handler takes, and below the "
-        "retention."
+        "A key that is forgotten too soon lets a request run twice. A lease that is too long delays the retry of a "
+        "request whose process has died. Keep the lease longer than a handler takes, and shorter than the retention."
     ),
     bad="[idempotency]\nretention = 60\nlease = 3600\n",
     good="[idempotency]\nretention = 86400\nlease = 60\n",
@@ -54,11 +53,11 @@ SESSION_SETTING: Final = Rule(
     "session-setting-out-of-bounds",
     "MUST",
     "reading files",
-    "A setting of sessions or cases is out of its bounds.",
+    "A setting of [sessions] or [cases] is out of range.",
     why=(
-        "A session that ends too soon makes agents start over, and one that never ends is kept for nobody; a "
-        "decision needs somebody who takes it, and an end. Write seconds within the bounds, and a name that people "
-        "or agents can be found by."
+        "A session that ends too soon makes agents start over, and one that never ends is stored for nobody. A case "
+        "needs a recipient and a deadline. Write seconds within the range, and the name of a recipient that can be "
+        "found."
     ),
     bad='[sessions]\nidle = 0\n\n[cases]\ndefault_recipient = ""\n',
     good='[sessions]\nidle = 3600\n\n[cases]\ndefault_recipient = "front-desk"\n',

@@ -11,10 +11,10 @@ UNREADABLE: Final = Rule(
     "unreadable-file",
     "MUST",
     "reading files",
-    "The file cannot be read: it is missing, forbidden, too large or not UTF-8.",
+    "The file cannot be read: it is missing, not permitted, too large or not UTF-8.",
     why=(
-        "Nothing is known about a file that cannot be read. Check its name and its permissions, save it as UTF-8, "
-        "and split it if it is too large."
+        "A file that cannot be read cannot be checked. Check its name and permissions, save it as UTF-8, and split it "
+        "if it is too large."
     ),
 )
 MALFORMED: Final = Rule(
@@ -23,10 +23,7 @@ MALFORMED: Final = Rule(
     "MUST",
     "reading files",
     "The text is not well-formed YAML, JSON, TOML or brace notation.",
-    why=(
-        "A text that is not in its notation has no meaning yet. Repair what stands at the place that is shown, or "
-        "shortly before it."
-    ),
+    why="The document cannot be parsed. Fix the syntax at the reported position, or shortly before it.",
     bad='[endpoint]\nmethod = "BOOK\n',
     good='[endpoint]\nmethod = "BOOK"\n',
     notation="toml",
@@ -36,8 +33,8 @@ MISSING_KEY: Final = Rule(
     "missing-key",
     "MUST",
     "reading files",
-    "A key that must be there is missing.",
-    why="A contract without the key says less than its callers need. Write the key where the finding points.",
+    "A required key is missing.",
+    why="Callers need the information that the key carries. Add the key where the finding points.",
     bad='[endpoint.semantic]\nintent = "Books a room for the guest"\n',
     good='[endpoint.semantic]\nintent = "Books a room for the guest"\nactor = "agent"\n',
     notation="toml",
@@ -48,7 +45,7 @@ WRONG_VALUE: Final = Rule(
     "MUST",
     "reading files",
     "A value has the wrong type or form.",
-    why="A value of another type or form is not taken for what it may have meant. Write it as the message says.",
+    why="The reader does not guess what a value of another type or form was meant to be. Write it as the message says.",
     bad='[endpoint.semantic]\nis_idempotent = "false"\n',
     good="[endpoint.semantic]\nis_idempotent = false\n",
     notation="toml",
@@ -58,8 +55,8 @@ UNKNOWN_KEY: Final = Rule(
     "unknown-key",
     "SHOULD",
     "reading files",
-    "Nobody reads this key.",
-    why="What nobody reads has no effect, and most often the key is another one misspelled. Correct it, or remove it.",
+    "The key is not known.",
+    why="An unknown key has no effect, and is most often a misspelling of another one. Correct it, or remove it.",
     bad='[endpoint]\nrequired_errors = ["room_unavailable"]\n',
     good='[endpoint]\nerrors = ["room_unavailable"]\n',
     fix="unsafe",
@@ -70,8 +67,8 @@ WRONG_CHOICE: Final = Rule(
     "wrong-choice",
     "MUST",
     "reading files",
-    "A value is none of those the key allows.",
-    why="The key has a short list of values, and programs know only those. Choose one of them.",
+    "A value is not one of those that the key allows.",
+    why="The key has a fixed list of values, and programs know only those. Choose one of them.",
     bad='[endpoint.handler]\ntype = "function"\n',
     good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
     fix="unsafe",
@@ -83,7 +80,7 @@ EARLIER_SPELLING: Final = Rule(
     "SHOULD",
     "reading files",
     "The key is spelled as in an earlier release of the format.",
-    why="The old spelling is still read, and other readers may not know it. Write the present one.",
+    why="The old spelling is still read here, but other readers may not know it. Write the current one.",
     bad='[endpoint.handler]\ntype = "registered_function"\nreference = "rooms.handlers.book_room"\n',
     good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
     fix="safe",
@@ -94,8 +91,8 @@ DUPLICATE: Final = Rule(
     "said-twice",
     "MUST",
     "reading files",
-    "The same thing is said twice.",
-    why="Where two places say the same thing, sooner or later one of them is wrong. Keep one.",
+    "The same thing is declared twice.",
+    why="When two places declare the same thing, sooner or later they disagree. Keep one.",
     bad=(
         '[endpoint]\ninput = {}\n\n[endpoint.input_schema]\ntype = "object"\n'
         'properties = { room_id = { type = "string" } }\nadditionalProperties = false\n'
@@ -111,8 +108,8 @@ NOT_JSON: Final = Rule(
     "not-json",
     "MUST",
     "reading files",
-    "A schema holds a value that JSON cannot express.",
-    why="Schemas are published as JSON, which has neither dates nor times. Write such a value as a text.",
+    "A schema contains a value that JSON cannot express.",
+    why="Schemas are published as JSON, which has no dates and times. Write such a value as a string.",
     bad='[endpoint.output_schema]\ntype = "object"\ndefault = { date = 2026-11-15 }\n',
     good='[endpoint.output_schema]\ntype = "object"\ndefault = { date = "2026-11-15" }\n',
     notation="toml",
@@ -123,9 +120,7 @@ TOO_MANY_FINDINGS: Final = Rule(
     "MUST",
     "reading files",
     "The document has more findings than are shown.",
-    why=(
-        "A broken document can break every rule in every line, and nobody reads on. Repair what is shown and run again."
-    ),
+    why="A broken document can break a rule on every line. Fix the findings that are shown and run again.",
 )
 
 RULES: Final = (
