@@ -23,9 +23,7 @@ import contract
 from bespeak.app.server.assembly import assemble
 from bespeak.app.server.target import load_target
 from bespeak.protocol.exchange.messages import Connection, Request, Response
-from bespeak.protocol.status import REASONS
-from bespeak.protocol.wire.connection import ServerConnection
-from bespeak.protocol.wire.messages import RequestMessage
+from bespeak.protocol.translation import RequestReader, to_bytes
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.gates import ARRIVAL, ROUTED, find_route
@@ -51,26 +49,25 @@ class Steps:
         self._dispatcher = dispatcher
         self._connection = Connection(peer="127.0.0.1")
         self._connection.answered = 1
-        self._wire = ServerConnection()
+        self._wire = RequestReader(connection=self._connection)
         self._bytes = contract.agtp_request(contract.GOOD)
         self._numbers = iter(range(10**12))
         self.request = self.accept()
 
-    def read(self, data: bytes | None = None) -> RequestMessage:
+    def read(self, data: bytes | None = None) -> Request:
         """Bytes to message."""
         self._wire.receive_data(data or self._bytes)
         event = self._wire.next_event()
-        assert isinstance(event, RequestMessage), event
+        assert isinstance(event, Request), event
         return event
 
-    def read_new_head(self) -> RequestMessage:
+    def read_new_head(self) -> Request:
         """Bytes to message, with a head that was never seen before."""
         return self.read(contract.with_task_id(self._bytes, next(self._numbers)))
 
     def accept(self) -> Request:
         """Bytes to the Request the runtime sees."""
-        message = self.read()
-        return Request(message.method, message.path, message.query, message.headers, message.body, self._connection)
+        return self.read()
 
     def call(self) -> Call:
         """An empty call."""
@@ -100,9 +97,7 @@ class Steps:
 
     def write(self, response: Response) -> bytes:
         """Response to bytes."""
-        return self._wire.send(
-            response.status, REASONS[response.status], response.block.encoded, response.headers, response.body
-        )
+        return to_bytes(response)
 
     def whole(self) -> bytes:
         """Everything between the two system calls."""

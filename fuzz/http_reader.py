@@ -13,6 +13,7 @@ from campaign import campaign
 from bespeak.faces.http.reader import Asked, Heads, RequestReader
 from bespeak.protocol.exchange.messages import Malformed
 from bespeak.protocol.wire.limits import DEFAULT_LIMITS
+from bespeak.protocol.wire.messages import Pause
 
 _REQUESTS = [
     b"GET /rooms/1:find?guests=2 HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -49,21 +50,18 @@ def trial(source: random.Random, noted: list[object]) -> None:
 
 
 def _read(pieces: list[bytes], heads: Heads) -> tuple[list[Asked], int | None]:
-    """The requests, and the status of the fault behind them. A connection ends with a request that says so."""
+    """Return the requests, and the status of the fault behind them. A connection ends with a request that says so."""
     found: list[Asked] = []
-
-    def take(asked: Asked) -> None:
-        if not found or found[-1].head.keep_alive:
-            found.append(asked)
-
-    reader = RequestReader(DEFAULT_LIMITS, take, lambda: None, heads)
-    fault: Malformed | None = None
+    reader = RequestReader(DEFAULT_LIMITS, heads)
     for piece in pieces:
-        fault = reader.feed(piece)
-        if fault is not None or (found and not found[-1].head.keep_alive):
-            break
-    closed = bool(found) and not found[-1].head.keep_alive
-    return found, None if fault is None or closed else fault.status
+        reader.receive_data(piece)
+        while not isinstance(event := reader.next_event(), Pause):
+            if isinstance(event, Malformed):
+                return found, event.status
+            found.append(event)
+            if not event.head.keep_alive:
+                return found, None
+    return found, None
 
 
 if __name__ == "__main__":

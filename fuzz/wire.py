@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import random
 import sys
+from functools import partial
 from typing import Any
 
 from campaign import campaign
 
+from bespeak.protocol.exchange.messages import Connection
+from bespeak.protocol.translation import RequestReader
 from bespeak.protocol.wire.limits import Limits
-from bespeak.protocol.wire.messages import CLOSED, Pause, WireFault
-from bespeak.protocol.wire.reader import Reader, RequestReader, ResponseReader
+from bespeak.protocol.wire.messages import CLOSED, Malformed, Pause
+from bespeak.protocol.wire.reader import Reader, ResponseReader
 
 LIMITS = Limits(line=64, head=256, headers=6, body=48)
 
@@ -69,7 +72,7 @@ def read(reader: Reader[Any, object], pieces: list[bytes]) -> list[object]:
             reader.receive_data(piece)
         while not isinstance(event := reader.next_event(), Pause):
             events.append(event)
-            if isinstance(event, WireFault):
+            if isinstance(event, Malformed):
                 return events
         bound = LIMITS.head + LIMITS.body + len(piece or b"")
         if reader.buffered > bound:
@@ -80,10 +83,10 @@ def read(reader: Reader[Any, object], pieces: list[bytes]) -> list[object]:
 def check(data: bytes, rng: random.Random) -> None:
     """Raise if the sentence at the top does not hold for this stream."""
     pieces = cut(data, rng)
-    for role in (RequestReader, ResponseReader):
+    for role in (partial(RequestReader, connection=Connection()), ResponseReader):
         whole = read(role(LIMITS), [data] if data else [])
         if read(role(LIMITS), pieces) != whole:
-            raise AssertionError(f"{role.__name__} depends on the cut {[len(piece) for piece in pieces]}")
+            raise AssertionError(f"{role} depends on the cut {[len(piece) for piece in pieces]}")
 
 
 def trial(source: random.Random, noted: list[object]) -> None:

@@ -1,21 +1,28 @@
-"""Between the wire's messages and the exchange's values, for every transport that speaks AGTP."""
+"""Between the wire and the exchange, for every transport that speaks AGTP: requests from bytes, responses to bytes."""
 
 from __future__ import annotations
 
-from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.status import OK, REASONS
-from bespeak.protocol.wire.messages import RequestMessage, WireFault
+from bespeak.protocol.wire.head import INVALID_REQUEST_LINE, RequestHead
+from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
+from bespeak.protocol.wire.reader import Reader
+from bespeak.protocol.wire.request_heads import request_heads
 from bespeak.protocol.wire.writer import encode_ok, encode_response
 
 
-def to_request(message: RequestMessage, connection: Connection) -> Request:
-    """A request as the handler sees it."""
-    return Request(message.method, message.path, message.query, message.headers, message.body, connection)
+class RequestReader(Reader[RequestHead, Request]):
+    """The server's reader: gives requests as the handler sees them."""
 
+    __slots__ = ("connection",)
 
-def to_malformed(fault: WireFault) -> Malformed:
-    """A fault as the handler sees it."""
-    return Malformed(fault.status, fault.code, fault.message)
+    def __init__(self, limits: Limits = DEFAULT_LIMITS, connection: Connection | None = None) -> None:
+        super().__init__(request_heads(limits), limits, INVALID_REQUEST_LINE)
+        self.connection = connection or Connection()
+
+    def build(self, head: RequestHead, body: bytes) -> Request:
+        """Make a request of its two parts."""
+        return Request(head.method, head.path, head.query, head.headers, body, self.connection)
 
 
 def to_bytes(response: Response) -> bytes:

@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from bespeak.faces.agtp.connection import INPUT_BOUND
+from bespeak.faces.connection import INPUT_BOUND
 from bespeak.faces.timeouts import Timeouts
 from bespeak.protocol.wire.limits import Limits
 

@@ -265,6 +265,8 @@ async def test_a_peer_that_takes_no_answers_is_let_go() -> None:
         line.writer.transport.pause_reading()  # type: ignore[attr-defined]
         line.send(b"".join(get("/rooms:find") for _ in range(400)))
         async with asyncio.timeout(20):
+            while not web.server.connections:
+                await asyncio.sleep(0.01)
             while web.server.connections:
                 await asyncio.sleep(0.05)
 

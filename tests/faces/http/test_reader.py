@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.faces.http.reader import Asked, Head, Heads, RequestReader, split_target
 from bespeak.protocol.exchange.messages import Malformed
 from bespeak.protocol.wire.limits import Limits
+from bespeak.protocol.wire.messages import NEED_DATA, Pause
 
 SMALL = Limits(line=200, head=1000, headers=10, body=500)
 
 
 def read(*pieces: bytes, limits: Limits = SMALL) -> tuple[list[Asked], Malformed | None]:
     found: list[Asked] = []
-    reader = RequestReader(limits, found.append, lambda: None)
+    reader = RequestReader(limits)
     for piece in pieces:
-        fault = reader.feed(piece)
+        reader.receive_data(piece)
+        fault = take(reader, found)
         if fault is not None:
             return found, fault
     return found, None
+
+
+def take(reader: RequestReader, found: list[Asked]) -> Malformed | None:
+    """Take what is whole; return the fault behind it, if there is one."""
+    while not isinstance(event := reader.next_event(), Pause):
+        if isinstance(event, Malformed):
+            return event
+        found.append(event)
+    return None
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
@@ -94,25 +106,25 @@ def test_a_small_head_behind_a_large_body_is_not_taken_for_a_large_one() -> None
 
 
 def test_a_peer_that_waits_for_leave_is_told_of() -> None:
-    told: list[str] = []
-    reader = RequestReader(SMALL, lambda _: told.append("whole"), lambda: told.append("waits"))
-    reader.feed(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n")
-    assert (told, reader.in_message) == (["waits"], True)
-    reader.feed(b"x")
-    assert (told, reader.in_message) == (["waits", "whole"], False)
+    reader = RequestReader(SMALL)
+    reader.receive_data(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n")
+    assert (reader.expects, reader.next_event()) == (True, NEED_DATA)
+    assert reader.buffered > 0
+    reader.receive_data(b"x")
+    assert not reader.expects
+    assert isinstance(reader.next_event(), Asked)
+    assert reader.buffered == 0
 
 
 def test_a_head_that_was_read_before_gives_the_same_request() -> None:
     heads: Heads = {}
     found: list[Asked] = []
     for _ in range(3):
-        reader = RequestReader(SMALL, found.append, lambda: None, heads)
-        assert reader.feed(REQUEST) is None
-        assert reader.feed(REQUEST.replace(b"abc", b"xyz")) is None
-        assert reader.feed(REQUEST + REQUEST) is None
-        assert reader.feed(REQUEST[:-1]) is None
-        assert reader.in_message
-        assert reader.feed(b"c") is None
+        reader = RequestReader(SMALL, heads)
+        for piece in (REQUEST, REQUEST.replace(b"abc", b"xyz"), REQUEST + REQUEST, REQUEST[:-1], b"c"):
+            reader.receive_data(piece)
+            assert take(reader, found) is None
+        assert reader.buffered == 0
     assert len(heads) == 1
     bodies = [b"abc", b"xyz", b"abc", b"abc", b"abc"] * 3
     assert found == [Asked(ASKED.head, body) for body in bodies]
@@ -120,15 +132,44 @@ def test_a_head_that_was_read_before_gives_the_same_request() -> None:
 
 def test_only_plain_heads_are_remembered_and_no_more_than_so_many() -> None:
     heads: Heads = {}
-    reader = RequestReader(SMALL, lambda _: None, lambda: None, heads)
     for line in (b"Connection: close", b"Expect: 100-continue", b"Transfer-Encoding: chunked"):
-        reader = RequestReader(SMALL, lambda _: None, lambda: None, heads)
-        reader.feed(b"POST / HTTP/1.1\r\nHost: a\r\n" + line + b"\r\n\r\n" + b"0\r\n\r\n" * (b"chunk" in line))
+        reader = RequestReader(SMALL, heads)
+        reader.receive_data(b"POST / HTTP/1.1\r\nHost: a\r\n" + line + b"\r\n\r\n" + b"0\r\n\r\n" * (b"chunk" in line))
     assert heads == {}
-    reader = RequestReader(SMALL, lambda _: None, lambda: None, heads)
+    reader = RequestReader(SMALL, heads)
     for number in range(2000):
-        assert reader.feed(b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n" % number) is None
+        reader.receive_data(b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n" % number)
+        assert isinstance(reader.next_event(), Asked)
         assert len(heads) <= 512
+
+
+@pytest.mark.parametrize("blank", [b"\n\r\n\r\n", b"\r\r\n\r\n", b"\r\n\r\n\r\n", b"\n\n\r\n\r\n", b"\n\r\n\r\nabc"])
+def test_blank_lines_behind_a_request_are_no_key_to_it(blank: bytes) -> None:
+    heads: Heads = {}
+    victim, stranger = RequestReader(SMALL, heads), RequestReader(SMALL, heads)
+    secret = REQUEST.replace(b"Agent-ID: b", b"Authorization: Bearer secret")
+    for piece in (secret, blank, secret, blank):
+        victim.receive_data(piece)
+    assert all(key.startswith(b"POST /room:book") for key in heads)
+    found: list[Asked] = []
+    for body in (b"", b"abc"):
+        stranger.receive_data(blank + body)
+        take(stranger, found)
+    assert found == []
+
+
+BLANKS = (b"\n", b"\r", b"\r\n", b"\r\n\r\n", b"\n\r\n\r\n")
+
+
+@given(st.lists(st.sampled_from([REQUEST, CHUNKED, *BLANKS, b"GET / HTTP/1.1", b"abc"]), max_size=8))
+def test_a_remembered_head_is_the_one_a_new_reader_reads_from_its_key(pieces: list[bytes]) -> None:
+    heads: Heads = {}
+    reader = RequestReader(SMALL, heads)
+    for piece in pieces:
+        reader.receive_data(piece)
+        take(reader, [])
+    for key, (head, length) in heads.items():
+        assert read(key + b"\r\n\r\n" + b"x" * length) == ([Asked(head, b"x" * length)], None)
 
 
 def test_targets_are_split_into_path_and_query() -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from bespeak.protocol.wire.connection import ClientConnection, ServerConnection
-from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, RequestMessage, ResponseMessage, WireFault
+from bespeak.protocol.exchange.messages import Request
+from bespeak.protocol.translation import RequestReader
+from bespeak.protocol.wire.connection import ClientConnection
+from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Malformed, ResponseMessage
+from bespeak.protocol.wire.writer import encode_response
 
 
 def test_a_conversation_of_two_requests() -> None:
-    client, server = ClientConnection(), ServerConnection()
+    client, server = ClientConnection(), RequestReader()
     for number in range(2):
         server.receive_data(client.send("QUERY", f"/{number}", [("Task-ID", "t")], b"{}"))
         request = server.next_event()
-        assert isinstance(request, RequestMessage)
+        assert isinstance(request, Request)
         assert (request.path, request.headers["task-id"]) == (f"/{number}", "t")
-        client.receive_data(server.send(200, "OK", b"", [("Task-ID", "t")], request.body))
+        client.receive_data(encode_response(200, "OK", b"", [("Task-ID", "t")], request.body))
         response = client.next_event()
         assert isinstance(response, ResponseMessage)
         assert response.body == b"{}"
@@ -23,20 +26,20 @@ def test_a_conversation_of_two_requests() -> None:
 
 
 def test_an_answer_to_no_request_is_a_fault() -> None:
-    client, server = ClientConnection(), ServerConnection()
+    client = ClientConnection()
     client.send("QUERY", "/")
-    client.receive_data(server.send(200, "OK") * 2)
+    client.receive_data(encode_response(200, "OK") * 2)
     assert isinstance(client.next_event(), ResponseMessage)
     fault = client.next_event()
-    assert isinstance(fault, WireFault)
+    assert isinstance(fault, Malformed)
     assert fault.code == "unexpected-response"
 
 
 def test_the_client_counts_what_it_waits_for() -> None:
-    client, server = ClientConnection(), ServerConnection()
+    client = ClientConnection()
     client.send("QUERY", "/a")
     client.send("QUERY", "/b")
     assert client.awaited == 2
-    client.receive_data(server.send(200, "OK") + server.send(404, "Not Found"))
+    client.receive_data(encode_response(200, "OK") + encode_response(404, "Not Found"))
     assert [client.next_event().status for _ in range(2)] == [200, 404]  # type: ignore[union-attr]
     assert client.awaited == 0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bespeak.protocol.wire.head import RequestHead, ResponseHead, parse_request_head, parse_response_head
 from bespeak.protocol.wire.limits import Limits
-from bespeak.protocol.wire.messages import WireFault
+from bespeak.protocol.wire.messages import Malformed
 
 LIMITS = Limits()
 LINE = b"AGTP/1.0 QUERY /rooms\r\n"
@@ -22,7 +22,7 @@ def accepted(head: bytes) -> RequestHead:
 
 def refused(head: bytes) -> tuple[int, str]:
     fault = parse_request_head(head, LIMITS)
-    assert isinstance(fault, WireFault), fault
+    assert isinstance(fault, Malformed), fault
     return fault.status, fault.code
 
 
@@ -170,7 +170,7 @@ def test_too_many_headers_are_refused() -> None:
 
 def test_a_fault_shows_little_of_what_was_sent() -> None:
     fault = parse_request_head(LINE + b"x" * 5000 + b"\r\n", LIMITS)
-    assert isinstance(fault, WireFault)
+    assert isinstance(fault, Malformed)
     assert len(fault.message) < 200
 
 
@@ -186,7 +186,7 @@ def test_a_status_line_may_lack_its_text() -> None:
 )
 def test_a_malformed_status_line_is_a_fault(line: bytes) -> None:
     fault = parse_response_head(line + b"\r\n", LIMITS)
-    assert isinstance(fault, WireFault)
+    assert isinstance(fault, Malformed)
     assert fault.code == "invalid-status-line"
 
 
@@ -194,7 +194,7 @@ def test_a_malformed_status_line_is_a_fault(line: bytes) -> None:
 def test_any_bytes_are_a_head_or_a_fault(data: bytes) -> None:
     for head in (data, b"AGTP/1.0 " + data, LINE + data):
         read = parse_request_head(head, LIMITS)
-        assert isinstance(read, RequestHead | WireFault)
+        assert isinstance(read, RequestHead | Malformed)
         if isinstance(read, RequestHead):
             assert all(name == name.lower() for name in read.headers)
             assert " " not in read.method + read.path + read.query

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.translation import RequestReader
 from bespeak.protocol.wire.limits import Limits
-from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause, RequestMessage, ResponseMessage, WireFault
-from bespeak.protocol.wire.reader import Reader, RequestReader, ResponseReader
+from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Malformed, Pause, ResponseMessage
+from bespeak.protocol.wire.reader import Reader, ResponseReader
 
+CONNECTION = Connection()
 SMALL = Limits(line=40, head=160, headers=5, body=30)
 
 PIECES = st.sampled_from(
@@ -53,7 +56,7 @@ def events(reader: Reader[Any, object], pieces: list[bytes], *, eof: bool = Fals
                     seen.append(event)
                 return True
             seen.append(event)
-            if isinstance(event, WireFault):
+            if isinstance(event, Malformed):
                 return False
 
     for piece in pieces:
@@ -77,9 +80,9 @@ def single_bytes(data: bytes) -> list[bytes]:
 
 @given(STREAMS, st.lists(st.integers(0, 400), max_size=6), st.booleans())
 def test_requests_are_the_same_however_the_bytes_are_cut(data: bytes, places: list[int], eof: bool) -> None:
-    whole = events(RequestReader(SMALL), [data] if data else [], eof=eof)
-    assert events(RequestReader(SMALL), cut(data, places), eof=eof) == whole
-    assert events(RequestReader(SMALL), single_bytes(data), eof=eof) == whole
+    whole = events(RequestReader(SMALL, CONNECTION), [data] if data else [], eof=eof)
+    assert events(RequestReader(SMALL, CONNECTION), cut(data, places), eof=eof) == whole
+    assert events(RequestReader(SMALL, CONNECTION), single_bytes(data), eof=eof) == whole
 
 
 @given(STREAMS, st.lists(st.integers(0, 400), max_size=6), st.booleans())
@@ -91,10 +94,10 @@ def test_responses_are_the_same_however_the_bytes_are_cut(data: bytes, places: l
 
 @given(STREAMS)
 def test_the_buffer_stays_within_the_limits(data: bytes) -> None:
-    reader = RequestReader(SMALL)
+    reader = RequestReader(SMALL, CONNECTION)
     for byte in single_bytes(data):
         reader.receive_data(byte)
-        while isinstance(reader.next_event(), RequestMessage):
+        while isinstance(reader.next_event(), Request):
             pass
         assert reader.buffered <= SMALL.head + SMALL.body
 
@@ -102,9 +105,7 @@ def test_the_buffer_stays_within_the_limits(data: bytes) -> None:
 def test_pipelined_requests_come_out_in_order() -> None:
     data = b"".join(b"AGTP/1.0 QUERY /%d\r\nContent-Length: 2\r\n\r\n%02d" % (n, n) for n in range(50))
     read = events(RequestReader(), [data])
-    assert [(m.path, m.body) for m in read if isinstance(m, RequestMessage)] == [
-        (f"/{n}", b"%02d" % n) for n in range(50)
-    ]
+    assert [(m.path, m.body) for m in read if isinstance(m, Request)] == [(f"/{n}", b"%02d" % n) for n in range(50)]
 
 
 def test_a_response_has_status_reason_headers_and_body() -> None:
@@ -122,7 +123,7 @@ def test_a_response_has_status_reason_headers_and_body() -> None:
 
 def test_lines_may_end_with_a_bare_lf() -> None:
     [request] = events(RequestReader(), [b"AGTP/1.0 QUERY /a\nTask-ID: t\nContent-Length: 3\n\n\n\r\n"])
-    assert isinstance(request, RequestMessage)
+    assert isinstance(request, Request)
     assert request.headers["task-id"] == "t"
     assert request.body == b"\n\r\n"
 
@@ -132,7 +133,7 @@ def test_an_unfinished_message_needs_data() -> None:
     reader.receive_data(b"AGTP/1.0 QUERY /\r\nContent-Length: 5\r\n\r\n1234")
     assert reader.next_event() is NEED_DATA
     reader.receive_data(b"5")
-    assert isinstance(reader.next_event(), RequestMessage)
+    assert isinstance(reader.next_event(), Request)
     assert reader.buffered == 0
 
 
@@ -141,7 +142,7 @@ def test_an_unfinished_message_needs_data() -> None:
 )
 def test_the_end_in_the_middle_of_a_message_is_a_fault(part: bytes) -> None:
     [fault] = events(RequestReader(), [part], eof=True)
-    assert isinstance(fault, WireFault)
+    assert isinstance(fault, Malformed)
     assert fault.code == "incomplete-message"
 
 
@@ -153,7 +154,7 @@ def test_nothing_is_read_after_a_fault() -> None:
     reader = RequestReader()
     reader.receive_data(b"GET / HTTP/1.1\r\n\r\n")
     fault = reader.next_event()
-    assert isinstance(fault, WireFault)
+    assert isinstance(fault, Malformed)
     reader.receive_data(b"AGTP/1.0 QUERY /\r\n\r\n")
     assert reader.next_event() is fault
     assert reader.buffered == 0
@@ -163,7 +164,7 @@ def test_a_foreign_protocol_is_refused_by_its_first_bytes() -> None:
     reader = RequestReader()
     reader.receive_data(b"\x16\x03\x01\x02\x00")  # a TLS ClientHello on a plain port
     fault = reader.next_event()
-    assert isinstance(fault, WireFault)
+    assert isinstance(fault, Malformed)
     assert (fault.status, fault.code) == (400, "invalid-request-line")
 
 
@@ -171,7 +172,7 @@ def test_a_line_without_end_is_refused_at_the_limit() -> None:
     reader = RequestReader()
     reader.receive_data(b"AGTP/1.0 " + b"A" * 20_000)
     fault = reader.next_event()
-    assert isinstance(fault, WireFault)
+    assert isinstance(fault, Malformed)
     assert (fault.status, fault.code) == (400, "request-line-too-long")
 
 
@@ -179,7 +180,7 @@ def test_headers_without_end_are_refused_at_the_limit() -> None:
     reader = RequestReader()
     reader.receive_data(b"AGTP/1.0 QUERY /\r\nX: " + b"a" * 70_000)
     fault = reader.next_event()
-    assert isinstance(fault, WireFault)
+    assert isinstance(fault, Malformed)
     assert (fault.status, fault.code) == (400, "head-too-large")
 
 
@@ -187,15 +188,15 @@ def test_a_body_within_the_limit_arrives_whole_from_small_pieces() -> None:
     body = bytes(range(256)) * 1000
     data = b"AGTP/1.0 EXECUTE /\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     [request] = events(RequestReader(), [data[at : at + 1000] for at in range(0, len(data), 1000)])
-    assert isinstance(request, RequestMessage)
+    assert isinstance(request, Request)
     assert request.body == body
 
 
 def test_a_parsed_head_is_remembered_but_cannot_be_changed() -> None:
     data = b"AGTP/1.0 QUERY /remembered\r\nSession-ID: t\r\n\r\n"
     first, second = (events(RequestReader(), [data])[0] for _ in range(2))
-    assert isinstance(first, RequestMessage)
-    assert isinstance(second, RequestMessage)
+    assert isinstance(first, Request)
+    assert isinstance(second, Request)
     assert first.headers is second.headers
     with pytest.raises(TypeError):
         first.headers["session-id"] = "other"  # type: ignore[index]

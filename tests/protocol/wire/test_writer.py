@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.errors import LocalProtocolError
-from bespeak.protocol.wire.messages import RequestMessage, ResponseMessage
-from bespeak.protocol.wire.reader import RequestReader, ResponseReader
+from bespeak.protocol.exchange.messages import Request
+from bespeak.protocol.translation import RequestReader
+from bespeak.protocol.wire.messages import ResponseMessage
+from bespeak.protocol.wire.reader import ResponseReader
 from bespeak.protocol.wire.writer import encode_ok, encode_request, encode_response
 
 NAMES = st.from_regex(r"X-[A-Za-z0-9]{1,8}", fullmatch=True)
@@ -109,7 +111,7 @@ def test_what_is_written_is_read_back(headers: dict[str, str], body: bytes) -> N
     requests, responses = RequestReader(), ResponseReader()
     requests.receive_data(sent)
     responses.receive_data(answered)
-    assert requests.next_event() == RequestMessage("QUERY", "/rooms", "a=1", expected, body)
+    assert requests.next_event() == Request("QUERY", "/rooms", "a=1", expected, body, requests.connection)
     assert responses.next_event() == ResponseMessage(200, "OK", expected, body)
 
 

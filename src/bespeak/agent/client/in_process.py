@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bespeak.errors import RemoteProtocolError
 from bespeak.protocol.exchange.handler import Handler
-from bespeak.protocol.exchange.messages import Connection, Response
-from bespeak.protocol.translation import to_bytes, to_malformed, to_request
-from bespeak.protocol.wire.connection import ClientConnection, ServerConnection
+from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.protocol.translation import RequestReader, to_bytes
+from bespeak.protocol.wire.connection import ClientConnection
 from bespeak.protocol.wire.limits import DEFAULT_LIMITS, Limits
-from bespeak.protocol.wire.messages import RequestMessage, ResponseMessage, WireFault
+from bespeak.protocol.wire.messages import ResponseMessage
 from bespeak.protocol.wire.writer import Pairs
 
 
@@ -24,15 +24,15 @@ class InProcess:
         self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
     ) -> ResponseMessage:
         """Send a request through both readers and writers and wait for its response; there is nothing to retry."""
-        client, server = ClientConnection(), ServerConnection(self._limits)
+        client, server = ClientConnection(), RequestReader(self._limits, self._connection)
         server.receive_data(client.send(method, target, headers, body))
         message = server.next_event()
-        if isinstance(message, RequestMessage):
-            answer = self._handler(to_request(message, self._connection))
+        if isinstance(message, Request):
+            answer = self._handler(message)
             if not isinstance(answer, Response):
                 answer = await answer
-        elif isinstance(message, WireFault):
-            answer = self._handler.malformed(to_malformed(message), self._connection)
+        elif isinstance(message, Malformed):
+            answer = self._handler.malformed(message, self._connection)
         else:
             raise RemoteProtocolError("A whole request was sent and the reader waits for more.")
         self._connection.answered += 1

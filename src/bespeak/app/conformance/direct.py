@@ -10,7 +10,7 @@ from typing import Final
 
 from bespeak.app.conformance.probe import Exchanged, Send
 from bespeak.errors import LocalProtocolError, RemoteProtocolError
-from bespeak.protocol.wire.messages import ResponseMessage, WireFault
+from bespeak.protocol.wire.messages import Malformed, ResponseMessage
 from bespeak.protocol.wire.reader import ResponseReader
 
 _CHUNK: Final = 65536
@@ -61,7 +61,7 @@ async def _read(incoming: asyncio.StreamReader) -> ResponseMessage:
         event = reader.next_event()
         if isinstance(event, ResponseMessage):
             return event
-        if isinstance(event, WireFault):
+        if isinstance(event, Malformed):
             raise RemoteProtocolError(event.message)
         data = await incoming.read(_CHUNK)
         if not data:

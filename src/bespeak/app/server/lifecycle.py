@@ -74,7 +74,7 @@ async def serve(
 def _web_server(dispatcher: Dispatcher, settings: Settings, limits: Limits, timeouts: Timeouts) -> HttpServer:
     from bespeak.app.server.http_face import build_middleware, make_face  # noqa: PLC0415
     from bespeak.app.server.http_pages import Publishing  # noqa: PLC0415
-    from bespeak.faces.http.server import HttpServer  # noqa: PLC0415 - loads uvicorn, for who speaks HTTP
+    from bespeak.faces.http.server import HttpServer  # noqa: PLC0415 - loads httptools, only if HTTP is spoken
 
     assert settings.http is not None
     publishing = Publishing(auth=settings.auth, keys_required=settings.keys_required, agtp_port=settings.address.port)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections import deque
 from typing import Any, Final, NamedTuple
 
 import httptools
@@ -14,6 +14,7 @@ from bespeak.faces.http.translation import read_headers
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Malformed
 from bespeak.protocol.wire.limits import Limits
+from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause
 from bespeak.protocol.wire.request_heads import LONGEST, MOST
 
 _logger = logging.getLogger(__name__)
@@ -57,25 +58,24 @@ class _Unreadable(Exception):
 
 
 class RequestReader:
-    """Knows no sockets and no clocks. What is whole is handed on at once, while the parser is still at work."""
+    """Knows no sockets and no clocks: bytes in, whole requests out."""
 
-    def __init__(
-        self, limits: Limits, take: Callable[[Asked], None], give_leave: Callable[[], None], heads: Heads | None = None
-    ) -> None:
-        """`take` gets each request; `give_leave` is called where a peer waits for 100 Continue.
-
-        Readers of one server share `heads`.
-        """
+    def __init__(self, limits: Limits, heads: Heads | None = None) -> None:
+        """Take `heads` to share what was read before with other readers of one server."""
         self._limits = limits
         self._heads: Heads = {} if heads is None else heads
-        self._last: Head | None = None  # of the request that was read last
-        self._take = take
-        self._give_leave = give_leave
+        self._events: deque[Asked | Malformed] = deque()
         self._parser = self._new_parser()
-        self.in_message = False
-        """Whether a request has begun and is not whole."""
+        self.buffered = 0
+        """Bytes of requests that were not taken yet, or are not whole."""
+        self.expects = False
+        """Whether the peer waits for 100 Continue before it sends the body of a request."""
+        self._ended = False
+        self._in_message = False  # a request has begun and is not whole
         self._in_head = False
+        self._begun_here = 0  # requests that began in the bytes at hand
         self._fault: Malformed | None = None
+        self._refused: Malformed | None = None  # what was said against a request while the parser is still at work
         self._piece = 0  # bytes that came last
         self._begun = 0  # bytes of the piece in which the message began
         self._head = 0  # bytes of the pieces behind that one, as long as the head lasts
@@ -86,34 +86,58 @@ class RequestReader:
         self._body: list[bytes] = []
         self._body_size = 0
 
-    def feed(self, data: bytes) -> Malformed | None:
-        """Read on. After a fault nothing more can be read, for it is not known where the next request would begin."""
-        was_in_head, was_in_message = self._in_head, self.in_message
+    def receive_data(self, data: bytes) -> None:
+        """Add bytes as they came. After a fault none are read: where the next request would begin is not known."""
+        if self._fault is not None:
+            return
+        was_in_head, was_in_message = self._in_head, self._in_message
         end = -1
         if not was_in_message:
             end = data.find(b"\r\n\r\n")
             known = self._heads.get(data[:end]) if end > 0 else None
             if known is not None and len(data) == end + 4 + known[1]:
-                self._take(Asked(known[0], data[end + 4 :]))
-                return None
+                self.buffered += len(data)
+                self._events.append(Asked(known[0], data[end + 4 :]))
+                return
         self._piece = len(data)
+        self._begun_here = 0
         fault = self._parse(data)
+        if fault is None and self._in_message:
+            fault = self._measure(head=was_in_head and self._in_head, message=was_in_message)
         if fault is not None:
-            return fault
-        if self.in_message:
-            return self._measure(head=was_in_head and self._in_head, message=was_in_message)
-        if 0 < end <= LONGEST and self._last is not None:
-            self._remember(data, end, self._last)
-        return None
+            self._fault = fault
+            self._events.append(fault)
+        elif 0 < end <= LONGEST and len(self._events) > 0:
+            self._remember(data, end)
+        self.buffered = self.buffered + len(data) if self._in_message or self._events else 0
 
-    def _remember(self, data: bytes, end: int, head: Head) -> None:
-        """Keep a head that is not to be parsed again: of a plain request, which these bytes are and nothing else."""
+    def receive_eof(self) -> None:
+        """Note that the peer will send no more."""
+        self._ended = True
+
+    def next_event(self) -> Asked | Malformed | Pause:
+        """Return the next whole request, the fault that ended the reading, or why there is neither."""
+        if not self._events:
+            return CLOSED if self._ended else NEED_DATA
+        event = self._events.popleft()
+        if not (self._events or self._in_message):
+            self.buffered = 0
+        return event
+
+    def _remember(self, data: bytes, end: int) -> None:
+        """Keep the head of a plain request, if these bytes are that request and nothing else.
+
+        What is kept must follow from the bytes it is kept under: a request that began before them, or behind blank
+        lines that stand for its head, would be given to everybody who sends the same bytes.
+        """
+        last = self._events[-1]
         watched = self._watched
         length = int(watched.get(b"content-length", b"0"))
-        if len(data) == end + 4 + length and head.keep_alive and _UNPLAIN.isdisjoint(watched):
+        whole = self._begun_here == 1 and not self._in_message and len(data) == end + 4 + length
+        if isinstance(last, Asked) and whole and last.head.keep_alive and _UNPLAIN.isdisjoint(watched):
             if len(self._heads) >= MOST:
                 self._heads.clear()
-            self._heads[data[:end]] = (head, length)
+            self._heads[data[:end]] = (last.head, length)
 
     def _parse(self, data: bytes) -> Malformed | None:
         pieces = [memoryview(data)]
@@ -131,8 +155,8 @@ class RequestReader:
         return None
 
     def _explain(self, error: httptools.HttpParserError) -> Malformed:
-        if self._fault is not None:
-            return self._fault
+        if self._refused is not None:
+            return self._refused
         if isinstance(error, httptools.HttpParserCallbackError):
             _logger.error("A request could not be taken from the parser", exc_info=error.__context__)
             return Malformed(status.SERVER_ERROR, "server-error", "The request could not be read.")
@@ -177,7 +201,8 @@ class RequestReader:
 
     def on_message_begin(self) -> None:
         """A request begins."""
-        self.in_message = self._in_head = True
+        self._in_message = self._in_head = True
+        self._begun_here += 1
         self._begun = self._piece
         self._head = self._size = self._body_size = 0
         self._url = b""
@@ -202,22 +227,22 @@ class RequestReader:
         self._in_head = False
         fault = self._judge_size() or self._judge_framing()
         if fault is not None:
-            self._fault = fault
+            self._refused = fault
             raise _Unreadable
         if b"expect" in self._watched and self._parser.get_http_version() == "1.1":
-            self._give_leave()
+            self.expects = True
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
         self._body.append(body)
         self._body_size += len(body)
         if self._body_size > self._limits.body:
-            self._fault = self._too_large()
+            self._refused = self._too_large()
             raise _Unreadable
 
     def on_message_complete(self) -> None:
         """A request is whole."""
-        self.in_message = False
+        self._in_message = self.expects = False
         parser = self._parser
         if parser.should_upgrade():
             return  # what becomes of it is decided outside of the parser
@@ -228,8 +253,7 @@ class RequestReader:
         headers = read_headers(self._headers, self._limits.headers)
         keep_alive = version == "1.1" and parser.should_keep_alive()
         head = Head(parser.get_method().decode("ascii"), path, query, version, self._headers, headers, keep_alive)
-        self._last = head
-        self._take(Asked(head, self._body[0] if len(self._body) == 1 else b"".join(self._body)))
+        self._events.append(Asked(head, self._body[0] if len(self._body) == 1 else b"".join(self._body)))
 
     def _judge_size(self) -> Malformed | None:
         limits = self._limits

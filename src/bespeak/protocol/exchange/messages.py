@@ -7,6 +7,9 @@ from collections.abc import Mapping
 import msgspec
 
 from bespeak.protocol.exchange.headers import NO_HEADERS, HeaderBlock
+from bespeak.protocol.wire.messages import Malformed
+
+__all__ = ("Connection", "Malformed", "Request", "Response")
 
 
 class Connection:
@@ -50,14 +53,6 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     connection: Connection
     reads: bool = False
     """True for a request that promises to change nothing, a GET of HTTP."""
-
-
-class Malformed(msgspec.Struct, frozen=True):
-    """A message that could not be parsed; the transport closes after the response, because the framing is lost."""
-
-    status: int
-    code: str
-    message: str
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):

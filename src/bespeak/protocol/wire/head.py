@@ -1,4 +1,4 @@
-"""Start line and headers of one message, from bytes to values. A malformed head is a WireFault, never an exception."""
+"""Start line and headers of one message, from bytes to values. A malformed head is a Malformed, never an exception."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from bespeak.protocol.wire import abnf
 from bespeak.protocol.wire.limits import Limits
 from bespeak.protocol.wire.memory import Memory
-from bespeak.protocol.wire.messages import WireFault
+from bespeak.protocol.wire.messages import Malformed
 
 INVALID_REQUEST_LINE: Final = "invalid-request-line"
 INVALID_STATUS_LINE: Final = "invalid-status-line"
@@ -43,19 +43,19 @@ class ResponseHead(msgspec.Struct, frozen=True, gc=False):
     length: int
 
 
-def parse_request_head(head: bytes, limits: Limits) -> RequestHead | WireFault:
+def parse_request_head(head: bytes, limits: Limits) -> RequestHead | Malformed:
     """Parse a request's head: every line with its line end, without the blank line that closes it."""
     line = head[: head.find(b"\r\n")]
     if len(line) < limits.line - 1 and line.startswith(abnf.PREFIX):
         target = _request_lines[line]
-        if not isinstance(target, WireFault):
+        if not isinstance(target, Malformed):
             fields = _parse_plain_fields(head, limits)
             if fields is not None:
                 return RequestHead(*target, *fields)
     return parse_any_request_head(head, limits)
 
 
-def parse_any_request_head(head: bytes, limits: Limits) -> RequestHead | WireFault:
+def parse_any_request_head(head: bytes, limits: Limits) -> RequestHead | Malformed:
     """Parse a request's head line by line; say what is wrong with a malformed one.
 
     `parse_request_head` gives the same result for every head. It only takes a shorter way with a plain one.
@@ -65,30 +65,30 @@ def parse_any_request_head(head: bytes, limits: Limits) -> RequestHead | WireFau
         return fault
     lines = _lines(head)
     target = _request_lines[lines[0]]
-    if isinstance(target, WireFault):
+    if isinstance(target, Malformed):
         return target
     fields = _parse_fields(lines, limits)
-    return fields if isinstance(fields, WireFault) else RequestHead(*target, *fields)
+    return fields if isinstance(fields, Malformed) else RequestHead(*target, *fields)
 
 
-def parse_response_head(head: bytes, limits: Limits) -> ResponseHead | WireFault:
+def parse_response_head(head: bytes, limits: Limits) -> ResponseHead | Malformed:
     """Parse a response's head, given in the same form as to `parse_request_head`."""
     fault = check_beginning(head, limits, INVALID_STATUS_LINE)
     if fault is not None:
         return fault
     lines = _lines(head)
     first = _text(lines[0], INVALID_STATUS_LINE)
-    if isinstance(first, WireFault):
+    if isinstance(first, Malformed):
         return first
     match = abnf.STATUS_LINE.fullmatch(first)
     if match is None:
         wanted = "AGTP/1.0, a number of three digits and its text"
-        return WireFault(400, INVALID_STATUS_LINE, f"A status line is {wanted}; this one is {_shown(first)}.")
+        return Malformed(400, INVALID_STATUS_LINE, f"A status line is {wanted}; this one is {_shown(first)}.")
     fields = _parse_plain_fields(head, limits) or _parse_fields(lines, limits)
-    return fields if isinstance(fields, WireFault) else ResponseHead(int(match[1]), match[2] or "", *fields)
+    return fields if isinstance(fields, Malformed) else ResponseHead(int(match[1]), match[2] or "", *fields)
 
 
-def check_beginning(data: bytes | bytearray, limits: Limits, code: str) -> WireFault | None:
+def check_beginning(data: bytes | bytearray, limits: Limits, code: str) -> Malformed | None:
     """Refuse a message by its first bytes alone: a foreign protocol, or a start line without end.
 
     The answer is the same for the whole head and for any beginning of it that is long enough to be wrong.
@@ -96,10 +96,10 @@ def check_beginning(data: bytes | bytearray, limits: Limits, code: str) -> WireF
     if not data.startswith(abnf.PREFIX) and not abnf.PREFIX.startswith(data):
         seen = next(n for n, (have, want) in enumerate(zip(data, abnf.PREFIX, strict=False), start=1) if have != want)
         begins = _shown(data[:seen].decode("latin-1"))
-        return WireFault(400, code, f"A message begins with 'AGTP/1.0 '; this one begins with {begins}.")
+        return Malformed(400, code, f"A message begins with 'AGTP/1.0 '; this one begins with {begins}.")
     if len(data) >= limits.line and data.find(b"\n", 0, limits.line) < 0:
         name = "status-line-too-long" if code == INVALID_STATUS_LINE else "request-line-too-long"
-        return WireFault(400, name, f"The start line is longer than {limits.line} bytes.")
+        return Malformed(400, name, f"The start line is longer than {limits.line} bytes.")
     return None
 
 
@@ -111,44 +111,44 @@ def _lines(head: bytes) -> list[bytes]:
     return lines[:-1] or lines
 
 
-def _text(line: bytes, code: str) -> str | WireFault:
+def _text(line: bytes, code: str) -> str | Malformed:
     """A line as text without control characters."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        return WireFault(400, code, f"Byte {error.start} of {_shown(line.decode('latin-1'))} is not UTF-8.")
+        return Malformed(400, code, f"Byte {error.start} of {_shown(line.decode('latin-1'))} is not UTF-8.")
     # isprintable is a fast yes: it leaves tabs and rare characters to the pattern.
     if text.isprintable() or (control := abnf.CONTROL.search(text)) is None:
         return text
-    return WireFault(400, code, f"Control character {control[0]!a} in {_shown(text)}.")
+    return Malformed(400, code, f"Control character {control[0]!a} in {_shown(text)}.")
 
 
-def _read_request_line(line: bytes) -> tuple[str, str, str] | WireFault:
+def _read_request_line(line: bytes) -> tuple[str, str, str] | Malformed:
     """Method, path and query."""
     text = _text(line, INVALID_REQUEST_LINE)
-    if isinstance(text, WireFault):
+    if isinstance(text, Malformed):
         return text
     if "#" in text:
         # AGTP-API 5.6: a `#` anywhere in the request line is malformed.
         advice = f"A request line has no fragment; remove the '#' from {_shown(text)}."
-        return WireFault(400, INVALID_REQUEST_LINE, advice)
+        return Malformed(400, INVALID_REQUEST_LINE, advice)
     match = abnf.REQUEST_LINE.fullmatch(text)
     if match is None:
         wanted = "AGTP/1.0 METHOD /path, with single spaces"
-        return WireFault(400, INVALID_REQUEST_LINE, f"A request line is {wanted}; this one is {_shown(text)}.")
+        return Malformed(400, INVALID_REQUEST_LINE, f"A request line is {wanted}; this one is {_shown(text)}.")
     path, _, query = (match[2] or "/").partition("?")
     return match[1], path, query
 
 
-def _read_field(line: bytes) -> tuple[str, str] | WireFault:
+def _read_field(line: bytes) -> tuple[str, str] | Malformed:
     """Name in lower case and value. The name is a token: not empty, no space before the colon, not folded."""
     text = _text(line, INVALID_HEADER)
-    if isinstance(text, WireFault):
+    if isinstance(text, Malformed):
         return text
     name, colon, value = text.partition(":")
     if not colon or abnf.FIELD_NAME.fullmatch(name) is None:
         wanted = "'Name: value' on one line"
-        return WireFault(400, INVALID_HEADER, f"A header line is {wanted}; this one is {_shown(text)}.")
+        return Malformed(400, INVALID_HEADER, f"A header line is {wanted}; this one is {_shown(text)}.")
     return name.lower(), value.strip(" \t")
 
 
@@ -169,46 +169,46 @@ def _parse_plain_fields(head: bytes, limits: Limits) -> tuple[MappingProxyType[s
     if len(headers) != len(found):
         return None
     length = _length(headers, limits)
-    return None if isinstance(length, WireFault) else (MappingProxyType(headers), length)
+    return None if isinstance(length, Malformed) else (MappingProxyType(headers), length)
 
 
-def _parse_fields(lines: list[bytes], limits: Limits) -> tuple[MappingProxyType[str, str], int] | WireFault:
+def _parse_fields(lines: list[bytes], limits: Limits) -> tuple[MappingProxyType[str, str], int] | Malformed:
     """Parse the headers behind the start line, names in lower case, and how many bytes of body they announce.
 
     A repeated list-valued header is joined by commas (RFC 9110 5.3).
     """
     if len(lines) - 1 > limits.headers:
-        return WireFault(400, "head-too-large", f"{len(lines) - 1} header lines; at most {limits.headers} are read.")
+        return Malformed(400, "head-too-large", f"{len(lines) - 1} header lines; at most {limits.headers} are read.")
     headers: dict[str, str] = {}
     for line in lines[1:]:
         field = _read_field(line)
-        if isinstance(field, WireFault):
+        if isinstance(field, Malformed):
             return field
         name, value = field
         if name in headers:
             if name in ONCE:
                 code = INVALID_CONTENT_LENGTH if name == "content-length" else INVALID_HEADER
-                return WireFault(400, code, f"{name} stands twice; send it once.")
+                return Malformed(400, code, f"{name} stands twice; send it once.")
             value = f"{headers[name]}, {value}"
         headers[name] = value
     length = _length(headers, limits)
-    return length if isinstance(length, WireFault) else (MappingProxyType(headers), length)
+    return length if isinstance(length, Malformed) else (MappingProxyType(headers), length)
 
 
-def _length(headers: Mapping[str, str], limits: Limits) -> int | WireFault:
+def _length(headers: Mapping[str, str], limits: Limits) -> int | Malformed:
     """How many bytes of body follow. Absent means none, as the reference client has it (core 1)."""
     if "transfer-encoding" in headers:
         # Core 1: chunking does not exist; Content-Length is the only end-of-message signal.
-        return WireFault(400, INVALID_HEADER, "AGTP has no Transfer-Encoding; send Content-Length.")
+        return Malformed(400, INVALID_HEADER, "AGTP has no Transfer-Encoding; send Content-Length.")
     value = headers.get("content-length")
     if value is None:
         return 0
     if not (value.isascii() and value.isdigit() and len(value) <= abnf.MOST_DIGITS):
         wanted = "a plain number of at most 15 digits"
-        return WireFault(400, INVALID_CONTENT_LENGTH, f"Content-Length is {wanted}; this one is {_shown(value)}.")
+        return Malformed(400, INVALID_CONTENT_LENGTH, f"Content-Length is {wanted}; this one is {_shown(value)}.")
     length = int(value)
     if length > limits.body:
-        return WireFault(413, "content-too-large", f"A body of {length} bytes; at most {limits.body} are read.")
+        return Malformed(413, "content-too-large", f"A body of {length} bytes; at most {limits.body} are read.")
     return length
 
 

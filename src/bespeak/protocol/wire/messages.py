@@ -9,18 +9,6 @@ from typing import Final
 import msgspec
 
 
-class RequestMessage(msgspec.Struct, frozen=True, gc=False):
-    """One request, framing removed and nothing else decided."""
-
-    method: str
-    path: str
-    """The target up to the first `?`, percent-encoding untouched (AGTP-API 5.5)."""
-    query: str
-    headers: Mapping[str, str]
-    """Names in lower case, each once; read-only, for equal heads share it."""
-    body: bytes
-
-
 class ResponseMessage(msgspec.Struct, frozen=True, gc=False):
     """One response, framing removed."""
 
@@ -31,8 +19,8 @@ class ResponseMessage(msgspec.Struct, frozen=True, gc=False):
     body: bytes
 
 
-class WireFault(msgspec.Struct, frozen=True):
-    """Bytes that are no message. Where the next message begins is unknown, so nothing after it is read."""
+class Malformed(msgspec.Struct, frozen=True):
+    """Bytes that are not a message. Where the next one begins is unknown, so the connection closes after the answer."""
 
     status: int
     code: str

@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar
 
 from bespeak.protocol.wire.head import (
-    INVALID_REQUEST_LINE,
     INVALID_STATUS_LINE,
-    RequestHead,
     ResponseHead,
     check_beginning,
     parse_response_head,
 )
-from bespeak.protocol.wire.limits import DEFAULT_LIMITS, RESPONSE_LIMITS, Limits
+from bespeak.protocol.wire.limits import RESPONSE_LIMITS, Limits
 from bespeak.protocol.wire.memory import Memory
-from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause, RequestMessage, ResponseMessage, WireFault
-from bespeak.protocol.wire.request_heads import LONGEST, MOST, request_heads
+from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Malformed, Pause, ResponseMessage
+from bespeak.protocol.wire.request_heads import LONGEST, MOST
 
 HeadT = TypeVar("HeadT", bound="Head")
 MessageT_co = TypeVar("MessageT_co", covariant=True)
@@ -33,11 +31,11 @@ class Head(Protocol):
 
 
 class Reader(Generic[HeadT, MessageT_co]):
-    """Feed it with `receive_data`, then take events until NEED_DATA. After a WireFault it reads nothing more."""
+    """Feed it with `receive_data`, then take events until NEED_DATA. After a Malformed it reads nothing more."""
 
     __slots__ = ("_body", "_buffer", "_code", "_ended", "_fault", "_head", "_heads", "_limits", "_scanned", "_start")
 
-    def __init__(self, heads: Mapping[bytes, HeadT | WireFault], limits: Limits, code: str) -> None:
+    def __init__(self, heads: Mapping[bytes, HeadT | Malformed], limits: Limits, code: str) -> None:
         self._heads = heads
         self._limits = limits
         self._code = code
@@ -46,7 +44,7 @@ class Reader(Generic[HeadT, MessageT_co]):
         self._scanned = 0  # up to here no end of a head was found
         self._head: HeadT | None = None
         self._body = 0  # where the body of the current message begins
-        self._fault: WireFault | None = None
+        self._fault: Malformed | None = None
         self._ended = False
 
     def build(self, head: HeadT, body: bytes) -> MessageT_co:
@@ -77,7 +75,7 @@ class Reader(Generic[HeadT, MessageT_co]):
         """The peer will send no more."""
         self._ended = True
 
-    def next_event(self) -> MessageT_co | WireFault | Pause:
+    def next_event(self) -> MessageT_co | Malformed | Pause:
         """Return the next whole message, the fault that ended the reading, or why there is neither."""
         head = self._head
         buffer = self._buffer
@@ -85,7 +83,7 @@ class Reader(Generic[HeadT, MessageT_co]):
             if not buffer and not self._ended and self._fault is None:
                 return NEED_DATA
             found = self._next_head()
-            if isinstance(found, (Pause, WireFault)):
+            if isinstance(found, (Pause, Malformed)):
                 return found
             head = found
         start = self._body
@@ -102,7 +100,7 @@ class Reader(Generic[HeadT, MessageT_co]):
         self._head = None
         return self.build(head, body)
 
-    def _next_head(self) -> HeadT | WireFault | Pause:
+    def _next_head(self) -> HeadT | Malformed | Pause:
         """Find the end of the head and parse it. A head ends with an empty line: CRLF, or LF alone."""
         if self._fault is not None:
             return self._fault
@@ -118,9 +116,9 @@ class Reader(Generic[HeadT, MessageT_co]):
         else:
             return self._without_head(start)
         head = self._heads[bytes(buffer[start : end + 1])]
-        return self._fail(head) if isinstance(head, WireFault) else head
+        return self._fail(head) if isinstance(head, Malformed) else head
 
-    def _without_head(self, start: int) -> WireFault | Pause:
+    def _without_head(self, start: int) -> Malformed | Pause:
         """The head is not finished: refuse it now if no more bytes can make it good."""
         buffer, limits = self._buffer, self._limits
         self._scanned = max(start, len(buffer) - 2)
@@ -130,33 +128,20 @@ class Reader(Generic[HeadT, MessageT_co]):
         if fault is not None:
             return self._fail(fault)
         if len(buffer) - start >= limits.head:
-            return self._fail(WireFault(400, "head-too-large", f"The headers are longer than {limits.head} bytes."))
+            return self._fail(Malformed(400, "head-too-large", f"The headers are longer than {limits.head} bytes."))
         return self._starved()
 
-    def _starved(self) -> WireFault | Pause:
+    def _starved(self) -> Malformed | Pause:
         if self._ended:
-            return self._fail(WireFault(400, "incomplete-message", "The connection ended in the middle of a message."))
+            return self._fail(Malformed(400, "incomplete-message", "The connection ended in the middle of a message."))
         return NEED_DATA
 
-    def _fail(self, fault: WireFault) -> WireFault:
+    def _fail(self, fault: Malformed) -> Malformed:
         self._fault = fault
         self._head = None
         self._buffer = b""
         self._start = 0
         return fault
-
-
-class RequestReader(Reader[RequestHead, RequestMessage]):
-    """The server's reader."""
-
-    __slots__ = ()
-
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
-        super().__init__(request_heads(limits), limits, INVALID_REQUEST_LINE)
-
-    def build(self, head: RequestHead, body: bytes) -> RequestMessage:
-        """Make a request of its two parts."""
-        return RequestMessage(head.method, head.path, head.query, head.headers, body)
 
 
 class ResponseReader(Reader[ResponseHead, ResponseMessage]):
@@ -173,5 +158,5 @@ class ResponseReader(Reader[ResponseHead, ResponseMessage]):
 
 
 @functools.lru_cache(maxsize=8)
-def _response_heads(limits: Limits) -> Memory[ResponseHead | WireFault]:
+def _response_heads(limits: Limits) -> Memory[ResponseHead | Malformed]:
     return Memory(functools.partial(parse_response_head, limits=limits), most=MOST, longest=LONGEST)

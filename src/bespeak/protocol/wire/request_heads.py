@@ -11,7 +11,7 @@ import msgspec
 from bespeak.protocol.wire.head import RequestHead, parse_request_head
 from bespeak.protocol.wire.limits import Limits
 from bespeak.protocol.wire.memory import Memory
-from bespeak.protocol.wire.messages import WireFault
+from bespeak.protocol.wire.messages import Malformed
 
 MOST: Final = 512
 LONGEST: Final = 2048
@@ -21,7 +21,7 @@ _CHANGING: Final = ((b"\r\nTask-ID: ", "task-id"), (b"\r\nRequest-ID: ", "reques
 """Lines that are cut out of a head, written as clients write them."""
 
 
-class RequestHeads(dict[bytes, RequestHead | WireFault]):
+class RequestHeads(dict[bytes, RequestHead | Malformed]):
     """`heads[head]` is what `parse_request_head` gives for the head.
 
     A head without ids is remembered whole. Of one with ids the rest is remembered, and the ids are added to it: nothing
@@ -37,7 +37,7 @@ class RequestHeads(dict[bytes, RequestHead | WireFault]):
         fewer = msgspec.structs.replace(limits, headers=limits.headers - len(_CHANGING))
         self._rests = Memory(functools.partial(parse_request_head, limits=fewer), most=MOST, longest=LONGEST)
 
-    def __missing__(self, head: bytes) -> RequestHead | WireFault:
+    def __missing__(self, head: bytes) -> RequestHead | Malformed:
         # This is one function because it runs for every request with an id: calls cost as much as the work.
         rest = head
         ids: dict[str, str] = {}
@@ -60,7 +60,7 @@ class RequestHeads(dict[bytes, RequestHead | WireFault]):
                 return RequestHead(known.method, known.path, known.query, MappingProxyType(headers), known.length)
         return parse_request_head(head, self._limits)
 
-    def _remember(self, head: bytes) -> RequestHead | WireFault:
+    def _remember(self, head: bytes) -> RequestHead | Malformed:
         parsed = parse_request_head(head, self._limits)
         if len(head) <= LONGEST:
             if len(self) >= MOST:

@@ -1,0 +1,198 @@
+"""Listening over TCP and TLS for any face: admits connections up to a cap, looks after their deadlines, and drains."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl as tls
+from typing import Any, Final
+
+from bespeak.faces.connection import FaceConnection, Shared
+from bespeak.faces.listener import open_listeners
+from bespeak.faces.task_pool import TaskPool
+from bespeak.faces.timeouts import Timeouts
+from bespeak.protocol import status
+from bespeak.protocol.exchange.messages import Malformed
+
+_logger = logging.getLogger(__name__)
+
+ACCEPT_BURST: Final = 64
+"""Connections accepted in one go before others have their turn."""
+ACCEPT_PAUSE: Final = 0.25
+"""Seconds to wait when the process has no descriptors left; new peers wait in the kernel's queue meanwhile."""
+ABORT_PATIENCE: Final = 1.0
+"""Seconds for a cancelled request to end; one that refuses to is left behind."""
+SHUTDOWN_TIMEOUT: Final = 5.0
+"""Seconds for a TLS peer to say goodbye."""
+
+
+class FaceServer:
+    """Serves connections of one face on any number of addresses."""
+
+    def __init__(self, *, timeouts: Timeouts, max_connections: int) -> None:
+        self._timeouts = timeouts
+        self._max_connections = max_connections
+        self._shared: Shared | None = None
+        self._listeners: list[socket.socket] = []
+        self._admitting: set[asyncio.Task[None]] = set()
+        self._sweeping: asyncio.TimerHandle | None = None
+
+    # What a face adds.
+
+    def connect(self, shared: Shared) -> FaceConnection[Any]:
+        """Make the protocol of one connection."""
+        raise NotImplementedError
+
+    def refuse(self, fault: Malformed) -> bytes:
+        """Encode a refusal for a peer that gets no connection."""
+        raise NotImplementedError
+
+    def tick(self) -> None:
+        """Do what is due about once a second."""
+
+    # What others use.
+
+    @property
+    def connections(self) -> int:
+        """Connections that are open now, TLS handshakes included."""
+        shared = self._shared
+        return 0 if shared is None else len(shared.connections) + len(shared.pending)
+
+    async def start(
+        self, host: str, port: int, *, ssl: tls.SSLContext | None = None, reuse_port: bool = False
+    ) -> list[tuple[str, int]]:
+        """Listen on every address the host name has; return those addresses, with the port the system chose for 0."""
+        loop = asyncio.get_running_loop()
+        listeners = await open_listeners(host, port, reuse_port=reuse_port)
+        if self._shared is None:
+            self._shared = Shared(self._timeouts, TaskPool(loop))
+            self._sweep(self._shared)
+        self._listeners += listeners
+        for listener in listeners:
+            self._listen(self._shared, listener, ssl)
+        return [listener.getsockname()[:2] for listener in listeners]
+
+    async def drain(self) -> None:
+        """Stop: accept nobody, close what is idle, let running requests finish within the drain timeout."""
+        await self._stop(self._timeouts.drain)
+
+    async def close(self) -> None:
+        """Stop at once."""
+        await self._stop(0)
+
+    # Stopping.
+
+    async def _stop(self, patience: float) -> None:
+        shared = self._shared
+        if shared is None:
+            return
+        shared.draining = True
+        loop = asyncio.get_running_loop()
+        for listener in self._listeners:
+            loop.remove_reader(listener)
+            listener.close()
+        self._listeners.clear()
+        await asyncio.sleep(0)  # so that every admission that was begun has taken hold of its socket
+        for task in self._admitting:
+            task.cancel()
+        await asyncio.gather(*self._admitting, return_exceptions=True)
+        for connection in tuple(shared.connections):
+            connection.drain()
+        await self._ended(shared, patience)
+        for connection in tuple(shared.connections):
+            connection.transport.abort()
+        shared.pool.cancel()
+        await self._ended(shared, ABORT_PATIENCE)
+        shared.pool.close()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+
+    async def _ended(self, shared: Shared, patience: float) -> None:
+        """Wait until nobody is connected and nothing runs."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while shared.connections or shared.pool.waiting:
+                    if shared.pool.waiting:
+                        await asyncio.wait(shared.pool.waiting)
+                    else:
+                        shared.gone.clear()
+                        await shared.gone.wait()
+
+    # Admitting.
+
+    def _listen(self, shared: Shared, listener: socket.socket, ssl: tls.SSLContext | None) -> None:
+        if not shared.draining:
+            asyncio.get_running_loop().add_reader(listener, self._accept, shared, listener, ssl)
+
+    def _accept(self, shared: Shared, listener: socket.socket, ssl: tls.SSLContext | None) -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(ACCEPT_BURST):
+            try:
+                accepted, _ = listener.accept()
+            except BlockingIOError:
+                return
+            except ConnectionAbortedError:
+                continue
+            except OSError as error:
+                # No descriptors or no memory: trying again at once would spin, giving up would be the end.
+                _logger.warning("Cannot accept a connection: %s; trying again in %s s", error, ACCEPT_PAUSE)
+                loop.remove_reader(listener)
+                loop.call_later(ACCEPT_PAUSE, self._listen, shared, listener, ssl)
+                return
+            self._admit(shared, accepted, ssl)
+
+    def _admit(self, shared: Shared, accepted: socket.socket, ssl: tls.SSLContext | None) -> None:
+        accepted.setblocking(False)
+        with contextlib.suppress(OSError):  # the peer may be gone already
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self.connections + shared.orphans >= self._max_connections:
+            self._turn_away(accepted, secure=ssl is not None)
+            return
+        connection = self.connect(shared)
+        shared.pending.add(connection)
+        task = asyncio.get_running_loop().create_task(self._connect(connection, accepted, ssl))
+        self._admitting.add(task)
+        task.add_done_callback(self._admitting.discard)
+
+    async def _connect(
+        self, connection: FaceConnection[Any], accepted: socket.socket, ssl: tls.SSLContext | None
+    ) -> None:
+        """Make a connection of a socket; the TLS handshake happens here, beside those of all others."""
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: connection,
+                accepted,
+                ssl=ssl,
+                ssl_handshake_timeout=self._timeouts.handshake if ssl else None,
+                ssl_shutdown_timeout=SHUTDOWN_TIMEOUT if ssl else None,
+            )
+        except (OSError, TimeoutError) as error:
+            _logger.debug("A connection ended before it began: %s", error)
+        finally:
+            connection.shared.pending.discard(connection)
+
+    def _turn_away(self, accepted: socket.socket, *, secure: bool) -> None:
+        """Say why if that needs no waiting; a handshake only to refuse would cost more than it tells."""
+        reason = f"This server has its {self._max_connections} connections in use; try again later."
+        with contextlib.closing(accepted):
+            if secure:
+                return
+            try:
+                accepted.send(self.refuse(Malformed(status.UNAVAILABLE, "too-many-connections", reason)))
+            except OSError as error:
+                _logger.debug("A connection over the cap was gone before it could be told: %s", error)
+            except Exception:
+                _logger.exception("A connection over the cap could not be answered")
+
+    def _sweep(self, shared: Shared) -> None:
+        """Look at all deadlines: one timer for the server instead of one for each request."""
+        loop = asyncio.get_running_loop()
+        now = shared.now = loop.time()
+        shared.idle_until = now + self._timeouts.idle
+        self.tick()
+        for connection in tuple(shared.connections):
+            if connection.deadline <= now:
+                connection.expire()
+        self._sweeping = loop.call_later(self._timeouts.period, self._sweep, shared)

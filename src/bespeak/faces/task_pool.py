@@ -1,0 +1,115 @@
+"""Tasks in whose name handlers run inside a protocol's callback.
+
+`data_received` runs in no task, but `asyncio.timeout`, task groups and anyio need a current one, and a task for every
+request costs more than most handlers. So some tasks are parked here. A step is run at once, in the name of a parked
+task (`_enter_task`, described in "Extending asyncio" of Python's documentation). Only if the step has to wait is its
+coroutine handed to that task, which was its current task from the beginning. A step that finishes at once leaves the
+task parked for the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.tasks import _enter_task, _leave_task
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from typing import Any, Final
+
+Rest = Coroutine[Any, Any, None]
+Step = Callable[[], Rest | None]
+"""Does what it can at once and returns the coroutine of what has to wait, if anything. It must not raise."""
+
+PARKED: Final = 64
+"""Tasks that are kept for later. More than these end with what they waited for."""
+
+
+class TaskPool:
+    """Runs steps, each in a task that no other unfinished step has."""
+
+    __slots__ = ("_context", "_loop", "_parked", "waiting")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._context = copy_context()
+        self._parked: list[_Worker] = []
+        self.waiting: set[asyncio.Task[None]] = set()
+        """Tasks that run a step of their own or wait for the rest of one."""
+
+    def run(self, step: Step) -> None:
+        """Run a step now. If no task is parked, or another one is running, run it a little later in a new task."""
+        if not self._parked:
+            self._spawn(step)
+            return
+        worker = self._parked[-1]
+        try:
+            _enter_task(self._loop, worker.task)
+        except RuntimeError:  # called inside another task
+            self._spawn(step)
+            return
+        try:
+            rest = step()
+        finally:
+            _leave_task(self._loop, worker.task)
+        if rest is not None:
+            self._parked.remove(worker)
+            self.waiting.add(worker.task)
+            worker.take_over(rest)
+
+    def cancel(self) -> None:
+        """Cancel every step that waits."""
+        for task in self.waiting:
+            task.cancel()
+
+    def close(self) -> None:
+        """End the parked tasks. Steps that wait are not touched."""
+        for worker in self._parked:
+            worker.task.cancel()
+
+    def _spawn(self, step: Step) -> None:
+        # The context is the pool's: the caller's may hold variables of another request.
+        task = self._loop.create_task(self._live(step), context=self._context.copy())
+        self.waiting.add(task)
+        task.add_done_callback(self.waiting.discard)
+
+    async def _live(self, step: Step) -> None:
+        """Run the first step, then what is taken over, until there are enough parked tasks."""
+        task = asyncio.current_task(self._loop)
+        assert task is not None
+        rest = step()
+        while True:
+            if rest is not None:
+                await rest
+            # A step that ignored a cancellation leaves its mark on the task, which later ones would take for theirs.
+            if task.cancelling() or len(self._parked) >= PARKED:
+                return
+            worker = _Worker(task, self._loop.create_future())
+            self._parked.append(worker)
+            self.waiting.discard(task)
+            try:
+                await worker.wake
+            except asyncio.CancelledError:
+                if worker.rest is None:
+                    # The pool closes, or a handler that has ended had passed its task on.
+                    self._parked.remove(worker)
+                    raise
+                # A timeout of zero struck between the beginning of the step and this moment: it is meant for the rest.
+                task.uncancel()
+                task.cancel()
+            rest = worker.rest
+
+
+class _Worker:
+    """A parked task."""
+
+    __slots__ = ("rest", "task", "wake")
+
+    def __init__(self, task: asyncio.Task[None], wake: asyncio.Future[None]) -> None:
+        self.task = task
+        self.wake = wake
+        self.rest: Rest | None = None
+
+    def take_over(self, rest: Rest) -> None:
+        """Wake the task to await the rest of a step that was begun in its name."""
+        self.rest = rest
+        if not self.wake.done():  # else it was cancelled by the step itself
+            self.wake.set_result(None)

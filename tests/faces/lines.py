@@ -1,0 +1,89 @@
+"""The smallest face there is: a line is a request, and is said again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine
+from typing import Any
+
+from bespeak.faces.connection import FaceConnection, Shared
+from bespeak.faces.server import FaceServer
+from bespeak.faces.timeouts import DEFAULT_TIMEOUTS
+from bespeak.protocol.exchange.messages import Malformed
+from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause
+
+
+class Lines:
+    """The reader: `?` begins a line that is refused."""
+
+    def __init__(self) -> None:
+        self._lines: deque[bytes] = deque()
+        self._rest = b""
+        self._ended = False
+
+    @property
+    def buffered(self) -> int:
+        return sum(map(len, self._lines)) + len(self._rest)
+
+    def receive_data(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        self._lines += lines
+
+    def receive_eof(self) -> None:
+        self._ended = True
+
+    def next_event(self) -> bytes | Malformed | Pause:
+        if not self._lines:
+            return CLOSED if self._ended else NEED_DATA
+        line = self._lines.popleft()
+        return Malformed(400, "question", "A question.") if line.startswith(b"?") else line
+
+
+class LineConnection(FaceConnection[bytes]):
+    """Says every line again; `wait` after the gate is open, `last` for the last time."""
+
+    def __init__(self, server: LineServer, shared: Shared) -> None:
+        super().__init__(shared, Lines(), asyncio.get_running_loop())
+        self._server = server
+
+    def answer(self, request: bytes) -> bytes | Coroutine[Any, Any, bytes]:
+        self._server.seen.append((request, self.transport))
+        if request == b"wait":
+            return self._wait_for_gate()
+        if request == b"fail":
+            raise ZeroDivisionError
+        self.closing = request == b"last"
+        return request + b"\n"
+
+    async def _wait_for_gate(self) -> bytes:
+        await self._server.gate.wait()
+        self._server.done += 1
+        return b"waited\n"
+
+    def refuse(self, fault: Malformed) -> bytes:
+        return fault.code.encode() + b"\n"
+
+
+class LineServer(FaceServer):
+    """Serves lines."""
+
+    def __init__(self, max_connections: int = 10) -> None:
+        super().__init__(timeouts=DEFAULT_TIMEOUTS, max_connections=max_connections)
+        self.gate = asyncio.Event()
+        self.seen: list[tuple[bytes, object]] = []
+        self.done = 0
+        self.port = 0
+
+    def connect(self, shared: Shared) -> LineConnection:
+        return LineConnection(self, shared)
+
+    def refuse(self, fault: Malformed) -> bytes:
+        return fault.code.encode() + b"\n"
+
+
+async def call(server: LineServer) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a server that is started with its first caller."""
+    if not server.port:
+        [(_, server.port)] = await server.start("127.0.0.1", 0)
+    return await asyncio.open_connection("127.0.0.1", server.port)

@@ -1,0 +1,67 @@
+"""The core of every face, with the smallest face there is: a line is a request. The faces' own tests do the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.faces.lines import LineServer, call
+
+from bespeak.faces.connection import BATCH_ANSWERS
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[LineServer]:
+    server = LineServer(max_connections=2)
+    yield server
+    await server.close()
+
+
+async def test_answers_keep_their_order_around_one_that_waits(server: LineServer) -> None:
+    reader, writer = await call(server)
+    writer.write(b"a\nwait\nb\nwait\nlast\nnever\n")
+    assert await reader.readline() == b"a\n"
+    server.gate.set()
+    assert await reader.read() == b"waited\nb\nwaited\nlast\n"
+    assert b"never" not in [line for line, _ in server.seen]
+    writer.close()
+
+
+async def test_a_connection_with_much_to_answer_gives_way_to_others(server: LineServer) -> None:
+    reader, writer = await call(server)
+    other_reader, other_writer = await call(server)
+    for each in (writer, other_writer):
+        each.write(b"warm\n")
+    for each in (reader, other_reader):
+        await each.readline()
+    writer.write(b"a\n" * 10 * BATCH_ANSWERS)
+    other_writer.write(b"b\n")
+    await reader.readexactly(2 * 10 * BATCH_ANSWERS)
+    await other_reader.readline()
+    assert [line for line, _ in server.seen].index(b"b") < 5 * BATCH_ANSWERS
+    writer.close()
+    other_writer.close()
+
+
+async def test_a_failure_ends_one_connection_behind_the_answers_before_it(server: LineServer, caplog: Any) -> None:
+    reader, writer = await call(server)
+    _, other = await call(server)
+    writer.write(b"a\nfail\nb\n")
+    assert await reader.read() == b"a\n"
+    assert "ZeroDivisionError" in caplog.text
+    assert server.connections == 1
+    writer.close()
+    other.close()
+
+
+async def test_a_fault_is_answered_behind_what_was_asked_before_it(server: LineServer) -> None:
+    reader, writer = await call(server)
+    writer.write(b"wait\n?\nnever\n")
+    await asyncio.sleep(0.05)
+    server.gate.set()
+    assert await reader.read() == b"waited\nquestion\n"
+    writer.close()

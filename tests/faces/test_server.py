@@ -1,0 +1,41 @@
+"""Admission for every face. The faces' own tests listen, hand out addresses, drain and run out of descriptors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.faces.lines import LineServer, call
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[LineServer]:
+    server = LineServer(max_connections=2)
+    yield server
+    await server.close()
+
+
+async def test_work_whose_peer_is_gone_counts_against_the_cap_until_it_is_done(server: LineServer) -> None:
+    gone = [await call(server) for _ in range(2)]
+    for _, writer in gone:
+        writer.write(b"wait\n")
+    while len(server.seen) < 2:
+        await asyncio.sleep(0.01)
+    for _, transport in server.seen:
+        transport.abort()  # type: ignore[attr-defined]
+    while server.connections:
+        await asyncio.sleep(0.01)
+    reader, writer = await call(server)
+    assert await reader.read() == b"too-many-connections\n"
+    writer.close()
+    server.gate.set()
+    while server.done < 2:
+        await asyncio.sleep(0.01)
+    reader, writer = await call(server)
+    writer.write(b"last\n")
+    assert await reader.read() == b"last\n"
+    for _, each in (*gone, (reader, writer)):
+        each.close()
