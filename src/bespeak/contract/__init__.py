@@ -1,1 +1,1 @@
-"""What a contract is: service, endpoint, policy, catalog, grammar, schema. Every room above text may import it."""
+"""The contract model: service, endpoint, policy, catalog, grammar, schema. Every room above text may import it."""

@@ -18,18 +18,18 @@ class Cost:
     amounts: Mapping[str, Decimal]
 
     def to_json(self) -> dict[str, int | str]:
-        """The block of a manifest: whole numbers as they are, others as text, which no reader rounds."""
+        """Write the block of a manifest: whole numbers as numbers, others as text, so that no reader rounds them."""
         return {
             unit: format_amount(unit, amount) if UNITS[unit] else int(amount) for unit, amount in self.amounts.items()
         }
 
     def __str__(self) -> str:
-        """As the header Cost-Estimate carries it."""
+        """Write the value of the header Cost-Estimate."""
         return format_budget(self.amounts)
 
 
 def read_cost(declared: Mapping[str, object]) -> tuple[Cost | None, list[Fault]]:
-    """The cost a mapping declares, `{"tokens": 500, "USD": "0.02"}`, and what is wrong with it; None for nothing."""
+    """Read a declared cost, `{"tokens": 500, "USD": "0.02"}`, and its faults; None if nothing is declared."""
     amounts: dict[str, Decimal] = {}
     faults: list[Fault] = []
     for unit, value in declared.items():

@@ -1,4 +1,4 @@
-"""The input of an endpoint on HTTP: which fields go into the path, the query and the body."""
+"""The input of an endpoint on HTTP: the fields in the path, the query and the body."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ABOUT_THE_WHOLE: Final = frozenset(
         *("dependentRequired", "minProperties", "maxProperties", "propertyNames", "unevaluatedProperties"),
     }
 )
-"""Beside these a property cannot be taken out of an object without changing what is said of the others."""
+"""Keywords about the whole object: with one of them, removing a property would change the meaning of the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpParameter:
-    """One property of the input, outside a body."""
+    """One property of the input outside the body."""
 
     name: str
     schema: Mapping[str, Any] | bool
@@ -34,18 +34,18 @@ class HttpParameter:
 
 @dataclass(frozen=True, slots=True)
 class HttpInput:
-    """The input of one endpoint, placed."""
+    """The input of one endpoint by place."""
 
     path: tuple[HttpParameter, ...]
     query: tuple[HttpParameter, ...] | None
-    """What a GET says in its query; None where there is no GET."""
+    """Parameters in the query of a GET; None if GET is not allowed."""
     body: Mapping[str, Any]
-    """The schema of a POST's body: the input without what the path says, where it can be taken out."""
+    """Schema of a POST body: the input without the path parameters, if they can be removed."""
     body_required: bool
 
 
 def place_input(endpoint: Endpoint, schema: Mapping[str, Any] | None = None) -> HttpInput:
-    """Place the input of an endpoint; with `schema`, as that one writes it."""
+    """Place the input of an endpoint; `schema` replaces its input schema in the result."""
     schema = endpoint.input_schema if schema is None else schema
     in_path = tuple(_PARAMETER.findall(endpoint.path))
     properties = schema.get("properties")
@@ -62,7 +62,7 @@ def place_input(endpoint: Endpoint, schema: Mapping[str, Any] | None = None) -> 
 
 
 def _is_needed(endpoint: Endpoint, body: Mapping[str, Any]) -> bool:
-    """Whether nothing at all is too little: a request without a body has an empty input."""
+    """Return True if an empty input is not valid: a request without a body has an empty input."""
     if _names(body.get("required")) or _ABOUT_THE_WHOLE.isdisjoint(body):
         return bool(_names(body.get("required")))
     validator = compile_schema(endpoint.input_schema)
@@ -70,9 +70,9 @@ def _is_needed(endpoint: Endpoint, body: Mapping[str, Any]) -> bool:
 
 
 def sayable(schema: Any) -> Any:
-    """The schema of a property as far as a text in a path or a query can meet it; False where none can.
+    """Reduce the schema of a property to values that a path or query can express; False if there are none.
 
-    There is no null there, and where a text is allowed every value is read as text.
+    Null cannot be expressed, and if a string is allowed, every value is read as a string.
     """
     if not isinstance(schema, Mapping):
         return schema
@@ -106,7 +106,7 @@ def _is_sayable(value: object, kinds: set[str]) -> bool:
 def _query(
     properties: Mapping[str, Any], required: frozenset[str], in_path: Iterable[str]
 ) -> tuple[HttpParameter, ...]:
-    """The parameters of a query; what it cannot say is not needed, or there would be no GET."""
+    """Return the parameters of a query; properties that it cannot express are optional, or GET is not allowed."""
     placed = []
     for name, schema in properties.items():
         if name in in_path:
@@ -119,7 +119,7 @@ def _query(
 
 
 def _without(schema: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, Any]:
-    """An object's schema without some of its properties; the whole of it where they cannot be told apart."""
+    """Remove properties from an object's schema; return it unchanged if they cannot be separated."""
     if not _ABOUT_THE_WHOLE.isdisjoint(schema):
         return schema
     kept = dict(schema)
@@ -138,7 +138,7 @@ def _names(listed: Any) -> frozenset[str]:
 
 
 def _kinds(schema: Any) -> set[str]:
-    """The JSON types a schema names, by `type`, alternatives or listed values; empty where it names none."""
+    """Return the JSON types that a schema names by `type`, alternatives or listed values; empty if it names none."""
     if not isinstance(schema, Mapping):
         return set()
     kind = schema.get("type")

@@ -1,4 +1,4 @@
-"""The route of an endpoint on HTTP: `BOOK /room` is at `/room:book`, whatever else is registered."""
+"""The route of an endpoint on HTTP: `BOOK /room` is at `/room:book`, independent of other endpoints."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def takes_get(endpoint: Endpoint) -> bool:
 
 
 def split_verb(path: str) -> tuple[str, str] | None:
-    """Split an HTTP path into path and method; return None if it names no verb."""
+    """Split an HTTP path into path and method; return None if it does not name a verb."""
     head, colon, verb = path.rpartition(":")
     if not colon or not verb.isascii() or not verb.isalpha():
         return None

@@ -27,7 +27,7 @@ FLOOR_METHODS: Final = (
     "SUSPEND",
     "NOTIFY",
 )
-"""AGTP-API 3.1: the twelve every server supports, whatever its policy allows."""
+"""The twelve methods that every server supports, independent of its policy (AGTP-API 3.1)."""
 
 LIFECYCLE_METHODS: Final = ("ACTIVATE", "DEACTIVATE", "REINSTATE", "REVOKE", "DEPRECATE")
 """Lifecycle methods of agents (core 7.4)."""

@@ -1,1 +1,1 @@
-"""Files and published forms: text to model and back. The rooms that judge, answer and call may import it."""
+"""Files and published formats: text to model and back. Checks, runtime, faces, agent and app import it."""

@@ -1,4 +1,4 @@
-"""A server's manifest as a client receives it (AGTP-API 8): typed where it keeps to the draft, raw for the rest."""
+"""A server's manifest as received by a client (AGTP-API 8): typed where it follows the draft, raw otherwise."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from bespeak.text.source.span import Location
 _SERVERS: Final = ("/", "/methods")
 _AGENTS: Final = ("/agents", "/agents/{name}")
 _AGENT_METHODS: Final = ("DISCOVER", "DESCRIBE")
-"""Core 13, 10: under /agents only these two methods belong to the server."""
+"""The two methods under /agents that belong to the server (core 13, 10)."""
 
 _FILE: Final = "manifest"
 _MOST_ENTRIES: Final = 100_000
-"""Of one array. Each entry becomes objects many times its size: a reply of empty ones would fill the memory."""
+"""Limit of entries in one array. Each entry becomes objects many times its size, so a reply could fill the memory."""
 _VERSIONS: Final = ("agtp_version", "agtp_api_version", "document_version", "catalog_version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestDocument:
-    """What a server says of itself. Nothing here is verified: the signature is checked over `raw`."""
+    """A server's description of itself. It is not verified: the signature is checked over `raw`."""
 
     agtp_version: str = ""
     agtp_api_version: str = ""
@@ -53,8 +53,9 @@ class ManifestDocument:
     embedded_methods: tuple[str, ...] = ()
     custom_methods: tuple[str, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
-    """Every endpoint with a method and a path. Where its semantic block says too little, the cautious reading stands:
-    irreversible, not idempotent, no confidence."""
+    """Endpoints with a method and a path. If the semantic block is incomplete, the cautious default applies:
+    irreversible, not idempotent, no confidence.
+    """
     policies: Policies = field(default_factory=Policies)
     agent_disclosure: str = ""
     hosted_agents: tuple[Mapping[str, Any], ...] = ()
@@ -62,12 +63,12 @@ class ManifestDocument:
     apis: tuple[Mapping[str, Any], ...] = ()
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()
     signature: str | Mapping[str, Any] | None = None
-    """`manifest_signature` as it was received."""
+    """`manifest_signature` as received."""
     raw: Mapping[str, Any]
 
     @property
     def own_endpoints(self) -> tuple[Endpoint, ...]:
-        """The endpoints of the service itself, without the methods and documents that every server has."""
+        """Endpoints of the service itself, without the methods and documents of every server."""
         return tuple(
             endpoint
             for endpoint in self.endpoints
@@ -75,12 +76,14 @@ class ManifestDocument:
         )
 
     def endpoint(self, method: str, path: str) -> Endpoint | None:
-        """The endpoint with exactly this method and this path or template."""
+        """Return the endpoint with exactly this method and this path or template."""
         return next((endpoint for endpoint in self.endpoints if endpoint.key == (method, path)), None)
 
 
 def parse_manifest(data: bytes) -> tuple[ManifestDocument | None, list[Diagnostic]]:
-    """The manifest in a reply. None only when it is no JSON object, or too large; else what is odd is a warning."""
+    """Parse the manifest in a reply. Return None only if it is not a JSON object or too large; others only get
+    warnings.
+    """
     root = json_table(data, _FILE, tolerant=True)
     if isinstance(root, Diagnostic):
         return None, [root]
@@ -92,7 +95,7 @@ def parse_manifest(data: bytes) -> tuple[ManifestDocument | None, list[Diagnosti
 
 
 def read_manifest(root: Table) -> ManifestDocument:
-    """The manifest in the root object of a document. What is odd is noted in its findings."""
+    """Read the manifest in the root object of a document. Faults are added to its findings."""
     for key in (*_VERSIONS, "catalog_versions_supported", "server", "endpoints", "policies"):
         if not root.has(key):
             root.missing(key)
@@ -135,7 +138,7 @@ def _read_server(server: Table) -> ServerIdentity:
 
 
 def _method_names(root: Table, key: str) -> tuple[str, ...]:
-    """Methods by name; the reference implementation lists whole specifications, of which only the name counts here."""
+    """Return the method names; the reference implementation lists whole specifications, of which the name is used."""
     entries = root.value(key)
     if not isinstance(entries, list):
         return root.texts(key)

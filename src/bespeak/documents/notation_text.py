@@ -1,4 +1,4 @@
-"""A text in whatever notation it is written, as a tree."""
+"""Parsing of a text in any supported notation into a tree."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PARSERS: Final[dict[Notation, Callable[[str, str], Tree | SyntaxFault]]] = {
 
 
 def parse_notation(text: str, file: str) -> Tree | Diagnostic:
-    """The tree of a text, or why there is none. TOML is known by the name of its file, the others by their text."""
+    """Parse a text into a tree, or return a diagnostic. TOML is recognised by its file name, others by content."""
     if file.endswith(".py"):
         advice = "`bespeak export agis` writes the contract of an app as a document, which `bespeak lint -` reads."
         return UNKNOWN_DOCUMENT.found("this is Python, and no document", Location(file), advice=advice)

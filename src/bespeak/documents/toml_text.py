@@ -1,4 +1,4 @@
-"""Plain data as TOML that people read and edit: tables for what is large, one line for what is small."""
+"""Plain data as readable TOML: tables for large values, one line for small ones."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from bespeak.text.source.pointer import child, parent
 from bespeak.text.source.toml_value import key_text, value_text
 
 _WIDTH: Final = 80
-"""A table that is no longer than this stands on one line."""
+"""Maximum length of a table on one line."""
 _SHARED: Final = '"$defs"'
-"""The tables in this one are definitions, which many documents have in common."""
+"""Key of a table that holds definitions, which many documents share."""
 _NOWHERE: Final = "-"
-"""No pointer: what no comment can stand at."""
+"""Pointer of a table that cannot have comments."""
 
 
 Comments = Mapping[str, Sequence[str]]
-"""Lines of comment by the pointer of what they stand before."""
+"""Comment lines by the pointer of the entry that follows them."""
 
 
 Written = dict[tuple[int, str], tuple[object, list[str]]]
-"""The lines of tables that were written before, by identity and name; with the table, so that no other is it."""
+"""Lines of tables written before, by identity and name; the table is included to keep its id in use."""
 
 
 def toml_text(data: Mapping[str, Any], comments: Comments | None = None, written: Written | None = None) -> str:
-    """A TOML document of data that has no null in it; `find_null` tells. A comment stands before what it points at.
+    """Write data without nulls (see `find_null`) as a TOML document. A comment precedes the entry it points at.
 
-    `written` is for who writes many documents that share tables: each is put into words once.
+    Pass the same `written` for many documents that share tables: each table is then written once.
     """
     writer = _Writer(comments or {}, {} if written is None else written)
     writer.comment("")
@@ -37,7 +37,7 @@ def toml_text(data: Mapping[str, Any], comments: Comments | None = None, written
 
 
 def find_null(data: Any, at: str = "") -> str | None:
-    """Where data has a null, which TOML cannot say."""
+    """Return the pointer of the first null in data, which TOML cannot express."""
     if data is None:
         return at
     parts = data.items() if isinstance(data, Mapping) else enumerate(data) if isinstance(data, list) else ()
@@ -45,7 +45,7 @@ def find_null(data: Any, at: str = "") -> str | None:
 
 
 class _Writer:
-    """One document under way. A list of lines, not generators inside each other: schemas are deep and many."""
+    """Writer of one document. It appends to a list instead of nesting generators: schemas are deep and many."""
 
     def __init__(self, comments: Comments, written: Written) -> None:
         self.lines: list[str] = []
@@ -60,11 +60,11 @@ class _Writer:
                 self._around.add(above)
 
     def comment(self, at: str) -> None:
-        """The lines of comment for what stands at a pointer."""
+        """Append the comment lines of a pointer."""
         self.lines += [f"# {line}" for line in self._comments.get(at, ())]
 
     def table(self, table: Mapping[str, Any], name: str, at: str) -> None:
-        """A table under its dotted name; its tables of more than a line follow it."""
+        """Append a table under its dotted name, followed by its tables that take more than a line."""
         if at != _NOWHERE or not name.rpartition(".")[0].endswith(_SHARED):
             self._table(table, name, at)
             return
@@ -103,7 +103,7 @@ class _Writer:
 
 
 def _small(table: Mapping[str, Any]) -> str | None:
-    """A table on one line, if it is short and simple."""
+    """Write a table on one line; return None if it is too long or nested."""
     if len(table) > 6 or any(isinstance(item, Mapping) and item for item in table.values()):
         return None
     text = _value(table)

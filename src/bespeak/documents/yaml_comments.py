@@ -1,4 +1,4 @@
-"""The comments of a YAML text, each with the entry it is about, so that a new text can have them too."""
+"""Comments of a YAML text, each with the entry it belongs to, so that a rewritten text keeps them."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _BLOCK_STYLES: Final = frozenset("|>")
 
 
 def comment_texts(tree: YamlTree) -> list[str]:
-    """Every comment of a text, in order."""
+    """Return every comment of a text, in order."""
     return [match[0].rstrip() for match in _COMMENT.finditer(_without_scalars(tree))]
 
 
 def first_comment(tree: YamlTree) -> Span | None:
-    """Where the first comment of a text stands."""
+    """Return the position of the first comment of a text."""
     match = _COMMENT.search(_without_scalars(tree))
     return Span(*match.span()) if match else None
 
 
 def read_comments(tree: YamlTree, data: Any, moved: Callable[[str], str] = lambda at: at) -> Comments:
-    """The comments of a text by the pointers of the data that is to be written.
+    """Return the comments of a text by the pointers of the data to write.
 
-    A comment on a line of its own is about the entry that follows, one at the end of a line about the entry on it.
-    `moved` tells where an entry has gone; where it is gone altogether, the comment stands above what is around it.
+    A comment on its own line belongs to the next entry, a comment at the end of a line to the entry on that line.
+    `moved` maps old pointers to new ones; if an entry no longer exists, its comment is put above the parent.
     """
     if not _COMMENT.search(tree.text):
         return Comments()
@@ -67,14 +67,14 @@ def read_comments(tree: YamlTree, data: Any, moved: Callable[[str], str] = lambd
 
 
 def _present(at: str, data: Any) -> str:
-    """The pointer itself if it leads somewhere, else the nearest above it that does; the root has no line."""
+    """Return the pointer if it exists, else its nearest existing ancestor; for the root, the first key."""
     while at and value_at(data, at, ABSENT) is ABSENT:
         at = parent(at)
     return at or (child("", next(iter(data))) if isinstance(data, dict) and data else "")
 
 
 def _without_scalars(tree: YamlTree) -> str:
-    """The text with a mark in place of each character of a value or key, so that what has a `#` is a comment."""
+    """Mask each character of keys and values, so that every remaining `#` starts a comment."""
     if not _COMMENT.search(tree.text):
         return tree.text
     pieces: list[str] = []
@@ -98,7 +98,7 @@ def _scalars(tree: YamlTree) -> Iterator[tuple[int, int]]:
 
 
 def _nodes(root: yaml.Node | None) -> Iterator[yaml.Node]:
-    """Every node once, also where aliases lead to one of them again."""
+    """Yield every node once, even if several aliases lead to it."""
     seen: set[int] = set()
     waiting = [root] if root is not None else []
     while waiting:
@@ -114,7 +114,7 @@ def _nodes(root: yaml.Node | None) -> Iterator[yaml.Node]:
 
 
 def _entries(node: yaml.Node, at: str, masked: str, seen: set[int] | None = None) -> Iterator[tuple[int, str]]:
-    """Where each key and each item starts, an item of a block with its dash."""
+    """Yield the start of each key and each item; a block item starts at its dash."""
     seen = set() if seen is None else seen
     if id(node) in seen:
         return
@@ -134,7 +134,7 @@ def _entries(node: yaml.Node, at: str, masked: str, seen: set[int] | None = None
 
 
 def _dash(masked: str, start: int) -> int:
-    """The dash before an item: on its line, or on an earlier one with nothing but comments between."""
+    """Return the position of an item's dash: on its line, or on an earlier one with only comments between."""
     while True:
         line_start = masked.rfind("\n", 0, start) + 1
         line = _COMMENT.sub("", masked[line_start:start])

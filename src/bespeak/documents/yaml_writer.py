@@ -1,4 +1,4 @@
-"""Plain data as YAML that people read: blocks, short lists on one line, long sentences folded, comments kept."""
+"""Plain data as readable YAML: blocks, short lists on one line, folded long sentences, comments."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from bespeak.text.source.pointer import child, parent
 from bespeak.text.source.yaml_scalar import is_clean, number_scalar, text_scalar
 
 WIDTH: Final = 100
-"""Lines are no longer where they can be folded without a change of meaning."""
+"""Maximum length of a line that can be folded without a change of meaning."""
 
 _STEP: Final = "  "
 _LONGEST_KEY: Final = 120
-"""YAML readers look no further than some thousand characters for the colon of a key."""
+"""Maximum length of a plain key: YAML readers search only about a thousand characters for its colon."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comments:
-    """Comments by the pointer of what they are about, each with its `#`."""
+    """Comments by the pointer of their entry, each with its `#`."""
 
     at_top: tuple[str, ...] = ()
-    """Before everything; an empty text is an empty line."""
+    """Comments before everything else; an empty text is an empty line."""
     above: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     beside: Mapping[str, str] = field(default_factory=dict)
     at_end: tuple[str, ...] = ()
 
     def places(self) -> set[str]:
-        """Everything above something that has a comment: it cannot stand on one line."""
+        """Return every ancestor of an entry with a comment: it cannot be written on one line."""
         found: set[str] = set()
         for at in (*self.above, *self.beside):
             place = parent(at) if at else at
@@ -39,7 +39,7 @@ class Comments:
 
 
 def yaml_text(data: Mapping[str, Any], comments: Comments | None = None, spaced: frozenset[str] = frozenset()) -> str:
-    """A YAML document. Before each block at the top, and between the items of `spaced` lists, is an empty line."""
+    """Write a YAML document, with an empty line before each top-level block and between the items of `spaced` lists."""
     writer = _Writer(comments or Comments(), spaced)
     if not data:
         writer.lines.append("{}")
@@ -56,7 +56,7 @@ class _Writer:
         self._spaced = spaced
 
     def mapping(self, data: Mapping[str, Any], at: str, indent: str, lead: str | None = None) -> None:
-        """A block of keys. The first line of a block inside a list starts with the dash, which `lead` has."""
+        """Write a block of keys. `lead` holds the dash if the block is an item of a list."""
         for key, value in data.items():
             place = child(at, key)
             if not at and len(self.lines) > len(self.comments.at_top) and _is_block(value):
@@ -93,7 +93,7 @@ class _Writer:
             self._list(value, at, indent, lead)
 
     def _value(self, value: Any, at: str, indent: str, start: str) -> None:
-        """What stands after a colon or a dash: on the same line, or as a block below it."""
+        """Write the value after a colon or a dash: on the same line, or as a block below it."""
         if isinstance(value, str):
             self._text(value, at, indent, start)
         elif isinstance(value, dict | list) and value and not self._fits(value, at, start + " "):
@@ -118,7 +118,7 @@ class _Writer:
         self.lines.append(f"{start} {written}{beside}")
 
     def _fits(self, value: dict[str, Any] | list[Any], at: str, start: str) -> bool:
-        """Whether a collection is short enough for the line it starts on. Only lists of single values are."""
+        """Return True if a collection fits on the line it starts on. Only lists of scalars do."""
         if isinstance(value, dict) or at in self._commented:
             return False
         if len(value) > WIDTH or any(isinstance(item, dict | list) for item in value):
@@ -126,7 +126,7 @@ class _Writer:
         return len(start) + len(_on_one_line(value)) <= WIDTH
 
     def _has_comment_first(self, value: dict[str, Any] | list[Any], at: str) -> bool:
-        """Whether a comment stands between the dash and what is inside: a dash alone makes room for it."""
+        """Return True if a comment precedes the first entry; the dash is then written on a line of its own."""
         first = next(iter(value)) if isinstance(value, dict) else 0
         return child(at, first) in self.comments.above
 
@@ -157,14 +157,14 @@ def _on_one_line(value: Any) -> str:
 
 
 def _is_literal(text: str) -> bool:
-    """Whether a text of several lines can stand as it is: nothing in it would be lost at the ends of lines."""
+    """Return True if a text of several lines can be a literal block, without loss at the ends of lines."""
     if "\n" not in text or text[0] in " \n" or text.endswith("\n\n"):
         return False
     return all(is_clean(line) and not line.endswith(" ") for line in text.split("\n"))
 
 
 def _can_fold(text: str) -> bool:
-    """Whether a text can be broken at its spaces: each is alone, and so is a line break to a reader."""
+    """Return True if a text can be folded at its spaces: all are single, and readers turn breaks into spaces again."""
     return " " in text and is_clean(text) and text.strip(" ") == text and "  " not in text
 
 

@@ -19,12 +19,12 @@ _SIGNS: Final = {" ": "a space", ".": "a dot", "%": "a percent sign", "*": "a st
 
 
 def is_name(segment: str) -> bool:
-    """Return whether a segment is lower-case words with single hyphens between them."""
+    """Return True if a segment is lower-case words with single hyphens between them."""
     return _NAME.fullmatch(segment) is not None
 
 
 def is_camel(segment: str) -> bool:
-    """Return whether capitals separate the words of a segment."""
+    """Return True if capitals separate the words of a segment."""
     return _HUMP.search(segment) is not None
 
 
@@ -34,7 +34,7 @@ def hyphenated(segment: str) -> str:
 
 
 def odd_character(segment: str) -> str:
-    """Name the first character that a segment may not have."""
+    """Name the first character that is not allowed in a segment."""
     for char in segment:
         if not (char.isascii() and char.isalnum()) and char not in "-_":
             return _SIGNS.get(char, brief(char))
@@ -42,7 +42,7 @@ def odd_character(segment: str) -> str:
 
 
 def is_parameter(segment: str) -> bool:
-    """Return whether a segment is meant as a parameter, in whatever notation."""
+    """Return True if a segment is meant as a parameter, in any notation."""
     return segment.startswith(":") or not _BRACKETS.isdisjoint(segment)
 
 

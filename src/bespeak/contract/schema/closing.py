@@ -1,4 +1,4 @@
-"""Schemas of objects that take no field they do not declare, and the keyword that closes one."""
+"""Closed object schemas, which accept only declared fields, and the keyword that closes one."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, Final
 from bespeak.contract.schema.subschemas import COMPOSING
 
 _COMPOSING: Final = COMPOSING | {"dependentSchemas"}
-"""Beside these `additionalProperties: false` would forbid what they declare."""
+"""Keywords whose declared fields `additionalProperties: false` would forbid."""
 
 
 def closing_keyword(schema: Mapping[str, Any]) -> str:
-    """The keyword that, when it is false, closes a schema and forbids nothing that it declares."""
+    """Return the keyword that closes a schema, if set to false, without forbidding declared fields."""
     return "unevaluatedProperties" if _COMPOSING & schema.keys() else "additionalProperties"
 
 
 def is_closed(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema refuses undeclared fields. An `additionalProperties` of its own counts as declaring them."""
+    """Return True if a schema refuses undeclared fields. An `additionalProperties` schema counts as declaring them."""
     if "additionalProperties" in schema:
         return schema["additionalProperties"] is False
     return schema.get("unevaluatedProperties") is False

@@ -1,4 +1,4 @@
-"""Check a JSON Schema 2020-12 document, and compile it when it is first used, once for each content."""
+"""Checking and compiling of JSON Schema 2020-12; a schema is compiled on first use, once per content."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from bespeak.text.source.pointer import pointer
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 _MAX_REPORTED: Final = 100
-"""A value can break a schema in as many ways as it has elements; nobody reads more than these."""
+"""Limit of reported violations: a value can violate a schema once per element."""
 
 _MOST_PARTS: Final = 1_000
 _MOST_CHARACTERS: Final = 65_536
-"""The library finds all violations before it gives the first: 11 µs for each, so seconds for a body of a megabyte."""
+"""Size of a value up to which all violations are listed: the library needs 11 µs each, so seconds for a megabyte."""
 
 _MOST_REFERENCES: Final = 10_000
-"""The library needs quadratic time for a chain of them through values: a third of a second for these."""
+"""Limit of chained references: the library needs quadratic time for them, a third of a second for this many."""
 
 _LINEAR: Final = jsonschema_rs.RegexOptions()
-"""The linear-time engine: a pattern can be slow to write, never slow to match."""
+"""Options for the linear-time engine: a pattern can be slow to compile, never slow to match."""
 
 _MAY_NOT_COMPILE: Final = re.compile(rb'"(?:pattern|\$(?!schema":"%b"))' % re.escape(DIALECT.encode()))
-"""What the meta-schema cannot judge: patterns, and names that lead to or from elsewhere."""
+"""Keywords the meta-schema cannot check: patterns, references and anchors."""
 
 
 class Validator:
-    """A schema that can be used. Values are what a JSON decoder makes; anything else raises ValueError."""
+    """A usable schema. Values must be as a JSON decoder returns them; others raise ValueError."""
 
     __slots__ = ("_compiled", "_text", "is_valid")
 
@@ -47,7 +47,7 @@ class Validator:
         self.is_valid: Callable[[object], bool] = self._is_valid
 
     def violations(self, value: object) -> list[Violation]:
-        """Everything that is wrong with a value, not only the first thing; of a very large one, the first thing."""
+        """List all violations of a value; of a very large one, only the first."""
         found: list[Violation] = []
         if not is_within(value, parts=_MOST_PARTS, characters=_MOST_CHARACTERS):
             try:
@@ -62,7 +62,7 @@ class Validator:
         return found
 
     def compiled(self) -> jsonschema_rs.Draft202012Validator:
-        """The compiled schema. A server may start with thousands of them, and serve few at first."""
+        """Compile the schema. This happens on first use: a server may load thousands and use few at first."""
         if self._compiled is None:
             self._compiled = jsonschema_rs.Draft202012Validator(
                 msgspec.json.decode(self._text), validate_formats=True, pattern_options=_LINEAR, offline=True
@@ -79,7 +79,7 @@ _CACHE_LIMIT: Final = 65_536
 
 
 def compile_schema(schema: Mapping[str, Any]) -> Validator | Fault:
-    """The validator of a schema, or what is wrong with it. Equal schemas share one validator."""
+    """Return the validator of a schema, or its fault. Equal schemas share one validator."""
     try:
         key = msgspec.json.encode(schema)
         known = _cache.get(key)
@@ -105,7 +105,7 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator | Fault:
 
 
 def _check(schema: object, text: bytes) -> Fault | None:
-    """What the compiler would not say, or say too late: the dialect, the depth, references to elsewhere."""
+    """Check what the compiler misses or reports too late: dialect, depth, references to other documents."""
     if not isinstance(schema, dict):
         return Fault(f"a schema is an object, not {type(schema).__name__}")
     dialect = schema.get("$schema", DIALECT)

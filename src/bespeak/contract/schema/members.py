@@ -1,4 +1,4 @@
-"""What a schema says of the members and the items of a value, whatever combinations and references it says it by."""
+"""Members and items that a schema describes, through all its combinations and references."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _OTHERS: Final = ("additionalProperties", "unevaluatedProperties")
 _FIXING: Final = frozenset(
     {"const", "contains", "dependentRequired", "dependentSchemas", "enum", "if", "minProperties", "not"}
 )
-"""Keywords that may refuse an object because something optional is missing in it, at whatever depth."""
+"""Keywords that may refuse an object because an optional part is missing, at any depth."""
 _SAYING: Final = frozenset({"type", "const", "enum", "items", "prefixItems"})
-"""Keywords by which a schema without properties says that it means something else than any object."""
+"""Keywords that restrict a schema without properties to something other than any object."""
 
 
 def members_of(schema: Mapping[str, Any]) -> Members:
-    """The members of the values of a schema that can be used."""
+    """Return the members of the values that a schema describes."""
     # A copy of plain dictionaries: what is remembered by identity must not change, nor go away.
     return _Document(msgspec.json.decode(msgspec.json.encode(schema))).root
 
 
 def without_empty(value: Any, members: Members) -> Any:
-    """A value without the optional members that are null, or empty texts, lists or objects, at every depth.
+    """Remove optional members that are null or empty strings, lists or objects, at every depth.
 
-    Where a schema counts or compares what is there, the part stays as it is. The schema may still ask for what no
-    single member shows: whoever needs the result to keep it looks.
+    Parts whose schema counts or compares members stay unchanged. The schema may still demand a removed member in ways
+    that no single member shows: validate the result if it must conform.
     """
     if members.fixed:
         return value
@@ -52,7 +52,7 @@ _EMPTY: Final = (str, dict, list)
 
 
 class Members:
-    """What all the subschemas that judge one value say of its members. Alternatives count together."""
+    """The members that all subschemas of one value describe. Alternatives are combined."""
 
     def __init__(self, document: _Document, judges: tuple[dict[str, Any], ...]) -> None:
         self._document = document
@@ -61,25 +61,25 @@ class Members:
         self.names: Mapping[str, None] = dict.fromkeys(
             name for judge in judges for name, schema in _table(judge, "properties").items() if schema is not False
         )
-        """The members that are declared, in order."""
+        """Declared members, in order."""
         self.required: frozenset[str] = frozenset(
             name for judge in judges for name in judge.get("required", ()) if isinstance(name, str)
         )
-        """The members that any of the subschemas requires."""
+        """Members that any of the subschemas requires."""
         self.types: frozenset[str] = frozenset(
             name for judge in judges for name in _types(judge) if isinstance(name, str)
         )
-        """The types that are named; none where any will do."""
+        """Named types; empty if any type is allowed."""
         self.fixed = any(not _FIXING.isdisjoint(judge) or judge.get("uniqueItems") is True for judge in judges)
-        """Whether a value may be refused for what is optional and missing in it."""
+        """True if a value may be refused because an optional part is missing."""
 
     @property
     def anything(self) -> Members:
-        """What is known where nothing is said."""
+        """Members of an unrestricted value."""
         return self._document.view(())
 
     def declares(self, name: str) -> bool:
-        """Whether a member is declared, by its name or by a pattern that it fits."""
+        """Return True if a member is declared, by its name or by a matching pattern."""
         if name in self.names:
             return True
         patterns = {pattern for judge in self._judges for pattern in _table(judge, "patternProperties")}
@@ -88,9 +88,9 @@ class Members:
 
     @cached_property
     def takes_any(self) -> bool:
-        """Whether there may be members that are not declared, beside those that a contract leaves room for.
+        """True if undeclared members are expected, beyond the openness of every output.
 
-        Outputs are open so that fields can be added later: where some are declared, another is none yet.
+        Outputs are open so that fields can be added later: if some are declared, others do not exist yet.
         """
         if any(_table(judge, "patternProperties") or _has_schema(judge, _OTHERS) for judge in self._judges):
             return True
@@ -103,7 +103,7 @@ class Members:
 
     @cached_property
     def element(self) -> Members | None:
-        """What the items of a list are; None for what is no list."""
+        """Items of a list; None if the value is not a list."""
         found = [judge[key] for judge in self._judges for key in _ITEMS if key in judge]
         found += [item for judge in self._judges for item in judge.get("prefixItems", ())]
         if found:
@@ -111,7 +111,7 @@ class Members:
         return self.anything if "array" in self.types or self is self.anything else None
 
     def below(self, name: str) -> Members:
-        """What is said of a member, declared or not."""
+        """Return the description of a member, declared or not."""
         known = self._below.get(name)
         if known is None:
             found = []
@@ -126,17 +126,17 @@ class Members:
         return known
 
     def step(self, name: str) -> Members | None:
-        """What stands under a name, in the value or in each item of a list; None if nothing can."""
+        """Return the member of a name in the value or in each item of a list; None if there cannot be one."""
         found = [each.below(name) for each in self._through() if name in each.names or each.takes_any]
         return self._document.join(found) if found else None
 
     @property
     def reachable(self) -> list[str]:
-        """The declared members, of the value or of each item of a list."""
+        """Declared members of the value or of each item of a list."""
         return list(dict.fromkeys(name for each in self._through() for name in each.names))
 
     def _through(self) -> Iterator[Members]:
-        """The value itself, its items, the items of those."""
+        """Yield the value itself, its items, their items, and so on."""
         seen: set[int] = set()
         each: Members | None = self
         while each is not None and id(each) not in seen:
@@ -146,7 +146,7 @@ class Members:
 
 
 class _Document:
-    """One schema. The same subschemas give the same Members, so that circles end."""
+    """One schema. The same subschemas give the same Members, so that cycles end."""
 
     def __init__(self, schema: Any) -> None:
         plain = schema if isinstance(schema, dict) else {}
@@ -155,7 +155,7 @@ class _Document:
         self.root = self.view((plain,))
 
     def view(self, schemas: Iterable[Any]) -> Members:
-        """What schemas say together that all judge the same value, with all that they refer to."""
+        """Combine schemas of the same value, with everything they refer to."""
         judges: dict[int, dict[str, Any]] = {}
         waiting = [schema for schema in schemas if isinstance(schema, dict)]
         while waiting:
@@ -167,7 +167,7 @@ class _Document:
         return self._known(judges)
 
     def join(self, several: list[Members]) -> Members:
-        """What is said in several places."""
+        """Combine the descriptions of several places."""
         if len(several) == 1:
             return several[0]
         return self._known({id(judge): judge for each in several for judge in each._judges})
@@ -191,5 +191,5 @@ def _types(judge: Mapping[str, Any]) -> Iterable[Any]:
 
 
 def _has_schema(judge: Mapping[str, Any], keys: tuple[str, ...]) -> bool:
-    """Whether one of the keywords describes members, and does not only allow or forbid them."""
+    """Return True if one of the keywords describes members instead of only allowing or forbidding them."""
     return any(isinstance(judge.get(key), dict) for key in keys)

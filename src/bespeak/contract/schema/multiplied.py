@@ -1,4 +1,4 @@
-"""What references make of a schema: thirty lines of `allOf` can ask a validator for more checks than time has."""
+"""Multiplication by references: thirty lines of `allOf` can cost a validator more checks than it can ever finish."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, Final
 from bespeak.contract.schema.steps import Place, Steps
 
 MAX_WAYS: Final = 10_000
-"""Subschemas that judge one value, counted as often as they are reached: about a millisecond."""
+"""Limit of subschemas that check one value, counted each time they are reached: about a millisecond."""
 
 MAX_STEPS: Final = 200
-"""Subschemas on one way: the library goes down them on the native stack, which some thousands overflow."""
+"""Limit of nested subschemas for one value: the library recurses on the native stack; some thousands overflow it."""
 
 
 def excess(nodes: Iterable[tuple[Place, dict[str, Any]]]) -> str | None:
-    """What is too much for a validator in a schema: from a node on, the ways to all that judges the same value.
+    """Return why a schema is too expensive for a validator: the paths from a node to all checks of the same value.
 
-    Neither compiling with `unevaluatedProperties` nor validating remembers what was reached before. Steps to a part
-    of the value do not count: the value has only so many parts.
+    Neither compiling with `unevaluatedProperties` nor validating caches subschemas already visited. Steps to a part of
+    the value do not count: the value has only so many parts.
     """
     below = Steps(list(nodes))
     ways: dict[int, int] = {}

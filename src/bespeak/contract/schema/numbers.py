@@ -1,4 +1,4 @@
-"""Numbers that Python has and JSON has not."""
+"""Numbers that Python has but JSON lacks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bespeak.text.source.pointer import child
 
 
 def non_finite(value: object) -> list[Violation]:
-    """Where a value holds an infinity or NaN."""
+    """Return the place of an infinity or NaN in a value."""
     found: list[Violation] = []
     waiting = [("", value)]
     while waiting:

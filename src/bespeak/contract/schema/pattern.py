@@ -1,8 +1,8 @@
-"""What a regular expression costs an engine that backtracks, told from its text alone.
+"""Cost of a regular expression in a backtracking engine, estimated from its text alone.
 
 Two things make matching exponential: a repeated part whose repetitions can be divided in many ways, `(a+)+` or
-`(\\w+\\s?)*`, and a repeated choice between things that match the same text, `(a|aa)*`. Both are found by comparing the
-sets of characters that the parts can match.
+`(\\w+\\s?)*`, and a repeated choice between alternatives that match the same text, `(a|aa)*`. Both are found by
+comparing the sets of characters that the parts can match.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Final
 _LONGEST: Final = 1_000
 _DEEPEST: Final = 40
 _MANY: Final = 20
-"""A repetition up to so many times is counted as endless."""
+"""Number of repetitions from which a bound counts as unlimited."""
 
 _BACKTRACKING: Final = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\\k<")
 
 _ALL: Final = (1 << 129) - 1
-"""The characters of ASCII, and one bit for all others."""
+"""Set of all characters: ASCII, and one bit for all others."""
 _OTHERS: Final = 1 << 128
 
 
@@ -48,7 +48,7 @@ _CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "0": 
 
 @dataclass(slots=True)
 class _Part:
-    """A piece of a pattern that can be repeated: a set of characters, or a group of choices."""
+    """A repeatable piece of a pattern: a set of characters, or a group of alternatives."""
 
     chars: int = 0
     choices: list[list[_Part]] = field(default_factory=list)
@@ -57,13 +57,13 @@ class _Part:
 
 
 def needs_backtracking(pattern: str) -> bool:
-    """Whether a pattern looks around or back: no engine with a bound on its time takes it."""
+    """Return True if a pattern has look-around or back-references: no linear-time engine accepts it."""
     return _BACKTRACKING.search(pattern[:_LONGEST]) is not None
 
 
 @lru_cache(maxsize=1024)
 def slowness(pattern: str) -> str | None:
-    """Why matching a pattern can take time without bound, if it can."""
+    """Return why matching a pattern can take unbounded time, or None."""
     if len(pattern) > _LONGEST:
         return f"it is longer than {_LONGEST} characters"
     if "(" not in pattern:
@@ -87,7 +87,7 @@ def _reasons(choices: list[list[_Part]]) -> Iterator[str]:
 
 
 def _can_drift(sequence: list[_Part]) -> bool:
-    """Whether the end of one repetition can as well be the start of the next."""
+    """Return True if the end of one repetition can also be the start of the next."""
     parts = _flat(sequence)
     return any(
         part.endless
@@ -98,7 +98,7 @@ def _can_drift(sequence: list[_Part]) -> bool:
 
 
 def _overlap(choices: list[list[_Part]]) -> bool:
-    """Whether of two alternatives one matches a start of what the other matches."""
+    """Return True if one of two alternatives matches a prefix of what the other matches."""
     plain = [_flat(sequence) for sequence in choices[:_MANY]]
     for number, left in enumerate(plain):
         for right in plain[:number]:
@@ -109,7 +109,7 @@ def _overlap(choices: list[list[_Part]]) -> bool:
 
 
 def _flat(sequence: list[_Part]) -> list[_Part]:
-    """A sequence with the groups that are neither chosen from nor repeated taken apart."""
+    """Flatten the groups of a sequence that have neither alternatives nor repetition."""
     flat: list[_Part] = []
     for part in sequence:
         if len(part.choices) == 1 and not part.optional and not part.endless:
@@ -120,7 +120,7 @@ def _flat(sequence: list[_Part]) -> list[_Part]:
 
 
 class _Unreadable(Exception):
-    """The pattern is none, or one this reader does not follow."""
+    """The pattern is not valid, or uses syntax this reader does not support."""
 
 
 class _Reader:

@@ -1,4 +1,4 @@
-"""Local references of a schema (`$ref: "#/..."`): what they name, and copies with other ones."""
+"""Local references of a schema (`$ref: "#/..."`): their targets, and copies with changed references."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def target(reference: object, root: object, default: Any = None) -> Any:
 
 
 def resolve(schema: object, root: object, *, most: int) -> Mapping[str, Any]:
-    """Follow the `$ref` of a schema, and that of its target, at most `most` times: they may lead in a circle.
+    """Follow the `$ref` of a schema, and that of its target, at most `most` times, because references may form a cycle.
 
-    What stands beside a reference overrides its target. A reference to nothing says nothing.
+    Keywords beside a reference override its target. A dangling reference adds nothing.
     """
     found: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
     for _ in range(most):

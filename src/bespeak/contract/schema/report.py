@@ -1,4 +1,4 @@
-"""The refusal of an input that breaks its schema: 422 with everything that is wrong (AGTP-API 13.2)."""
+"""The refusal of an input that violates its schema: 422 with all violations (AGTP-API 13.2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bespeak.protocol.exchange.refusal import Refused
 
 
 def refuse_input(method: str, path: str, violations: list[Violation]) -> Refused:
-    """What an agent gets; the message tells the first violation, the list all of them."""
+    """Build the refusal: the message names the first violation, the list contains all."""
     more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
     return Refused(
         status.UNPROCESSABLE,

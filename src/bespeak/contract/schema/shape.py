@@ -1,4 +1,4 @@
-"""What a JSON Schema amounts to, for whoever describes it in a line: one type, and the fields of an object."""
+"""Summary of a JSON Schema for one-line descriptions: one type, and the fields of an object."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _NAMES: Final[Mapping[type, str]] = {
     dict: "object",
 }
 _DEEPEST: Final = 5
-"""Alternatives within alternatives, and references to references, that are looked into."""
+"""Limit of nested alternatives and chained references."""
 _ALTERNATIVES: Final = ("anyOf", "oneOf")
 _COMPOUND: Final = frozenset({"allOf", *_ALTERNATIVES})
 _INDIRECT: Final = frozenset({"$ref", "allOf"})
-"""A schema with a type and none of these says itself what it is, as nearly all do."""
+"""Keywords that may add to the type; a schema with a type and none of them, as nearly all, is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A schema seen from outside."""
+    """The shape of a schema."""
 
     kind: str
-    """One of the six types of JSON that are not null; empty where the schema does not say."""
+    """One of the six JSON types other than null; empty if the schema does not name one."""
     schema: Mapping[str, Any]
-    """The keywords that hold, references followed; of alternatives, those beside them and of the only one."""
+    """Effective keywords, with references resolved; of alternatives, only those of a single one are included."""
     nullable: bool = False
     others: tuple[str, ...] = ()
-    """Further types, where there are several."""
+    """Further types, if there are several."""
 
 
 _NULL_SHAPE: Final = Shape("", {"type": "null"}, nullable=True)
@@ -49,7 +49,7 @@ class Field(NamedTuple):
 
 
 def shape_of(schema: object, root: Mapping[str, Any], depth: int = 0) -> Shape:
-    """The shape of a schema; `root` is the document its references lead into."""
+    """Return the shape of a schema; `root` is the document that resolves its references."""
     if type(schema) is dict and type(schema.get("type")) is str and _INDIRECT.isdisjoint(schema):
         return _NULL_SHAPE if schema["type"] == "null" else Shape(schema["type"], schema)
     found = resolve(schema, root, most=_DEEPEST)
@@ -65,7 +65,7 @@ def shape_of(schema: object, root: Mapping[str, Any], depth: int = 0) -> Shape:
 
 
 def fields_of(shape: Shape, root: Mapping[str, Any]) -> list[Field]:
-    """The fields of an object: its own, and those of what it is put together of."""
+    """Return the fields of an object: its own, and those of its combined schemas."""
     return list(_fields(shape.schema, root, 0).values())
 
 
@@ -82,7 +82,7 @@ def _fields(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> d
 
 
 def _inherited(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> dict[str, Field]:
-    """The fields of what an object is put together of; one of alternatives is required if it is in all of them."""
+    """Return the fields of an object's combined schemas; a field of alternatives is required if all of them have it."""
     found: dict[str, Field] = {}
     for keyword in _ALTERNATIVES:
         branches = [_fields(resolve(part, root, most=_DEEPEST), root, depth + 1) for part in _parts(schema, keyword)]
@@ -98,7 +98,7 @@ def _inherited(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -
 def _of_alternatives(
     schema: Mapping[str, Any], root: Mapping[str, Any], depth: int
 ) -> tuple[Mapping[str, Any], list[str], bool]:
-    """The schema with its only alternative that is not null, else the types there are."""
+    """Return the schema merged with its only alternative other than null, else the types of the alternatives."""
     options = [part for keyword in _ALTERNATIVES for part in _parts(schema, keyword)]
     shapes = [shape_of(option, root, depth + 1) for option in options if not _is_null(option)]
     nullable = len(shapes) < len(options) or any(shape.nullable for shape in shapes)
@@ -113,7 +113,7 @@ def _of_alternatives(
 
 
 def _declared_kinds(schema: Mapping[str, Any]) -> tuple[list[str], bool]:
-    """The types a schema names itself, or lets its values and keywords tell."""
+    """Return the types that a schema names, or that its values and keywords imply."""
     kind = schema.get("type")
     named = [kind] if isinstance(kind, str) else [each for each in kind if isinstance(each, str)] if kind else []
     if not named:

@@ -1,10 +1,10 @@
-"""How large a JSON value is, without looking at more of it than needed."""
+"""Size check of a JSON value, without visiting more of it than needed."""
 
 from __future__ import annotations
 
 
 def is_within(value: object, *, parts: int, characters: int) -> bool:
-    """Whether a value has at most so many parts (itself, elements, members) and characters of text."""
+    """Return True if a value has at most this many parts (itself, elements, members) and characters of text."""
     waiting = [value]
     while waiting:
         part = waiting.pop()

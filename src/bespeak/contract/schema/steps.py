@@ -1,4 +1,4 @@
-"""From a subschema to those that judge the same value: combinations, conditions and references."""
+"""Steps from a subschema to others that check the same value: combinations, conditions and references."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Place = tuple[str | int, ...]
 
 
 class Steps:
-    """The nodes of a schema, and where each hands on the value it judges."""
+    """The nodes of a schema, and the steps between those that check the same value."""
 
     def __init__(self, nodes: list[tuple[Place, dict[str, Any]]]) -> None:
         self._nodes = nodes
         self._root = nodes[0][1]
         resources = {at: node for at, node in nodes if at and "$id" in node}
         self._base: dict[int, dict[str, Any]] = {}
-        """The schema with an `$id` around a node, where it is not the whole."""
+        """Enclosing schema with an `$id`, by the id of a node, if it is not the root."""
         if resources:
             for at, node in nodes:
                 around = next((resources[at[:end]] for end in range(len(at), 0, -1) if at[:end] in resources), None)
@@ -33,11 +33,11 @@ class Steps:
         }
 
     def all(self) -> Iterator[dict[str, Any]]:
-        """Every node."""
+        """Return every node."""
         return (node for _, node in self._nodes)
 
     def of(self, node: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The schemas that judge the same value as a node does."""
+        """Return the schemas that check the same value as a node does."""
         found: list[Any] = [item for key in _LISTS if isinstance(node.get(key), list) for item in node[key]]
         found += [node[key] for key in _SINGLE if key in node]
         dependent = node.get("dependentSchemas")

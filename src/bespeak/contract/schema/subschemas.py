@@ -1,4 +1,4 @@
-"""The schemas inside a schema: which keywords hold schemas, and the walks over them."""
+"""Subschemas of a schema: the keywords that hold them, and walks over them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 MAX_DEPTH: Final = 128
-"""Levels of JSON in a schema: far beyond what anybody writes, far below what a native stack can hold."""
+"""Limit of JSON levels in a schema: far beyond practical use, far below the limit of a native stack."""
 
 DATA_KEYWORDS: Final = frozenset({"const", "default", "enum", "examples"})
-"""Keywords whose content is data, so that a `$ref` in it is no reference."""
+"""Keywords whose content is data: a `$ref` in it is not a reference."""
 NAMING_KEYWORDS: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
-"""Keywords whose keys are names, so that a `$ref` among them is a name."""
+"""Keywords whose keys are names: a `$ref` among them is a name."""
 COMPOSING: Final = frozenset({"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if"})
-"""Keywords by which another schema describes the same value."""
+"""Keywords that apply another schema to the same value."""
 
 
 def nodes(schema: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:

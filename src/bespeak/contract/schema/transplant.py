@@ -1,4 +1,4 @@
-"""A schema moved into a larger document: the same keywords, with references that lead to the new place."""
+"""A schema moved into a larger document: the same keywords, with references adjusted to the new place."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS
 from bespeak.text.source.pointer import unescaped
 
 Parts = tuple[str, ...]
-"""A place inside a schema, as the parts of its JSON Pointer."""
+"""Place inside a schema, as the parts of its JSON Pointer."""
 
 _NAMES: Final = frozenset({"$id", "$anchor", "$dynamicAnchor", "$schema"})
-"""What names a schema or a place in it. Two schemas may use one name, and a `$id` would change what `#` means."""
+"""Keywords that name a schema or a place in it. Two schemas may use one name, and a `$id` would change what `#`
+means.
+"""
 
 _ANNOTATIONS: Final = ("default", "examples")
 
 
 def transplant(schema: Mapping[str, Any], refer: Callable[[Parts], str]) -> dict[str, Any]:
-    """A copy of a schema whose references are what `refer` makes of the places they lead to.
+    """Copy a schema; `refer` turns the target of each reference into the new reference.
 
-    Anchors and `$id` are followed and left out. In a schema that stands by itself a `$dynamicRef` leads to one place,
-    so that it becomes a plain reference. A reference to elsewhere stays as it is. A default or an example with a `$ref`
-    in it is left out, for readers of larger documents take data for schemas and follow it.
+    Anchors and `$id` are resolved and removed. In a standalone schema a `$dynamicRef` has one target, so it becomes a
+    plain reference. References to other documents stay unchanged. Defaults and examples that contain a `$ref` are
+    removed, because readers of larger documents would mistake the data for schemas.
     """
     return _Transplant(schema, refer).copy
 
 
 def references(schema: Mapping[str, Any]) -> Iterator[Parts]:
-    """The places that a schema refers to, inside itself."""
+    """Return the places inside a schema that it refers to."""
     found: list[Parts] = []
 
     def note(parts: Parts) -> str:
@@ -42,7 +44,7 @@ def references(schema: Mapping[str, Any]) -> Iterator[Parts]:
 
 
 class _Transplant:
-    """One copy under way."""
+    """State of one copy."""
 
     def __init__(self, schema: Mapping[str, Any], refer: Callable[[Parts], str]) -> None:
         self._refer = refer
@@ -87,7 +89,7 @@ class _Transplant:
         return copied
 
     def _lead(self, reference: str, base: Parts) -> str:
-        """Where a reference leads from now on."""
+        """Return the new reference."""
         at = local_pointer(reference)
         if at is not None:
             return self._refer(base + tuple(unescaped(part) for part in at.split("/")[1:]))
@@ -96,7 +98,7 @@ class _Transplant:
 
 
 def _is_resource(node: Mapping[str, Any]) -> bool:
-    """Whether a schema is a document of its own, so that `#` in it means itself."""
+    """Return True if a schema is a document of its own, so that `#` in it refers to itself."""
     found = node.get("$id")
     return isinstance(found, str) and not found.startswith("#")
 
@@ -108,7 +110,7 @@ def _looks_referring(value: Any) -> bool:
 
 
 def _below(node: Mapping[str, Any], at: Parts) -> Iterator[tuple[Parts, Any]]:
-    """What stands in schema position under a schema."""
+    """Return the values in schema position directly below a schema."""
     for keyword, value in node.items():
         if keyword in NAMING_KEYWORDS and isinstance(value, Mapping):
             for name, inner in value.items():

@@ -78,7 +78,7 @@ def _check_patterns(at: tuple[str | int, ...], node: Mapping[str, Any]) -> Itera
 
 
 def _ways(node: object, known: dict[int, int]) -> int:
-    """In how many ways the alternatives of a schema can be combined, counted up to a bound. Depth is bounded before."""
+    """Count the combinations of a schema's alternatives up to a limit. The depth is limited before."""
     if not isinstance(node, dict):
         return 1
     if id(node) in known:
@@ -105,7 +105,7 @@ def _ways(node: object, known: dict[int, int]) -> int:
 
 
 def _check_circles(schema: Mapping[str, Any]) -> Iterator[Trap]:
-    """References that come back to where they started, through nothing but references and combinations."""
+    """Yield references that form a cycle of references and combinations only."""
     definitions = schema.get("$defs")
     if not isinstance(definitions, dict):
         definitions = {}
@@ -134,7 +134,7 @@ def _check_circles(schema: Mapping[str, Any]) -> Iterator[Trap]:
 
 
 def _direct(node: object) -> list[str]:
-    """Where a schema refers to without going down into the data."""
+    """Return the references of a schema that apply to the same value."""
     found: list[str] = []
     waiting = [node]
     while waiting:

@@ -1,4 +1,4 @@
-"""A value that breaks a schema, as data: where in the value, where in the schema, which keyword, in words."""
+"""A violation of a schema as data: place in the value, place in the schema, keyword, and message."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _LONGEST: Final = 300
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """One broken constraint."""
+    """One violated constraint."""
 
     pointer: str
-    """JSON Pointer into the value; empty for the whole of it."""
+    """JSON Pointer into the value; empty for the whole value."""
     schema_pointer: str
     """JSON Pointer into the schema, down to the keyword."""
     keyword: str
@@ -21,5 +21,5 @@ class Violation(msgspec.Struct, frozen=True):
 
 
 def shorten(text: str) -> str:
-    """A message short enough to read: a value quoted in it can be as long as a body, and the end says what is wrong."""
+    """Shorten a message in the middle: a quoted value can be as long as a body, and the end states the fault."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 101]}…{text[-100:]}"

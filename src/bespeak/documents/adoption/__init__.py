@@ -1,1 +1,3 @@
-"""The judgement every importer shares: a candidate gets a verb, a path, an impact and sentences, each guess flagged."""
+"""The judgement shared by all importers: a candidate gets a verb, a path, an impact and sentences, with flagged
+guesses.
+"""

@@ -1,4 +1,4 @@
-"""What an importer knows about one callable of an upstream: an OpenAPI operation, an MCP tool, an A2A skill."""
+"""Facts an importer has about one callable of an upstream: an OpenAPI operation, an MCP tool, an A2A skill."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ class Candidate:
 
     @property
     def origin(self) -> str:
-        """Its name for a person who knows the upstream: `GET /pets`, `list_pets`."""
+        """Name for a reader who knows the upstream: `GET /pets`, `list_pets`."""
         return f"{self.method} {self.path}" if self.method else self.name

@@ -1,4 +1,4 @@
-"""The method and path of each candidate: no two the same, no two that match one request equally well."""
+"""The method and path of each candidate: all pairs differ, and no two match one request equally well."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bespeak.documents.adoption.verb_choice import VerbChoice, choose_verb, furt
 from bespeak.protocol.fault import Fault
 
 _OTHER_VERBS: Final = 2
-"""Number of other verbs to try before another path: a third one would hardly mean the same."""
+"""Number of other verbs to try before another path: a third one would hardly have the same meaning."""
 _RELATING: Final = frozenset({"by", "for", "from", "to", "of", "in", "on", "with", "using", "via", "and", "or"})
 """Words of a name that end the thing it is about."""
 
@@ -33,7 +33,7 @@ class Claim:
     """Endpoint that already had the first choice; empty if the first choice was free."""
 
     def guesses(self, candidate: Candidate) -> Iterator[Guess]:
-        """Yield what a person has to confirm about the verb and the path."""
+        """Yield the guesses about the verb and the path that a person has to confirm."""
         doubtful = self.verb.confidence < UNSURE
         reads = candidate.claims_to_read and candidate.method != "OPTIONS"
         yield Guess(
@@ -54,7 +54,7 @@ class Claim:
 
 
 def claim_places(candidates: Sequence[Candidate], catalog: Catalog) -> list[Claim]:
-    """Claim a place for each candidate, in their order. Those whose path stays as described choose first."""
+    """Claim a method and a path for each candidate, in order. Candidates that keep the described path choose first."""
     wanted = []
     for candidate in candidates:
         verb = choose_verb(candidate, catalog)

@@ -125,5 +125,5 @@ def _endpoint_file(facade: Facade, origin: Origin, written: Written) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a text for a comment: one line of visible characters."""
+    """Return a text as one line of visible characters, for a comment."""
     return printable(" ".join(text.split()))[:300]

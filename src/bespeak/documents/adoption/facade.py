@@ -1,4 +1,4 @@
-"""One endpoint in front of an upstream, and the document it was made of."""
+"""One endpoint in front of an upstream, and the document it was derived from."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from bespeak.documents.adoption.guess import Guess
 
 
 def made_by(command: str) -> str:
-    """Return the first words of every file that `bespeak import COMMAND` writes; a later run recognises its files by
-    them.
-    """
+    """Return the first words of every file that `bespeak import COMMAND` writes; a later run recognises its files."""
     return f"Made by `bespeak import {command}`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The document that facades are made of."""
+    """The document that facades are derived from."""
 
     command: str
     """Subcommand of `bespeak import` that reads it."""
@@ -34,7 +32,7 @@ class Origin:
 
     @property
     def made_by(self) -> str:
-        """First words of every file made of it."""
+        """First words of every file derived from it."""
         return made_by(self.command)
 
 
@@ -49,7 +47,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Facade:
-    """One endpoint and the candidate it was made of."""
+    """One endpoint and the candidate it was derived from."""
 
     candidate: Candidate
     endpoint: Endpoint

@@ -1,4 +1,4 @@
-"""Guesses: what an importer wrote although no description says it, for a person to confirm."""
+"""Guesses: values an importer wrote without support in the description, for a person to confirm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Guess:
     at: str
     """Pointer from the endpoint: `/semantic/impact`."""
     text: str
-    """Summary of what was written."""
+    """Summary of the written value."""
     why: str
     """Evidence for it."""
     confidence: float

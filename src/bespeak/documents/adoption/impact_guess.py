@@ -105,9 +105,7 @@ def _repetition_reason(candidate: Candidate, impact: str) -> str:
 
 
 def _impact_without_method(candidate: Candidate, choice: VerbChoice) -> tuple[str, str, float, str]:
-    """Guess by words and hints. A hint can confirm what the words say but never overrule a word that changes
-    something.
-    """
+    """Guess by words and hints. A hint can confirm the words but never overrule a word that changes something."""
     word, source = next(changing_words(candidate), ("", ""))
     if candidate.destructive is not True and not word and not changes(choice.verb) and choice.word not in _TRIED:
         if candidate.read_only:

@@ -1,4 +1,4 @@
-"""Everything guessed about a candidate, whatever kind of upstream it belongs to."""
+"""Everything guessed about a candidate, for any kind of upstream."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_DOMAIN: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Contract of a candidate, except for what depends on how its upstream is called."""
+    """Contract of a candidate, except for the parts that depend on how its upstream is called."""
 
     candidate: Candidate
     method: str

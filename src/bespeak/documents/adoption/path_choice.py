@@ -22,7 +22,7 @@ from bespeak.text.language.segment import judge_segment
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
 _VERSION: Final = re.compile(r"v[0-9]+(?:[a-z]+[0-9]*)?(?:[.-][0-9]+)*|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PREFIXES: Final = frozenset({"api", "rest", "public", "services"})
-"""Leading segments that name no resource."""
+"""Leading segments that do not name a resource."""
 _EXTENSION: Final = re.compile(r"(?<=.)\.(?:json|xml|csv|html?|php|aspx?|do)$", re.IGNORECASE)
 _KEYED: Final = re.compile(r"([A-Za-z][\w.-]*)\(")
 """Collection before a key in OData notation: users('{id}')."""
@@ -56,8 +56,8 @@ class PathChoice:
 def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str = "", word: str = "") -> PathChoice:
     """Choose the path for a verb.
 
-    `topic` is the subject of the candidate, for paths that name no resource. `word` is the word the verb was chosen
-    for; a segment that repeats it is removed.
+    `topic` is the subject of the candidate, for paths that do not name a resource. `word` is the word the verb was
+    chosen for; a segment that repeats it is removed.
     """
     reasons: list[str] = []
     names = _parameter_names(described.partition("#")[0], reasons)
@@ -230,7 +230,7 @@ def _says(name: str, verb: str) -> bool:
 
 
 def _is_thing(word: str) -> bool:
-    """Return True if a word for reading is rather a noun, as in /status and /view; no `delete` is."""
+    """Return True if a word for reading is rather a noun, as in /status and /view; `delete` never is."""
     classes = operation_classes(word)
     return _is_noun(word) and (classes is None or classes.main != "DELETE")
 

@@ -20,7 +20,7 @@ _NEVER: Final = re.compile("[\ud800-\udfff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 class PlainText(NamedTuple):
-    """A text and the reason why something was removed from it; markup and length need none."""
+    """A text and the reason why something was removed from it; removed markup and length need no reason."""
 
     text: str
     fault: str = ""

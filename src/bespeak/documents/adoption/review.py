@@ -27,7 +27,7 @@ def review_text(
     general: Sequence[Guess],
     notes: Sequence[LeftOut] = (),
 ) -> str:
-    """Write the document. `general` are guesses about the whole service, `notes` what the reader reported."""
+    """Write the document. `general` holds guesses about the whole service, `notes` the reader's reports."""
     return "\n".join(_lines(origin, entries, left_out, general, notes)) + "\n"
 
 

@@ -56,7 +56,7 @@ _NO_NUMBER: Final = frozenset(
 _MYSELF: Final = frozenset({"me", "self", "current", "mine"})
 """Segments that mean the caller."""
 _AS: Final = ("by", "with", "for", "from", "in", "of")
-"""Words a segment begins with that says how, not what: /pets/by-status."""
+"""First words of a segment that qualifies instead of naming: /pets/by-status."""
 _LONGEST: Final = 300
 _MAKING: Final = frozenset({"CREATE", "REGISTER", "SUBMIT", "DEFINE", "ESTABLISH", "GENERATE"})
 _OPENING: Final = re.compile(
@@ -65,9 +65,9 @@ _OPENING: Final = re.compile(
     r"(?:allows|lets|enables) (?:you|users|clients|the caller)(?: to)?) (?=[a-z])",
     re.IGNORECASE,
 )
-"""What stands before the verb and says nothing."""
+"""Filler words before the verb."""
 _FEW: Final = 10
-"""Words of a phrase that a verb is put before."""
+"""Maximum number of words in a phrase that gets a verb put before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +108,11 @@ def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str) 
 @dataclass(frozen=True, slots=True)
 class _Thing:
     name: str
-    """In the singular, `pet`."""
+    """Name in the singular, `pet`."""
     listed: str
-    """As the path has it, `pets`."""
+    """Name as in the path, `pets`."""
     single: bool
-    """Whether a parameter says which one."""
+    """True if a parameter selects one of them."""
 
 
 def _thing(path: str) -> _Thing:
@@ -143,7 +143,7 @@ def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[s
 
 
 def _is_told(sentence: str, start: int) -> bool:
-    """Return True if a sentence describes who does something or what it means, instead of the wish."""
+    """Return True if a sentence describes the actor or a meaning instead of the wish."""
     first, *others = sentence.split()
     if first.lower().endswith("ing") and len(others) >= _FEW:
         return True

@@ -1,4 +1,4 @@
-"""The verb of a candidate, from the catalog and nowhere else (AGTP-API 14.1): by its words, then by its method."""
+"""The verb of a candidate, always from the catalog (AGTP-API 14.1): by its words, then by its method."""
 
 from __future__ import annotations
 
@@ -54,24 +54,24 @@ _BY_METHOD: Final = {
     "DELETE": ("REMOVE", "CANCEL", "PURGE"),
 }
 _ALONE: Final = {"DELETE": 0.8, "PATCH": 0.8, "POST": 0.4, "": 0.3}
-"""How much a method says by itself: a POST may be anything, and no method says nothing."""
+"""Confidence in a method by itself: a POST may be anything, and without a method nothing is known."""
 _LISTS: Final = ("LIST", "DISCOVER", "QUERY")
 _HTTP_WORDS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _GENERIC: Final = frozenset({*_HTTP_WORDS, "create", "execute", "process", "handle", "run"})
-"""Verbs behind which a segment such as /cancel says more."""
+"""Verbs that are less specific than a final segment such as /cancel."""
 _LIST_WORDS: Final = frozenset({"list", "all", "lists", "index", "every"})
 _SEVERAL: Final = frozenset({"batch", "bulk", "mass"})
-"""Words before the verb that say how many: batchGet."""
+"""Words before the verb that give a number: batchGet."""
 _LEADING: Final = frozenset({"mark", "add", "get", "delete", "set"})
-"""Words of _SAID that are the command where they begin one of several words."""
+"""Words of _SAID that are the command if they begin a name of several words."""
 _REFUSED: Final = frozenset({"CONNECT", "TRACE"})
-"""Verbs of the catalog that AGIS 4.3 keeps for HTTP."""
+"""Verbs of the catalog that AGIS 4.3 reserves for HTTP."""
 _FLOOR: Final = frozenset({"PROPOSE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "PLAN"})
 """Verbs with a meaning between agents; only the exact word chooses them."""
 _LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})
 """Verbs whose object names the action: placeOrder."""
 _ENDINGS: Final = frozenset({"list", "create", "retrieve", "update", "destroy", "delete", "get", "search", "query"})
-"""Verbs that frameworks write behind the thing: orders_list."""
+"""Verbs that frameworks write after the noun: orders_list."""
 _MORE: Final = {
     "READ": ("FETCH", "RETRIEVE", "QUERY", "FIND", "LOOKUP", "READ", "OBTAIN", "ACCESS", "INSPECT", "EXAMINE"),
     "ANALYZE": ("CHECK", "EVALUATE", "ASSESS", "ANALYZE", "REVIEW", "EXAMINE"),
@@ -93,13 +93,13 @@ class VerbChoice:
     confidence: float
     why: str
     others: tuple[str, ...] = ()
-    """Verbs that would do as well, the best first."""
+    """Verbs that fit as well, the best first."""
     word: str = ""
-    """The word of the description it comes from; empty where the method alone decided."""
+    """Word of the description that chose the verb; empty if only the method decided."""
 
 
 def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
-    """Choose the verb of a candidate, with how sure it is and what else would do."""
+    """Choose the verb of a candidate, with a confidence and alternatives."""
     names = catalog.names - _REFUSED
     for word, source, trust in _said(candidate):
         found, sure = _verbs_for(word, names)
@@ -119,7 +119,7 @@ def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
 
 
 def further_verbs(choice: VerbChoice, catalog: Catalog) -> Iterator[str]:
-    """Yield other verbs for the same thing, for when a path is taken."""
+    """Yield other verbs for the same action, for a path that is taken."""
     seen = {choice.verb}
     classes = operation_classes(choice.verb.lower())
     for verb in (*choice.others, *(_MORE[classes.main] if classes else ())):
@@ -129,18 +129,18 @@ def further_verbs(choice: VerbChoice, catalog: Catalog) -> Iterator[str]:
 
 
 def changes(word: str) -> bool:
-    """Return whether a verb leaves something different behind."""
+    """Return True if a verb changes state."""
     classes = operation_classes(word.lower())
     return classes is not None and classes.main in CHANGING
 
 
 def is_verb(word: str) -> bool:
-    """Return whether a word of a name is mostly a verb."""
+    """Return True if a word of a name is mostly used as a verb."""
     return bool(_base(word)) and (word in _SAID or is_plain_verb(_base(word), lexicon()))
 
 
 def changing_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
-    """Yield the verbs anywhere in a candidate's words that change something, with where each stands."""
+    """Yield the verbs anywhere in a candidate's words that change something, each with its place."""
     for word in words(candidate.name):
         if is_verb(word) and changes(_base(word)):
             yield _base(word), candidate.name_kind
@@ -151,7 +151,7 @@ def changing_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
 
 
 def _said(candidate: Candidate) -> Iterator[tuple[str, str, float]]:
-    """Yield the words that may be the verb, with where they stand and how far they are to be trusted."""
+    """Yield the words that may be the verb, each with its place and confidence."""
     if candidate.method is not None:
         yield from _verb_words(candidate, candidate.method)
         return
@@ -243,7 +243,7 @@ def _base(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float]:
-    """Verbs of the catalog for a word, the best first, and how well they say it."""
+    """Return the catalog's verbs for a word, the best first, and how well they match."""
     if word in _SAID:
         found = tuple(verb for verb in _SAID[word] if verb in names)
         return found, 0.95
@@ -274,7 +274,7 @@ def _agrees(word: str, candidate: Candidate) -> bool:
 
 
 def is_list(candidate: Candidate) -> bool:
-    """Return whether the answer is a collection: by its schema, its words, or a plural that ends path or name."""
+    """Return True if the answer is a collection: by its schema, its words, or a plural at the end of path or name."""
     if candidate.returns_list:
         return True
     said = {*words(candidate.name), *words(candidate.summary[:200])}

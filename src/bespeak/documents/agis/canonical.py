@@ -1,8 +1,8 @@
-"""An AGIS document in its canonical form: keys in one order, methods in capitals, endpoints in an array (AGIS 10).
+"""The canonical form of an AGIS document: keys in one order, methods in capitals, endpoints in an array (AGIS 10).
 
-The order is that of the JSON Schema: who and where, the vocabulary, the data manifest, the endpoints, the shared
-schemas; within a part, what is required comes first. Keys that the schema does not name follow in their own order, and
-the insides of JSON Schemas stay as they were written.
+The order is that of the JSON Schema: identity and address, vocabulary, data manifest, endpoints, shared schemas; within
+a part, required keys come first. Keys unknown to the schema follow in their own order, and the contents of JSON Schemas
+stay unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bespeak.documents.schemas import load_schema
 
 
 def canonical(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The same document in canonical form. What has an unexpected type stays as it is."""
+    """Convert a document to canonical form. Values of an unexpected type stay unchanged."""
     document = _ordered(data, load_schema("agis")["properties"])
     endpoints = document.get("endpoints")
     if isinstance(endpoints, dict) and all(isinstance(entry, dict) for entry in endpoints.values()):
@@ -74,5 +74,5 @@ def _ordered(block: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, An
 
 
 def _capitals(value: Any) -> Any:
-    """A method in capitals; what is more than letters is not for a formatter to mend."""
+    """Write a method in capitals; leave anything but letters unchanged, because a formatter must not correct it."""
     return value.upper() if isinstance(value, str) and value.isascii() and value.isalpha() else value

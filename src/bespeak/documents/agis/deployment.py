@@ -1,4 +1,4 @@
-"""An AGIS document as a deployment: which configuration names it, and who runs the service it describes."""
+"""An AGIS document as a deployment: the configuration that names it, and the identity of the server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bespeak.text.source.span import Location
 
 
 def configuration_naming(document: Path) -> tuple[Path | None, list[Diagnostic]]:
-    """The configuration beside a document that serves it. With findings when the one there cannot be read."""
+    """Find the configuration beside a document that serves it; return findings if that one cannot be read."""
     for name in CONFIGURATIONS:
         path = document.parent / name
         if not is_there(path):
@@ -32,7 +32,7 @@ def configuration_naming(document: Path) -> tuple[Path | None, list[Diagnostic]]
 def served_with(
     service: Service, given: ServerIdentity | None, policies: Policies | None, catalog: str | None
 ) -> Service:
-    """The service of a document under a configuration: what a configuration says of a server goes before."""
+    """Apply a configuration to the service of a document; the configuration takes precedence."""
     identity = service.identity
     if given is not None:
         said = given.operator != UNSPECIFIED
@@ -51,7 +51,7 @@ def served_with(
 
 
 def with_document(files: Service, described: Service, server: ServerDocument) -> Service:
-    """The service of a folder with that of the document its configuration names."""
+    """Combine the service of a folder with that of the document its configuration names."""
     said = served_with(described, server.identity, server.policies, server.main.catalog)
     return replace(
         files,
@@ -69,13 +69,13 @@ def with_document(files: Service, described: Service, server: ServerDocument) ->
 
 
 def with_custom(policies: Policies, verbs: Iterable[str]) -> Policies:
-    """Policies that admit further methods beyond the catalog."""
+    """Return policies that also admit these methods, which are not in the catalog."""
     custom = tuple(dict.fromkeys((*policies.methods.custom, *verbs)))
     return replace(policies, methods=replace(policies.methods, custom=custom))
 
 
 def nameless(identity: ServerIdentity, document: Path) -> Iterable[Diagnostic]:
-    """A warning if nobody says who runs the service, which every manifest carries (AGTP-API 8.3)."""
+    """Warn if operator or contact is missing, which every manifest carries (AGTP-API 8.3)."""
     missing = [name for name in ("operator", "contact") if getattr(identity, name) in ("", UNSPECIFIED)]
     if missing:
         verb = "is" if len(missing) == 1 else "are"

@@ -1,4 +1,4 @@
-"""An AGIS document (AGIS 8): one file that says everything a service promises. It binds nothing to code."""
+"""An AGIS document (AGIS 8): one file with the whole contract of a service. It does not bind endpoints to code."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from bespeak.text.source.tree import Tree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgisEndpoint:
-    """An endpoint, and where and how the document declares it."""
+    """An endpoint with its declaration in the document."""
 
     endpoint: Endpoint
     at: str
-    """The pointer of its declaration, `/endpoints/0`."""
+    """Pointer of its declaration, `/endpoints/0`."""
     declared: Mapping[str, Any]
-    """The declaration as it stands: what is not in it was not said."""
+    """Declaration as written, without defaults."""
     proposed: bool = False
-    """It came from a negotiation (AGIS 2)."""
+    """True if it came from a negotiation (AGIS 2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgisDocument:
-    """What a document says, as far as it can be understood; what is not said is empty."""
+    """The readable content of a document; fields that are not declared are empty."""
 
     agis: str
     service: str
@@ -50,9 +50,9 @@ class AgisDocument:
 
 
 def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
-    """The document in a tree, and what its structure lacks (pass 1). None only when it is no object. Never raises.
+    """Read the document in a tree, with the findings of pass 1. Return None only if it is not an object. Never raises.
 
-    Fields that the document writes the short way are JSON Schemas in the tree's data from then on.
+    Fields in short notation are expanded to JSON Schemas in the tree's data.
     """
     if not tree.origins:
         expand_tree(tree)

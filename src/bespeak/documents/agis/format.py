@@ -1,4 +1,4 @@
-"""An AGIS text in its canonical form: another text that says the same, with its comments."""
+"""Formatting of AGIS texts: the canonical form of the same content, with its comments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NUMBER_SIGN: Final = re.compile(r"(?<!\S)#")
 
 
 def parse_agis(text: str, file: str) -> Tree | Diagnostic:
-    """The tree of an AGIS text, its short fields expanded, whatever its notation; or why there is none."""
+    """Parse an AGIS text in any notation and expand its short fields; return a diagnostic if it cannot be parsed."""
     tree = parse_notation(text, file)
     if isinstance(tree, Diagnostic):
         return tree
@@ -35,7 +35,7 @@ def parse_agis(text: str, file: str) -> Tree | Diagnostic:
 
 
 def format_agis(text: str, file: str, to: Form | None = None, *, drop_comments: bool = False) -> str | Diagnostic:
-    """The canonical text of a document, in its own form unless another is asked for. Brace notation becomes YAML."""
+    """Return the canonical text of a document, in its own notation or the given one. Brace notation becomes YAML."""
     tree = parse_agis(text, file)
     if isinstance(tree, Diagnostic):
         return tree
@@ -57,7 +57,7 @@ def format_agis(text: str, file: str, to: Form | None = None, *, drop_comments: 
 
 
 def _moved(tree: Tree) -> Callable[[str], str]:
-    """Where entries go: short fields become properties, endpoints under keys become items of a list."""
+    """Return a function from old to new pointers: short fields become properties, keyed endpoints list items."""
     made = {short: at for at, short in tree.origins.items() if "/properties/" in at}
     endpoints = tree.data.get("endpoints")
     listed = declared_endpoints(endpoints) if isinstance(endpoints, dict) else ()
@@ -72,7 +72,7 @@ def _moved(tree: Tree) -> Callable[[str], str]:
 
 
 def _keeps(written: str, tree: YamlTree, data: dict[str, Any]) -> bool:
-    """Whether a text says what a document says and has its comments: the last look before a file is replaced."""
+    """Return True if a text has the content and comments of a document: the last check before a file is replaced."""
     new = parse_yaml(written, tree.file)
     if not isinstance(new, YamlTree):
         return False
@@ -92,7 +92,7 @@ def _first_comment(tree: Tree) -> Span | None:
 
 
 def _number_signs(data: Any) -> int:
-    """How often the texts of a document have what a comment starts with, were it not inside a text."""
+    """Count the number signs in the strings of a document that would start a comment outside of a string."""
     if isinstance(data, str):
         return len(_NUMBER_SIGN.findall(data))
     parts = [*data, *data.values()] if isinstance(data, dict) else data if isinstance(data, list) else ()

@@ -1,7 +1,7 @@
 """References to the shared schemas of an AGIS document, moved into the schema that uses them and back.
 
-In a document a schema refers to `#/schemas/Name`. A schema of the model is self-contained: it has what it refers to in
-its own `$defs`, and nothing else.
+In a document a schema refers to `#/schemas/Name`. A schema of the model is self-contained: its own `$defs` hold exactly
+the shared schemas it needs.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from bespeak.text.source.pointer import unescaped
 _SHARED: Final = "#/schemas/"
 _OWN: Final = "#/$defs/"
 _MOVED: Final = "schemas."
-"""Put before the name of a shared schema where the schema that uses it has another one of that name."""
+"""Prefix for a shared schema whose name is already taken in the schema that uses it."""
 
 MOST_BROUGHT: Final = 100_000
-"""Shared schemas in all that use them, counted each time: everybody who reads on walks through each of them."""
+"""Limit of copied shared schemas, counted for each schema that uses them: later steps walk through every copy."""
 
 _Names = Mapping[str, str]
-"""Shared schemas, each with its name in `$defs`."""
+"""Names in `$defs` by the names of the shared schemas."""
 
 
 class SharedSchemas:
-    """The shared schemas of one document. What is made of one is made once, however many schemas use it."""
+    """The shared schemas of one document, with caches for schemas that many others use."""
 
     __slots__ = ("_alone", "_brought", "_moved", "_needs", "_used_times", "schemas")
 
@@ -40,7 +40,7 @@ class SharedSchemas:
 
     @property
     def spent(self) -> bool:
-        """Whether the schemas are used so often that nobody could read them all; then the rest is left out."""
+        """True if the limit of copies is reached; further schemas with references become empty."""
         return self._used_times > MOST_BROUGHT
 
     def bundle(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -70,7 +70,9 @@ class SharedSchemas:
         return self._alone[name]
 
     def _bring(self, named: tuple[str, ...], own: Mapping[str, Any]) -> tuple[_Names, Mapping[str, Any]]:
-        """Return what a schema with these references needs, with the names that are free in its own definitions."""
+        """Return the definitions that a schema with these references needs, under names that are free in its own
+        `$defs`.
+        """
         names: dict[str, str] = {}
         for name in self._used(named):
             key = name
@@ -117,7 +119,7 @@ def bundle(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str,
 
 
 def unbundle(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema as a document with these shared schemas writes it."""
+    """Replace copies in `$defs` by references to the shared schemas of the document."""
     own = schema.get("$defs")
     if not shared or not isinstance(own, dict):
         return schema
@@ -156,7 +158,7 @@ def _shared_name(key: str, shared: Mapping[str, Any]) -> str | None:
 
 
 def _moved(schema: Any, key: str, names: _Names) -> Any:
-    """Copy a shared schema for `$defs`: its root becomes a place inside another schema."""
+    """Copy a shared schema for `$defs`, with its references adjusted to the new place."""
     inward = _inward(names)
     base = _OWN + _token(key)
 

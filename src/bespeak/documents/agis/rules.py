@@ -1,4 +1,4 @@
-"""The rules of the first validation pass: what an AGIS document is made of (AGIS 8, 9.1, 10)."""
+"""Rules of the first validation pass: the structure of an AGIS document (AGIS 8, 9.1, 10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service an AGIS document describes. Nothing answers for its endpoints until somebody binds them."""
+"""The service that an AGIS document describes. Its endpoints have no handlers until a configuration binds them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HOST: Final = re.compile(r"agtp://(?:[^@/?#]*+@)?(?:\[(?P<six>[^\]]*+)\]|(?P<ho
 
 
 def agis_service(document: AgisDocument, catalog: Catalog | None = None) -> Service:
-    """The service of a document. Verbs beyond the catalog are custom methods, as AGIS 1.3 lets anybody have them."""
+    """Build the service of a document. Verbs that are not in the catalog become custom methods, as AGIS 1.3 allows."""
     catalog = catalog or load_bundled()
     endpoints = tuple(entry.endpoint for entry in document.endpoints)
     custom = tuple(dict.fromkeys(endpoint.method for endpoint in endpoints if _is_custom(endpoint.method, catalog)))
@@ -42,7 +42,7 @@ def agis_service(document: AgisDocument, catalog: Catalog | None = None) -> Serv
 
 
 def host_of(address: str) -> str | None:
-    """The host an AGTP address names."""
+    """Return the host of an AGTP address."""
     found = _HOST.match(address)
     return (found["six"] or found["host"]) if found else None
 
@@ -52,7 +52,7 @@ def _is_custom(method: str, catalog: Catalog) -> bool:
 
 
 def _with_capability(endpoint: Endpoint, custom: tuple[str, ...]) -> Endpoint:
-    """An endpoint that says what kind of operation it is: a custom method has no category to inherit."""
+    """Add a capability to an endpoint whose custom method has no category to inherit."""
     if endpoint.semantic.capability or endpoint.method not in custom:
         return endpoint
     return replace(endpoint, semantic=replace(endpoint.semantic, capability="transaction"))

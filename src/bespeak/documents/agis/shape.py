@@ -1,8 +1,7 @@
-"""The parts of an AGIS document as the contract model has them, read without complaint.
+"""The parts of an AGIS document in the contract model, read without findings.
 
-What is wrong with a part is for the validation passes to say, which look at the document itself. Here a value that
-cannot be used is as good as none, and what is not said takes the cautious reading: irreversible, not idempotent, no
-confidence.
+The validation passes report errors; they look at the document itself. Here an unusable value counts as missing, and
+missing fields get the cautious default: irreversible, not idempotent, no confidence.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ from bespeak.text.source.pointer import child
 from bespeak.text.source.span import Location
 
 UNBOUND: Final = OpaqueHandler(type="")
-"""The handler of an endpoint whose document says what it promises and not who keeps it."""
+"""Handler of an endpoint that is declared but not bound."""
 
 AGIS_VERSION: Final = "1.0"
-"""The version of AGIS that documents name."""
+"""Version of AGIS that documents name."""
 
 AGTP_CAPABILITY: Final = "x-agtp-capability"
-"""Where a semantic block keeps a category of AGTP-API that AGIS has no word for."""
+"""Key in a semantic block for a category of AGTP-API that AGIS lacks."""
 
 AGIS_CAPABILITY: Final = {"creation": "transaction", "mechanics": "transaction", "domain_spanning": "modification"}
-"""AGTP-API's categories that AGIS does not have, each with the one whose caution it calls for."""
+"""Categories of AGTP-API that AGIS lacks, each with the AGIS capability that calls for the same caution."""
 
 _ANNOTATIONS: Final = frozenset({"$ref", "title", "description"})
 
 
 def declared_endpoints(value: object) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every declaration with its pointer. Under keys like `BOOK /room` they are read too, though not conforming."""
+    """Yield every declaration with its pointer. Keys like `BOOK /room` are read too, though they do not conform."""
     if isinstance(value, list):
         for index, entry in enumerate(value):
             if isinstance(entry, dict):
@@ -52,7 +51,7 @@ def declared_endpoints(value: object) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def read_endpoint(declared: Mapping[str, Any], shared: SharedSchemas, location: Location | None) -> Endpoint:
-    """One entry of `endpoints`, with the shared schemas it uses brought into its own."""
+    """Read one entry of `endpoints` and copy the shared schemas it uses into its own."""
     semantic = read_semantic(_mapping(declared, "semantic"))
     return Endpoint(
         method=_text(declared, "method").upper(),
@@ -75,7 +74,7 @@ def read_endpoint(declared: Mapping[str, Any], shared: SharedSchemas, location: 
 
 
 def read_semantic(block: Mapping[str, Any]) -> Semantic:
-    """The semantic block. `confidence_guidance` is advice to agents, and no confidence of the server."""
+    """Read the semantic block. `confidence_guidance` is advice to agents, not the server's confidence."""
     capability = block.get(AGTP_CAPABILITY)
     if capability not in CAPABILITIES:
         capability = _text(block, "capability")
@@ -96,7 +95,7 @@ def read_semantic(block: Mapping[str, Any]) -> Semantic:
 
 
 def read_vocabulary(block: object) -> Vocabulary:
-    """The vocabulary block, empty where there is none."""
+    """Read the vocabulary block; return an empty one if it is missing."""
     if not isinstance(block, dict):
         return Vocabulary()
     return Vocabulary(
@@ -109,7 +108,7 @@ def read_vocabulary(block: object) -> Vocabulary:
 
 
 def read_data_manifest(block: object) -> DataManifest | None:
-    """The data manifest, if there is one."""
+    """Read the data manifest, if there is one."""
     if not isinstance(block, dict):
         return None
     entries = block.get("available_data")
@@ -130,7 +129,7 @@ def read_data_manifest(block: object) -> DataManifest | None:
 
 
 def _closed(schema: Mapping[str, Any], shared: SharedSchemas) -> Mapping[str, Any]:
-    """An input schema that takes no field it does not declare, unless it says that it does."""
+    """Close an input schema against undeclared fields, unless it declares otherwise."""
     name = target(schema.get("$ref"), shared.schemas)
     if name is not None and isinstance(shared.schemas[name], dict) and schema.keys() <= _ANNOTATIONS:
         # A schema beside a reference cannot be closed; the schema it leads to can.

@@ -1,8 +1,8 @@
-"""Pass 1 of AGIS 9.1: the document against its JSON Schema, each violation as a finding an author can act on.
+"""Pass 1 of AGIS 9.1: the document against its JSON Schema, with a finding for each violation.
 
-The schema says everything about the form of a document. Of its violations, the passes after this one report those
-about methods, paths, semantic blocks, the vocabulary, the data manifest and missing contracts, in their own words; here
-is the rest: the fields of the top level, and types everywhere.
+The schema describes the whole form of a document. Later passes report violations in methods, paths, semantic blocks,
+vocabulary, data manifest and missing contracts, in their own words. This pass reports the rest: the fields of the top
+level, and wrong types everywhere.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from bespeak.text.source.pointer import child, unescaped, value_at
 from bespeak.text.source.tree import Tree
 
 _MOST: Final = 100
-"""A broken document can break every rule in every line; nobody reads more than these."""
+"""Limit of reported findings: a broken document can break every rule in every line."""
 
 _RECOMMENDED: Final = {
     "description": "Say in a sentence what the service is for.",
@@ -62,7 +62,7 @@ _REQUIRED: Final = frozenset(
         *("declared_verbs", "available_data", "class"),
     }
 )
-"""Where nothing stands at one of these it is missing, and not of a wrong type; it is said here or by a later pass."""
+"""Fields whose empty value counts as missing, not as a wrong type; this pass or a later one reports it."""
 
 _OTHER_NAMES: Final = {
     "impact": "impact_tier",
@@ -83,14 +83,14 @@ _OTHER_NAMES: Final = {
     "url": "agtp",
     "tool_name": "mcp_tool_name",
 }
-"""Other words for a field: no likeness of letters leads from one to the other."""
+"""Common wrong names of fields that a spelling comparison would not find."""
 
 _NUMBER: Final = re.compile(r"[-+.:0-9A-Za-z_]+")
 _PLURALS: Final = {"array": "a list", "object": "a mapping", "integer": "an integer"}
 
 
 def check_structure(tree: Tree) -> list[Diagnostic]:
-    """Everything the first pass finds, in the order of the document's parts."""
+    """Yield the findings of the first pass, in the order of the document's parts."""
     data = tree.data
     if not isinstance(data, dict):
         message = "the document is empty" if data is None else f"the document is {_kind(data)}, not a mapping"
@@ -123,7 +123,7 @@ def _findings(tree: Tree, data: dict[str, Any]) -> Iterator[Diagnostic]:
 
 
 _HEADER: Final = ("agis", "service", "agtp", "description", "version", "endpoints")
-"""Checked one by one, because more can be said about them than their type."""
+"""Fields that are checked one by one, for findings that are more specific than a type error."""
 
 
 def _check_header(tree: Tree, data: Mapping[str, Any]) -> Iterator[Diagnostic]:
@@ -192,7 +192,7 @@ def _check_cost(tree: Tree, cost: object, at: str) -> Iterator[Diagnostic]:
 
 
 def _wrong_types(tree: Tree, value: Any, at: str, validator: Validator) -> Iterator[Diagnostic]:
-    """The violations that are about types."""
+    """Yield a finding for each violation of a type."""
     if validator.is_valid(value):
         return
     for violation in validator.violations(value):
@@ -232,7 +232,7 @@ _WORDS: Final = {"yes": True, "on": True, "true": True, "no": False, "off": Fals
 
 
 def _written(tree: Tree, at: str, value: float) -> str:
-    """A number as its author wrote it: 1.20 is read as 1.2."""
+    """Return a number as written in the text: 1.20 is read as 1.2."""
     span = tree.value_span(at)
     text = tree.text[span.start : span.end] if span else ""
     if text and len(text) < 40 and _NUMBER.fullmatch(text) is not None and not isinstance(value, bool):
@@ -243,7 +243,7 @@ def _written(tree: Tree, at: str, value: float) -> str:
 def _known_parts(
     data: dict[str, Any], entries: list[tuple[str, dict[str, Any]]]
 ) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Every mapping whose keys AGIS names: its pointer, the mapping, and its place in the schema."""
+    """Yield every mapping whose keys AGIS defines: its pointer, the mapping, and its place in the schema."""
     yield "", data, ""
     parts: list[tuple[str, object, str]] = [
         ("/vocabulary", data.get("vocabulary"), "/$defs/vocabulary"),
@@ -319,7 +319,7 @@ def _whole() -> Validator:
 
 @cache
 def _head() -> Validator:
-    """The top level but for the fields that are checked one by one, and for endpoints."""
+    """Compile the schema of the top level without endpoints and the fields that are checked one by one."""
     schema = load_schema("agis")
     properties = {name: part for name, part in schema["properties"].items() if name not in _HEADER}
     return _compiled({"properties": properties, "$defs": schema["$defs"]})

@@ -1,4 +1,4 @@
-"""AGIS documents as text: the canonical YAML for people and the canonical JSON for machines (AGIS 10)."""
+"""AGIS documents as text: canonical YAML for people and canonical JSON for programs (AGIS 10)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SPACED: Final = frozenset({"/endpoints"})
 
 
 def write_yaml(data: Mapping[str, Any], comments: Comments | None = None) -> str:
-    """A document as YAML. Comments are by the pointers of the canonical document."""
+    """Write a document as YAML. Comments are keyed by the pointers of the canonical document."""
     return yaml_text(canonical(data), comments, _SPACED)
 
 
 def write_json(data: Mapping[str, Any]) -> str:
-    """A document as JSON, indented; a reader of bytes needs no such text but may get it."""
+    """Write a document as indented JSON."""
     return json.dumps(canonical(data), ensure_ascii=False, indent=2, allow_nan=False) + "\n"

@@ -1,1 +1,1 @@
-"""The ai document of /.well-known/ai and its notations for parameters and results."""
+"""The /.well-known/ai document and its notations for parameters and results."""

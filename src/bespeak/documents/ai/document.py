@@ -1,4 +1,4 @@
-"""A /.well-known/ai document: what a service offers to agents over HTTP, in its compact form."""
+"""A /.well-known/ai document: the compact description of a service for agents on HTTP."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.table import Table
 
 MEMBERS: Final = ("aiendpoint", "service", "capabilities", "auth", "token_hints", "rate_limits", "meta")
-"""Nothing else may stand at the top of a document."""
+"""Members allowed at the top level of a document."""
 METHODS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH")
 AUTH_TYPES: Final = ("none", "apikey", "bearer", "oauth2")
 MOST_CAPABILITIES: Final = 100
-"""How many capabilities of one document agents are advised to read (ai-discovery 6.5), unless somebody asks for all."""
+"""Number of capabilities per document that agents are advised to read (ai-discovery 6.5)."""
 
 _ID: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST_PARAMS: Final = 100
 _LONGEST: Final = {"name": 100, "description": 300, "about": 200, "returns": 300, "param": 500, "header": 64}
-"""Characters of a stranger's texts that are read."""
+"""Maximum lengths of texts from other servers, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiCapability:
-    """One thing a service can do."""
+    """One capability of a service."""
 
     at: str
     """Pointer of its entry."""
@@ -41,7 +41,7 @@ class AiCapability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiDocument:
-    """The document as far as it could be read."""
+    """The readable content of a document."""
 
     aiendpoint: str = ""
     name: str = ""
@@ -59,7 +59,7 @@ class AiDocument:
 
 
 def read_ai(root: Table) -> AiDocument:
-    """The document in a root object, by the producers' rules. What is wrong is noted in its findings."""
+    """Read a document from a root object by the producers' rules. Errors are added to its findings."""
     service = root.table("service")
     if not root.has("service"):
         root.missing("service", "It holds the name and the description of the service.")
@@ -87,10 +87,10 @@ def read_ai(root: Table) -> AiDocument:
 
 
 def consume_ai(root: Table, *, most: int | None = MOST_CAPABILITIES) -> AiDocument | None:
-    """A stranger's document by the consumers' rules, from a root with tolerant findings.
+    """Read another server's document by the consumers' rules, from a root with tolerant findings.
 
-    A version that is not known, members that nobody knows and capabilities that cannot be used do no harm: the rest is
-    read, texts no further than their bounds. None where a member is missing without which the document says nothing.
+    Unknown versions, unknown members and unusable capabilities are skipped, and long texts are cut. Return None if a
+    member is missing that the document cannot do without.
     """
     document = replace(read_ai(root), capabilities=())
     entries = root.data.get("capabilities")
@@ -123,7 +123,7 @@ def consume_ai(root: Table, *, most: int | None = MOST_CAPABILITIES) -> AiDocume
 
 
 def _unusable(capability: AiCapability, others: Mapping[str, AiCapability]) -> str | None:
-    """Why a capability cannot be called, or None if it can."""
+    """Return why a capability cannot be called, or None if it can."""
     if _ID.fullmatch(capability.id) is None:
         return f"its id is {brief(capability.id)}, and not small letters, digits and underscores"
     if capability.id in others:

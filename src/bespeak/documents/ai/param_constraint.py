@@ -1,4 +1,4 @@
-"""The constraints of a parameter in the compact notation of ai-discovery: `max 50`, `a|b|c`, `of integer`."""
+"""Constraints of a parameter in the compact notation of ai-discovery: `max 50`, `a|b|c`, `of integer`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OBJECT: Final = "JSON object"
 _NULL: Final = "or null"
 _MOST_VALUES: Final = 40
 _LONGEST: Final = 200
-"""Characters of one constraint; what takes more is left to the documents that have the whole schema."""
+"""Maximum length of one constraint, in characters; longer ones appear only in documents with the whole schema."""
 _LONGEST_PATTERN: Final = 60
 _MOST: Final = 1 << 63
 _COUNTS: Final = ("minLength", "maxLength", "minItems", "maxItems")
@@ -42,7 +42,7 @@ _BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
     "string": ("minLength", "maxLength"),
     "array": ("minItems", "maxItems"),
 }
-"""What a bound without a unit means for a type that is no number."""
+"""Keywords for a bound without a unit, by type, if the type is not a number."""
 _NUMBER_FORMS: Final[Mapping[str, str]] = {
     "minimum": "min {}",
     "maximum": "max {}",
@@ -66,7 +66,7 @@ _SYNONYMS: Final = {
 
 
 def write_constraints(shape: Shape, root: Mapping[str, Any]) -> Iterator[str]:
-    """Every constraint that the notation can say, each as one entry without commas outside of brackets and quotes."""
+    """Yield every constraint that the notation can express, without commas outside of brackets and quotes."""
     schema = shape.schema
     plain = shape.kind == "string" and not shape.others
     if not shape.kind:
@@ -137,7 +137,7 @@ def _write_values(schema: Mapping[str, Any], *, plain: bool) -> Iterator[str]:
 
 
 def _token(value: object, *, plain: bool) -> str | None:
-    """A value as it stands in a constraint; `plain` for texts that need no quotes to be known as such."""
+    """Write a value of a constraint; with `plain`, text that is unambiguous without quotes has none."""
     try:
         text = _quoted(value) if isinstance(value, str) and plain else msgspec.json.encode(value).decode()
     except (TypeError, ValueError, OverflowError):
@@ -151,7 +151,7 @@ def _quoted(text: str) -> str:
 
 
 def read_constraint(text: str, kind: str, schema: dict[str, Any]) -> bool:
-    """Add to a schema of a type what a constraint says; False for one that says nothing known, or nothing sensible."""
+    """Add a constraint to the schema of a type; return False if the constraint is unknown or not valid."""
     for read in _READERS:
         changed = dict(schema)
         if read(text, kind, changed) and _is_sound(changed):
@@ -162,7 +162,7 @@ def read_constraint(text: str, kind: str, schema: dict[str, Any]) -> bool:
 
 
 def _is_sound(schema: Mapping[str, Any]) -> bool:
-    """Whether what was read can stand in a schema: somebody may have written `max -1` or a broken pattern."""
+    """Return True if the keywords read are valid in a schema; `max -1` and a broken pattern are not."""
     counts = (schema.get(keyword, 0) for keyword in _COUNTS)
     if not all(isinstance(count, int) and count >= 0 for count in counts):
         return False
@@ -300,7 +300,7 @@ _READERS: Final[tuple[Callable[[str, str, dict[str, Any]], bool], ...]] = (
 
 
 def _value(text: str, kind: str) -> Any:
-    """A value as it was meant: texts may go without quotes where a text is expected."""
+    """Parse a value; text may be unquoted if a text is expected."""
     text = text.strip()
     if kind == "string" and text[:1] not in ('"', "[", "{"):
         return None if text == "null" else text.strip("'")
@@ -322,7 +322,7 @@ def _number(text: str) -> int | float | None:
 
 
 def split(text: str, separator: str) -> list[str]:
-    """The parts between separators that stand neither in quotes nor in brackets."""
+    """Split a text at separators outside of quotes and brackets."""
     parts, start, level, quoted, at = [], 0, 0, False, 0
     while at < len(text):
         letter = text[at]

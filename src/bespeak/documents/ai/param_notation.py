@@ -1,4 +1,4 @@
-"""A parameter in one line, as /.well-known/ai documents have it: `integer, optional, max 50 -- how many to return`."""
+"""A parameter in one line of a /.well-known/ai document: `integer, optional, max 50 -- how many to return`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bespeak.documents.ai.param_constraint import read_constraint, split, write_
 from bespeak.documents.ai.returns_notation import FORMATS
 
 TYPES: Final = ("string", "integer", "number", "boolean", "array")
-"""The types of ai-discovery 3.3. An object, for which there is none, is a `string` with the word `JSON object`."""
+"""Types of ai-discovery 3.3. There is none for an object: it is a `string` with the constraint `JSON object`."""
 
 _LONGEST_READ: Final = 2000
 _LONGEST_TEXT: Final = 100
@@ -43,10 +43,10 @@ _AT_END: Final = re.compile(r"\(([^()]*)\)\.?$")
 
 @dataclass(frozen=True, slots=True)
 class ParamNotation:
-    """What a line says of a parameter."""
+    """The content of a parameter line."""
 
     schema: dict[str, Any]
-    """JSON Schema; empty where the line names no type."""
+    """JSON Schema; empty if the line does not name a type."""
     required: bool
     description: str
 
@@ -54,7 +54,7 @@ class ParamNotation:
 def write_param(
     schema: object, *, required: bool, root: Mapping[str, Any] | None = None, longest: int = _LONGEST_TEXT
 ) -> str:
-    """The line of a parameter; `root` is where references of its schema lead, `longest` bounds the description."""
+    """Write the line of a parameter. `root` resolves references of its schema; `longest` limits the description."""
     within = root or {}
     shape = shape_of(schema, within)
     parts = [shape.kind if shape.kind in TYPES else "string", "required" if required else "optional"]
@@ -65,7 +65,7 @@ def write_param(
 
 
 def cut(text: str, most: int) -> str:
-    """A text in one line of at most `most` characters, cut between words."""
+    """Return a text on one line of at most `most` characters, cut between words."""
     line = " ".join(text.split())
     if len(line) <= most:
         return line
@@ -74,7 +74,7 @@ def cut(text: str, most: int) -> str:
 
 
 def parse_param(text: str) -> ParamNotation:
-    """What a line says, in any of the notations that are in use. Never raises; what is not understood is description.
+    """Parse a line in any notation in use. Never raises; parts that are not recognised become the description.
 
     `string, required, max 5 -- text`, the same with a dash; `string (required) — text`; `string (required - text)`;
     `text (string, required)`.
@@ -88,7 +88,7 @@ def parse_param(text: str) -> ParamNotation:
 
 
 def _by_type(line: str) -> ParamNotation | None:
-    """A line that begins with a type."""
+    """Parse a line that begins with a type."""
     word = _WORD.match(line)
     kind = _KIND.get(word[1].lower()) if word is not None else None
     if word is None or kind is None:
@@ -112,7 +112,7 @@ def _by_type(line: str) -> ParamNotation | None:
 
 
 def _by_end(line: str) -> ParamNotation | None:
-    """A text with type and requirement in parentheses behind it."""
+    """Parse a text that ends with type and requirement in parentheses."""
     found = _AT_END.search(line)
     word = _WORD.match(found[1]) if found is not None else None
     kind = _KIND.get(word[1].lower()) if word is not None else None
@@ -150,13 +150,13 @@ def _requires(found: re.Match[str]) -> bool:
 
 
 def _goes_on(rest: str, kind: Mapping[str, Any]) -> bool:
-    """Whether a requirement or the items of an array follow a type without a comma."""
+    """Return True if a requirement or the items of an array follow a type without a comma."""
     first = split(rest, ",")[0].partition(" ")[0]
     return _REQUIREMENT.fullmatch(first) is not None or (first == "of" and kind["type"] == "array")
 
 
 def _described(text: str, *, bare: bool = False) -> tuple[str, str]:
-    """What stands before the separator and what behind it; `bare` for a text that may be description alone."""
+    """Split a text at the separator of its description; with `bare`, text without a separator is the description."""
     for separators in (_DASH, _HYPHEN):
         for found in separators.finditer(text):
             if found[0][0] != '"':
@@ -165,7 +165,7 @@ def _described(text: str, *, bare: bool = False) -> tuple[str, str]:
 
 
 def _parentheses(text: str) -> tuple[str, str]:
-    """What stands in the parentheses a text begins with, and what behind them."""
+    """Split a text into the content of its leading parentheses and the rest."""
     level = 0
     for at, letter in enumerate(text):
         level += (letter == "(") - (letter == ")")

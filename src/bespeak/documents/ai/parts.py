@@ -1,4 +1,4 @@
-"""More capabilities than one /.well-known/ai document can have, in parts that agents read one by one."""
+"""Parts: capabilities that exceed one /.well-known/ai document, divided into several documents."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Final
 from bespeak.documents.ai.document import MOST_CAPABILITIES
 
 MOST_BYTES: Final = 64_000
-"""ai-discovery 4.5: a document has no more, in the smaller of the two kilobytes there are."""
+"""Maximum size of a document: 64 kilobytes of 1,000 bytes, the stricter reading of ai-discovery 4.5."""
 MOST_PARTS: Final = 90
-"""How many parts a document leads to, so that there is room for capabilities beside them."""
+"""Maximum number of parts that one document links to, to leave room for capabilities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A capability as it stands in a document."""
+    """An encoded capability."""
 
     group: str
     encoded: bytes
@@ -26,29 +26,29 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one document lists, and of which groups."""
+    """The capabilities of one document, and their groups."""
 
     name: str
     groups: tuple[str, ...]
     entries: tuple[Entry, ...]
     parts: tuple[Part, ...] = ()
-    """For a part that leads to others: those."""
+    """Parts that this part links to."""
 
 
 def fits(entries: Sequence[Entry], room: int) -> bool:
-    """Whether one document can list them all; `room` is what it has for capabilities, in bytes."""
+    """Return True if one document can list all entries; `room` is its space for capabilities, in bytes."""
     return len(entries) <= MOST_CAPABILITIES and size_of(entries) <= room
 
 
 def size_of(entries: Iterable[Entry]) -> int:
-    """Bytes of a list of capabilities, with what stands between them."""
+    """Return the size of a list of capabilities with its separators, in bytes."""
     return sum(len(entry.encoded) + 1 for entry in entries)
 
 
 def divide(entries: Iterable[Entry], room: int) -> list[Part]:
-    """Parts that hold every entry once, by name: a group, a piece of a large one, or neighbours that are small.
+    """Divide entries into named parts: a group, a piece of a large group, or several small neighbours.
 
-    If there are more than one document can lead to, they lie within parts that lead to them.
+    If one document cannot link to all parts, index parts link to them.
     """
     by_group: dict[str, list[Entry]] = {}
     for entry in entries:
@@ -81,7 +81,7 @@ def _pieces(entries: Iterable[Entry], room: int) -> Iterable[list[Entry]]:
 
 
 def _joined(parts: Iterable[Part], room: int) -> list[Part]:
-    """Neighbours put together as far as one document holds them."""
+    """Merge neighbouring parts while one document can hold them."""
     joined: list[Part] = []
     left = 0
     for part in parts:

@@ -11,16 +11,16 @@ import msgspec
 from bespeak.contract.schema.shape import Shape, fields_of, shape_of
 
 LONGEST: Final = 300
-"""Characters of `returns` in a /.well-known/ai document."""
+"""Maximum length of `returns` in a /.well-known/ai document, in characters."""
 
 UNKNOWN: Final = "object"
-"""What is returned where the contract does not say which fields there are."""
+"""Value of `returns` if the contract does not declare fields."""
 
 FORMATS: Final = (
     *("uuid", "date", "date-time", "time", "duration", "email", "uri", "uri-reference", "hostname", "ipv4", "ipv6"),
     *("regex", "json-pointer", "idn-email", "iri"),
 )
-"""The formats that stand for themselves."""
+"""Formats that are written in place of the type."""
 
 KINDS: Final = ("string", "integer", "number", "boolean", "array", "object")
 
@@ -34,7 +34,7 @@ _CHOICES: Final = 8
 
 
 def write_returns(schema: Mapping[str, Any], most: int = LONGEST) -> str:
-    """The notation of what an endpoint returns; where it is too long, what lies deep goes first, then whole fields."""
+    """Write the output of an endpoint; if it is too long, drop the deepest levels first, then whole fields."""
     shape = shape_of(schema, schema)
     if shape.kind not in ("object", "array", ""):
         return shape.kind
@@ -46,7 +46,7 @@ def write_returns(schema: Mapping[str, Any], most: int = LONGEST) -> str:
 
 
 def write_fields(shape: Shape, root: Mapping[str, Any], most: int, *, typed: bool = False) -> str:
-    """The fields of an object within `most` characters; `typed` also says types, and with `?` what may be left out."""
+    """Write the fields of an object in at most `most` characters; `typed` adds types, and `?` for optional fields."""
     text = ""
     for depth in _DEPTHS:
         text, whole = _write(shape, root, most, depth, typed)
@@ -56,13 +56,13 @@ def write_fields(shape: Shape, root: Mapping[str, Any], most: int, *, typed: boo
 
 
 def parse_fields(text: str) -> dict[str, Any]:
-    """The object schema that a list of fields describes, as far as it can be read."""
+    """Parse a list of fields into an object schema; parts that cannot be read are skipped."""
     schema, _ = _read(text, 0, 0)
     return schema
 
 
 def _write(shape: Shape, root: Mapping[str, Any], most: int, depth: int, typed: bool) -> tuple[str, bool]:
-    """The fields, and whether all are there."""
+    """Write the fields; also return True if none was dropped."""
     text, whole = "", True
     for name, schema, required in fields_of(shape, root):
         inner, brackets = shape_of(schema, root), ""
@@ -86,7 +86,7 @@ def _write(shape: Shape, root: Mapping[str, Any], most: int, depth: int, typed: 
 
 
 def _kind(shape: Shape) -> str:
-    """The type of a field, where it is no plain text."""
+    """Return the type of a field; empty for plain text."""
     values = shape.schema.get("enum")
     if isinstance(values, list) and 1 < len(values) <= _CHOICES and all(_is_word(value) for value in values):
         return "|".join(values)

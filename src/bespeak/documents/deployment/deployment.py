@@ -41,7 +41,7 @@ _OTHER_AGENT_FILES: Final = (".genesis.json", "trust-anchors.json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """Everything a folder says about a server."""
+    """The content of a deployment folder."""
 
     root: Path
     server: ServerDocument = field(default_factory=ServerDocument)
@@ -49,15 +49,15 @@ class Deployment:
     recipes: tuple[Recipe, ...] = ()
     agents: tuple[Agent, ...] = ()
     faults: tuple[Diagnostic, ...] = ()
-    """Errors of the configuration itself. What it meant is not known, so such a deployment must not be served."""
+    """Errors in the configuration. Its intent is unknown, so such a deployment must not be served."""
 
     @property
     def policies(self) -> Policies:
-        """The policies of the configuration."""
+        """Policies of the configuration."""
         return self.server.policies
 
     def service(self) -> Service:
-        """The service these files describe, but for what must be imported and for the endpoints of a document."""
+        """Build the service of these files, without endpoints from Python code or an AGIS document."""
         server = self.server
         service = Service(
             identity=server.identity or _ASSUMED,
@@ -80,7 +80,7 @@ class Deployment:
 
 
 def read_deployment(path: Path) -> tuple[Deployment, list[Diagnostic]]:
-    """What a folder or a single TOML file declares, and everything that is wrong with it. Never raises."""
+    """Read a folder or a single TOML file and collect its findings. Never raises."""
     if is_folder(path):
         return _read_folder(path)
     text = read_text(path)
@@ -151,7 +151,7 @@ def _collect(
     *,
     only_endpoints: bool = False,
 ) -> None:
-    """Add the endpoints of files. Beside a configuration other TOML files may stand, in the folder of endpoints not."""
+    """Add the endpoints of files. Other TOML files may be beside a configuration, but not in the endpoints folder."""
     for path in paths:
         if path.name == RECIPES:
             continue

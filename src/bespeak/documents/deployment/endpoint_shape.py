@@ -1,4 +1,4 @@
-"""The parts of an endpoint as documents write them: semantic block, parameter lists, errors, deprecation."""
+"""Parts of an endpoint in documents: semantic block, parameter lists, errors, deprecation."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _KEYWORDS: Final = frozenset(
         *("uniqueItems", "anyOf", "oneOf", "allOf"),
     }
 )
-"""What an entry of a parameter list may say in the words of JSON Schema."""
+"""JSON Schema keywords allowed in an entry of a parameter list."""
 
 
 def read_semantic(block: Table) -> Semantic:
-    """The semantic block (AGTP-API 7.1). A capability that is not given is inherited, and empty here."""
+    """Read the semantic block (AGTP-API 7.1). A missing capability stays empty; registration inherits it."""
     confidence = block.either("confidence", "confidence_guidance")
     impact = block.either("impact", "impact_tier")
     for key in (confidence, impact, "is_idempotent"):
@@ -54,7 +54,7 @@ def read_semantic(block: Table) -> Semantic:
 
 
 def read_input_schema(endpoint: Table) -> dict[str, Any]:
-    """`input_schema` as it stands, or a closed object made of the lists under `input` (AGTP-API 13.3)."""
+    """Read `input_schema` unchanged, or build a closed object from the lists under `input` (AGTP-API 13.3)."""
     lists = endpoint.table("input")
     if endpoint.has("input_schema"):
         _refuse_both(endpoint, "input", "input_schema")
@@ -70,7 +70,7 @@ def read_input_schema(endpoint: Table) -> dict[str, Any]:
 
 
 def read_output_schema(endpoint: Table) -> dict[str, Any]:
-    """`output_schema` as it stands, or an open object made of the list `output`, whose entries are all required."""
+    """Read `output_schema` unchanged, or build an open object from the list `output`, with all entries required."""
     entries = endpoint.tables("output")
     if endpoint.has("output_schema"):
         _refuse_both(endpoint, "output", "output_schema")
@@ -102,7 +102,7 @@ def _object_schema(required: list[Table], optional: list[Table], *, closed: bool
 
 
 def _property(entry: Table) -> dict[str, Any]:
-    """The schema of one entry; where the entry has a full `schema`, that one goes before the short keys."""
+    """Build the schema of one entry; its full `schema`, if given, takes precedence over the short keys."""
     full = entry.json("schema")
     kind = entry.value("type")
     if isinstance(kind, str):
@@ -122,7 +122,7 @@ def _property(entry: Table) -> dict[str, Any]:
 
 
 def read_errors(endpoint: Table) -> tuple[DeclaredError, ...]:
-    """`errors` as an array of names, as `list` in a table, as a table of descriptions, or as an array of tables."""
+    """Read `errors`: an array of names, `list` in a table, a table of descriptions, or an array of tables."""
     value = endpoint.value("errors")
     if isinstance(value, dict):
         return _described_errors(Table(value, endpoint.pointer("errors"), endpoint.findings))
@@ -148,7 +148,7 @@ def _read_error(entry: Table) -> DeclaredError:
 
 
 def read_deprecation(block: Table | None) -> Deprecation | None:
-    """The `deprecated` block (AGTP-API 6.4), if there is one."""
+    """Read the `deprecated` block (AGTP-API 6.4), if there is one."""
     if block is None:
         return None
     successor = block.table("successor")
@@ -165,7 +165,7 @@ def read_deprecation(block: Table | None) -> Deprecation | None:
 
 
 def read_cost_block(block: Table | None) -> Cost | None:
-    """The `cost` block: amounts by unit (core 7.7), if there is one."""
+    """Read the `cost` block: amounts by unit (core 7.7), if there is one."""
     if block is None:
         return None
     cost, faults = read_cost({unit: block.value(unit) for unit in block.data})

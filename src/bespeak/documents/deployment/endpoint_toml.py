@@ -1,4 +1,4 @@
-"""One endpoint per TOML file (AGTP-API A.1). Shape only: `lint` says whether the endpoint keeps the drafts' rules."""
+"""One endpoint per TOML file (AGTP-API A.1). Only the shape is read here; `lint` checks the drafts' rules."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _Part = TypeVar("_Part")
 
 
 def endpoint_of(root: Table, file: str) -> tuple[Endpoint | None, list[Diagnostic]]:
-    """The endpoint in the root table of a document. None when any finding is an error."""
+    """Read the endpoint in the root table of a document; return None if any finding is an error."""
     endpoint = declared_endpoint(root, file)
     return None if root.findings.failed else endpoint, root.findings.found
 
 
 def declared_endpoint(root: Table, file: str) -> Endpoint | None:
-    """The endpoint as far as it can be read, errors or not: a linter has more to say about it."""
+    """Read the endpoint despite errors, so that a linter can check the readable parts."""
     block = root.table("endpoint")
     if block is None:
         if not root.has("endpoint"):
@@ -50,7 +50,7 @@ def declared_endpoint(root: Table, file: str) -> Endpoint | None:
 
 
 def _read(block: Table, file: str) -> Endpoint | None:
-    """Read every part before giving up on any, so that all findings come at once."""
+    """Read every part before giving up, so that all findings are reported at once."""
     semantic = _part(block, "semantic", read_semantic, "Every endpoint has [endpoint.semantic] (AGTP-API 7.1).")
     handler = _part(block, "handler", read_handler, "Every endpoint has [endpoint.handler] (AGTP-API 12).")
     method, path = _read_method(block), block.need_text("path")
@@ -85,7 +85,7 @@ def _read(block: Table, file: str) -> Endpoint | None:
 
 
 def _refuse_unread_scopes(findings: Findings) -> None:
-    """Make an error of each unread key that speaks of scopes: its author counts on a check that nobody makes."""
+    """Report each unread key about scopes as an error: its author relies on a check that does not happen."""
     advice = "Write required_scopes, directly under [endpoint]; as it stands nobody needs a scope."
     findings.found[:] = [
         replace(finding, severity="error", help=advice, fix=None)

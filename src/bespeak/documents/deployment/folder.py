@@ -1,4 +1,4 @@
-"""The files of a folder in a stable order, no folder entered twice; what those of a deployment are called."""
+"""The files of a deployment folder in a stable order, and their standard names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AGENTS: Final = "agents"
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder that can be looked at. A path nobody may follow, or too long to be one, is none."""
+    """Return True if the path is a readable folder; False if it is inaccessible or too long."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
@@ -26,7 +26,7 @@ def is_folder(path: Path) -> bool:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is anything under a path."""
+    """Return True if the path exists."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -34,7 +34,7 @@ def is_there(path: Path) -> bool:
 
 
 def is_same(one: Path, other: Path) -> bool:
-    """Whether two paths lead to the same folder."""
+    """Return True if two paths lead to the same folder."""
     try:
         return one.samefile(other)
     except (OSError, ValueError):
@@ -42,12 +42,12 @@ def is_same(one: Path, other: Path) -> bool:
 
 
 def list_files(folder: Path, suffix: str, findings: list[Diagnostic]) -> list[Path]:
-    """The files of one folder by name."""
+    """List the files of one folder by name."""
     return [Path(entry.path) for entry in _entries(folder, findings) if _is_file(entry, suffix)]
 
 
 def list_tree(folder: Path, suffix: str, findings: list[Diagnostic]) -> list[Path]:
-    """The files of a folder and of those below it, by path. Hidden folders are not entered."""
+    """List the files of a folder and its subfolders by path. Hidden folders are skipped; none is entered twice."""
     files: list[Path] = []
     entered: set[tuple[int, int]] = set()
     waiting = [folder]
@@ -75,7 +75,7 @@ def list_tree(folder: Path, suffix: str, findings: list[Diagnostic]) -> list[Pat
 
 
 def _is_file(entry: os.DirEntry[str], suffix: str) -> bool:
-    """Whether the entry is to be read. A link that leads nowhere is, so that it is reported."""
+    """Return True if the entry should be read. A dangling link should, so that it is reported."""
     return entry.name.endswith(suffix) and not entry.name.startswith(".") and not _is_folder(entry)
 
 

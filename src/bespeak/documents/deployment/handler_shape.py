@@ -25,7 +25,7 @@ from bespeak.text.reading.table import Table
 
 
 def read_handler(block: Table) -> HandlerBinding | None:
-    """The binding, if its kind is known. Whether what it names can be reached is for registration to find out."""
+    """Read the binding if its kind is known. Registration checks whether its target can be reached."""
     kind = block.choice("type", HANDLER_TYPES)
     if kind is None:
         if not block.has("type"):

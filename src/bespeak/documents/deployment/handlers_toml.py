@@ -1,4 +1,4 @@
-"""`[handlers]` of a bespeak.toml: who answers for the endpoints of an AGIS document, which itself names nobody."""
+"""`[handlers]` of a bespeak.toml: the handlers of an AGIS document's endpoints, which the document cannot name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HandlerEntry:
 
 
 def read_handlers(root: Table, key: str) -> tuple[HandlerEntry, ...]:
-    """Read every valid entry. Whether the document has such an endpoint is not known here."""
+    """Read every valid entry. Whether the document has that endpoint is checked later."""
     block = root.table(key)
     entries: list[HandlerEntry] = []
     for name in block.data if block else ():

@@ -15,14 +15,14 @@ CATEGORIES: Final = (
     *("productivity", "ecommerce", "finance", "news", "weather", "maps", "search", "data", "communication"),
     *("calendar", "storage", "media", "health", "education", "travel", "food", "government", "developer"),
 )
-"""ai-discovery 3.2: the categories of services."""
+"""Categories of services (ai-discovery 3.2)."""
 
 EVERYBODY: Final = "*"
-"""Among the origins: pages of all sites."""
+"""Origin that allows pages of all sites."""
 
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*")
 _VISIBLE: Final = re.compile(r"[!-~]{1,2000}")
-"""The characters of a URL. Every document repeats it, and some of them may have 64,000 bytes in all."""
+"""Characters and maximum length of a URL: every document repeats it, and some are limited to 64,000 bytes."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -81,7 +81,7 @@ _URL: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpSettings:
-    """How the service appears on the web, and whose calls it accepts there."""
+    """Settings for the appearance of the service on the web, and for the callers it accepts there."""
 
     url: str | None = setting(
         None,
@@ -124,5 +124,5 @@ class HttpSettings:
 
     @property
     def prefix(self) -> str:
-        """The path under which the service is mounted, without a trailing slash."""
+        """Path under which the service is mounted, without a trailing slash."""
         return urlsplit(self.url).path.rstrip("/") if self.url else ""

@@ -19,19 +19,19 @@ _PATTERN: Final = ("name_exact", "name_regex", "category", "path_exact", "path_r
 
 
 def read_recipes(path: Path) -> tuple[tuple[Recipe, ...], list[Diagnostic]]:
-    """The recipes in a file, and everything that is wrong with them."""
+    """Read the recipes in a file and collect findings."""
     text = read_text(path)
     return ((), [text]) if isinstance(text, Diagnostic) else parse_recipes(text, str(path))
 
 
 def parse_recipes(text: str, file: str) -> tuple[tuple[Recipe, ...], list[Diagnostic]]:
-    """The recipes a text declares. None at all when any finding is an error."""
+    """Parse the recipes in a text; return none if any finding is an error."""
     root = toml_table(text, file)
     return ((), [root]) if isinstance(root, Diagnostic) else recipes_of(root, file)
 
 
 def recipes_of(root: Table, file: str) -> tuple[tuple[Recipe, ...], list[Diagnostic]]:
-    """The recipes in the root table of a document."""
+    """Read the recipes in the root table of a document."""
     recipes: dict[str, Recipe] = {}
     for entry in root.tables("recipe"):
         recipe = _read_recipe(entry, file)
@@ -93,7 +93,7 @@ def _read_parameters(block: Table) -> dict[str, Any]:
 
 
 def _read_source(source: Table) -> dict[str, Any]:
-    """Where the value of a parameter comes from: the caller, the file, or an earlier step."""
+    """Read the source of a parameter's value: the caller, the file, or an earlier step."""
     for key in ("kind", "value"):
         if not source.has(key):
             source.missing(key)

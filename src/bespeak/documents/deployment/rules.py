@@ -1,4 +1,4 @@
-"""Y820-Y822, Y890-Y894: rules for the configuration of a server and of its HTTP face."""
+"""Y820-Y822, Y890-Y894: rules for the configuration of a server and its HTTP face."""
 
 from __future__ import annotations
 

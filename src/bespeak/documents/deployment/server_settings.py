@@ -15,7 +15,7 @@ from bespeak.text.reading.table import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Who runs the server, and what it serves. Every manifest carries it."""
+    """Identity of the server and the files it serves. Every manifest carries the identity."""
 
     server_id: str = setting("", "The name of the server, usually its host.", old="issuer")
     name: str = setting("", "The name of the service, for people.")
@@ -38,7 +38,7 @@ class ServerSettings:
 
     @property
     def identity(self) -> ServerIdentity:
-        """The server block of the manifest."""
+        """Server block of the manifest."""
         return ServerIdentity(
             server_id=self.server_id,
             operator=self.operator or UNSPECIFIED,
@@ -57,7 +57,7 @@ def _read_disclosure(block: Table, key: str) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:
-    """The agents that the server knows, and who may know of them (AGTP-API 8.5)."""
+    """The agents that the server hosts, and who may see them (AGTP-API 8.5)."""
 
     directory: Path | None = setting(
         None, "The folder of their identity documents. Without it: `agents/`.", kind="path"
@@ -69,7 +69,7 @@ class AgentSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenSettings:
-    """Where and how connections are accepted."""
+    """Addresses, ports and TLS for incoming connections."""
 
     agtp: str | None = setting(None, "`HOST:PORT` of the AGTP face. Without it: `127.0.0.1:4480`.")
     http: str | None = setting(None, "`HOST:PORT` of the HTTP face. Without it there is none.")
@@ -79,7 +79,7 @@ class ListenSettings:
     insecure: bool = setting(False, "Serve other machines without TLS or proof of identity.")
 
     def checked(self, block: Table) -> ListenSettings:
-        """Refuse half a key pair."""
+        """Reject a certificate without its key, and a key without its certificate."""
         if (self.cert is None) != (self.key is None):
             present, absent = ("cert", "key") if self.cert else ("key", "cert")
             message = f"`{present}` needs `{absent}`"
@@ -89,7 +89,7 @@ class ListenSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings:
-    """How much and how long the server accepts; SECURITY.md has the defaults."""
+    """Limits of size, number and time; SECURITY.md lists the defaults."""
 
     idle_timeout: float | None = setting(
         None, "Seconds a connection may be silent.", kind="seconds", read=Table.positive, security=True
@@ -107,7 +107,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceSettings:
-    """Content that `QUERY /` searches, given by a function."""
+    """Content that `QUERY /` searches, provided by a function."""
 
     name: str = setting("", "The name of the resource.", required=True)
     description: str = setting("", "What it contains, for people.")

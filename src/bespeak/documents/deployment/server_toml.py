@@ -1,4 +1,4 @@
-"""bespeak.toml: how a service is served. An agtp-server.toml is read too, and settings without effect are named."""
+"""bespeak.toml: the configuration of a server. agtp-server.toml is read too; settings without effect are reported."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _SYNTHESIS_UNUSED: Final = (
     "max_evaluation_duration",
 )
 _ELSEWHERE: Final = ("lint", "signing", "synthesis", *_TABLES_UNUSED)
-"""Tables for the linter, which reads and checks its own, and for the reference implementation."""
+"""Tables that are not read here: those of the linter, which checks its own, and of the reference implementation."""
 
 
 def _read_plain(root: Table, key: str) -> tuple[Mapping[str, Any], ...]:
-    """Read entries whose form is the operator's own (AGTP-API 8.6); the manifest carries them unchanged."""
+    """Read entries whose form the operator chooses (AGTP-API 8.6); the manifest carries them unchanged."""
     root.check_json(key)
     return tuple(entry.data for entry in root.tables(key))
 
@@ -84,20 +84,20 @@ class ServerDocument:
     data_manifest: DataManifest | None = optional_table(DataManifest)
     resources: tuple[ResourceSettings, ...] = tables(ResourceSettings)
     recipes: Path | None = None
-    """The file of the recipes, in `[server]` or in the manner of the reference implementation."""
+    """File of the recipes, from `[server]` or the key of the reference implementation."""
     signing_key: Path | None = None
-    """The key that signs manifests and audit records; likewise."""
+    """Key that signs manifests and audit records, from either place as well."""
     given: frozenset[str] = frozenset()
-    """The tables that are written: an app's own settings yield only to these."""
+    """Tables that are present in the file; only these override an app's own settings."""
 
     @property
     def identity(self) -> ServerIdentity | None:
-        """The identity of the server. None without a `server_id`, unless an AGIS document may give one."""
+        """Identity of the server. None without a `server_id`, unless an AGIS document may supply it."""
         return self.main.identity if self.main.server_id or self.document is not None else None
 
 
 def read_server(path: Path) -> tuple[ServerDocument, list[Diagnostic]]:
-    """Read a configuration file; return what it declares and every finding."""
+    """Read a configuration file and collect findings."""
     text = read_text(path)
     return (ServerDocument(), [text]) if isinstance(text, Diagnostic) else parse_server(text, str(path))
 
@@ -130,13 +130,13 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
 
 
 def _part(outer: Table, key: str) -> Table:
-    """Return a table, empty if it is absent or, which is reported elsewhere, has another type."""
+    """Return a table; empty if it is absent or, as another check reports, not a table."""
     value = outer.data.get(key)
     return Table(value if isinstance(value, dict) else {}, outer.pointer(key), outer.findings)
 
 
 def _check(document: ServerDocument, root: Table) -> None:
-    """Report settings that contradict, or need, those of another table."""
+    """Report settings that contradict or require settings of another table."""
     findings, server = root.findings, _part(root, "server")
     if document.signing_key is None:
         document.audit.check_key(_part(root, "audit"))

@@ -1,1 +1,1 @@
-"""Files on disk: reading with limits, and replacement in one step."""
+"""Files on disk: reading with limits, and atomic replacement."""

@@ -1,4 +1,4 @@
-"""A file written in one step: whoever reads it sees the old content or the new one."""
+"""Atomic replacement of a file: a reader sees the old content or the new, never a mixture."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final
 
 UNFINISHED: Final = ".bespeak-"
-"""How the names of files begin that are being written."""
+"""Prefix of temporary files."""
 
 
 def replace_text(path: Path, text: str, *, create: bool = False) -> None:
-    """Put a new text in the place of the old one. Its mode stays, and a link stays a link. Raises as replace_bytes.
+    """Replace the text of a file. Its mode is kept, and a link stays a link. Raises like `replace_bytes`.
 
-    A file that is not there is only made with `create`: one that has gone meanwhile was removed by somebody.
+    A missing file is only created with `create`: if it disappeared meanwhile, it was removed on purpose.
     """
     place = path.resolve()
     mode = 0o666 & ~file_mask() if create and not place.exists() else stat.S_IMODE(place.stat().st_mode)
@@ -23,7 +23,7 @@ def replace_text(path: Path, text: str, *, create: bool = False) -> None:
 
 
 def replace_bytes(path: Path, content: bytes, mode: int) -> None:
-    """Put new content in the place of the old, if there is any. Raises OSError; then the old content is there."""
+    """Replace the content of a file, or create it. Raises OSError and leaves the old content if that fails."""
     descriptor, name = tempfile.mkstemp(prefix=UNFINISHED, dir=path.parent)
     beside = Path(name)
     try:
@@ -37,7 +37,7 @@ def replace_bytes(path: Path, content: bytes, mode: int) -> None:
 
 
 def file_mask() -> int:
-    """What new files are not allowed. The mask can only be read by setting it."""
+    """Return the process's umask, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

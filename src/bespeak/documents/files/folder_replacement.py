@@ -1,4 +1,4 @@
-"""A folder written in one step: it appears whole or not at all, and what its owner put beside our files stays."""
+"""Atomic replacement of a folder: it appears whole or not at all, and files added by its owner are kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_SHOWN: Final = 5
 
 
 class FolderTakenError(Exception):
-    """The folder has files already that would be replaced; `names` are theirs."""
+    """The folder already contains files that would be replaced; `names` lists them."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__(", ".join(names[:_MOST_SHOWN]))
@@ -25,10 +25,10 @@ class FolderTakenError(Exception):
 def write_folder(
     folder: Path, files: Mapping[str, str], *, force: bool = False, outdated: Collection[str] = ()
 ) -> None:
-    """Write files by their paths in a folder, all of them or none.
+    """Write files into a folder by their relative paths, all or none.
 
-    A file that exists is replaced with `force` only. `outdated` are files of an earlier run that go with it. Raises
-    FolderTakenError, or OSError with the folder as it was.
+    An existing file is replaced only with `force`. `outdated` lists files of an earlier run to remove. Raises
+    FolderTakenError, or OSError with the folder unchanged.
     """
     place = folder.resolve()
     if place.is_dir():
@@ -61,9 +61,9 @@ def write_folder(
 
 
 def _swap(fresh: Path, place: Path) -> None:
-    """Put the new folder in the place of the old one. POSIX replaces no folder that has files, so the old one steps
+    """Replace the old folder by the new one.
 
-    aside first; if the second step fails, it steps back.
+    POSIX cannot replace a folder that has files, so the old one is renamed first, and renamed back on failure.
     """
     if not place.is_dir():
         fresh.rename(place)

@@ -1,4 +1,4 @@
-"""Lines and columns for findings that name a file and a pointer: the file is read once more, only when there is one."""
+"""Lines and columns for findings with a file and a pointer; the file is read again only if there are findings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bespeak.text.source.toml_tree import TomlTree, parse_toml
 
 
 def with_positions(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The same findings, each with the line of its pointer where the file can be read as TOML."""
+    """Add the line and column of its pointer to each finding, if the file can be read as TOML."""
     trees: dict[str, TomlTree | None] = {}
     return [_placed(finding, trees) for finding in findings]
 

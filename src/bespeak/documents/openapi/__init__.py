@@ -1,1 +1,1 @@
-"""From an OpenAPI description to a deployment, with every guess on the way told."""
+"""Import of OpenAPI descriptions: a deployment with every guess listed."""

@@ -1,4 +1,4 @@
-"""Definitions of several schemas in one: each keeps its name, or gets another where two would meet."""
+"""Definitions of several schemas merged into one; a name that is taken gets a number."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from bespeak.text.source.pointer import child, unescaped
 
 
 class Definitions:
-    """What the parts of one schema refer to."""
+    """The definitions that the parts of one schema refer to."""
 
     def __init__(self) -> None:
         self.found: dict[str, Any] = {}
 
     def adopt(self, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """A schema without its own definitions, which are among those found from now on."""
+        """Return a schema without its own definitions, which are added to the collected ones."""
         bare = {key: value for key, value in schema.items() if key != "$defs"}
         own = schema.get("$defs")
         if not isinstance(own, Mapping) or not own:

@@ -21,7 +21,7 @@ _STATUS: Final = re.compile(r"[1-5](?:[0-9]{2}|XX)|DEFAULT")
 
 
 class AnswerReader:
-    """Reads the responses of one description. What several operations refer to is read once."""
+    """Reads the responses of one description. A response that several operations share is read once."""
 
     def __init__(
         self, references: References, schemas: SchemaReader, bodies: BodyReader, notices: Notices, *, swagger: bool
@@ -34,7 +34,7 @@ class AnswerReader:
         self._known: dict[tuple[tuple[str, str], str, str], DocumentedResponse] = {}
 
     def read(self, operation: Spot, produces: list[str]) -> tuple[DocumentedResponse, ...]:
-        """The responses of an operation, in the order they are described."""
+        """Read the responses of an operation, in the order of the description."""
         listed = operation.below("responses")
         if not isinstance(listed.value, dict):
             self._notices.warning(MISSING_KEY, "the operation describes no `responses`", operation)

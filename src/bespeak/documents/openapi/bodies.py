@@ -20,7 +20,7 @@ _BODYLESS: Final = frozenset({"GET", "HEAD", "TRACE"})
 
 
 class BodyReader:
-    """Reads the request bodies of one description, and whatever else has content of some media type."""
+    """Reads the request bodies of one description, and other parts with content by media type."""
 
     def __init__(self, references: References, schemas: SchemaReader, notices: Notices) -> None:
         self._references = references
@@ -29,7 +29,7 @@ class BodyReader:
         self._known: dict[tuple[str, str], Body | None] = {}
 
     def read(self, operation: Spot, method: str) -> Body | None:
-        """The body of an operation of 3.x, if it has one."""
+        """Read the body of a 3.x operation, if it has one."""
         given = operation.below("requestBody")
         if given.value is None:
             return None
@@ -47,7 +47,7 @@ class BodyReader:
         return self._known[spot.key]
 
     def _says_something(self, spot: Spot) -> bool:
-        """Whether a body has any fields: some tools describe an empty form for every operation."""
+        """Return True if a body has any fields: some tools describe an empty form for every operation."""
         schemas = [media_type.below("schema") for _, media_type in spot.below("content").entries()]
         return any(schema.value and schema.value.get("properties") != {} for schema in schemas if _is_table(schema))
 
@@ -67,7 +67,7 @@ class BodyReader:
         )
 
     def content(self, content: Spot, direction: Direction) -> tuple[str, dict[str, Any], tuple[str, ...]] | None:
-        """The media type that is spoken, its schema, and the types that were offered beside it."""
+        """Return the media type to send, its schema, and the other types that are offered."""
         offered = preferred(name for name, _ in content.entries())
         if not offered:
             return None
@@ -88,7 +88,7 @@ class BodyReader:
     def read_swagger(
         self, item: Spot, operation: Spot, parameters: ParameterReader, consumes: list[str]
     ) -> Body | None:
-        """The body of an operation of 2.0: one parameter that is the whole of it, or one for each field of a form."""
+        """Read the body of a 2.0 operation: one parameter for the whole body, or one for each field of a form."""
         spots: dict[tuple[str, str], Spot] = {}
         for level in (item, operation):
             for spot in parameters.spots(level):

@@ -1,4 +1,4 @@
-"""The body of a request as fields of an input: its properties, or the whole of it where it is no plain object."""
+"""The request body as fields of an input: its properties, or one field if it is not a plain object."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from bespeak.documents.openapi.schema_fit import SchemaFitter
 from bespeak.protocol.exchange.media_type import FORM, essence
 
 _COMPOSING: Final = ("allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "$ref", "propertyNames")
-"""Keywords by which an object is more than a list of properties."""
+"""Keywords that make an object more than a list of properties."""
 
 
 @dataclass(slots=True)
 class BodyShape:
-    """What a body takes and how it is sent."""
+    """The fields of a body and its encoding."""
 
     form: str = "none"
     properties: dict[str, Any] = field(default_factory=dict)
     needed: tuple[str, ...] = ()
     required: bool = False
     whole: dict[str, Any] | None = None
-    """The schema of a body that is one field."""
+    """Schema of a body that becomes one field."""
     files: tuple[str, ...] = ()
     definitions: dict[str, Any] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class BodyShape:
 
 
 def shape_body(body: Body | None, fitter: SchemaFitter) -> BodyShape | str:
-    """The shape of a body; why the operation cannot be called if it needs one that nobody here can send."""
+    """Return the shape of a body, or why the operation cannot be called: it needs a body that cannot be sent."""
     if body is None:
         return BodyShape()
     form = _form(body.media_type)
@@ -90,7 +90,7 @@ def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_flat(schema: Mapping[str, Any]) -> bool:
-    """Whether an object is its properties and nothing else; one that says it takes more is kept whole."""
+    """Return True if an object is only its properties; one that declares more is kept whole."""
     properties = schema.get("properties")
     return (
         schema.get("type", "object") == "object"
@@ -117,7 +117,7 @@ def _is_file(part: Any) -> bool:
 
 
 def _file(part: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a file here: base64, because JSON carries no bytes."""
+    """Return the schema of a file: base64, because JSON cannot hold bytes."""
     if part.get("type") == "array":
         return {**part, "items": _file(part["items"])}
     text = {"description": part["description"]} if "description" in part else {}

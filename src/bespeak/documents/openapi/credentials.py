@@ -1,6 +1,6 @@
-"""Credentials of an upstream: which of its security schemes this server uses, and the variables that hold the secrets.
+"""Credentials of an upstream: the security schemes this server uses, and the variables that hold the secrets.
 
-A caller's identity is never forwarded (AGTP-API 12.3): the upstream knows this server and nobody else.
+A caller's identity is never forwarded (AGTP-API 12.3): the upstream only knows this server.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SUFFIXES: Final = {"bearer": "TOKEN", "basic": "BASIC", "apiKey": "API_KEY"}
 
 @dataclass(slots=True)
 class Credentials:
-    """What is sent to the upstream beside the input."""
+    """Credentials to send to the upstream, and their variables."""
 
     headers: dict[str, str] = field(default_factory=dict)
     query: dict[str, str] = field(default_factory=dict)
@@ -31,12 +31,12 @@ class Credentials:
 
     @property
     def is_sent(self) -> bool:
-        """Whether the upstream gets a credential."""
+        """True if the upstream gets a credential."""
         return bool(self.headers or self.query or self.cookies)
 
     @property
     def parameters(self) -> frozenset[tuple[str, str]]:
-        """Place and name of each: what is described as a parameter as well is no input."""
+        """Places and names of the credentials: a described parameter that matches one is not an input."""
         return frozenset(
             (place, name)
             for place, names in (("header", self.headers), ("query", self.query), ("cookie", self.cookies))
@@ -45,7 +45,7 @@ class Credentials:
 
 
 class CredentialChoice:
-    """Chooses credentials for the operations of one description; a scheme has one variable wherever it is used."""
+    """Chooses credentials for the operations of one description; each scheme has one variable."""
 
     def __init__(self, description: Description) -> None:
         self._schemes = description.schemes
@@ -56,7 +56,7 @@ class CredentialChoice:
         self._alone = {kind for kind in kinds if kinds.count(kind) == 1}
 
     def choose(self, operation: Operation) -> Credentials:
-        """The first alternative that can be met; none where the upstream lets anybody in."""
+        """Choose the first alternative that is supported; none if the upstream admits anonymous calls."""
         alternatives = operation.security
         if not alternatives or any(not alternative for alternative in alternatives):
             return self._anonymous(alternatives)
@@ -127,7 +127,7 @@ class CredentialChoice:
 
 
 def _kind(scheme: SecurityScheme) -> str:
-    """How a scheme is met: `bearer`, `basic`, `apiKey`, or its own name if it cannot be."""
+    """Return the supported form of a scheme: `bearer`, `basic` or `apiKey`; its own name if it is not supported."""
     if scheme.kind in ("oauth2", "openIdConnect"):
         return "bearer"
     if scheme.kind == "http":

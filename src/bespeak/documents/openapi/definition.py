@@ -1,4 +1,4 @@
-"""A schema that others refer to by its name, and how much it takes."""
+"""A schema that others refer to by name, and its size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bespeak.contract.schema.subschemas import nodes, with_children
 from bespeak.text.source.pointer import unescaped
 
 DEFINITIONS: Final = "#/$defs/"
-"""What a reference to a definition starts with."""
+"""Prefix of a reference to a definition."""
 
 
 @dataclass
@@ -22,26 +22,26 @@ class Definition:
     name: str
     body: dict[str, Any]
     in_place: tuple[str, ...] = ()
-    """Definitions that judge the same value as this one, each as often as it is asked."""
+    """Definitions that apply to the same value as this one, repeated for each reference."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The definitions it refers to, in the order it names them."""
+        """Definitions it refers to, in order."""
         return names_in(self.body)
 
     @cached_property
     def parts(self) -> int:
-        """How many schemas it consists of."""
+        """Number of schemas in it."""
         return sum(1 for _ in nodes(self.body))
 
     @cached_property
     def length(self) -> int:
-        """Its length as JSON."""
+        """Length as JSON, in bytes."""
         return len(msgspec.json.encode(self.body))
 
 
 def names_in(schema: dict[str, Any]) -> tuple[str, ...]:
-    """Return the definitions a schema refers to, nearest first."""
+    """Return the definitions that a schema refers to, nearest first."""
     found = [(len(at), node["$ref"]) for at, node in nodes(schema) if isinstance(node.get("$ref"), str)]
     found.reverse()  # the walk takes what was written last first
     ordered = (reference.removeprefix(DEFINITIONS) for _, reference in sorted(found, key=lambda one: one[0]))
@@ -49,7 +49,7 @@ def names_in(schema: dict[str, Any]) -> tuple[str, ...]:
 
 
 def shallow(schema: dict[str, Any], levels: int) -> dict[str, Any]:
-    """Copy a schema without anything below so many levels."""
+    """Copy a schema without the parts below this many levels."""
     if levels == 0:
         return {key: schema[key] for key in ("type", "description") if key in schema}
     return with_children(schema, lambda part: shallow(part, levels - 1))

@@ -1,4 +1,4 @@
-"""A whole import: an OpenAPI description as the files of a deployment."""
+"""A whole import: the files of a deployment from an OpenAPI description."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bespeak.documents.openapi.facade import make_facades
 
 
 def import_description(description: Description, notes: Sequence[LeftOut] = ()) -> Imported:
-    """Make the deployment of a description. `notes` is what the reader could not take over."""
+    """Make the deployment of a description. `notes` lists the parts that the reader skipped or changed."""
     facades, left_out = make_facades(description, load_bundled())
     origin = Origin(
         command="openapi",

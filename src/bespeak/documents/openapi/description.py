@@ -1,4 +1,4 @@
-"""An OpenAPI description as the rest of bespeak sees it: one form for 2.0, 3.0 and 3.1, every reference followed."""
+"""An OpenAPI description in one form for 2.0, 3.0 and 3.1, with every reference resolved."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Parameter:
     place: Place
     required: bool
     schema: Mapping[str, Any]
-    """JSON Schema 2020-12, complete in itself: what is recursive stands in its own `$defs`."""
+    """JSON Schema 2020-12, self-contained: recursive parts are in its own `$defs`."""
     description: str = ""
     style: str = "form"
     explode: bool = True
     is_json: bool = False
-    """Whether the value is sent as JSON text (`content: application/json`)."""
+    """True if the value is sent as JSON text (`content: application/json`)."""
     deprecated: bool = False
 
     @property
     def list_style(self) -> str:
-        """How several values are written in a query, one of LIST_STYLES; `repeat` also where there is only one."""
+        """Notation of several values in a query, one of LIST_STYLES; `repeat` for a single value."""
         if self.is_json:
             return "json"
         if self.style in _LIST_STYLES:
@@ -47,7 +47,7 @@ class Body:
     schema: Mapping[str, Any]
     description: str = ""
     other_types: tuple[str, ...] = ()
-    """Media types that were offered beside it."""
+    """Other media types that the description offers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,23 +58,23 @@ class DocumentedResponse:
     """`200`, `4XX` or `default`."""
     description: str = ""
     media_type: str | None = None
-    """None where there is no body."""
+    """Media type; None if there is no body."""
     schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecurityScheme:
-    """One way an upstream wants callers to prove themselves."""
+    """One security scheme of an upstream."""
 
     name: str
     kind: str
     """`apiKey`, `http`, `oauth2`, `openIdConnect` or `mutualTLS`."""
     place: str = ""
-    """Of an apiKey: `header`, `query` or `cookie`."""
+    """Place of an apiKey: `header`, `query` or `cookie`."""
     parameter: str = ""
-    """Of an apiKey: the name of the header, query parameter or cookie."""
+    """Name of the header, query parameter or cookie of an apiKey."""
     scheme: str = ""
-    """Of http: `bearer`, `basic`, ..."""
+    """Scheme of `http`: `bearer`, `basic`, ..."""
     description: str = ""
 
 
@@ -83,13 +83,13 @@ class Operation:
     """One operation of the upstream."""
 
     method: str
-    """In capitals."""
+    """HTTP method in capitals."""
     path: str
-    """As described, `/pets/{petId}`, without the base path of the server."""
+    """Path as described, `/pets/{petId}`, without the base path of the server."""
     base: str
-    """The https:// or http:// address the path is appended to, without a slash at its end; empty when none is known."""
+    """Base address (https:// or http://) of the path, without a trailing slash; empty if unknown."""
     pointer: str
-    """Where it stands in the file."""
+    """Pointer of the operation in the file."""
     operation_id: str = ""
     summary: str = ""
     description: str = ""
@@ -98,7 +98,7 @@ class Operation:
     body: Body | None = None
     answers: tuple[DocumentedResponse, ...] = ()
     security: tuple[Mapping[str, tuple[str, ...]], ...] = ()
-    """Alternatives, each naming the schemes it needs together with their scopes; an empty one means no credential."""
+    """Alternatives, each with the schemes it combines and their scopes; an empty one means no credential."""
     deprecated: bool = False
 
 
@@ -107,13 +107,13 @@ class Description:
     """A whole description."""
 
     openapi: str
-    """The version it was written in."""
+    """Version of OpenAPI it was written in."""
     title: str = ""
     version: str = ""
     description: str = ""
     contact: str = ""
-    """An e-mail address or a URL."""
+    """E-mail address or URL."""
     source: str = ""
-    """The file or address it was read from."""
+    """File or address it was read from."""
     operations: tuple[Operation, ...] = ()
     schemes: Mapping[str, SecurityScheme] = field(default_factory=dict)

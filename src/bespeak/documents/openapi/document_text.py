@@ -1,4 +1,4 @@
-"""The text of a description, JSON or YAML, as a document that knows where its parts stand."""
+"""The text of a description, JSON or YAML, as a document that locates its parts."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from bespeak.text.source.text_position import location_of
 from bespeak.text.source.yaml_fault import fault_of
 
 MAX_BYTES: Final = 40 << 20
-"""A longer description is refused. The largest public ones have some 12 MB."""
+"""Maximum size of a description. The largest public ones have about 12 MB."""
 
 _PLACED: Final = 2 << 20
-"""In a longer JSON text no lines are looked for: that would cost more than the reading itself. Pointers tell enough."""
+"""Maximum length of a JSON text with line numbers: in a longer one, finding them would cost more than parsing it."""
 
 _MOST_REPEATED: Final = 20
 
 
 def parse_document(text: bytes | str, name: str, path: Path | None = None) -> tuple[Document | None, list[Diagnostic]]:
-    """The document of a text, or why there is none. Which notation it is in, its first character tells."""
+    """Parse a text; return findings if it is not valid. The first character tells JSON from YAML."""
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     if len(data) > MAX_BYTES:
         message = f"the description has {len(data):,} bytes, more than {MAX_BYTES:,}"
@@ -105,7 +105,7 @@ def _yaml(text: str, name: str, path: Path | None) -> tuple[Document | None, lis
     data, places = reader.data, reader.places
 
     def locate(at: str) -> Location:
-        """The nearest list or mapping above a place."""
+        """Return the location of the nearest list or mapping around a pointer."""
         here: Any = data
         place = places.get(id(data), (1, 1))
         for part in at.split("/")[1:]:

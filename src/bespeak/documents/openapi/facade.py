@@ -1,4 +1,4 @@
-"""A description as endpoints in front of its upstream: one for each operation, with every guess on the way."""
+"""A description as endpoints in front of its upstream: one for each operation, with every guess."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def make_facades(description: Description, catalog: Catalog) -> tuple[list[Facad
 
 
 def as_candidate(operation: Operation, *, has_readable_state: bool = False) -> Candidate:
-    """Return what the importers' common judgement needs to know of an operation."""
+    """Convert an operation to the form that the importers' common judgement needs."""
     answers = operation.answers
     return Candidate(
         name=operation.operation_id,
@@ -155,7 +155,9 @@ class _Maker:
 
 
 def _fixed(headers: Mapping[str, str]) -> tuple[dict[str, str], list[Guess]]:
-    """The headers that are always sent. Nobody but us writes `${...}` into one: it reads a variable of this server."""
+    """Return the headers of every request. Only generated ones contain `${...}`, which reads a variable of this
+    server.
+    """
     kept = {name: value for name, value in headers.items() if "${" not in value and is_header_value(value)}
     return kept, [
         Guess(
@@ -172,7 +174,7 @@ def _fixed(headers: Mapping[str, str]) -> tuple[dict[str, str], list[Guess]]:
 
 
 def _url(operation: Operation, choice: PathChoice, given: InputShape) -> tuple[str, Iterable[Guess]]:
-    """Build the URL of the upstream. The draft demands https, whatever the description says."""
+    """Build the URL of the upstream. The draft requires https even if the description has http."""
     base = operation.base.rstrip("/")
     guesses: list[Guess] = []
     if base.lower().startswith("http://"):

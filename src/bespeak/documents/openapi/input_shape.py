@@ -1,4 +1,4 @@
-"""The input of an endpoint: one flat object made of parameters and body, and where each field goes upstream."""
+"""The input of an endpoint: one flat object of parameters and body, and the place of each field upstream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bespeak.protocol.exchange.headers import is_header_name, is_header_value
 from bespeak.protocol.fault import Fault
 
 _OWN_HEADERS: Final = frozenset({"accept", "accept-charset", "user-agent", "origin", "referer"})
-"""Headers that are the facade's own: a caller who chose them could pass for somebody else, or break the exchange."""
+"""Headers that a caller must not choose, because they could forge an identity or break the exchange."""
 _BODYLESS: Final = frozenset({"GET", "HEAD"})
 _PAGE_SIZES: Final = frozenset(
     {
@@ -33,7 +33,7 @@ _USUAL_PAGE: Final = 20
 
 @dataclass(slots=True)
 class InputShape:
-    """An input schema and the parts of a handler that lead from it to the upstream."""
+    """An input schema, and the handler settings that map it to the upstream."""
 
     schema: dict[str, Any] = field(default_factory=dict)
     query: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class InputShape:
     cookie_fields: dict[str, str] = field(default_factory=dict)
     transform: dict[str, str] = field(default_factory=dict)
     own_query: list[tuple[str, str]] = field(default_factory=list)
-    """What the URL says where a caller says nothing."""
+    """Query parameters in the URL itself: fixed values and default page sizes."""
     headers: dict[str, str] = field(default_factory=dict)
     body: str = "none"
     body_field: str | None = None
@@ -53,13 +53,13 @@ class InputShape:
 def shape_input(
     operation: Operation, path: PathChoice, fitter: SchemaFitter, *, credentials: Collection[tuple[str, str]] = ()
 ) -> InputShape | str:
-    """The input of an operation, or why it cannot be called. Parameters that are credentials are no input."""
+    """Build the input of an operation, or return why it cannot be called. Credentials are not part of the input."""
     body = shape_body(operation.body if operation.method not in _BODYLESS else None, fitter)
     return body if isinstance(body, str) else _Shaper(path, fitter, credentials).run(operation, body)
 
 
 class _Shaper:
-    """One input under way."""
+    """Builds one input."""
 
     def __init__(self, path: PathChoice, fitter: SchemaFitter, credentials: Collection[tuple[str, str]]) -> None:
         self._path = path
@@ -126,14 +126,14 @@ class _Shaper:
             self._required.append(own)
 
     def _is_sendable(self, parameter: Parameter) -> bool:
-        """Whether a header or cookie has a name that can be sent, and that no other has."""
+        """Return True if a header or cookie has a valid name that is not taken."""
         if parameter.place == "cookie":
             return is_header_name(parameter.name) and parameter.name not in self._shape.cookie_fields.values()
         taken = {name.lower() for name in self._shape.header_fields.values()}
         return is_header_name(parameter.name) and parameter.name.lower() not in taken
 
     def _is_settled(self, parameter: Parameter) -> bool:
-        """Whether nobody has a choice: the one value that an upstream insists on is sent without asking for it."""
+        """Return True if a required parameter has only one allowed value; that value is then always sent."""
         values = parameter.schema.get("enum", [parameter.schema.get("const")])
         if not parameter.required or not isinstance(values, list) or len(values) != 1:
             return False
@@ -149,7 +149,7 @@ class _Shaper:
         return True
 
     def _is_own_header(self, parameter: Parameter) -> bool:
-        """Whether a header is not for callers; a value that is the only one is sent as it is."""
+        """Return True if callers must not set a header; a single allowed value is sent as it is."""
         name = parameter.name.lower()
         if name not in _OWN_HEADERS and not is_reserved_header(name):
             return False
@@ -159,7 +159,7 @@ class _Shaper:
         return True
 
     def _paged(self, own: str, name: str, schema: dict[str, Any]) -> dict[str, Any]:
-        """A page size with a bound: an agent that asks for everything gets a page."""
+        """Limit a page size, so that an agent that asks for everything gets a page."""
         kinds = schema.get("type")
         if "".join(words(name)) not in _PAGE_SIZES or kinds not in ("integer", "number"):
             return schema
@@ -246,7 +246,7 @@ class _Shaper:
         return self._definitions.adopt(clean)
 
     def _name(self, name: str, place: str) -> str:
-        """The name of a field here; one that is taken says where its namesake comes from."""
+        """Return the name of a field; if it is taken, add where its namesake comes from."""
         own = snake_case(name)
         if own not in self._properties:
             return own
@@ -265,7 +265,7 @@ class _Shaper:
 
 
 def _exploded(parameter: Parameter) -> Iterator[tuple[str, Mapping[str, Any], bool]]:
-    """The properties of an object that stands in the query as parameters of their own (style form, exploded)."""
+    """Yield the properties of an object that are separate query parameters (style form, exploded)."""
     schema = parameter.schema
     properties = schema.get("properties")
     plain = parameter.place == "query" and parameter.style == "form" and parameter.explode and not parameter.is_json

@@ -1,4 +1,4 @@
-"""Which of several media types is spoken, and what stands in for a schema that is not there."""
+"""Choice of a media type, and default schemas for bodies without one."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _ANY: Final = frozenset({"*/*", "application/*", "*"})
 
 
 def is_json(media_type: str) -> bool:
-    """Whether a body of this type is JSON."""
+    """Return True if a body of this type is JSON."""
     kind = essence(media_type)
     return kind in {JSON, "text/json"} or kind.endswith("+json")
 
 
 def spoken(media_type: str) -> str:
-    """The type that is sent: where anything may be, JSON is."""
+    """Return the type to send: JSON if any type is allowed."""
     return JSON if essence(media_type) in _ANY else media_type.strip()
 
 
 def preferred(offered: Iterable[str]) -> list[str]:
-    """Media types, the best first: JSON, forms, then as they come."""
+    """Sort media types, the best first: JSON, forms, then in the given order."""
     return sorted(offered, key=_rank)
 
 
 def bodyless_schema(media_type: str) -> dict[str, Any]:
-    """What is known about a body of which only the type is described: bytes travel as base64 in a contract."""
+    """Return the schema of a body that is described by its type only; bytes become base64 in a contract."""
     kind = essence(media_type)
     if is_json(kind) or kind in _ANY:
         return {}
@@ -42,7 +42,7 @@ def bodyless_schema(media_type: str) -> dict[str, Any]:
 
 
 def is_binary(media_type: str) -> bool:
-    """Whether a body of this type is neither text nor anything with parts."""
+    """Return True if a body of this type is neither text nor has parts."""
     return "contentEncoding" in bodyless_schema(media_type)
 
 

@@ -1,4 +1,4 @@
-"""Findings about one description, told so that a thousand operations with one fault are one thing to read."""
+"""Findings about one description, limited in number: a thousand operations with one fault give few findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN: Final = 10
 
 
 class Notices:
-    """What was found, in the order it was found. The same thing at the same place is told once."""
+    """Findings in the order they were reported. The same finding at the same place is reported once."""
 
     __slots__ = ("_count", "_file", "_found", "_seen")
 
@@ -27,23 +27,23 @@ class Notices:
         self._seen: set[tuple[str, str, str, str]] = set()
 
     def error(self, rule: Rule, message: str, at: Spot, advice: str = "") -> None:
-        """Report what keeps a part of the description from being used."""
+        """Report a part of the description that cannot be used."""
         self._add("error", rule, message, at, advice)
 
     def warning(self, rule: Rule, message: str, at: Spot, advice: str = "") -> None:
-        """Report what the owner of the facade should look at."""
+        """Report a part that the owner of the facade should check."""
         self._add("warning", rule, message, at, advice)
 
     def info(self, rule: Rule, message: str, at: Spot, advice: str = "") -> None:
-        """Report what was decided, for those who want to know."""
+        """Report a decision, for information."""
         self._add("info", rule, message, at, advice)
 
     def pass_on(self, finding: Diagnostic) -> None:
-        """Take over a finding of whoever read the text."""
+        """Add a finding of the text reader."""
         self._found.append(finding)
 
     def all(self) -> list[Diagnostic]:
-        """Every finding that is shown, then how many there are beside them."""
+        """Return the findings to show, followed by the counts of the omitted ones."""
         return [*self._found, *self._rest()]
 
     def _add(self, severity: Severity, rule: Rule, message: str, at: Spot, advice: str) -> None:

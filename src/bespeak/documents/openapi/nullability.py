@@ -1,4 +1,4 @@
-"""What a schema leaves unsaid about the type of its values, and whether they may be null."""
+"""The implied type of a schema, and whether null is allowed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _COMPOSING: Final = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if"})
 
 
 def typed(made: dict[str, Any]) -> dict[str, Any]:
-    """A schema that has properties or items describes an object or a list, even where its author left the type out."""
+    """Add the type that properties or items imply, if the author omitted it."""
     if "type" in made or not made.keys().isdisjoint(_COMPOSING | {"enum", "const"}):
         return made
     if not made.keys().isdisjoint({"properties", "additionalProperties", "patternProperties", "required"}):
@@ -21,7 +21,7 @@ def typed(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_null(made: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
-    """A schema that may take null, said without the value null, which an endpoint file cannot hold."""
+    """Allow null in a schema without the value null, which an endpoint file cannot hold."""
     values = made.get("enum")
     if values is not None and None in values:
         nullable = True

@@ -1,4 +1,4 @@
-"""Objects that are described in parts (`allOf`), as one object: closed parts would refuse each other's properties."""
+"""Objects described in parts (`allOf`) as one object: closed parts would refuse each other's properties."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from bespeak.contract.schema.closing import is_closed
 from bespeak.documents.openapi.nullability import WORDS
 
 _PLAIN: Final = WORDS | {"type", "properties", "required", "additionalProperties"}
-"""What a part may say and still be put together with others."""
+"""Keywords of a part that can be merged."""
 
 _MOST: Final = 1_000
-"""Properties of one object. More are kept where they were described, and not once more in all that is made of them."""
+"""Maximum number of properties in a merged object; larger parts stay references, to avoid copies."""
 
 
 def merge_objects(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """One object with the properties of all parts, which is closed if one of them is; None if they are more than that.
+    """Merge parts into one object, closed if one of them is; return None if they are not plain objects.
 
-    The first part may be what stands around the `allOf`: words of an earlier part count before those of a later one.
+    The first part may be the schema around the `allOf`: texts of an earlier part take precedence.
     """
     if not all(_is_plain(part) for part in parts) or sum(len(part.get("properties", ())) for part in parts) > _MOST:
         return None
@@ -47,7 +47,7 @@ def merge_objects(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def opened(part: Mapping[str, Any]) -> dict[str, Any]:
-    """A part without what closes it."""
+    """Return a part without the keyword that closes it."""
     closing = ("additionalProperties", "unevaluatedProperties") if is_closed(part) else ()
     return {name: value for name, value in part.items() if name not in closing}
 
@@ -57,7 +57,7 @@ def _is_plain(part: Mapping[str, Any]) -> bool:
 
 
 def _both(one: Any, other: Any) -> Any:
-    """A property that two parts describe. A part that only adds words is no second description."""
+    """Merge two descriptions of a property. A part that only adds texts does not count as a description."""
     if one == other or not other.keys() - WORDS:
         return {**other, **one}
     if not one.keys() - WORDS:

@@ -1,4 +1,4 @@
-"""Every operation of a description, with all that is said about it in one place."""
+"""The operations of a description, each with everything that applies to it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OperationReader:
         self._ids: dict[str, str] = {}
 
     def read(self) -> Iterator[Operation]:
-        """All operations, path by path."""
+        """Read all operations, path by path."""
         count = 0
         for path, item in self._items():
             for method in _METHODS:
@@ -127,7 +127,7 @@ class OperationReader:
         return name
 
     def _types(self, operation: Spot, key: str) -> list[str]:
-        """The media types of 2.0, of the operation or of all."""
+        """Return the media types of 2.0: those of the operation, else those of the description."""
         own = operation.value.get(key)
         given = own if own is not None else self._root.value.get(key)
         return [one for one in given if isinstance(one, str) and one] if isinstance(given, list) else []

@@ -1,4 +1,4 @@
-"""The output of an endpoint: what the upstream answers when all went well, as one object."""
+"""The output of an endpoint: the upstream's successful answer as one object."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OBJECT: Final = frozenset({"properties", "required", "additionalProperties", "p
 
 @dataclass(slots=True)
 class OutputShape:
-    """An output schema, and how the handler makes an object of what comes back."""
+    """An output schema, and the handler settings that turn an answer into an object."""
 
     schema: dict[str, Any] = field(default_factory=lambda: dict(_OPEN))
     answer: str = "json"
@@ -31,11 +31,11 @@ class OutputShape:
 
 
 Known = dict[tuple[int, ...], tuple[list[DocumentedResponse], "OutputShape"]]
-"""Outputs by the schemas they were made of; with the answers, so that no other schema has their ids."""
+"""Outputs by the ids of their schemas; the responses are included to keep those ids in use."""
 
 
 def shape_output(operation: Operation, fitter: SchemaFitter, known: Known) -> OutputShape | str:
-    """The output of an operation, or why there is none to give. Operations often answer with the same schemas."""
+    """Build the output of an operation, or return why that is impossible. Operations often share response schemas."""
     good = _good(operation.answers)
     if operation.method == "HEAD" or (good and all(answer.media_type is None for answer in good)):
         return OutputShape(answer="none")
@@ -61,7 +61,7 @@ def shape_output(operation: Operation, fitter: SchemaFitter, known: Known) -> Ou
 
 
 def _good(answers: tuple[DocumentedResponse, ...]) -> list[DocumentedResponse]:
-    """The answers of success, 200 before 201; where none is documented, the default one."""
+    """Return the successful responses, 200 before 201; if none is documented, the default response."""
     good = sorted((answer for answer in answers if answer.status.startswith("2")), key=lambda one: one.status.upper())
     return good or [answer for answer in answers if answer.status == "default" and not _is_problem(answer)]
 
@@ -106,7 +106,7 @@ def _json(answers: list[DocumentedResponse], fitter: SchemaFitter) -> OutputShap
 
 
 def _one(schemas: list[dict[str, Any]], definitions: Mapping[str, Any], shape: OutputShape) -> dict[str, Any]:
-    """One object for all successes; what is no object becomes a field of one."""
+    """Combine all successes into one object; anything else becomes a field of one."""
     kinds = {_kind(schema, definitions) for schema in schemas}
     several = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
     if kinds == {"object"}:
@@ -121,7 +121,7 @@ def _one(schemas: list[dict[str, Any]], definitions: Mapping[str, Any], shape: O
 
 
 def _kind(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    """`object`, `array`, `scalar`, or `any` where it cannot be told."""
+    """Return `object`, `array` or `scalar`; `any` if it is unknown."""
     schema = resolve(schema, {"$defs": definitions}, most=8)
     kind = schema.get("type")
     if isinstance(kind, str):
@@ -140,7 +140,7 @@ def _kind(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
 
 
 def _opened(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """An object that may have further fields, as outputs are meant to (AGTP-API 13.3)."""
+    """Return an object that allows further fields, as outputs should (AGTP-API 13.3)."""
     opened = {key: value for key, value in schema.items() if key != "additionalProperties" or value is not False}
     opened.pop("unevaluatedProperties", None)
     properties, required = opened.get("properties"), opened.get("required")

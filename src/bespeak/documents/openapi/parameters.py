@@ -1,4 +1,4 @@
-"""The parameters of an operation: where each goes, how it is written there, and what it may be."""
+"""The parameters of an operation: place, notation and schema of each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STYLES: Final[dict[Place, tuple[str, ...]]] = {
     "header": ("simple",),
     "cookie": ("form",),
 }
-"""The styles of each place, the default first."""
+"""Styles of each place, the default first."""
 
 _COLLECTIONS: Final = {
     "csv": ("", False),
@@ -37,7 +37,7 @@ _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 class ParameterReader:
-    """Reads the parameters of one description. What several operations refer to is read once."""
+    """Reads the parameters of one description. A parameter that several operations share is read once."""
 
     def __init__(self, references: References, schemas: SchemaReader, notices: Notices, *, swagger: bool) -> None:
         self._references = references
@@ -48,7 +48,9 @@ class ParameterReader:
         self._levels: dict[tuple[str, str], list[Spot]] = {}
 
     def read(self, item: Spot, operation: Spot, path: str) -> tuple[Parameter, ...]:
-        """The parameters of an operation: those of its path, unless it has its own, and those its path must have."""
+        """Read the parameters of an operation: its own, those of its path item, and those missing for its path
+        template.
+        """
         found: dict[tuple[str, str], Parameter] = {}
         for level in (item, operation):
             here: set[tuple[str, str]] = set()
@@ -66,7 +68,7 @@ class ParameterReader:
         return self._with_path(found, operation, path)
 
     def spots(self, level: Spot) -> list[Spot]:
-        """The parameters of a path or an operation as they are written, references followed."""
+        """Yield the parameters of a path or an operation, with references resolved."""
         listed = level.below("parameters")
         if listed.value is None:
             return []
@@ -144,7 +146,7 @@ class ParameterReader:
         return style, explode if explode is not None else style in {"form", "deepObject"}
 
     def _schema(self, spot: Spot) -> tuple[dict[str, Any], bool]:
-        """What a parameter may be, and whether it is written as JSON."""
+        """Return the schema of a parameter, and True if its value is sent as JSON."""
         if self._swagger:
             return dict(self._schemas.read(without_place(spot), "input")), False
         content = spot.below("content")
@@ -186,5 +188,5 @@ _OF_PARAMETERS: Final = frozenset(
 
 
 def without_place(spot: Spot) -> Spot:
-    """A parameter of 2.0 as the schema it also is."""
+    """Return the schema in a 2.0 parameter, which is its own schema."""
     return Spot({key: value for key, value in spot.value.items() if key not in _OF_PARAMETERS}, spot.document, spot.at)

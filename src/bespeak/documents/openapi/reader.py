@@ -1,4 +1,4 @@
-"""An OpenAPI description of any kind, read into the one form the rest of bespeak knows. Nothing in a text raises."""
+"""Reader of OpenAPI descriptions of all versions. No text makes it raise."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _WEB: Final = re.compile(r"https?://", re.IGNORECASE)
 def read_description(
     text: bytes | str, source: str, *, base_url: str | None = None
 ) -> tuple[Description | None, list[Diagnostic]]:
-    """The description of a text, and what there is to say about it; none where nothing can be made of it.
+    """Read the description in a text and collect findings; return None if it cannot be read.
 
-    An error beside a description is about a part that could not be read: the others are there. `source` is the file
-    or address of the text; files beside a file are read where it refers to them. Addresses that are not absolute are
-    taken from `base_url`, or from a source on the web.
+    An error beside a description means that one part could not be read. `source` is the file or address of the text;
+    references to files beside a local file are followed. Relative addresses are resolved against `base_url`, or against
+    a source on the web.
     """
     with without_collections():
         return _read(text, source, base_url or (source if _WEB.match(source) else None))
@@ -97,7 +97,7 @@ def _version(root: Spot, notices: Notices) -> tuple[int, int] | None:
 
 
 def _local(source: str) -> Path | None:
-    """The file a source is, if it is one."""
+    """Return the path of a source that is a file."""
     if _WEB.match(source):
         return None
     try:

@@ -1,4 +1,4 @@
-"""References of a description followed to what they name: in the document, or in a file beside it, never on the web."""
+"""References of a description, resolved in the document or in files beside it, never on the web."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.pointer import ABSENT, child, value_at
 
 MAX_FILES: Final = 500
-"""Files that one description may consist of."""
+"""Maximum number of files in one description."""
 
 _REMOTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:|//")
 _LONGEST: Final = 64
-"""References that lead from one to the next."""
+"""Maximum length of a chain of references."""
 
 
 class References:
-    """The files of one description, and what its references name."""
+    """The files of one description, and the targets of its references."""
 
     def __init__(self, root: Document, notices: Notices) -> None:
         self._root = root
@@ -34,15 +34,15 @@ class References:
         self._files: dict[Path, Document | None] = {}
         self._left = MAX_BYTES
         self._targets: dict[tuple[str, str], Spot | str] = {}
-        """What references name, or why they name nothing."""
+        """Targets of references, or the reason why there is none."""
         self._anchors: dict[str, dict[str, Spot]] = {}
         if root.path is not None:
             self._files[root.path.resolve()] = root
 
     def follow(self, spot: Spot, *, alone: bool = False) -> Spot | None:
-        """What a place is when its references are followed; None, and reported, where they lead nowhere.
+        """Follow the references at a place; report broken ones and return None.
 
-        With `alone` a reference that says something beside its target is an end.
+        With `alone`, stop at a reference that has other keys beside it.
         """
         seen: set[tuple[str, str]] = set()
         while is_reference(spot.value) and not (alone and len(spot.value) > 1):
@@ -58,7 +58,7 @@ class References:
         return spot
 
     def target(self, spot: Spot) -> Spot | None:
-        """What one reference names; None, and reported, where there is nothing."""
+        """Return the target of one reference; report a broken one and return None."""
         reference: str = spot.value["$ref"]
         known = (spot.document.name, reference)
         if known not in self._targets:
@@ -115,7 +115,9 @@ class References:
         return document
 
     def _nearby(self, reference: str, spot: Spot) -> Spot | None:
-        """Tools that make schemas alone leave `#/$defs/Name` in them when they are put into a description."""
+        """Search `#/$defs/Name` in the enclosing schemas: tools leave such references when they embed a standalone
+        schema.
+        """
         if not reference.startswith(("#/$defs/", "#/definitions/")):
             return None
         fragment = unquote(reference[1:])
@@ -146,7 +148,7 @@ _ADVICE: Final = "Put what it names into the description, and refer to it there.
 
 
 def is_reference(value: Any) -> bool:
-    """Whether a value is an object that stands for another one."""
+    """Return True if a value is an object with a `$ref`."""
     return isinstance(value, dict) and isinstance(value.get("$ref"), str)
 
 

@@ -1,4 +1,4 @@
-"""Schemas that are complete in themselves and stay small, of descriptions in which everything refers to everything."""
+"""Self-contained schemas of limited size, for descriptions in which most schemas refer to each other."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from bespeak.protocol.fault import Fault
 
 
 class Limits(NamedTuple):
-    """How much one schema may take."""
+    """Size limits of one schema."""
 
     definitions: int
     parts: int
-    """Schemas inside it. Lint takes 2,000 in the whole input of an endpoint."""
+    """Maximum number of subschemas. Lint allows 2,000 in the whole input of an endpoint."""
     length: int
-    """Bytes of JSON: a thousand operations have some thousand such schemas, and a model reads each of them whole."""
+    """Maximum bytes of JSON: large descriptions have thousands of such schemas, and a model reads each one whole."""
 
 
 LIMITS: Final[Mapping[Direction, Limits]] = {"input": Limits(100, 1_000, 64_000), "output": Limits(60, 500, 32_000)}
-"""An agent has to know what it may send; of what it gets it needs less."""
+"""Limits by direction: an agent must know what it may send, but needs less detail of what it gets."""
 
 _MANY_STEPS: Final = 12
-"""References between definitions that judge one value, below which they cannot multiply beyond what is bearable."""
+"""Number of references between definitions for one value below which they cannot multiply too far."""
 
 
 class SchemaReader:
@@ -51,7 +51,7 @@ class SchemaReader:
         self._cut: dict[tuple[Direction, str, frozenset[str]], dict[str, Any]] = {}
 
     def read(self, spot: Spot, direction: Direction) -> Mapping[str, Any]:
-        """The schema at a place, with all it refers to under `$defs`."""
+        """Read the schema at a place, with everything it refers to under `$defs`."""
         key = (direction, spot.key)
         made = self._done.get(key)
         if made is None:
@@ -59,7 +59,7 @@ class SchemaReader:
         return made
 
     def complete(self, schema: dict[str, Any], spot: Spot, direction: Direction) -> dict[str, Any]:
-        """A converted schema with the definitions it needs. Equal ones are one object."""
+        """Add the needed definitions to a converted schema. Equal results are one object."""
         key = (direction, msgspec.json.encode(schema))
         made = self._shared.get(key)
         if made is None:
@@ -106,7 +106,7 @@ class SchemaReader:
 
 
 def _nearest(root: Definition, converter: Converter, limits: Limits) -> tuple[dict[str, Definition], set[str]]:
-    """The definitions that fit, those that are reached in the fewest steps first; and those that are left."""
+    """Return the definitions within the limits, those reached in the fewest steps first; and the others' names."""
     kept: dict[str, Definition] = {}
     left: set[str] = set()
     parts, length = root.parts, root.length
@@ -136,7 +136,7 @@ def _open_schema(definition: Definition) -> dict[str, Any]:
 
 
 def _cut(schema: Any, opened: Mapping[str, dict[str, Any]], *, names: bool = False) -> Any:
-    """A schema with some of its references left open."""
+    """Replace references to some definitions by open schemas."""
     if isinstance(schema, list):
         return [_cut(item, opened) for item in schema]
     if not isinstance(schema, dict):

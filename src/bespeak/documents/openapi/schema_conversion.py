@@ -1,4 +1,4 @@
-"""Schemas of OpenAPI 2.0, 3.0 and 3.1 as JSON Schema 2020-12, one definition at a time, that refer to each other."""
+"""Conversion of OpenAPI 2.0, 3.0 and 3.1 schemas to JSON Schema 2020-12, one definition at a time."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from bespeak.text.diagnostics.brief import brief
 from bespeak.text.source.pointer import unescaped
 
 Direction = Literal["input", "output"]
-"""What is read only is no part of an input, and what is write only none of an output."""
+"""Direction of a schema: read-only properties are not part of an input, write-only ones not of an output."""
 
 MAX_LEVELS: Final = 32
-"""Steps of a pointer from the start of a definition to its innermost part; lint takes 40 for the whole of an input."""
+"""Maximum depth of a definition, in steps of a pointer; lint allows 40 for the whole input."""
 
 MAX_PARTS: Final = 1_000
-"""Schemas inside one definition. Lint takes 2,000 in the whole input of an endpoint."""
+"""Maximum number of subschemas in one definition. Lint allows 2,000 in the whole input of an endpoint."""
 MAX_LENGTH: Final = 64_000
-"""Bytes of JSON in one definition."""
+"""Maximum bytes of JSON in one definition."""
 
 _MOST_NESTED: Final = 60
-"""Schemas that are converted one inside the other, through `allOf` of other definitions as well."""
+"""Maximum nesting during conversion, including `allOf` of other definitions."""
 
 _MOST_IN_PLACE: Final = 150
-"""Definitions that judge one value."""
+"""Maximum number of definitions that apply to one value."""
 
 _WORDS: Final = frozenset({"title", "description", "deprecated", "default"})
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
@@ -50,26 +50,26 @@ _OF_CHOICES: Final = frozenset({"anyOf", "oneOf", "not", "if", "then", "else"})
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _INVISIBLE: Final[Mapping[Direction, str]] = {"input": "readOnly", "output": "writeOnly"}
 _MOST_INLINE: Final = 12
-"""Values of an enum that is written where it is used, and not once under a name."""
+"""Maximum number of enum values to write in place instead of under a name."""
 
 
 @dataclass(slots=True)
 class _Position:
-    """Where a conversion is."""
+    """Position of a conversion."""
 
     spot: Spot
     levels: int
     chain: tuple[str, ...] = ()
-    """Definitions that led here and judge the same value."""
+    """Definitions that led here and apply to the same value."""
     reached: list[str] = field(default_factory=list)
-    """Collects the definitions that judge the same value as the one being converted."""
+    """Definitions that apply to the same value as the one being converted; collected during conversion."""
 
     def down(self, spot: Spot, steps: int) -> _Position:
-        """A part of the value: nothing that led here judges it."""
+        """Move to a part of the value, to which nothing that led here applies."""
         return _Position(spot, self.levels + steps)
 
     def beside(self, spot: Spot, steps: int) -> _Position:
-        """Another schema for the same value."""
+        """Move to another schema for the same value."""
         return _Position(spot, self.levels + steps, self.chain, self.reached)
 
 
@@ -81,7 +81,7 @@ class Converter:
         self._notices = notices
         self._hidden = _INVISIBLE[direction]
         self._modern = modern
-        """Whether what stands beside a `$ref` counts: from 3.1 on."""
+        """True if keywords beside a `$ref` count: from 3.1 on."""
         self._names: dict[tuple[str, str], str] = {}
         self._spots: dict[str, Spot] = {}
         self._made: dict[str, Definition] = {}
@@ -89,15 +89,15 @@ class Converter:
         self._nested = 0
 
     def convert(self, spot: Spot) -> dict[str, Any]:
-        """The schema at a place; what it refers to stands in definitions of their own."""
+        """Convert the schema at a place; its references point to separate definitions."""
         return self._fitting(self._schema(_Position(spot, 0)), spot)
 
     def definition(self, name: str) -> Definition:
-        """What a name stands for."""
+        """Return the definition with this name."""
         return self._define(name, ())
 
     def _fitting(self, schema: dict[str, Any], spot: Spot) -> dict[str, Any]:
-        """A schema without its innermost levels, as many as it has to lose to be of use to anybody."""
+        """Cut the innermost levels of a schema until it is within the limits."""
         whole = Definition("", schema)
         if whole.parts <= MAX_PARTS and whole.length <= MAX_LENGTH:
             return schema
@@ -171,7 +171,7 @@ class Converter:
         return with_null(made, nullable=bool(here.spot.flag("nullable") or here.spot.flag("x-nullable")))
 
     def _leads_back(self, name: str, chain: tuple[str, ...]) -> bool:
-        """Whether a definition judges, by itself or by others, a value that led to it."""
+        """Return True if a definition, itself or through others, applies to the value that led to it."""
         if not chain:
             return False
         if name not in self._made and name not in self._active:
@@ -238,7 +238,7 @@ class Converter:
             made["prefixItems"] = parts
 
     def _objects(self, here: _Position, made: dict[str, Any]) -> set[str]:
-        """The properties; and the names of those that do not belong to this direction."""
+        """Convert the properties; return the names of those that do not belong to this direction."""
         spot, hidden = here.spot, set()
         given = spot.value.get("properties")
         if isinstance(given, dict):
@@ -287,7 +287,7 @@ class Converter:
             made[keyword] = kept
 
     def _is_hidden(self, spot: Spot) -> bool:
-        """Whether a property, or what it refers to, is not of this direction."""
+        """Return True if a property, or its reference's target, does not belong to this direction."""
         for _ in range(3):
             value = spot.value
             if not isinstance(value, dict):
@@ -323,7 +323,7 @@ class Converter:
                 made[keyword] = self._schema(here.beside(below, 1))
 
     def _all_of(self, here: _Position, made: dict[str, Any], hidden: set[str]) -> dict[str, Any]:
-        """What must hold together: one object where that can be said, else parts that do not shut each other out."""
+        """Combine the parts of an `allOf`: one object if possible, else parts that do not exclude each other."""
         spots = list(here.spot.below("allOf").items())
         parts = [part for part in (self._schema(here.beside(spot, 2)) for spot in spots) if part]
         if not parts:
@@ -351,7 +351,7 @@ class Converter:
                     yield name
 
     def _body(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A part with its reference put in, if that is known by now."""
+        """Replace the reference of a part by its target, if that is already converted."""
         name = str(part.get("$ref", "")).removeprefix(DEFINITIONS)
         if not name or name in self._active or not part.keys() <= _WORDS | {"$ref"}:
             return part
@@ -359,7 +359,7 @@ class Converter:
 
 
 def _is_leaf(schema: Any) -> bool:
-    """Whether a schema is so small that a name for it costs more than it saves."""
+    """Return True if a schema is so small that a name for it costs more than it saves."""
     if not isinstance(schema, dict):
         return True
     if is_reference(schema) or not _NESTING.isdisjoint(schema):
@@ -371,7 +371,7 @@ def _is_leaf(schema: Any) -> bool:
 
 
 def _without(part: Mapping[str, Any], hidden: set[str]) -> Mapping[str, Any]:
-    """A part that neither has nor asks for properties which belong to the other direction."""
+    """Remove properties of the other direction from a part."""
     if not hidden or ("required" not in part and "properties" not in part):
         return part
     kept = dict(part)

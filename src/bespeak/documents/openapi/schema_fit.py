@@ -1,6 +1,6 @@
-"""A schema of a description as an endpoint file can carry it: sayable in TOML, of a bounded size, no trap.
+"""Schemas fitted to endpoint files: expressible in TOML, of limited size, without traps.
 
-What has to be given up is given up by accepting more, never by refusing what the upstream takes.
+A constraint that has to be dropped is dropped by accepting more, never by refusing what the upstream accepts.
 """
 
 from __future__ import annotations
@@ -24,28 +24,30 @@ _DROPPED: Final = frozenset(
         *("$comment", "$vocabulary", "example", "examples", "xml", "externalDocs", "discriminator", "nullable"),
     }
 )
-"""Keywords that are of no use here, or that move what references mean."""
+"""Keywords that are useless here or change the meaning of references."""
 _TEXTS: Final = frozenset({"title", "description"})
 _DEEPEST: Final = 36
-"""Lint speaks up beyond 40 steps."""
+"""Maximum depth of a schema; lint warns beyond 40."""
 _MOST_PARTS: Final = 1_500
-"""Parts of a schema that an agent is shown at once."""
+"""Maximum number of parts in a schema that agents are shown."""
 _MOST_VALUES: Final = 900
 _LARGEST: Final = 2**63 - 1
 _CUTS: Final = (24, 12, 8, 5, 3, 1)
-"""Depths at which a schema is cut that stays unusable, the gentlest first."""
+"""Depths at which an unusable schema is cut, the deepest first."""
 _NOTHING: Final = object()
 
 
 class SchemaFitter:
-    """Fits schemas, and remembers parts it has seen: a description repeats the same parts often."""
+    """Fits schemas and caches their parts: a description often repeats them."""
 
     def __init__(self) -> None:
         self._clean: dict[int, tuple[object, Any]] = {}
         self._losses: dict[int, tuple[str, ...]] = {}
 
     def clean(self, schema: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """The schema in words that TOML has, and what was given up. The result shares its parts: it is not changed."""
+        """Return the schema in terms of TOML, and the losses. The result shares parts with others and must not be
+        changed.
+        """
         lost: dict[str, None] = {}
         clean: dict[str, Any] = self._part(schema, lost, 0)
         return clean, tuple(lost)
@@ -110,7 +112,7 @@ class SchemaFitter:
 
 
 def bound(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A clean schema, cut as far as it takes to be of a size that agents are shown, to compile and to be no trap."""
+    """Cut a clean schema until it has an acceptable size, compiles and has no traps."""
     lost: dict[str, None] = {}
     depth = _depth_within(schema, _MOST_PARTS)
     if depth is not None:
@@ -153,7 +155,7 @@ def _pattern(value: Any, lost: dict[str, None]) -> Any:
 
 
 def _without_null(node: dict[str, Any]) -> dict[str, Any]:
-    """TOML has no null: `enum: [a, null]` is said with a type beside it."""
+    """Remove null, which TOML lacks: `enum: [a, null]` becomes an enum beside a type."""
     if "const" in node and not _has_no_null(node["const"]):
         rest = {key: value for key, value in node.items() if key != "const"}
         node = {**rest, "type": "null"} if node["const"] is None else rest
@@ -191,7 +193,7 @@ def _is_sayable(text: str) -> bool:
 
 
 def _usable(schema: dict[str, Any], lost: dict[str, None]) -> dict[str, Any]:
-    """The schema, cut as far as it takes to be one that compiles and is no trap."""
+    """Cut the schema until it compiles and has no traps."""
     fault = _fault(schema)
     for depth in _CUTS:
         if fault is None:
@@ -215,7 +217,7 @@ def _fault(schema: dict[str, Any]) -> str | None:
 
 
 def _depth_within(schema: dict[str, Any], most: int) -> int | None:
-    """How many levels of a schema have at most so many parts; None if all of it has."""
+    """Return how many levels of a schema have at most this many parts; None if the whole schema has."""
     level: list[dict[str, Any]] = [schema]
     count = depth = 0
     while level:
@@ -228,7 +230,7 @@ def _depth_within(schema: dict[str, Any], most: int) -> int | None:
 
 
 def _cut(schema: dict[str, Any], depth: int) -> dict[str, Any]:
-    """A copy whose parts below a depth accept anything of their type; definitions nobody refers to any more go."""
+    """Copy a schema whose parts below a depth accept anything of their type; drop unused definitions."""
     cut = _cut_part(schema, depth)
     definitions = cut.get("$defs")
     if not isinstance(definitions, dict):

@@ -1,4 +1,4 @@
-"""Keywords that hold no schemas, each brought to what JSON Schema 2020-12 says, or left out with a reason."""
+"""Keywords without subschemas, converted to JSON Schema 2020-12 or dropped with a reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bespeak.text.diagnostics.brief import brief
 
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 MOST_VALUES: Final = 1_000
-"""Values of an enum: lint calls more of them oversized, and nobody chooses from them."""
+"""Maximum number of enum values; lint reports more as oversized."""
 
 _MEANT: Final = {
     "int": "integer",
@@ -32,22 +32,22 @@ _MEANT: Final = {
     "dict": "object",
     "hash": "object",
 }
-"""Types of programming languages that descriptions have in their place."""
+"""Types of programming languages that descriptions use instead of JSON types."""
 
 _FORMATS: Final = {"guid": "uuid", "url": "uri", "datetime": "date-time", "ip": "ipv4"}
 _WIDTHS: Final = frozenset({"int32", "int64", "float", "double", "password", "byte", "binary", "base64"})
-"""Formats that say how a value is kept or shown, or that are said by `contentEncoding`."""
+"""Formats that describe storage or display, or that `contentEncoding` expresses."""
 
 _LINEAR: Final = jsonschema_rs.RegexOptions()
 _INT64: Final = 1 << 63
 _LONGEST_PATTERN: Final = 2_000
 
 Complaint = Callable[[str, str], None]
-"""Takes a keyword and why it is left out."""
+"""Function that takes a keyword and the reason why it is dropped."""
 
 
 def plain_keywords(schema: Mapping[str, Any], *, complain: Complaint) -> dict[str, Any]:
-    """All keywords of a schema that can be judged without looking at another one."""
+    """Convert all keywords that can be checked without another one."""
     made: dict[str, Any] = {}
     _types(schema, made, complain)
     for keyword, read in _READERS.items():
@@ -70,7 +70,7 @@ def plain_keywords(schema: Mapping[str, Any], *, complain: Complaint) -> dict[st
 
 
 def pattern_fault(pattern: object) -> str | None:
-    """Why a pattern cannot be used; None if it can."""
+    """Return why a pattern cannot be used; None if it can."""
     if not isinstance(pattern, str):
         return "is no text"
     if len(pattern) > _LONGEST_PATTERN:
@@ -92,7 +92,7 @@ def _pattern_fault(pattern: str) -> str | None:
 
 
 def is_null_free(value: Any) -> bool:
-    """Whether a value can be written in an endpoint file, which has no null."""
+    """Return True if a value can be written in an endpoint file, which cannot hold null."""
     waiting = [value]
     while waiting:
         part = waiting.pop()
@@ -139,7 +139,7 @@ def _encoding(schema: Mapping[str, Any], made: dict[str, Any]) -> None:
 
 
 def _bounds(schema: Mapping[str, Any], made: dict[str, Any]) -> None:
-    """`exclusiveMinimum: true` of draft 4 makes the minimum itself the exclusive one."""
+    """Convert `exclusiveMinimum: true` of draft 4, which makes the minimum exclusive."""
     for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if schema.get(exclusive) is True and bound in made:
             made[exclusive] = made.pop(bound)
@@ -167,7 +167,7 @@ def _values(schema: Mapping[str, Any], made: dict[str, Any], complain: Complaint
 
 
 def _distinct(values: Iterable[Any]) -> list[Any]:
-    """JSON Schema takes 1 and 1.0 for one value, and Python True and 1 as well, which JSON does not."""
+    """Remove duplicates: JSON Schema equates 1 and 1.0; Python also equates True and 1, which JSON does not."""
     kept: list[Any] = []
     seen: set[tuple[bool, Any]] = set()
     for value in values:
@@ -181,7 +181,7 @@ def _distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def number(value: Any) -> int | float | None:
-    """A number JSON and TOML can both say."""
+    """Return a number that both JSON and TOML can express."""
     if isinstance(value, str):
         try:
             value = float(value) if any(sign in value for sign in ".eE") else int(value)
@@ -230,7 +230,7 @@ def _dependent(value: Any) -> dict[str, list[str]] | None:
 
 
 _QUIET: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum", "title", "description", "deprecated", "uniqueItems"})
-"""A draft-4 boolean, or a word about the schema: leaving out what is no such word costs nothing."""
+"""Keywords that are dropped silently if not valid: draft-4 booleans and annotations."""
 
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "title": _text,

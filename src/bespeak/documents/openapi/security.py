@@ -1,4 +1,4 @@
-"""How an upstream wants its callers to prove themselves, and which operation wants what."""
+"""The security schemes of an upstream, and the requirements of each operation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SecurityReader:
         self._whole = self._alternatives(root.below("security"))
 
     def read(self, operation: Spot) -> Alternatives:
-        """What an operation asks for: its own, or what the whole description asks for."""
+        """Read the security requirements of an operation: its own, else those of the whole description."""
         own = operation.below("security")
         return self._whole if own.value is None else self._alternatives(own)
 

@@ -1,4 +1,4 @@
-"""Which operations of a description are taken: by tag, path or operationId, with patterns as a shell has them."""
+"""Selection of operations by tag, path or operationId, with shell patterns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bespeak.documents.openapi.description import Description, Operation
 def select_operations(
     description: Description, include: Sequence[str] = (), exclude: Sequence[str] = ()
 ) -> Description:
-    """The description with the operations that some pattern of `include` names, all if there is none, and no other."""
+    """Keep the operations that match a pattern of `include`; keep all if there is none."""
     wanted, unwanted = _patterns(include), _patterns(exclude)
     kept = tuple(
         operation
@@ -24,7 +24,7 @@ def select_operations(
 
 
 def with_server(description: Description, server: str) -> Description:
-    """The description with an address for the operations that have none, or one with variables left in it."""
+    """Set the address of operations that have none, or one with unresolved variables."""
     base = server.rstrip("/")
     operations = tuple(
         operation if operation.base and "{" not in operation.base else replace(operation, base=base)

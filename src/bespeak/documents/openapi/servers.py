@@ -1,4 +1,4 @@
-"""The address an operation is called at: the nearest server that is described, made absolute."""
+"""The address of an operation: the nearest described server, made absolute."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ class ServerReader:
         self._known: dict[tuple[str, str], str | None] = {}
 
     def read(self, item: Spot, operation: Spot) -> str:
-        """The base of an operation, without a slash at its end; empty, and reported, if there is none."""
+        """Return the base address of an operation, without a trailing slash; report and return empty if there is
+        none.
+        """
         for level in (operation, item, self._root):
             listed = level.below("servers")
             if listed.value is None:
@@ -37,7 +39,7 @@ class ServerReader:
         return self._absolute("/", self._root)
 
     def read_swagger(self, operation: Spot) -> str:
-        """The base of an operation of 2.0: schemes, host and basePath."""
+        """Return the base address of a 2.0 operation: schemes, host and basePath."""
         schemes = operation.value.get("schemes") or self._root.value.get("schemes")
         offered = [one.lower() for one in schemes if isinstance(one, str)] if isinstance(schemes, list) else []
         base = urlsplit(self._base_url or "")
@@ -52,7 +54,7 @@ class ServerReader:
         return f"{scheme}://{host}/{path.strip('/')}".rstrip("/")
 
     def _first(self, listed: Spot) -> str | None:
-        """The first server that is one; None if there is none."""
+        """Return the first valid server; None if there is none."""
         usable = [spot for spot in listed.items() if isinstance(spot.value, dict) and spot.text("url")]
         if not usable:
             if listed.value != []:
@@ -68,7 +70,7 @@ class ServerReader:
         return self._absolute(self._filled(usable[0]), usable[0])
 
     def _filled(self, server: Spot) -> str:
-        """The address with its variables at their defaults."""
+        """Fill the variables of an address with their defaults."""
 
         def value(found: re.Match[str]) -> str:
             variable = server.below("variables", found[1])
@@ -110,11 +112,11 @@ _HOST: Final = re.compile(r"(?:[\w{}.~-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?"
 
 
 def _shown(url: str) -> str:
-    """An address without what may be a secret in it."""
+    """Remove user and password from an address."""
     return re.sub(r"//[^/@]*@", "//", url)
 
 
 def _is_host(host: str) -> bool:
-    """Whether a text is a name or an address, with or without a port; it may still hold variables."""
+    """Return True if a text is a host name or IP address, with an optional port; variables are allowed."""
     found = _HOST.fullmatch(host)
     return found is not None and int(found[1] or 0) < 65_536

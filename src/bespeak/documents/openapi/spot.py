@@ -1,4 +1,4 @@
-"""A place in a description: a value, the document it stands in, and the pointer that leads to it."""
+"""A place in a description: a value, its document, and its pointer."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ class Document:
     """One file of a description."""
 
     name: str
-    """The file or address it was read from."""
+    """File or address it was read from."""
     data: dict[str, Any]
     locate: Callable[[str], Location]
-    """The place of a pointer, as far as it is known."""
+    """Function from a pointer to its location."""
     path: Path | None = None
-    """Where it is on disk, if it is."""
+    """Path on disk, if it is a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A value with its place."""
+    """A value with its document and pointer."""
 
     value: Any
     document: Document
     at: str = ""
 
     def below(self, *parts: str | int) -> Spot:
-        """What stands under a key, a key of that, and so on; None where nothing does."""
+        """Return the place below these keys; its value is None if it does not exist."""
         value, at = self.value, self.at
         for part in parts:
             at = pointer.child(at, part)
@@ -46,27 +46,27 @@ class Spot:
         return Spot(value, self.document, at)
 
     def entries(self) -> Iterator[tuple[str, Spot]]:
-        """The entries of an object that are no extensions."""
+        """Yield the entries of an object except for extensions."""
         if isinstance(self.value, dict):
             for name in self.value:
                 if not name.startswith("x-"):
                     yield name, self.below(name)
 
     def items(self) -> Iterator[Spot]:
-        """The items of a list."""
+        """Yield the items of a list."""
         if isinstance(self.value, list):
             for index in range(len(self.value)):
                 yield self.below(index)
 
     def text(self, key: str) -> str:
-        """A text under a key; nothing if there is none. YAML makes numbers of versions."""
+        """Return the text under a key, or an empty one. YAML reads versions as numbers."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
         if isinstance(value, int | float) and not isinstance(value, bool):
             return str(value)
         return value.strip() if isinstance(value, str) else ""
 
     def flag(self, key: str) -> bool | None:
-        """A boolean under a key, also where YAML 1.1 wrote `yes` and meant it; None if there is none."""
+        """Return the boolean under a key, also for a quoted `yes` of YAML 1.1; None if there is none."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
         if isinstance(value, str):
             return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.get(value.lower())
@@ -74,5 +74,5 @@ class Spot:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells this place from every other."""
+        """Identity of the place: document and pointer."""
         return self.document.name, self.at

@@ -1,7 +1,7 @@
-"""YAML of many megabytes read event by event, in the dialect that OpenAPI authors use: numeric and merge keys.
+"""Event-based reader for YAML of many megabytes, with the numeric and merge keys that OpenAPI authors use.
 
 The YAML reader of `text.source` composes nodes first. For 14 MB it needs 1.5 times the CPU and 2.8 times the memory
-(1.2 GB instead of 160 MB for 8 MB of short lists), and it refuses what this one has to accept.
+(1.2 GB instead of 160 MB for 8 MB of short lists), and it refuses texts that must be accepted here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bespeak.text.source.scalar import TooLarge, plain_value
 
 MAX_DEPTH: Final = 200
 MAX_EXPANDED: Final = 500_000
-"""Values that aliases may add. Data shares them; whoever walks over it does not."""
+"""Maximum number of values that aliases may add. The data shares them, but a walk over it visits each."""
 
 _WORDS: Final[dict[str, Any]] = {"True": True, "TRUE": True, "False": False, "FALSE": False, "Null": None, "NULL": None}
 _STRING: Final = "tag:yaml.org,2002:str"
@@ -24,7 +24,7 @@ _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Frame:
-    """A list or mapping that is still open."""
+    """An unfinished list or mapping."""
 
     __slots__ = ("anchor", "before", "data", "key", "merged")
 
@@ -32,20 +32,20 @@ class _Frame:
         self.data = data
         self.anchor = anchor
         self.before = before
-        """Values read before this one began: it has all since."""
+        """Number of values read before this one began."""
         self.key: str | None = None
         self.merged: list[dict[str, Any]] = []
 
 
 class YamlReader:
-    """One text. Keys are texts whatever they look like (`200`, `on`); merge keys are merged; aliases share data."""
+    """Reads one text. Keys are always strings (`200`, `on`); merge keys are merged; aliases share data."""
 
     def __init__(self) -> None:
         self.data: Any = None
         self.places: dict[int, tuple[int, int]] = {}
         """Line and column of each list and mapping, by its id."""
         self.repeated: list[tuple[str, int, int]] = []
-        """Keys that stand twice in one mapping, with the place of the second."""
+        """Duplicate keys, with the location of the second."""
         self._open: list[_Frame] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._values = 0
@@ -53,7 +53,7 @@ class YamlReader:
         self._documents = 0
 
     def read(self, text: str) -> None:
-        """Read a text; `NotationError` or yaml's own error where it cannot be."""
+        """Read a text. Raises `NotationError` or yaml's own error if it is not valid."""
         steps: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self._scalar,
             yaml.MappingStartEvent: self._begin,

@@ -1,1 +1,1 @@
-"""One contract, many faces; each is a pure function from the model to a document."""
+"""Published documents of a contract; each is a pure function of the model."""

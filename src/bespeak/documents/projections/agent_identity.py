@@ -1,4 +1,4 @@
-"""The identity document of an agent as others may see it: a superset of both forms in use (core 7.3)."""
+"""The public identity document of an agent: a superset of both forms in use (core 7.3)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ _PASSED_ON: Final = (
     "escalation_policy",
     "trust_score_computed_at",
 )
-"""What an issuer may say beside the fields that are read here. Everything else stays in the operator's file: a
-document must hold no code, no keys, no tokens and no history, and what is not known may be any of them."""
+"""Further fields of an issuer that are published. All others stay in the operator's file: a document must not
+contain code, keys, tokens or history, and an unknown field may hold any of them.
+"""
 
 _UNVERIFIED: Final = "An organisation asserts this identity; no proof of it is at hand."
 _NO_SCORE: Final = "Nobody has worked out a trust score."
@@ -42,10 +43,10 @@ _SORTED: Final = msgspec.json.Encoder(order="sorted")
 def project_identity(
     agent: Agent, service: Service, *, updated: str, sign: Callable[[bytes], str] | None = None
 ) -> dict[str, Any]:
-    """The published document of an agent; with `sign`, a function from canonical bytes to a detached JWS, signed.
+    """Build the published document of an agent; `sign` turns canonical bytes into a detached JWS.
 
-    `updated` is the time for a document that does not say when it was issued or changed. The signature is made as that
-    of the server's manifest, and can be verified in the same way.
+    `updated` is used if the document does not contain a time of issue or change. The signature is made and verified
+    like that of the server's manifest.
     """
     said = agent.document
     issued = agent.issued_at or updated
@@ -89,7 +90,7 @@ def project_identity(
 
 
 def _warning(agent: Agent, tier: int) -> dict[str, str]:
-    """What to be careful about: an identity without proof, or without a score (core 7.3)."""
+    """Return the trust warning of an identity without proof or without a score (core 7.3)."""
     said = agent.document.get("trust_warning")
     reasons = [_UNVERIFIED] if tier == ORG_ASSERTED else []
     if agent.trust_score is None:
@@ -109,5 +110,5 @@ def _list(value: object) -> list[Any]:
 
 
 def _version(document: Mapping[str, Any]) -> str:
-    """A revision that changes exactly when the document does."""
+    """Return a revision that changes exactly when the document does."""
     return "v-" + hashlib.sha256(_SORTED.encode(document)).hexdigest()[:12]

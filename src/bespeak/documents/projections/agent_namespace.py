@@ -27,11 +27,11 @@ def project_namespace(
     sign: Callable[[bytes], str] | None = None,
     key_id: str | None = None,
 ) -> dict[str, Any]:
-    """The agents a server hosts that are active and no experiments, by label.
+    """List the active, non-experimental agents of a server by label.
 
     `sign` makes a detached JWS of the canonical bytes: the document without `signature` as UTF-8 JSON, members sorted,
-    no white space; `key_id` is the thumbprint of the key. Whoever reads the document refuses one that is older than its
-    freshness, so that it has to be made anew before.
+    no white space; `key_id` is the thumbprint of the key. Readers refuse a document that is older than its freshness,
+    so it must be renewed in time.
     """
     shown = sorted(
         (agent for agent in agents if agent.is_discoverable), key=lambda agent: (agent.label, agent.agent_id)
@@ -53,7 +53,7 @@ def project_namespace(
 
 
 def canonical_namespace(document: dict[str, Any]) -> bytes:
-    """The bytes that are signed."""
+    """Return the bytes that are signed."""
     return _SORTED.encode({name: value for name, value in document.items() if name != SIGNATURE_MEMBER})
 
 
@@ -75,13 +75,13 @@ def _domain(service: Service) -> str:
 
 
 def _host(service: Service) -> str:
-    """Where the server is reached, as far as its names tell."""
+    """Return the host of the server, from its address or its id."""
     name = (service.agtp or service.identity.server_id).removeprefix("agtp://").rstrip("/")
     return f"[{name}]" if name.count(":") > 1 and not name.startswith("[") else name
 
 
 def _common_zone(agents: list[Agent]) -> str | None:
-    """The governance zone, where all that are shown have the same."""
+    """Return the governance zone if all listed agents share it."""
     zones = {
         agent.document.get("governance_zone") or (agent.genesis and agent.genesis.governance_zone) for agent in agents
     }

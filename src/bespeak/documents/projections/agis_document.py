@@ -1,4 +1,4 @@
-"""The AGIS document of a service (AGIS 8): everything a caller may know, and nothing of who answers."""
+"""The AGIS document of a service (AGIS 8): everything a caller may know, without handlers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bespeak.documents.agis.shape import AGIS_CAPABILITY, AGIS_VERSION, AGTP_CAP
 
 
 def project_agis(service: Service) -> dict[str, Any]:
-    """The document of a service, in canonical order.
+    """Build the document of a service, in canonical order.
 
-    Built-in endpoints are every server's and left out, as are those that no document names.
+    Built-in and internal endpoints are left out.
     """
     endpoints = [endpoint for endpoint in service.endpoints if endpoint.is_listed]
     identity = service.identity
@@ -38,7 +38,7 @@ def project_agis(service: Service) -> dict[str, Any]:
 
 
 def _vocabulary(vocabulary: Vocabulary, methods: Iterable[str]) -> dict[str, Any]:
-    """The vocabulary block: the verbs in use, in the order they were declared in as far as they were."""
+    """Build the vocabulary block: the verbs in use, in declared order where declared."""
     used = dict.fromkeys(methods)
     declared = dict.fromkeys(verb for verb in vocabulary.declared_verbs if verb in used)
     return _said(
@@ -73,7 +73,7 @@ def _endpoint(endpoint: Endpoint, shared: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _semantic(semantic: Semantic) -> dict[str, Any]:
-    """The block in AGIS's words. Its confidence is not AGIS's guidance, so it keeps a name of its own."""
+    """Build the semantic block of AGIS. AGTP's confidence is not AGIS's guidance, so it has its own name."""
     nearest = AGIS_CAPABILITY.get(semantic.capability)
     return _said(
         {
@@ -94,7 +94,7 @@ def _semantic(semantic: Semantic) -> dict[str, Any]:
 
 
 def _schema(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema as documents write it: the dialect goes without saying."""
+    """Return a schema without its dialect, which documents omit."""
     written = unbundle(schema, shared)
     return {key: value for key, value in written.items() if key != "$schema" or value != DIALECT}
 

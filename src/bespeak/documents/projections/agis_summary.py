@@ -1,4 +1,4 @@
-"""The summary at /.well-known/agis.json: enough to know whether the AGIS document is worth reading (AGIS 11.1)."""
+"""The summary at /.well-known/agis.json: enough to decide whether to read the AGIS document (AGIS 11.1)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ def project_summary(
     version: str,
     policies: Policies | None = None,
 ) -> dict[str, Any]:
-    """Every field of AGIS 11.1, null for what the contract does not say; no `mcp_tools_list`, as there is none.
+    """Build every field of AGIS 11.1, null for unknown values; `mcp_tools_list` is omitted, because none is served.
 
-    `version` is that of the manifest.
-    Of the data manifest it has the names of the classes and nothing more, and not even those if the manifest is not
-    for callers without credentials.
+    `version` is that of the manifest. Of the data manifest only the class names appear, and not even those if anonymous
+    callers may not see the manifest.
     """
     listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
     vocabulary = service.vocabulary or Vocabulary()

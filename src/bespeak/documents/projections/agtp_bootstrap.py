@@ -1,4 +1,4 @@
-"""The bootstrap at /.well-known/agtp: where AGTP is spoken, for whoever knows a domain only (core 3)."""
+"""The bootstrap document at /.well-known/agtp: the AGTP address for clients that know only a domain (core 3)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _AUTHORITY: Final = re.compile(r"agtp://(?:[^@/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]*)(?
 
 
 def project_bootstrap(service: Service, *, port: int, updated: str) -> dict[str, Any]:
-    """The document of a server that listens for AGTP on `port`; an address in the contract that names one goes before.
+    """Build the document of a server that listens for AGTP on `port`; a port in the contract's address wins.
 
-    There is no `verification`: neither the domain name system nor a log has anything of this server to verify by.
+    `verification` is omitted: this server has no DNS or log records to verify by.
     """
     found = _AUTHORITY.match(service.address)
     host = found[1] if found else service.identity.server_id

@@ -1,4 +1,4 @@
-"""The server manifest as it goes over the wire: the contract with every handler detail dropped (AGTP-API 8)."""
+"""The server manifest on the wire: the contract without handler details (AGTP-API 8)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ API_VERSION: Final = "1.0"
 
 
 def project_endpoint(endpoint: Endpoint) -> dict[str, Any]:
-    """An endpoint definition with nothing of its handler but the kind (AGTP-API 8.9)."""
+    """Build an endpoint definition that reveals only the kind of its handler (AGTP-API 8.9)."""
     projected: dict[str, Any] = {
         "method": endpoint.method,
         "path": endpoint.path,
@@ -53,9 +53,9 @@ def project_manifest(
     updated: str,
     hosted: Iterable[Agent] | None = None,
 ) -> dict[str, Any]:
-    """The manifest of a service, unsigned; with `hosted` for the agents that are shown to the caller.
+    """Build the unsigned manifest of a service; `hosted` lists the agents that the caller may see.
 
-    Without it, they are those of the service that everybody may see (AGTP-API 8.5).
+    By default these are the public agents of the service (AGTP-API 8.5).
     """
     identity = service.identity
     if hosted is None:
@@ -91,6 +91,6 @@ def project_manifest(
 
 
 def content_version(content: Mapping[str, Any]) -> str:
-    """A revision string that changes exactly when the content does, on every worker and after every restart."""
+    """Return a revision string that depends only on the content, so that workers and restarts agree."""
     canonical = msgspec.json.encode(content, order="sorted")
     return "v-" + hashlib.sha256(canonical).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""The /.well-known/ai document of a service: what agents on the web read before they call anything."""
+"""The /.well-known/ai document of a service, which agents on the web read first."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PATH: Final = "/.well-known/ai"
 
 _LONGEST_NAME: Final = 100
 _LONGEST_ABOUT: Final = 199
-"""Of a service; 300 are allowed and fewer than 200 advised."""
+"""Maximum length of a service description; 300 are allowed and fewer than 200 advised."""
 _LONGEST_CAPABILITY: Final = 200
 _LARGEST: Final = 6_000
-"""Bytes of one capability. The parameters of a larger one are told as far as they fit, those it needs first."""
+"""Maximum bytes of one capability. A larger one lists only the parameters that fit, required ones first."""
 _TEXTS: Final = (80, 0)
-"""Characters for the description of a parameter; none where the capability would be too large."""
+"""Maximum length of a parameter's description; 0 if the capability would be too large."""
 _LANGUAGE: Final = re.compile(r"[a-z]{2}(?:-[A-Z]{2})?")
 _URI: Final = re.compile(r"https?://[!-~]+")
 _WITHIN: Final = "capabilities[] {id, description, endpoint, method, params, returns}"
@@ -40,11 +40,11 @@ _IMPACTS: Final = {"informational": 0, "reversible": 1}
 
 @dataclass(frozen=True, slots=True)
 class AiDocuments:
-    """The document, and those it leads to where one is not enough."""
+    """The document, and the parts it links to if one is not enough."""
 
     main: bytes
     parts: Mapping[str, bytes] = field(default_factory=dict)
-    """By the name that stands behind `/.well-known/ai/`."""
+    """Documents by their name below `/.well-known/ai/`."""
 
 
 def project_ai(
@@ -56,14 +56,13 @@ def project_ai(
     updated: str,
     policies: Policies | None = None,
 ) -> AiDocuments | None:
-    """The documents of what is served on HTTP; None if nothing is listed, as a document has a capability at least.
+    """Build the documents of the HTTP face; None if no endpoint is listed, because a document needs a capability.
 
-    `modes` are the ways by which callers prove who they are, as in `[auth]`.
+    `modes` are the authentication modes of `[auth]`.
 
-    Everything stands in one document while it has at most 64,000 bytes and 100 capabilities. Beyond that every
-    endpoint stands in one of the parts, by namespace or first path segment, and the document leads to them; beside
-    that it has the capabilities that most agents can use at once, in this order: not deprecated, no scope, no cost,
-    changes nothing, can be undone, as declared.
+    One document holds up to 64,000 bytes and 100 capabilities. Beyond that, every endpoint is in one of the parts, by
+    namespace or first path segment, and the main document links to them. It also lists the capabilities that most
+    agents can use at once, in this order: not deprecated, no scope, no cost, informational, reversible, as declared.
     """
     listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
     if not listed:
@@ -99,29 +98,29 @@ def project_ai(
 
 
 class _Frame:
-    """What stands around the capabilities, in every document of the service."""
+    """The content around the capabilities, the same in every document of the service."""
 
     def __init__(self, service: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]]) -> None:
-        """`blocks` follow the capabilities; an empty one is left out."""
+        """Prepare the frame; `blocks` follow the capabilities, without empty ones."""
         self._head = {"aiendpoint": "1.0", "service": service}
         self._tail = {key: block for key, block in blocks.items() if block}
         self.room = MOST_BYTES - len(self.encode(()))
 
     def encode(self, capabilities: Iterable[bytes]) -> bytes:
-        """The document with these capabilities."""
+        """Encode the document with these capabilities."""
         listed = [msgspec.Raw(encoded) for encoded in capabilities]
         return msgspec.json.encode({**self._head, "capabilities": listed, **self._tail})
 
 
 class _Leads:
-    """Capabilities that lead to further documents."""
+    """Capabilities that link to further documents."""
 
     def __init__(self, prefix: str, taken: set[str]) -> None:
         self._prefix = prefix
         self._taken = taken
 
     def to(self, parts: Iterable[Part]) -> list[Entry]:
-        """One for each part."""
+        """Return one capability for each part."""
         return [Entry("", self._lead(part)) for part in parts]
 
     def _lead(self, part: Part) -> bytes:
@@ -146,7 +145,7 @@ class _Leads:
 
 
 def _within(room: int, most: int, entries: Iterable[Entry]) -> list[Entry]:
-    """The first entries, as many as fit."""
+    """Return the first entries that fit."""
     chosen: list[Entry] = []
     for entry in entries:
         room -= len(entry.encoded) + 1
@@ -204,7 +203,7 @@ def _about(endpoint: Endpoint, ids: Mapping[tuple[str, str], str]) -> str:
 
 
 def _parameters(endpoint: Endpoint) -> list[Field]:
-    """The fields of the input; what stands in the path is always needed."""
+    """Return the fields of the input; path parameters are always required."""
     schema = endpoint.input_schema
     found = {each.name: each for each in fields_of(shape_of(schema, schema), schema)}
     for segment in endpoint.path.split("/"):
@@ -235,9 +234,9 @@ def _service(service: Service, listed: Sequence[Endpoint], settings: HttpSetting
 def _auth(
     service: Service, listed: Sequence[Endpoint], settings: HttpSettings, modes: Sequence[str], policies: Policies
 ) -> dict[str, str]:
-    """How a caller shows who it is; nothing for certificates alone, for which the format has no word.
+    """Build the authentication block; empty for certificates alone, which the format cannot express.
 
-    One object speaks for all endpoints, so that the one that asks for most decides.
+    One object applies to all endpoints, so the strictest one decides.
     """
     if "token" in modes:
         block = {"type": "bearer"}
@@ -253,7 +252,7 @@ def _auth(
 
 
 def _is_free(service: Service, listed: Iterable[Endpoint], policies: Policies) -> bool:
-    """Whether everything listed is read, by anybody and for nothing."""
+    """Return True if every listed endpoint is a GET without scopes, identity or cost."""
     asked = policies.scope_required_for_invocation or service.require_known_agents
     return not asked and all(
         http_route(endpoint).preferred == "GET" and not endpoint.required_scopes and endpoint.cost is None
@@ -262,7 +261,7 @@ def _is_free(service: Service, listed: Iterable[Endpoint], policies: Policies) -
 
 
 def _rate_limits(rates: RateLimits, settings: HttpSettings) -> dict[str, Any]:
-    """The limits in force, as far as they hold for every endpoint: the tightest one in calls a minute."""
+    """Return the rate limits that hold for every endpoint: the tightest one, in calls per minute."""
     found = [rate.count * 60 // SECONDS[rate.unit] for rate in (rates.agent, rates.address) if rate is not None]
     block = {
         "requests_per_minute": max(1, min(found)) if found else None,
@@ -272,7 +271,7 @@ def _rate_limits(rates: RateLimits, settings: HttpSettings) -> dict[str, Any]:
 
 
 def _token_hints(listed: Iterable[Endpoint]) -> dict[str, bool]:
-    """Every endpoint takes the first two; what has changed since is promised if all that reads can tell it."""
+    """Return the hints: all endpoints support the first two; `delta_support` needs `since` on all reading endpoints."""
     hints = {"compact_mode": True, "field_filtering": True}
     reading = [endpoint for endpoint in listed if endpoint.semantic.impact == "informational"]
     told = bool(reading) and all(endpoint.since for endpoint in reading)

@@ -1,4 +1,4 @@
-"""A service as the files of a deployment: configuration, endpoint files, and a module with the functions to write."""
+"""A service as deployment files: configuration, endpoint files, and a module of functions to implement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bespeak.documents.toml_text import toml_text
 from bespeak.text.diagnostics.printable import printable
 
 HANDLERS: Final = "handlers"
-"""The module that has the functions."""
+"""Module that holds the functions."""
 
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
 
@@ -60,7 +60,7 @@ def {name}({parameter}: dict[str, Any]) -> dict[str, Any] | Refused:
 
 
 def deployment_files(service: Service) -> dict[str, str]:
-    """The text of every file by its path. Endpoints keep everything but their handlers."""
+    """Return the text of every file by its path. Endpoints keep everything except their handlers."""
     endpoints = [endpoint for endpoint in service.endpoints if not endpoint.builtin]
     names = function_names(endpoints)
     files = {"bespeak.toml": toml_text(configuration_data(service))}
@@ -73,7 +73,7 @@ def deployment_files(service: Service) -> dict[str, str]:
 
 
 def function_names(endpoints: list[Endpoint]) -> list[str]:
-    """A name for the function of each endpoint: its tool name, and more of the path where that is taken (AGIS C.2)."""
+    """Name the function of each endpoint: its tool name, extended by path segments if that is taken (AGIS C.2)."""
     names: dict[str, None] = {}
     for endpoint in endpoints:
         segments = [_words(part) for part in endpoint.path.split("/") if _words(part)]
@@ -90,7 +90,7 @@ def function_names(endpoints: list[Endpoint]) -> list[str]:
 
 
 def whole_input_name(fields: Collection[str]) -> str:
-    """A name for the parameter that takes the whole input: that of no field, and not nearly that of one."""
+    """Name the parameter that takes the whole input, unlike the name of any field."""
     longer = ("whole" + "_input" * times for times in count(1))
     return next(
         name for name in chain(("values", "given"), longer) if name not in fields and near_field(name, fields) is None
@@ -98,13 +98,13 @@ def whole_input_name(fields: Collection[str]) -> str:
 
 
 def near_field(name: str, fields: Collection[str]) -> str | None:
-    """The field that a parameter of this name seems to misspell. A name twice as long as a field never does."""
+    """Return the field that a parameter seems to misspell. A name twice as long as a field never does."""
     near = get_close_matches(name, fields, n=1, cutoff=0.8)
     return near[0] if near else None
 
 
 def endpoint_data(endpoint: Endpoint, function: str) -> dict[str, Any]:
-    """The `[endpoint]` table of a file."""
+    """Build the `[endpoint]` table of a file."""
     semantic = endpoint.semantic.to_json()
     if not semantic["capability"]:
         del semantic["capability"]
@@ -132,7 +132,7 @@ def endpoint_data(endpoint: Endpoint, function: str) -> dict[str, Any]:
 
 
 def handler_data(handler: HandlerBinding, function: str) -> dict[str, Any]:
-    """The `[endpoint.handler]` table: an upstream as it is, for anything else the function that is to be written."""
+    """Build the `[endpoint.handler]` table: an upstream unchanged, otherwise the function to implement."""
     if not isinstance(handler, ExternalService):
         return {"type": RegisteredFunction.type, "function": f"{HANDLERS}.{function}"}
     data: dict[str, Any] = {"type": handler.type, "url": handler.url, "method": handler.method}
@@ -147,7 +147,7 @@ def handler_data(handler: HandlerBinding, function: str) -> dict[str, Any]:
 
 
 def configuration_data(service: Service) -> dict[str, Any]:
-    """The tables of a bespeak.toml."""
+    """Build the tables of a bespeak.toml."""
     identity = service.identity
     server = {
         "server_id": identity.server_id,
@@ -212,7 +212,7 @@ def _words(text: str) -> str:
 
 
 def _identifier(text: str) -> str:
-    """A name for a function and a file, or none: file names may be short, and blind to capitals."""
+    """Return a name for a function and its file; empty if not valid. File systems limit length and may ignore case."""
     text = text.lower()[:_LONGEST_NAME]
     if not text.isidentifier() or not text.isascii() or text.startswith("_"):
         return ""
@@ -221,5 +221,5 @@ def _identifier(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text inside a docstring: one line that ends nothing and means nothing."""
+    """Escape a text for a docstring, on one line."""
     return printable(" ".join(text.split())).replace("\\", "\\\\").replace('"', '\\"')

@@ -1,4 +1,4 @@
-"""llms.txt: the service as a short page of Markdown, with links to what says more."""
+"""llms.txt: the service as a short page of Markdown, with links to the full documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 
 PATH: Final = "/llms.txt"
 MOST_ENDPOINTS: Final = 200
-"""How many are listed; the documents have all."""
+"""Maximum number of listed endpoints; the documents have all."""
 
 _LONGEST: Final = 160
 _HOW: Final = (
@@ -28,7 +28,7 @@ _UNSAFE: Final = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "<": "%3C", 
 def project_llms(
     service: Service, endpoints: Iterable[Endpoint], settings: HttpSettings, documents: Mapping[str, str]
 ) -> str:
-    """The page; `documents` are the others that are served, each path with what it is."""
+    """Write the page; `documents` describes the other served documents by path."""
     base = settings.url or settings.prefix
     identity = service.identity
     listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
@@ -58,5 +58,5 @@ def _line(endpoint: Endpoint, base: str) -> str:
 
 
 def _plain(text: str, most: int = _LONGEST) -> str:
-    """A text in one line that is no markup."""
+    """Return a text on one line without markup."""
     return _MARKUP.sub(lambda found: f"\\{found[0]}", cut(text, most))

@@ -1,12 +1,12 @@
 """The manifest signature: a JWS by an Ed25519 key over the canonical form of the manifest (AGTP-API 8.8).
 
-AGTP-API leaves the algorithm, the canonical form and the way of publishing keys to AGTP-CERT. Ours, until that is out:
+AGTP-API leaves the algorithm, the canonical form and the publication of keys to AGTP-CERT. Until that is published:
 
 * Canonical form: the manifest without `manifest_signature` as UTF-8 JSON, members sorted by name, no white space.
 * Envelope: JWS Compact Serialization with detached content (RFC 7515, appendix F), `header..signature`. The payload
-  would only repeat the manifest that the signature stands in.
-* Header: `alg` EdDSA, `kid` (the key's thumbprint, RFC 7638) and `jwk` (the public key). With the key at hand any
-  client can check that the manifest is whole; only a client that got the key another way knows whose it is.
+  would only repeat the manifest that contains the signature.
+* Header: `alg` EdDSA, `kid` (the key's thumbprint, RFC 7638) and `jwk` (the public key). With this key any client can
+  check the integrity of the manifest; only a client that got the key another way knows its owner.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from bespeak.state.identity.key_text import key_id, parse_key, public_jwk
 SIGNATURE_MEMBER: Final = "manifest_signature"
 
 _ALGORITHMS: Final = ("EdDSA", "Ed25519")
-"""Two names of one algorithm for a key on this curve: RFC 8037, and RFC 9864 that replaces it. The first is emitted,
-for every JOSE library in use reads it."""
+"""Two names of one algorithm for a key on this curve: RFC 8037, and RFC 9864, which replaces it. The first is
+emitted, because every JOSE library in use reads it.
+"""
 
 _SORTED: Final = msgspec.json.Encoder(order="sorted")
 
 
 class _Registry(JWSRegistry):
-    """Admits the one algorithm, and manifests as large as ten thousand endpoints make them."""
+    """Registry that admits only this algorithm, and manifests as large as ten thousand endpoints make them."""
 
     max_header_length = 4096
     max_payload_length = 256 * 1024 * 1024
@@ -47,35 +48,35 @@ _REGISTRY: Final = _Registry()
 
 
 class SignatureVerdict(msgspec.Struct, frozen=True):
-    """What a manifest's signature is worth. AGTP-API 8.8: none of these is a reason to reject the manifest in v00."""
+    """Result of a signature check. AGTP-API 8.8: no result is a reason to reject the manifest in v00."""
 
     state: Literal["valid", "absent", "invalid", "unknown-key"]
-    """`unknown-key`: signed, but not by the trusted key, or by a key that is not at hand."""
+    """Result; `unknown-key` if signed by a key that is not the trusted one or not available."""
     reason: str
     key_id: str | None = None
     """Thumbprint of the key that made a valid signature."""
     trusted: bool = False
-    """Whether a valid signature is by the key the caller pinned, not merely by the one in the envelope."""
+    """True if a valid signature is by the key the caller pinned, not merely by the one in the envelope."""
 
 
 def canonical_manifest(manifest: Mapping[str, Any]) -> bytes:
-    """The bytes that are signed."""
+    """Return the bytes that are signed."""
     return _SORTED.encode({name: value for name, value in manifest.items() if name != SIGNATURE_MEMBER})
 
 
 def sign_content(content: bytes, key: OKPKey) -> str:
-    """The signature of canonical bytes, of a manifest or of another document that a server publishes."""
+    """Sign canonical bytes, of a manifest or of another published document."""
     header = {"alg": _ALGORITHMS[0], "kid": key_id(key), "jwk": public_jwk(key)}
     return detach_content(serialize_compact(header, content, key, registry=_REGISTRY))
 
 
 def sign_manifest(manifest: Mapping[str, Any], key: OKPKey) -> str:
-    """The value of `manifest_signature`."""
+    """Return the value of `manifest_signature`."""
     return sign_content(canonical_manifest(manifest), key)
 
 
 def verify_manifest(manifest: Mapping[str, Any], trusted: OKPKey | None = None) -> SignatureVerdict:
-    """Judge a manifest's signature, by the trusted key if there is one, else by the key it carries."""
+    """Verify a manifest's signature, with the trusted key if given, else with the key it carries."""
     envelope = manifest.get(SIGNATURE_MEMBER)
     if envelope is None:
         return SignatureVerdict("absent", "the manifest is not signed")
@@ -87,7 +88,7 @@ def verify_manifest(manifest: Mapping[str, Any], trusted: OKPKey | None = None) 
 
 
 def verify_content(envelope: object, content: bytes, trusted: OKPKey | None = None) -> SignatureVerdict:
-    """Judge the signature of canonical bytes in the same way."""
+    """Verify the signature of canonical bytes in the same way."""
     if envelope is None:
         return SignatureVerdict("absent", "there is no signature")
     if not isinstance(envelope, str) or envelope.count(".") != 2:
@@ -109,7 +110,7 @@ def verify_content(envelope: object, content: bytes, trusted: OKPKey | None = No
 
 
 def _choose_key(header: object, trusted: OKPKey | None) -> OKPKey | SignatureVerdict:
-    """The key to check with, or the verdict when there is none."""
+    """Return the key to verify with, or the verdict if there is none."""
     if not isinstance(header, dict):
         return SignatureVerdict("invalid", "the header of the JWS is not an object")
     carried = header.get("jwk")

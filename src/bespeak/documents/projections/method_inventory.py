@@ -1,4 +1,4 @@
-"""The compact inventory that DISCOVER /methods answers with (AGTP-API 5.8)."""
+"""The compact inventory that DISCOVER /methods returns (AGTP-API 5.8)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bespeak.contract.endpoint import Endpoint
 
 
 def project_inventory(endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:
-    """Method, path and description of every endpoint that documents name, and nothing else."""
+    """List method, path and description of every published endpoint."""
     return [
         {"method": endpoint.method, "path": endpoint.path, "description": endpoint.description}
         for endpoint in endpoints

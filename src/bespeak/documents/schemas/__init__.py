@@ -1,4 +1,4 @@
-"""The JSON Schemas of documents, which editors and other tools can use as they are."""
+"""The published JSON Schemas of documents, for editors and other tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 
 class DocumentSchema(NamedTuple):
-    """A schema this package has."""
+    """A bundled schema."""
 
     file: str
     summary: str
@@ -22,11 +22,11 @@ SCHEMAS: Final = {
         "ai-1.0.json", "A discovery document (/.well-known/ai), as whoever publishes one has to write it."
     ),
 }
-"""Every schema by the name commands know it by."""
+"""Bundled schemas by the names that commands use."""
 
 
 def schema_text(name: str) -> str:
-    """The text of a schema as it is published."""
+    """Return the text of a schema as published."""
     data = pkgutil.get_data(__name__, SCHEMAS[name].file)
     assert data is not None
     return data.decode()
@@ -34,6 +34,6 @@ def schema_text(name: str) -> str:
 
 @cache
 def load_schema(name: str) -> dict[str, Any]:
-    """A schema as data. Everybody gets the same one, so nobody changes it."""
+    """Load a schema. All callers share the result and must not change it."""
     schema: dict[str, Any] = msgspec.json.decode(schema_text(name))
     return schema

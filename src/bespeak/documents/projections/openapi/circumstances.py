@@ -1,4 +1,4 @@
-"""How a service is served, as far as it decides what a call needs and what it may be answered."""
+"""Settings of a server that decide what a call needs and how it may be answered."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from bespeak.contract.rate import RateLimits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What is not in the contract of an endpoint, and the same for all of them."""
+    """Settings outside the contract that apply to all endpoints."""
 
     modes: tuple[str, ...]
-    """The ways by which callers prove who they are, as in `[auth]`."""
+    """Authentication modes, as in `[auth]`."""
     policies: Policies
     rate_limits: RateLimits = field(default_factory=RateLimits)
     knows_agents: bool = False
-    """Whether there may be agents with documents, which can be suspended or revoked."""
+    """True if agents may have documents, and so be suspended or revoked."""
     keeps_state: bool = True
-    """Whether idempotency keys, sessions and confirmations have a store."""
+    """True if idempotency keys, sessions and confirmations have a store."""
     keys_required: bool = False
-    """Whether what cannot be undone is called with an Idempotency-Key or not at all."""
+    """True if irreversible calls need an Idempotency-Key."""
     catalog_warnings: Mapping[str, str] = field(default_factory=dict)
-    """Methods that the catalog has deprecated, each with its warning."""
+    """Warnings by method, for methods that the catalog has deprecated."""
 
     @property
     def is_open(self) -> bool:
-        """Whether headers are believed without proof."""
+        """True if headers are accepted without proof."""
         return self.modes == ("open",)
 
     def needs_authority(self, endpoint: Endpoint) -> bool:
-        """Whether an anonymous call is refused."""
+        """Return True if an anonymous call is refused."""
         return bool(endpoint.required_scopes) or self.policies.scope_required_for_invocation
 
     def confirms(self, endpoint: Endpoint) -> bool:
-        """Whether a call waits for somebody's word."""
+        """Return True if a call waits for a confirmation."""
         return needs_confirmation(endpoint, self.policies)
 
     def takes_key(self, endpoint: Endpoint) -> bool:
-        """Whether an Idempotency-Key is of use."""
+        """Return True if an Idempotency-Key has an effect."""
         semantic = endpoint.semantic
         return self.keeps_state and semantic.impact != "informational" and not semantic.is_idempotent
 
     def needs_key(self, endpoint: Endpoint) -> bool:
-        """Whether a call without an Idempotency-Key is refused."""
+        """Return True if a call without an Idempotency-Key is refused."""
         return self.keys_required and self.takes_key(endpoint) and endpoint.semantic.impact == "irreversible"

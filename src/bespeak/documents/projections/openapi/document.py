@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of a service: a surface for clients of HTTP, derived from the manifest (AGTP-API 14.2)."""
+"""The OpenAPI 3.1 document of a service for HTTP clients, derived from the manifest (AGTP-API 14.2)."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def project_openapi(
     keys_required: bool = False,
     catalog_warnings: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The document of what is served on HTTP. Built-in endpoints are every server's, internal ones nobody's to know.
+    """Build the document of the HTTP face, without built-in and internal endpoints.
 
-    `modes` are the ways by which callers prove who they are, as in `[auth]`. `version` is that of the manifest.
-    `keeps_state` and `keys_required` say what becomes of idempotency keys.
+    `modes` are the authentication modes of `[auth]`. `version` is that of the manifest.
+    `keeps_state` and `keys_required` describe the handling of idempotency keys.
     """
     told = [endpoint for endpoint in endpoints if endpoint.is_listed]
     served = Circumstances(
@@ -86,7 +86,7 @@ def _info(service: Service, settings: HttpSettings, version: str) -> dict[str, A
 
 
 def _contact(identity: ServerIdentity) -> dict[str, Any]:
-    """Whom to turn to, as far as OpenAPI has a word for it: an address of mail or of the web."""
+    """Build the contact object; OpenAPI allows an e-mail address or a URL."""
     contact: dict[str, str] = {}
     if identity.operator and identity.operator != UNSPECIFIED:
         contact["name"] = identity.operator

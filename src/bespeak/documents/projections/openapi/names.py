@@ -1,4 +1,4 @@
-"""The names that schemas go by in an OpenAPI document."""
+"""Names of schemas in an OpenAPI document."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _NO_COMPONENT: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def component_name(text: str) -> str:
-    """A text as the key of a component, which holds letters, digits, `.`, `-` and `_` only."""
+    """Convert a text to a component key, which holds only letters, digits, `.`, `-` and `_`."""
     return _NO_COMPONENT.sub("_", text).strip("_") or "schema"
 
 
 def type_name(operation_id: str) -> str:
-    """The id of an operation as the beginning of a type's name: `BookRoom`."""
+    """Convert an operation id to the first part of a type name: `BookRoom`."""
     return "".join(word[0].upper() + word[1:] for word in operation_id.split("_") if word)
 
 
 def unique_in(taken: Mapping[str, object], name: str) -> str:
-    """The name, or the name with a number behind it where it is taken."""
+    """Return the name, with a number appended if it is taken."""
     number, free = 1, name
     while free in taken:
         number += 1

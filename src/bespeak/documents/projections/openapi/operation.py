@@ -1,4 +1,4 @@
-"""One endpoint as a path of OpenAPI: POST with a body, and GET where its route has it."""
+"""One endpoint as an OpenAPI path: POST with a body, and GET if its route allows it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from bespeak.documents.projections.openapi.security import security_of
 from bespeak.protocol.exchange.headers import MEDIA_JSON
 
 _NO_METHOD: Final = "It cannot be the name of an AGTP method, which no segment of a path may be."
-"""AGTP-API 5.1. There are hundreds of them, so that a pattern would say it to nobody."""
+"""Rule for path parameters (AGTP-API 5.1), in words: as a pattern of hundreds of verbs it would be unreadable."""
 
 
 class Operations:
-    """Makes the operations of a service; their schemas are collected on the way."""
+    """Builds the operations of a service and collects their schemas."""
 
     def __init__(self, ids: Mapping[tuple[str, str], str], schemas: SchemaComponents, served: Circumstances) -> None:
         self._ids = ids
@@ -30,13 +30,13 @@ class Operations:
         self._names: dict[str, tuple[str, str]] = {}
 
     def reserve(self, endpoint: Endpoint) -> None:
-        """Give the schemas of an endpoint their names; all endpoints come before the first is written."""
+        """Reserve the schema names of an endpoint; call it for all endpoints before the first `path_item`."""
         operation_id = self._ids[endpoint.key]
         name = type_name(operation_id)
         self._names[operation_id] = (self._schemas.reserve(f"{name}Input"), self._schemas.reserve(f"{name}Output"))
 
     def path_item(self, endpoint: Endpoint) -> dict[str, Any]:
-        """The operations at the route of one endpoint."""
+        """Build the operations at the route of one endpoint."""
         operation_id = self._ids[endpoint.key]
         input_name, output_name = self._names[operation_id]
         moved = self._schemas.add(input_name, endpoint.input_schema)
@@ -100,7 +100,7 @@ class Operations:
         return [{"$ref": f"#/components/parameters/{name}"} for name in parameters_of(endpoint, self._served)]
 
     def _body(self, input_name: str, placed: HttpInput) -> dict[str, str]:
-        """The input without what the path says, as a schema beside the whole one."""
+        """Return the input without path parameters, as a schema beside the whole one."""
         name = self._schemas.reserve(input_name.removesuffix("Input") + "Body")
         self._schemas.schemas[name] = placed.body
         return reference(name)

@@ -1,4 +1,4 @@
-"""What a caller may send beside the input: headers of AGTP and the hints that make answers smaller."""
+"""Parameters beside the input: headers of AGTP, and hints that shorten answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WHOLE: Final = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999
 _SIMPLE: Final = frozenset(
     {"$defs", "$schema", "type", "properties", "required", "additionalProperties", "description"}
 )
-"""Beside these keywords the members of an object are its properties."""
+"""Keywords of an object whose members are exactly its properties."""
 
 _AGENT: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
@@ -104,11 +104,11 @@ PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
         "schema": {"type": "string", "format": "date-time"},
     },
 }
-"""`components.parameters`, as far as operations refer to them."""
+"""`components.parameters`; a document includes those that its operations use."""
 
 
 def parameters_of(endpoint: Endpoint, circumstances: Circumstances) -> list[str]:
-    """The names of the parameters that an endpoint takes beside its input."""
+    """Return the names of the parameters that an endpoint takes beside its input."""
     names = ["TaskId"]
     if circumstances.is_open:
         names += ["RequiredAgentId" if circumstances.needs_authority(endpoint) else "AgentId", "AuthorityScope"]
@@ -126,7 +126,7 @@ def parameters_of(endpoint: Endpoint, circumstances: Circumstances) -> list[str]
 
 
 def token_hints(endpoint: Endpoint) -> list[str]:
-    """The names of the hints an endpoint follows; a name that its input has is the input's."""
+    """Return the names of the hints an endpoint supports; an input field of the same name takes precedence."""
     hints = ["compact", "fields", *(["since"] if endpoint.since is not None else [])]
     schema = endpoint.input_schema
     if schema.keys() <= _SIMPLE:

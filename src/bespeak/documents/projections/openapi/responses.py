@@ -1,4 +1,4 @@
-"""What a call may be answered: the output, the declared errors, and the refusals every endpoint shares."""
+"""Responses of a call: the output, the declared errors, and the refusals that all endpoints share."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _KEY_ERROR: Final = "idempotency-key-reused"
 
 
 def shared_responses() -> dict[str, Any]:
-    """`components.responses`: the refusals that say the same wherever they come from."""
+    """Build `components.responses`: the refusals that are the same for all endpoints."""
     return {
         name: {
             "description": description,
@@ -94,7 +94,7 @@ def shared_responses() -> dict[str, Any]:
 def responses_of(
     endpoint: Endpoint, circumstances: Circumstances, output: Mapping[str, Any], *, has_body: bool
 ) -> dict[str, Any]:
-    """The responses of one operation, by status."""
+    """Build the responses of one operation, by status."""
     advisories = _advisories(endpoint, circumstances)
     found: dict[int, Any] = {
         200: {
@@ -113,7 +113,7 @@ def responses_of(
 
 
 def refusals_of(endpoint: Endpoint, circumstances: Circumstances, *, has_body: bool) -> Iterator[int]:
-    """The refusals beyond 422 that an endpoint can give to who sends what the document names."""
+    """Return the statuses beyond 422 with which an endpoint can refuse a request that follows the document."""
     keyed, confirmed = circumstances.takes_key(endpoint), circumstances.confirms(endpoint)
     conditions = {
         400: True,
@@ -137,7 +137,7 @@ def refusals_of(endpoint: Endpoint, circumstances: Circumstances, *, has_body: b
 
 
 def _unprocessable(endpoint: Endpoint, circumstances: Circumstances) -> dict[str, Any]:
-    """422: the input breaks its schema, or one of the declared errors occurred."""
+    """Build the 422 response: the input violates its schema, or a declared error occurred."""
     codes = [_INPUT_ERROR, *endpoint.error_names]
     if circumstances.takes_key(endpoint):
         codes.append(_KEY_ERROR)

@@ -1,4 +1,4 @@
-"""The schemas of a contract as components: each under a name of its own, those that many use only once."""
+"""Schemas of a contract as components: each under its own name, shared ones only once."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ _DEFINITIONS: Final = "$defs"
 _SORTED: Final = msgspec.json.Encoder(order="sorted")
 
 _NAMED: Final = b'nchor":'
-"""In the text of a schema that has places with names."""
+"""Bytes that occur in the text of every schema with an anchor."""
 
 _Identity = bytes
-"""Two definitions of one identity mean the same, with all that they refer to."""
+"""Identity of a definition: equal ones have the same meaning, including everything they refer to."""
 
 
 class SchemaComponents:
-    """Collects `components.schemas`. In OpenAPI `#` is the whole document, so that every reference is written anew."""
+    """Collects `components.schemas`. In OpenAPI `#` is the whole document, so every reference is rewritten."""
 
     def __init__(self, reserved: Mapping[str, Any]) -> None:
-        """`reserved`: schemas that are no part of the contract, whose names nothing else may have."""
+        """Start with `reserved`: schemas outside the contract, whose names stay theirs."""
         self.schemas: dict[str, Any] = dict(reserved)
         self._defined: dict[tuple[str, _Identity], str] = {}
         self._leads: dict[bytes, frozenset[str | None]] = {}
-        """Where a definition leads, by its text: many schemas bring the same ones."""
+        """Definitions that a definition refers to, by its text: many schemas contain the same ones."""
 
     def reserve(self, name: str) -> str:
-        """Keep a name for the schema of an endpoint, before definitions take theirs."""
+        """Reserve a name for the schema of an endpoint, before definitions take theirs."""
         free = unique_in(self.schemas, name)
         self.schemas[free] = {}
         return free
 
     def add(self, name: str, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Put a schema under a name that was reserved; what stands there then is returned."""
+        """Store a schema under a reserved name; return it as stored."""
         definitions = schema.get(_DEFINITIONS)
         definitions = definitions if isinstance(definitions, Mapping) else {}
         new: dict[str, str] = {}
@@ -70,7 +70,7 @@ class SchemaComponents:
         return moved
 
     def _identities(self, text: bytes, definitions: Mapping[str, Any]) -> Iterable[tuple[str, _Identity]]:
-        """Each definition of a schema, of which `text` is the whole, with what it means: with all that it leads to."""
+        """Yield each definition of a schema with its identity; `text` is the whole schema."""
         texts = {key: _SORTED.encode(inner) for key, inner in definitions.items()}
         digests = {key: hashlib.sha256(text).digest() for key, text in texts.items()}
         leads = {key: self._lead(texts[key], definitions[key]).intersection((*definitions, None)) for key in texts}
@@ -83,7 +83,7 @@ class SchemaComponents:
                 yield key, b"".join(name.encode() + digests[name] for name in sorted(filter(None, reached)))
 
     def _lead(self, text: bytes, definition: Any) -> frozenset[str | None]:
-        """The definitions that one refers to; None for any other place in the schema."""
+        """Return the definitions that one refers to; None for any other place in the schema."""
         known = self._leads.get(text)
         if known is None:
             known = self._leads[text] = frozenset(
@@ -100,7 +100,7 @@ class SchemaComponents:
 
 
 def reference(name: str) -> dict[str, str]:
-    """A reference to a component."""
+    """Return a reference to a component."""
     return {"$ref": PLACE + name}
 
 

@@ -1,4 +1,4 @@
-"""How a caller proves who it is, as security schemes: what `[auth]` asks for."""
+"""Authentication modes of `[auth]` as OpenAPI security schemes."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _SCHEMES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 
 def security_schemes(modes: Iterable[str]) -> dict[str, Any]:
-    """`components.securitySchemes`: one for each mode that proves something.
+    """Build `components.securitySchemes`: one for each mode that proves an identity.
 
-    In open mode headers are believed, so that there is nothing to call security: Agent-ID is a parameter.
+    In open mode headers are accepted without proof, so there is no scheme: Agent-ID is a parameter.
     """
     return dict(_SCHEMES[mode] for mode in modes if mode in _SCHEMES)
 
 
 def security_of(endpoint: Endpoint, circumstances: Circumstances) -> list[dict[str, list[str]]]:
-    """What a call must present, one of several; the empty one is for callers who need not say who they are."""
+    """Return the alternatives of credentials for a call; the empty one is for anonymous callers."""
     scopes = list(endpoint.required_scopes)
     alternatives = [{_SCHEMES[mode][0]: scopes} for mode in circumstances.modes if mode in _SCHEMES]
     return alternatives if circumstances.needs_authority(endpoint) or not alternatives else [{}, *alternatives]
