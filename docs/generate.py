@@ -164,8 +164,7 @@ def settings_page() -> str:
         "Settings: bespeak.toml",
         "Every key of `bespeak.toml`. Relative paths start at the folder of the file. A value that is not valid is an "
         "error, and a server with errors in its configuration does not start. An unknown key is a warning that names "
-        "the key you may have meant. Options of `bespeak serve` override `[listen]` and `[store]`. `bespeak lint` has "
-        "[settings of its own](lint.md#settings).",
+        "the key you may have meant. Options of `bespeak serve` override `[listen]` and `[store]`.",
         *sections,
     )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from bespeak.checks.lint.config import Config
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.text.reading.outline import describe
+from bespeak.text.reading.outline import describe, written
 from bespeak.text.reading.setting import Setting, declared, nested_tables
 
 GUIDES = {
@@ -36,6 +37,8 @@ def settings_tables() -> Iterator[tuple[str, str, list[Row]]]:
     for name, setting in nested_tables(ServerDocument):
         guide = f" See [the guide](../guides/{GUIDES[name]})." if name in GUIDES else ""
         yield f"[[{name}]]" if setting.kind == "tables" else f"[{name}]", setting.meaning + guide, _rows(setting.of)
+    meaning = "What `bespeak lint` looks for; also `[tool.bespeak.lint]` in `pyproject.toml`."
+    yield "[lint]", f"{meaning} See [the reference](lint.md#settings).", _rows(Config)
 
 
 def _rows(of: Any) -> list[Row]:
@@ -49,7 +52,7 @@ def _rows(of: Any) -> list[Row]:
 def _row(key: str, setting: Setting) -> Row:
     parts = [describe(setting)]
     if setting.choices:
-        options = ", ".join(f"`{choice}`" for choice in setting.choices)
+        options = ", ".join(f"`{written(choice)}`" for choice in setting.choices)
         parts.append(f"{'Any' if setting.kind == 'strings' else 'One'} of {options}.")
     if setting.security:
         parts.append("[Security](../../SECURITY.md).")

@@ -168,7 +168,7 @@ def test_a_configuration_says_what_the_service_is_called_and_which_apis_it_front
     document, findings = parse_server(deployment_files(named)["bespeak.toml"], "bespeak.toml")
     assert findings == []
     assert document.identity is not None
-    assert (document.identity.name, document.description, document.apis) == (
+    assert (document.identity.name, document.main.description, document.apis) == (
         "Acme Rooms",
         "Rooms.",
         ({"type": "openapi"},),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, get_args
+from typing import Any, Final
 
+from bespeak.checks.lint.config import Config
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.handler import ANSWER_FORMS, BODY_FORMS
 from bespeak.contract.policy import Policies
@@ -14,9 +15,8 @@ from bespeak.documents.ai.document import METHODS as HTTP_METHODS
 from bespeak.documents.deployment.server_settings import ServerSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.budget import UNITS
-from bespeak.text.diagnostics.diagnostic import Severity
 from bespeak.text.reading.outline import Outline, outline_of, properties_of
-from bespeak.text.reading.setting import RULE, VERB
+from bespeak.text.reading.setting import VERB
 
 SCHEMA: Final = "json-schema"
 """The format of a mapping that is a JSON Schema."""
@@ -134,29 +134,6 @@ _ENDPOINT: Final = {
     ),
 }
 
-_SELECTORS: Final = {"format": RULE}
-
-_LINT: Final = _table(
-    "What `bespeak lint` looks for.",
-    **{
-        "select": _texts("Only these rules.", **_SELECTORS),
-        "extend-select": _texts("These rules as well.", **_SELECTORS),
-        "ignore": _texts("Not these rules.", **_SELECTORS),
-        "severity": _table("How grave the findings of a rule are.")
-        | {"additionalProperties": _text("How grave.", enum=list(get_args(Severity)))},
-        "per-path-ignores": _table("Rules that do not hold for files, or for a part of them.")
-        | {"additionalProperties": _texts("Rules that do not hold there.", **_SELECTORS)},
-        "exclude": _texts("Files and folders that are passed by."),
-        "conformance": _flag("Whether what the drafts demand is an error, whatever is ignored."),
-        "conformance-level": {"type": "integer", "description": "The level of AGIS 3.3 aimed at.", "enum": [1, 2]},
-        "allowed-verbs": _texts("Verbs that passes 2 and 3 accept.", format=VERB),
-        "allowed-segments": _texts("Path segments that pass 4 accepts."),
-        "catalog": _text("A bundled version, or the path of a catalog document."),
-        "fail-on": _text("The lightest finding a run fails for.", enum=list(get_args(Severity))),
-        "require-reason": _flag("Whether every ignore gives its reason."),
-    },
-)
-
 _STEP: Final = {
     "method": _verb("The verb of the step."),
     "path": _text("The path of the step."),
@@ -182,7 +159,7 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
     "server": _table(
         "The server.",
         **properties_of(ServerDocument),
-        lint=_LINT,
+        lint=outline_of(Config),
     ),
     "recipes": _table(
         "The compositions of a server.",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, cast, get_args
 
 from bespeak.checks.lint.path_pattern import matches
 from bespeak.checks.lint.registry import all_rules, near_rules
@@ -14,6 +14,8 @@ from bespeak.errors import ConfigError, ContractError
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.reading.rules import WRONG_CHOICE
+from bespeak.text.reading.setting import RULE, VERB, Setting, setting
+from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import read_text, toml_table
 
@@ -21,7 +23,6 @@ FILES: Final = ("bespeak.toml", "pyproject.toml")
 """Where settings may stand; in one folder the first of them wins."""
 
 _SEVERITIES: Final[tuple[str, ...]] = get_args(Severity)
-_LEVELS: Final = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +35,81 @@ class PathIgnore:
     selectors: tuple[str, ...]
 
 
+def _read_select(table: Table, key: str) -> tuple[str, ...] | None:
+    # An empty list selects nothing.
+    return table.texts(key) if table.has(key) else None
+
+
+def _read_path_ignores(table: Table, key: str) -> tuple[PathIgnore, ...]:
+    inner = table.table(key)
+    entries: list[PathIgnore] = []
+    for name in inner.data if inner else ():
+        assert inner is not None
+        pattern, _, pointer = name.partition("#")
+        entries.append(PathIgnore(pattern, pointer.rstrip("/"), inner.texts(name)))
+    return tuple(entries)
+
+
+def _read_severities(table: Table, key: str) -> dict[str, Severity]:
+    found: dict[str, Severity] = {}
+    for rule, value in table.text_map(key).items():
+        if value in _SEVERITIES:
+            found[rule] = cast("Severity", value)
+        else:
+            message = f"the severity of {brief(rule)} must be one of {', '.join(_SEVERITIES)}; got {brief(value)}"
+            table.findings.error(WRONG_CHOICE, message, f"{table.pointer(key)}/{rule}")
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The settings that hold for a file. Paths and patterns start at `base`."""
+    """What `bespeak lint` looks for. Paths and patterns start at `base`."""
 
     file: Path | None = None
     base: Path = field(default_factory=Path)
-    select: tuple[str, ...] = (ALL,)
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    severity: Mapping[str, Severity] = field(default_factory=dict)
-    per_path_ignores: tuple[PathIgnore, ...] = ()
-    exclude: tuple[str, ...] = ()
-    conformance: bool = False
-    """Whether what the drafts demand is reported as it is, whatever else is said."""
-    conformance_level: int = 1
-    allowed_verbs: tuple[str, ...] = ()
-    allowed_segments: tuple[str, ...] = ()
-    catalog: str | None = None
-    fail_on: Severity = "error"
-    require_reason: bool = False
+    select: tuple[str, ...] = setting((ALL,), "Only these rules.", format=RULE, read=_read_select)
+    extend_select: tuple[str, ...] = setting((), "These rules as well.", format=RULE, key="extend-select")
+    ignore: tuple[str, ...] = setting((), "Not these rules.", format=RULE)
+    severity: Mapping[str, Severity] = setting(
+        {},
+        "`RULE = SEVERITY`: how grave the findings of a rule are.",
+        kind="map",
+        read=_read_severities,
+        values=Setting(meaning="How grave they are.", choices=_SEVERITIES),
+    )
+    per_path_ignores: tuple[PathIgnore, ...] = setting(
+        (),
+        "`PATTERN = [RULE]`: rules to ignore for files, or for parts of them.",
+        kind="map",
+        key="per-path-ignores",
+        read=_read_path_ignores,
+        values=Setting(meaning="Rules to ignore there.", kind="strings", format=RULE),
+    )
+    exclude: tuple[str, ...] = setting((), "Files and folders to skip unless they are named.")
+    conformance: bool = setting(
+        False, "Report what the drafts require as errors, whatever is ignored, set or in the baseline."
+    )
+    conformance_level: int = setting(
+        1, "The level of AGIS 3.3 to reach.", choices=(1, 2), rule=WRONG_CHOICE, key="conformance-level"
+    )
+    allowed_verbs: tuple[str, ...] = setting((), "Verbs that passes 2 and 3 accept.", format=VERB, key="allowed-verbs")
+    allowed_segments: tuple[str, ...] = setting((), "Path segments that pass 4 accepts.", key="allowed-segments")
+    catalog: str | None = setting(
+        None, "A bundled version, or the path of a catalog document. Without it: that of the deployment."
+    )
+    fail_on: Severity = setting("error", "The lightest finding a run fails for.", choices=_SEVERITIES, key="fail-on")
+    require_reason: bool = setting(False, "Require a reason in every ignore.", key="require-reason")
+
+    def checked(self, table: Table) -> Config:
+        """Report selectors that mean no rule, and requirements that would be lowered in a conformance run."""
+        for key in ("select", "extend-select", "ignore"):
+            _check_selectors(table, table.pointer(key), getattr(self, key.replace("-", "_")) if table.has(key) else ())
+        _check_selectors(table, table.pointer("severity"), self.severity)
+        for entry in self.per_path_ignores:
+            _check_selectors(table, table.pointer("per-path-ignores"), entry.selectors)
+        if self.conformance:
+            _check_conformance(table, self.severity)
+        return self
 
     def excludes(self, path: Path) -> bool:
         """Whether a file or folder that was come across is left out."""
@@ -108,44 +164,10 @@ def read_config(path: Path) -> Config | None:
     table: Table | None = root
     for name in ("tool", "bespeak", "lint") if path.name == "pyproject.toml" else ("lint",):
         table = table.table(name) if table else None
-    config = _read(table, path) if table else None
+    config = read_settings(Config, table) if table else None
     if root.findings.found:
         raise ContractError("The settings for lint are wrong.", root.findings.found)
-    return config
-
-
-def _read(table: Table, path: Path) -> Config:
-    severity = _severities(table)
-    level = table.count("conformance-level") or 1
-    if level not in _LEVELS:
-        message = f"`conformance-level` is {level}, and there are only 1 and 2 (AGIS 3.3)"
-        table.findings.error(WRONG_CHOICE, message, table.pointer("conformance-level"))
-    config = Config(
-        file=path,
-        base=path.absolute().parent,
-        select=table.texts("select") if table.has("select") else (ALL,),
-        extend_select=table.texts("extend-select"),
-        ignore=table.texts("ignore"),
-        severity=severity,
-        per_path_ignores=_path_ignores(table),
-        exclude=table.texts("exclude"),
-        conformance=table.boolean("conformance") or False,
-        conformance_level=level,
-        allowed_verbs=table.texts("allowed-verbs"),
-        allowed_segments=table.texts("allowed-segments"),
-        catalog=table.text("catalog"),
-        fail_on=_severity(table.choice("fail-on", _SEVERITIES)),
-        require_reason=table.boolean("require-reason") or False,
-    )
-    table.finish()
-    for key in ("select", "extend-select", "ignore"):
-        _check_selectors(table, table.pointer(key), table.texts(key))
-    _check_selectors(table, table.pointer("severity"), severity)
-    for entry in config.per_path_ignores:
-        _check_selectors(table, table.pointer("per-path-ignores"), entry.selectors)
-    if config.conformance:
-        _check_conformance(table, severity)
-    return config
+    return None if config is None else replace(config, file=path, base=path.absolute().parent)
 
 
 def unknown_selector(selector: str) -> str:
@@ -179,28 +201,3 @@ def _check_conformance(table: Table, severity: Mapping[str, Severity]) -> None:
         if rule.normative == "MUST" and severity.get(named, "error") != "error":
             message = f"{named} is a MUST of {rule.source} and stays an error while `conformance` is true"
             table.findings.error(WRONG_CHOICE, message, f"{table.pointer('severity')}/{named}")
-
-
-def _path_ignores(table: Table) -> tuple[PathIgnore, ...]:
-    inner = table.table("per-path-ignores")
-    entries: list[PathIgnore] = []
-    for key in inner.data if inner else ():
-        assert inner is not None
-        pattern, _, pointer = key.partition("#")
-        entries.append(PathIgnore(pattern, pointer.rstrip("/"), inner.texts(key)))
-    return tuple(entries)
-
-
-def _severities(table: Table) -> dict[str, Severity]:
-    found: dict[str, Severity] = {}
-    for key, value in table.text_map("severity").items():
-        if value in _SEVERITIES:
-            found[key] = _severity(value)
-        else:
-            message = f"the severity of {brief(key)} is {brief(value)}, which is none of {', '.join(_SEVERITIES)}"
-            table.findings.error(WRONG_CHOICE, message, f"{table.pointer('severity')}/{key}")
-    return found
-
-
-def _severity(value: str | None) -> Severity:
-    return "warning" if value == "warning" else "info" if value == "info" else "error"

@@ -67,4 +67,6 @@ def _outline(setting: Setting) -> Outline:
         }
     if setting.kind == "strings":
         return {"type": "array", "description": about, "items": {"type": "string", **strings}}
+    if setting.values is not None:
+        return {"type": "object", "description": about, "additionalProperties": _outline(setting.values)}
     return {"type": _TYPES[setting.kind], "description": about, **strings}

@@ -37,7 +37,7 @@ class Setting:
     """The rule under which a value outside `bounds`, `choices` or `form` is reported."""
     bounds: tuple[float, float] | None = None
     """The smallest and the largest number."""
-    choices: tuple[str, ...] = ()
+    choices: tuple[Any, ...] = ()
     parse: Callable[[str], Any] | None = None
     """Converts a string, or each string of an array; returns None for an invalid one."""
     form: str = ""
@@ -48,6 +48,8 @@ class Setting:
     """Reads values of several types. Returns None for the default."""
     of: Any = None
     """The settings type of a table, or of each table of an array."""
+    values: Setting | None = None
+    """The declaration of each value of a map."""
     key: str = ""
     """The key in the file, if it is not the name of the field."""
     old: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from math import inf
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from bespeak.text.diagnostics.brief import brief
@@ -73,11 +74,12 @@ def _read(setting: Setting, table: Table, key: str, resolve: Resolve) -> Any:
 
 def _read_number(setting: Setting, table: Table, key: str) -> float | None:
     value = table.count(key) if setting.kind == "count" else table.number(key)
-    if value is None or setting.bounds is None or setting.bounds[0] <= value <= setting.bounds[1]:
+    least, most = setting.bounds or (-inf, inf)
+    if value is None or (least <= value <= most and (not setting.choices or value in setting.choices)):
         return value
     unit = " seconds" if setting.kind == "seconds" else ""
-    least, most = setting.bounds
-    message = f"`{key}` must be {least:.10g} to {most:.10g}{unit}; got {brief(value)}"
+    wanted = f"one of {', '.join(map(str, setting.choices))}" if setting.choices else f"{least:.10g} to {most:.10g}"
+    message = f"`{key}` must be {wanted}{unit}; got {brief(value)}"
     table.findings.error(setting.rule, message, table.pointer(key), setting.advice)
     return None
 
