@@ -99,6 +99,9 @@ class ServerProcess:
 
     def cpu_seconds(self) -> float:
         """Processor time used so far. It tells servers apart even when the machine has other work to do."""
+        scheduler = Path(f"/proc/{self.process.pid}/schedstat")
+        if scheduler.exists():
+            return int(scheduler.read_text().split()[0]) / 1e9
         stat = Path(f"/proc/{self.process.pid}/stat")
         if not stat.exists():
             return math.nan
@@ -118,7 +121,8 @@ class ServerProcess:
 @contextlib.contextmanager
 def running(command: Sequence[str], port: int) -> Iterator[ServerProcess]:
     """Start a server that will listen on `port`, wait until it does, and end it afterwards."""
-    environment = {**os.environ, "PYTHONPATH": str(HERE)}
+    paths = (str(HERE), *filter(None, [os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     with tempfile.TemporaryFile() as output:
         start = time.perf_counter()
         with on_core(0):
