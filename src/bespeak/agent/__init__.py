@@ -1,1 +1,1 @@
-"""The caller's side: discover, connect, call. Only app may import it."""
+"""Agent side: discover, connect, call. Only app may import it."""

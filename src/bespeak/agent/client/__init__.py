@@ -1,1 +1,1 @@
-"""The agent's side: connect, discover, call."""
+"""Client: connect, discover, call."""

@@ -1,4 +1,4 @@
-"""Connections to one server, kept for the next request."""
+"""Pool of connections to one server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bespeak.protocol.wire.writer import Pairs
 
 
 class Pool:
-    """At most `size` connections, the one used last first. Works with servers that close after each reply, too."""
+    """Pool of at most `size` connections, last used first. Servers may close after each reply."""
 
     def __init__(
         self,
@@ -37,10 +37,10 @@ class Pool:
     async def request(
         self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
     ) -> ResponseMessage:
-        """Send a request over a kept or a new connection. Raises OSError or RemoteProtocolError.
+        """Send a request over a pooled or a new connection. Raises OSError or RemoteProtocolError.
 
-        A server may close a kept connection just when the request is on its way. With `retry` it is then sent once
-        more over a new one: say so only if carrying it out twice does no harm.
+        A server may close an idle connection while the request is on its way. With `retry`, the request is then sent
+        once more over a new connection: set it only if processing the request twice does no harm.
         """
         headers = tuple(headers)
         async with self._slots:
@@ -57,7 +57,7 @@ class Pool:
             return await self._exchange(fresh, method, target, headers, body)
 
     async def close(self) -> None:
-        """Close the kept connections. Requests under way finish."""
+        """Close the idle connections. Requests in progress finish."""
         while self._idle:
             self._idle.pop().close()
 

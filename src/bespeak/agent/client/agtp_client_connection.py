@@ -1,4 +1,4 @@
-"""The client's end of one AGTP connection, one request at a time."""
+"""Client side of one AGTP connection, one request at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bespeak.protocol.wire.writer import Pairs
 
 
 class AgtpClientConnection(asyncio.Protocol):
-    """Made by `open`. After an error it is closed; `is_reusable` tells whether another request may follow."""
+    """AGTP connection, created by `open`. It is closed after an error; check `is_reusable` before the next request."""
 
     def __init__(self, address: str, limits: Limits) -> None:
         self._address = address
@@ -34,7 +34,7 @@ class AgtpClientConnection(asyncio.Protocol):
         limits: Limits = RESPONSE_LIMITS,
         connect_timeout: float = 10.0,
     ) -> AgtpClientConnection:
-        """Connect, with the TLS handshake if there is a context. Raises OSError, TimeoutError among them."""
+        """Connect, with a TLS handshake if a context is given. Raises OSError, including TimeoutError."""
         address = f"{host}:{port}"
         loop = asyncio.get_running_loop()
         try:
@@ -48,7 +48,7 @@ class AgtpClientConnection(asyncio.Protocol):
 
     @property
     def is_reusable(self) -> bool:
-        """Whether another request may be sent: none is under way, and the server has neither closed nor spoken up."""
+        """True if another request may be sent: none is in progress, and the server has neither closed nor sent data."""
         busy = self._ended or self._wire.awaited or self._wire.buffered or self._transport.is_closing()
         return not (busy or self._is_readable())
 
@@ -57,8 +57,8 @@ class AgtpClientConnection(asyncio.Protocol):
     ) -> ResponseMessage:
         """Send a request and wait for its response.
 
-        Raises ConnectionResetError if the server closes before the first byte of it, TimeoutError if it takes too
-        long, RemoteProtocolError if it is not AGTP or breaks off.
+        Raises ConnectionResetError if the server closes before the first byte of the response, TimeoutError if the
+        response takes too long, RemoteProtocolError if it is not AGTP or is incomplete.
         """
         if self._answer is not None:
             raise LocalProtocolError("This connection is waiting for an answer; use one connection for each request.")
@@ -85,28 +85,28 @@ class AgtpClientConnection(asyncio.Protocol):
         self._transport.close()
 
     def abort(self) -> None:
-        """Drop the connection: an answer that is still to come would be taken for that of the next request."""
+        """Drop the connection, so that a late response is not read as the response to the next request."""
         self._ended = True
         self._transport.abort()
 
     # What the loop tells.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there."""
+        """Store the transport of the new connection."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes of an answer, or bytes nobody asked for."""
+        """Pass received bytes to the pending response, or drop the connection if no request is pending."""
         self._begun = True
         self._wire.receive_data(data)
         self._take_event()
 
     def eof_received(self) -> None:
-        """The server sends no more."""
+        """Handle the end of the server's stream."""
         self._end()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection is gone."""
+        """Fail the pending response because the connection is closed."""
         self._end()
 
     def _end(self) -> None:
@@ -136,7 +136,7 @@ class AgtpClientConnection(asyncio.Protocol):
             self._answer.set_result(result)
 
     def _is_readable(self) -> bool:
-        """Whether the kernel holds bytes or an end of stream that the loop has not passed on yet."""
+        """Return True if the kernel holds bytes or an end of stream that the event loop has not delivered yet."""
         fileno: int = self._transport.get_extra_info("socket").fileno()
         if fileno < 0 or not hasattr(select, "poll"):
             return fileno < 0

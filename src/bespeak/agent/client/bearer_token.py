@@ -1,4 +1,4 @@
-"""The token a client proves its identity with."""
+"""Bearer token that authenticates a client."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 
 TokenSource = str | Callable[[], str]
-"""A token, or what gives the present one: short-lived tokens are asked for with each request."""
+"""Token, or a function that returns the current one; it is called for each request."""
 
 _LONGEST: Final = 65536
 _FORM: Final = re.compile(r"[A-Za-z0-9._~+/=-]+")
-"""RFC 6750 2.1: what a token is made of."""
+"""Token syntax of RFC 6750 2.1."""
 
 
 class BearerCredential:
-    """A token that goes with every request, and into no log or message."""
+    """Token that is sent with every request and never appears in logs or messages."""
 
     __slots__ = ("_source",)
 
@@ -34,18 +34,18 @@ class BearerCredential:
         return "BearerCredential(...)"
 
     def add_to(self, headers: Mapping[str, str]) -> Mapping[str, str]:
-        """The headers with the token, unless the caller has given another credential."""
+        """Add the token to the headers, unless the caller has set another credential."""
         if any(name.lower() == AUTHORIZATION for name in headers):
             return headers
         return {**headers, "Authorization": f"Bearer {self.present()}"}
 
     def present(self) -> str:
-        """The token as it is now."""
+        """Return the current token."""
         return self._source if isinstance(self._source, str) else _checked(self._source())
 
 
 def read_token(path: Path) -> str:
-    """The token in a file, which has nothing else in it. Raises ConfigError if it has none."""
+    """Read the token from a file that contains nothing else. Raises ConfigError if it is empty or unreadable."""
     text = read_text(path, _LONGEST)
     if isinstance(text, Diagnostic):
         raise ConfigError(f"The token in {path}: {text.message}.")

@@ -1,4 +1,4 @@
-"""A client lives in a block: what `connect` gives before the block is entered, and what it says when it is not."""
+"""Context managers that `connect` returns, and their message if a client is used outside its block."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ClientT = TypeVar("ClientT")
 
 
 class _Block:
-    """Has no attributes but those of a block, and says so: `connect(uri).call(...)` is an easy slip."""
+    """Context manager without client methods: `connect(uri).call(...)` raises an error that shows the right form."""
 
     _form: str
 
@@ -58,7 +58,7 @@ class Block(_Block, AbstractContextManager[ClientT], Generic[ClientT]):
 
 
 def async_block(opener: Callable[P, AbstractAsyncContextManager[ClientT]]) -> Callable[P, AsyncBlock[ClientT]]:
-    """Make an opener give an AsyncBlock."""
+    """Make an opener return an AsyncBlock."""
 
     @functools.wraps(opener)
     def opened(*arguments: P.args, **options: P.kwargs) -> AsyncBlock[ClientT]:
@@ -68,7 +68,7 @@ def async_block(opener: Callable[P, AbstractAsyncContextManager[ClientT]]) -> Ca
 
 
 def block(opener: Callable[P, AbstractContextManager[ClientT]]) -> Callable[P, Block[ClientT]]:
-    """Make an opener give a Block."""
+    """Make an opener return a Block."""
 
     @functools.wraps(opener)
     def opened(*arguments: P.args, **options: P.kwargs) -> Block[ClientT]:

@@ -1,4 +1,4 @@
-"""The input of a capability as an HTTP request: each member at its place."""
+"""HTTP request that calls a capability: each member of the input at its place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bespeak.text.source.pointer import child
 
 @dataclass(slots=True)
 class CapabilityRequest:
-    """What is sent."""
+    """HTTP request to send."""
 
     method: str
     address: WebAddress
@@ -34,7 +34,7 @@ class CapabilityRequest:
 class _Parts:
     path: dict[str, str] = field(default_factory=dict)
     query: list[tuple[str, str]] = field(default_factory=list)
-    """Names, and values that are encoded already."""
+    """Names and encoded values."""
     headers: dict[str, str] = field(default_factory=dict)
     cookies: list[str] = field(default_factory=list)
     body: dict[str, Any] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class _Parts:
 def build_request(
     capability: Capability, given: Mapping[str, Any], more_query: Mapping[str, str] | None = None
 ) -> CapabilityRequest | list[Violation]:
-    """The request for an input that keeps its schema, or why it cannot be sent. `more_query` goes behind."""
+    """Build the request for a valid input, or return why it cannot be sent. `more_query` is appended to the query."""
     parts = _Parts()
     for name, value in given.items():
         if value is not None or name in capability.placeholders:
@@ -72,7 +72,7 @@ def build_request(
 
 
 def _put(parts: _Parts, placement: Placement, value: Any, at: str) -> None:
-    """Put a member at its place."""
+    """Add one member of the input at its place."""
     name = placement.name
     match placement.place:
         case "body":
@@ -96,7 +96,7 @@ def _put(parts: _Parts, placement: Placement, value: Any, at: str) -> None:
 
 
 def _body(parts: _Parts, media_type: str) -> tuple[bytes, str | None]:
-    """The body and its type; None if there is none."""
+    """Return the body and its media type, or None if there is no body."""
     if not (parts.has_whole or parts.body):
         return b"", None
     content = parts.whole if parts.has_whole else parts.body

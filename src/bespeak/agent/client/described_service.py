@@ -1,4 +1,4 @@
-"""What a document of the web says of a service as a manifest, so that both kinds of services look alike."""
+"""Manifest built from a discovery document, so that services on the web look like AGTP services."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bespeak.documents.manifest_json import ManifestDocument
 
 
 def described_manifest(discovered: Discovered) -> ManifestDocument:
-    """The endpoints of a service in a manifest's form. What its document does not say is left empty."""
+    """Build a manifest with the capabilities as endpoints. Members that the documents do not give are empty."""
     if discovered.agis is not None and discovered.kind == "agis":
         endpoints = tuple(entry.endpoint for entry in discovered.agis.endpoints)
     else:
@@ -26,7 +26,7 @@ def described_manifest(discovered: Discovered) -> ManifestDocument:
 
 
 def _endpoint(capability: Capability) -> Endpoint:
-    """A capability as an endpoint: its effects are what the method of HTTP says of them, or else the gravest."""
+    """Convert a capability into an endpoint. Methods other than GET and HEAD count as irreversible."""
     reads = capability.method in ("GET", "HEAD")
     return Endpoint(
         method=capability.method,

@@ -1,4 +1,4 @@
-"""HTTP as a way to a service: one request, its whole answer, and what broke in the words of the other ways."""
+"""HTTP transport of the client: sends a request, reads the whole response, converts errors to those of AGTP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AGIS_METHOD: Final = "X-AGIS-Method"
 
 
 class HttpExchanger:
-    """Sends to whole addresses. A redirect is followed only where nothing changes and the host stays the same."""
+    """Sends requests to absolute addresses. Follows redirects only for safe methods and only on the same host."""
 
     def __init__(self, transport: PinnedTransport, *, insecure: bool = False, most: int = RESPONSE_LIMITS.body) -> None:
         self._transport = transport
@@ -31,7 +31,7 @@ class HttpExchanger:
     async def request(
         self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
     ) -> ResponseMessage:
-        """The answer of an address. Raises OSError or RemoteProtocolError when there is none."""
+        """Send a request and return its response. Raises OSError or RemoteProtocolError if there is none."""
         address = parse_address(target, insecure=self._insecure)
         if isinstance(address, AddressFault):
             raise LocalProtocolError(f"{address.message}.")
@@ -50,7 +50,7 @@ class HttpExchanger:
     async def exchange(
         self, method: str, address: WebAddress, headers: Mapping[str, str], body: bytes, *, retry: bool = False
     ) -> ResponseMessage:
-        """The answer of an address, whatever its status."""
+        """Send a request and return its response, whatever the status."""
         import httpx  # noqa: PLC0415 - slow to load, and a client of AGTP does without
 
         given = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "bespeak", **headers}
@@ -68,7 +68,7 @@ class HttpExchanger:
             raise _translated(error) from error
 
     async def close(self) -> None:
-        """Give up the connections."""
+        """Close the connections."""
         await self._transport.close()
 
     async def _once(self, method: str, address: WebAddress, headers: Mapping[str, str], body: bytes) -> ResponseMessage:
@@ -85,9 +85,9 @@ class HttpExchanger:
 
 
 class FaceExchanger:
-    """Sends AGTP's requests to the HTTP face of a service: `BOOK /room` as POST to `/room:book`.
+    """Sends AGTP requests to the HTTP face of a service: `BOOK /room` becomes POST `/room:book`.
 
-    Where a service follows AGIS 10.1 alone, the method stands in a header and the path is bare.
+    For a service that follows only AGIS 10.1, the method is sent in a header and the path is unchanged.
     """
 
     def __init__(self, http: HttpExchanger, origin: Origin, prefix: str = "", *, by_header: bool = False) -> None:
@@ -99,7 +99,7 @@ class FaceExchanger:
     async def request(
         self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
     ) -> ResponseMessage:
-        """The answer in AGTP's terms: its status, and its `error` object."""
+        """Send a request and return the response with AGTP's status and `error` object."""
         path, mark, query = target.partition("?")
         given = dict(headers)
         if self._by_header or not (method.isascii() and method.isalpha()):
@@ -111,12 +111,12 @@ class FaceExchanger:
         return in_agtp_terms(message)
 
     async def close(self) -> None:
-        """Give up the connections."""
+        """Close the connections."""
         await self._http.close()
 
 
 def in_agtp_terms(message: ResponseMessage) -> ResponseMessage:
-    """An answer of HTTP as AGTP would have given it."""
+    """Convert an HTTP response into an AGTP response."""
     number = agtp_status(message.status, message.headers)
     body = message.body if codes.is_success(number) else error_body(number, message.headers, message.body)
     reason = codes.REASONS.get(number, message.reason)
@@ -124,7 +124,7 @@ def in_agtp_terms(message: ResponseMessage) -> ResponseMessage:
 
 
 def _translated(error: Exception) -> Exception:
-    """An error of the library as the error that a sender knows."""
+    """Convert an error of httpx into OSError or RemoteProtocolError."""
     import httpx  # noqa: PLC0415 - as above
 
     if isinstance(error, httpx.LocalProtocolError):

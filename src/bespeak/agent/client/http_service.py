@@ -1,4 +1,4 @@
-"""A service that documents on the web describe, called like any other: checked first, credentials kept at home."""
+"""Client for a service that is described by documents on the web."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.fault import Fault
 
 _ABSENT: Final = CredentialPlace("bearer")
-"""Where a credential goes if the service says nothing: an agent assumes that it may be needed."""
+"""Default place of a credential if the service does not name one: it may be needed."""
 
 
 class DescribedClient(ServiceClient):
-    """A service whose contract is known from a document, and not asked for by AGTP."""
+    """Client whose manifest is built from documents on the web instead of being requested by AGTP."""
 
     def __init__(self, sender: Sender, locator: Locator, discovered: Discovered, **options: Any) -> None:
         super().__init__(sender, locator, **options)
@@ -47,26 +47,26 @@ class DescribedClient(ServiceClient):
         self.catalog_version = DEFAULT_CATALOG  # nobody there judges verbs by one
 
     async def discover(self, *, refresh: bool = False) -> ManifestDocument:
-        """What the documents said when the client was opened; open another one to look again."""
+        """Return the manifest built when the client was opened. Open a new client to read the documents again."""
         assert self.manifest is not None
         return self.manifest
 
     async def methods(self) -> list[InventoryEntry]:
-        """What the service offers, in short."""
+        """Return the short inventory of endpoints."""
         manifest = await self.discover()
         return [InventoryEntry(each.method, each.path, each.description) for each in manifest.endpoints]
 
     async def identify(self) -> dict[str, Any]:
-        """Services of the web have no identity documents. Raises ConfigError."""
+        """Raise ConfigError: services on the web have no identity documents."""
         raise ConfigError(f"{self.locator} names no agent; agents are found by agtp://<agent-id>@host.")
 
 
 class WebServiceClient(DescribedClient):
-    """A service with capabilities of HTTP. Each is called by its id, or by its method and path.
+    """Client for a service with HTTP capabilities. Each is called by its id, or by its method and path.
 
-    No AGTP headers are sent to it, and a credential only to the host that the user named, or to trusted ones. An input
-    that breaks the schema is refused here, and nothing is sent; so is a call that would have to wait longer than the
-    timeout for the pace that the service asks for.
+    No AGTP headers are sent. The credential is sent only to the host that the user named and to trusted hosts. The
+    client refuses, without sending anything, an input that violates the schema and a call that would have to wait
+    longer than the timeout to respect the service's rate limit.
     """
 
     def __init__(
@@ -81,7 +81,9 @@ class WebServiceClient(DescribedClient):
         longest_wait: float = 0.0,
         **options: Any,
     ) -> None:
-        """`pace` is what the service asks for; a call for which its turn is too far away is refused here."""
+        """Create a client. `pace` is the rate limit of the service; a call that must wait more than `longest_wait`
+        is refused.
+        """
         super().__init__(sender, locator, discovered, **options)
         self._credential = credential
         self._pace = pace
@@ -102,8 +104,8 @@ class WebServiceClient(DescribedClient):
     ) -> Reply:
         """Carry out a request over HTTP.
 
-        A service of the web knows no scopes and no task ids; it gets the idempotency key, but what changes something is
-        not sent twice for that alone.
+        Services on the web have no scopes or task ids. They receive the idempotency key, but the key alone does not
+        make a method that changes something repeatable.
         """
         found = self._find(method, path)
         if found is None:
@@ -142,7 +144,7 @@ class WebServiceClient(DescribedClient):
         return reply.output
 
     async def _keep_pace(self) -> Refused | None:
-        """Wait for the turn of one request, or say why it is not sent."""
+        """Wait until the rate limit allows a request, or return the refusal if that takes too long."""
         wait = 0.0 if self._pace is None else await self._pace.turn(self._longest_wait)
         if self._pace is None or not wait:
             return None
@@ -155,7 +157,7 @@ class WebServiceClient(DescribedClient):
         return Refused(status.RATE_LIMITED, "rate-limited", message, {}, (("Retry-After", str(seconds)),))
 
     def _find(self, method: str, path: str) -> tuple[Capability, dict[str, str]] | None:
-        """The capability that is meant, and what the path says of the input."""
+        """Find the capability and the parameters that the path contains."""
         if not path:
             found = self._by_id.get(method)
             return (found, {}) if found else None
@@ -175,7 +177,7 @@ class WebServiceClient(DescribedClient):
         return Refused(status.NOT_FOUND, "endpoint-not-found", message)
 
     def _credentials(self, capability: Capability) -> dict[str, dict[str, str]]:
-        """The credential where the service wants it, if it may go there at all."""
+        """Return the credential at the place where the service expects it; empty if the origin is not trusted."""
         if self._credential is None or not self._is_trusted(capability.origin):
             return {}
         wanted = capability.credentials or (_ABSENT,)
@@ -198,7 +200,7 @@ class WebServiceClient(DescribedClient):
 
 
 def _check(capability: Capability, given: Mapping[str, Any]) -> Refused | None:
-    """The refusal of an input that breaks the schema. A schema that cannot be used forbids nothing."""
+    """Validate an input against the schema; return the refusal. A schema that does not compile allows everything."""
     validator = compile_schema(capability.input_schema)
     if isinstance(validator, Fault) or validator.is_valid(given):
         return None
@@ -206,7 +208,7 @@ def _check(capability: Capability, given: Mapping[str, Any]) -> Refused | None:
 
 
 def _refusal(refused: Refused) -> Reply:
-    """A refusal of this side, in the form in which a service refuses."""
+    """Convert a refusal of this client into a reply, as if the service had sent it."""
     error = {"code": refused.code, "message": refused.message, **refused.details}
     reason = status.REASONS.get(refused.status, "")
     headers = {"content-type": "application/json", **{name.lower(): text for name, text in refused.headers}}
@@ -214,7 +216,7 @@ def _refusal(refused: Refused) -> Reply:
 
 
 def _inside(template: str, path: str) -> dict[str, str] | None:
-    """What a path says of the parameters of a template, or None if it is another path."""
+    """Extract the parameters of a template from a path; return None if the path does not match."""
     names = PLACEHOLDER.findall(template)
     if not names or len(set(names)) < len(names):
         return None

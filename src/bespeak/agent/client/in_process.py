@@ -1,4 +1,4 @@
-"""A client straight onto a handler: the same bytes as over a socket, without the socket."""
+"""In-process transport: sends the same bytes as over a socket directly to a handler."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bespeak.protocol.wire.writer import Pairs
 
 
 class InProcess:
-    """Has the `request` of a client connection or pool. All requests belong to one connection."""
+    """Exchanger that calls a handler. All requests belong to one connection."""
 
     def __init__(self, handler: Handler, *, limits: Limits = DEFAULT_LIMITS) -> None:
         self._handler = handler
@@ -23,7 +23,7 @@ class InProcess:
     async def request(
         self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
     ) -> ResponseMessage:
-        """Send a request through both readers and writers and wait for its response; there is nothing to retry."""
+        """Send a request through both readers and writers and wait for its response. `retry` has no effect."""
         client, server = ClientConnection(), RequestReader(self._limits, self._connection)
         server.receive_data(client.send(method, target, headers, body))
         message = server.next_event()
@@ -43,4 +43,4 @@ class InProcess:
         return event
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no connections are open."""

@@ -1,4 +1,4 @@
-"""What a server offers in short: the answer to DISCOVER /methods, in every form servers give it (AGTP-API 5.8)."""
+"""Short list of a server's endpoints: the reply to DISCOVER /methods in all its forms (AGTP-API 5.8)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import msgspec
 from bespeak.errors import RemoteProtocolError
 
 _LISTS: Final = ("endpoints", "items", "methods")
-"""Members that hold the list where a server answers with an object: the reference implementation gives its whole
-manifest to an anonymous caller, and an object with `items` to others."""
+"""Members that may hold the list if a server replies with an object: the reference implementation sends its whole
+manifest to an anonymous caller, and an object with `items` to others.
+"""
 
 
 class InventoryEntry(msgspec.Struct, frozen=True):
-    """One endpoint, without its contract; that is in the manifest."""
+    """Endpoint without its contract, which is in the manifest."""
 
     method: str
     path: str
@@ -22,7 +23,7 @@ class InventoryEntry(msgspec.Struct, frozen=True):
 
 
 def parse_inventory(value: Any) -> list[InventoryEntry]:
-    """The entries of an answer to DISCOVER /methods. Raises RemoteProtocolError when it is none."""
+    """Parse the reply to DISCOVER /methods. Raises RemoteProtocolError if it is not a list of endpoints."""
     listed = value
     if isinstance(value, dict):
         listed = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)

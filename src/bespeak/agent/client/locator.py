@@ -1,4 +1,4 @@
-"""Where a service is reached: the agtp URI forms that name a host (core 3), or an address of the web."""
+"""Address of a service: an agtp URI that names a host (core 3), or a web address."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _URI: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Locator:
-    """A host and port, and the agent that is looked for there, if any."""
+    """Host and port, and the agent at that host, if any."""
 
     host: str
     port: int = DEFAULT_PORT
     agent_id: str | None = None
     web: str | None = None
-    """The address on the web, `https://host/prefix`; None for AGTP's own transport."""
+    """Web address, `https://host/prefix`; None for AGTP's own transport."""
 
     @property
     def address(self) -> Address:
-        """Where to connect to."""
+        """Address to connect to."""
         return Address(self.host, self.port)
 
     def __str__(self) -> str:
@@ -41,12 +41,12 @@ class Locator:
 
 
 def is_web(uri: str) -> bool:
-    """Whether an address is one of the web."""
+    """Return True for a web address."""
     return uri[:8].lower().startswith(("https://", "http://"))
 
 
 def parse_uri(uri: str) -> Locator:
-    """The locator an agtp URI says. Raises ConfigError for anything that names no host to connect to."""
+    """Parse an agtp URI. Raises ConfigError if it does not name a host to connect to."""
     match = _URI.fullmatch(uri)
     if match is None:
         if is_canonical_id(uri.removeprefix("agtp://")):

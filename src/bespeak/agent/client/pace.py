@@ -1,4 +1,4 @@
-"""As many requests in a minute as a service says it takes, and no more (ai-discovery 3.6)."""
+"""Client-side rate limit: at most as many requests per minute as the service allows (ai-discovery 3.6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MINUTE: Final = 60.0
 
 
 class Pace:
-    """Gives turns, so that no minute has more of them than were agreed on."""
+    """Sliding-window rate limiter over one minute."""
 
     def __init__(
         self,
@@ -25,10 +25,10 @@ class Pace:
         self._clock = clock
         self._sleep = sleep
         self._turns: deque[float] = deque()
-        """When each of the last minute was, or will be."""
+        """Start times of the requests of the last minute, including reserved ones in the future."""
 
     async def turn(self, longest: float) -> float:
-        """Wait for the next turn and give 0; if it is more than `longest` seconds away, give these and take none."""
+        """Wait for the next slot and return 0. If it is more than `longest` seconds away, return that delay at once."""
         now = self._clock()
         while self._turns and self._turns[0] <= now - _MINUTE:
             self._turns.popleft()

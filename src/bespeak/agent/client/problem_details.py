@@ -1,4 +1,4 @@
-"""A refusal that came by HTTP in AGTP's terms: problem details (RFC 9457) turned back into an `error` object."""
+"""Problem details (RFC 9457) of an HTTP response converted into an AGTP `error` object."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _AGTP_STATUS: Final = "agtp-status"
 
 
 def agtp_status(status: int, headers: Mapping[str, str]) -> int:
-    """The number that AGTP has for an answer: what the header says, else that of HTTP."""
+    """Return the AGTP status of a response: the one in its header, else the HTTP status."""
     said = headers.get(_AGTP_STATUS, "")
     number = int(said) if len(said) == 3 and said.isascii() and said.isdigit() else 0
     return number if number in codes.REASONS else status
 
 
 def error_body(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
-    """The body of a refusal as AGTP has it. What is no problem stays what it is."""
+    """Convert the body of a refusal into AGTP's form. Other bodies are returned unchanged."""
     if essence(headers.get("content-type", "")) != _MEDIA:
         return body
     try:

@@ -1,4 +1,4 @@
-"""When a request may be sent again: only if doing it twice does no more than doing it once (AGTP-API 7.1)."""
+"""Retry policy: a request is repeated only if it is idempotent (AGTP-API 7.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bespeak.contract.grammar.path_syntax import parse_template
 from bespeak.protocol.fault import Fault
 
 SAFE_METHODS: Final = frozenset({"QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN"})
-"""Floor methods that only ask (core 4); they count as idempotent unless a manifest says otherwise."""
+"""Floor methods without side effects (core 4); they count as idempotent unless a manifest says otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class RetryPolicy:
 
 
 class Idempotency:
-    """What a manifest says about repeating calls, for request paths."""
+    """Idempotency of endpoints by request path, taken from a manifest."""
 
     def __init__(self, endpoints: Iterable[tuple[str, str, bool]] = ()) -> None:
         self._exact: dict[tuple[str, str], bool] = {}
@@ -48,7 +48,7 @@ class Idempotency:
                 alike.append((template.segments, is_idempotent))
 
     def may_repeat(self, method: str, path: str) -> bool:
-        """Whether the call may be sent again. Where several templates match, all of them must allow it."""
+        """Return True if the call may be sent again. If several templates match, all of them must allow it."""
         known = self._exact.get((method, path))
         if known is not None:
             return known

@@ -1,4 +1,4 @@
-"""One request to a service and its response: the deadline, the retries, and what broke in words."""
+"""Sends one request and reads its response: deadline, retries, error messages."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from bespeak.protocol.wire.writer import Pairs
 
 
 class Exchanger(Protocol):
-    """Carries one request to the service: a pool of connections, or a handler in the same process."""
+    """Transport of one request: a connection pool, or a handler in the same process."""
 
     async def request(
         self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
     ) -> ResponseMessage:
-        """The response to a request; raises OSError or RemoteProtocolError when there is none.
+        """Send a request and return its response. Raises OSError or RemoteProtocolError if there is none.
 
-        `retry` allows to send it again at once when a kept connection turns out to be dead.
+        `retry` allows sending it again at once if a pooled connection is dead.
         """
         ...
 
     async def close(self) -> None:
-        """Give up the connections."""
+        """Close the connections."""
         ...
 
 
 class Sender:
-    """Sends to one service."""
+    """Sends requests to one service."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Sender:
         credential: BearerCredential | None = None,
     ) -> None:
         self.signer = signer
-        """Signs what is sent; None if nothing is signed."""
+        """Signer of requests; None if they are not signed."""
         self._exchanger = exchanger
         self._locator = locator
         self._timeout = timeout
@@ -62,10 +62,10 @@ class Sender:
     async def send(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
     ) -> ResponseMessage:
-        """The response, whatever its status.
+        """Send a request and return the response, whatever its status.
 
-        A repeatable request is sent again after a broken connection, after a 503, and while the server is still busy
-        with what came before the connection broke.
+        A repeatable request is sent again after a broken connection, after a 503, and while the server is still
+        processing an earlier attempt.
         """
         attempts = self._retry.attempts if repeatable else 1
         failures = 0
@@ -89,7 +89,7 @@ class Sender:
             raise CallTimeoutError(f"{place}: no reply within {self._timeout:g} seconds.") from error
 
     async def close(self) -> None:
-        """Give up the connections."""
+        """Close the connections."""
         await self._exchanger.close()
 
     async def _exchange(
@@ -104,7 +104,7 @@ class Sender:
         return await self._exchanger.request(method, target, signed.items(), body)
 
     def _explain(self, error: OSError | RemoteProtocolError) -> str:
-        """What broke, and which option may help if it looks as if the two sides speak different protocols."""
+        """Describe a connection error, with the option that may help if the two sides use different protocols."""
         if isinstance(error, ConnectionRefusedError):
             return f"nobody listens at {self._locator}; is the server running?"
         what = f"{self._locator} gives no reply: {str(error).rstrip('.') or type(error).__name__}."
@@ -122,7 +122,7 @@ class Sender:
 
 
 def _is_passing(message: ResponseMessage) -> bool:
-    """Whether a refusal says by itself that the same request may fare better: 503, or a 409 that says when."""
+    """Return True if a refusal is temporary: a 503, or a 409 with Retry-After."""
     return message.status == status.UNAVAILABLE or (
         message.status == status.CONFLICT and "retry-after" in message.headers
     )

@@ -199,7 +199,7 @@ class ServiceClient:
         await self._sender.close()
 
     def _adopt(self, manifest: ManifestDocument) -> None:
-        """Go by a manifest from now on."""
+        """Use a manifest for all further calls."""
         offered = manifest.catalog_versions_supported or (manifest.catalog_version,)
         self.catalog_version = common_version(DEFAULT_CATALOG, bundled_versions(), offered)
         self._idempotency = Idempotency(
@@ -208,7 +208,7 @@ class ServiceClient:
         self.manifest = manifest
 
     def _named(self, name: str, given: Mapping[str, Any]) -> tuple[str, str, dict[str, Any] | None]:
-        """The method and the path of an endpoint by its name, and what of the input is not in the path."""
+        """Resolve a name to method and path; return also the input without the path parameters."""
         if name not in self._ids:
             known = f" It names {', '.join(list(self._ids)[:10])}." if self._ids else ""
             raise ConfigError(f"{self.locator} has nothing of the name {name[:80]!r}: give a method and a path.{known}")
@@ -285,7 +285,7 @@ def _hints(fields: Iterable[str] | None, since: str | datetime | None, *, compac
 
 
 def _encode_query(path: str, query: Mapping[str, Any] | None) -> str:
-    """Query parameters behind a path: texts as they are, other values as JSON; a space is %20 (RFC 3986)."""
+    """Append query parameters to a path: text as it is, other values as JSON; a space is %20 (RFC 3986)."""
     if not query:
         return ""
     texts = (
@@ -301,7 +301,7 @@ def _encode_query(path: str, query: Mapping[str, Any] | None) -> str:
 
 
 def encode_json(value: object, what: str) -> bytes:
-    """A value as JSON. Raises ConfigError, which names it by `what`, if it is none."""
+    """Encode a value as JSON. Raises ConfigError, which names the value by `what`, if that fails."""
     try:
         return msgspec.json.encode(value)
     except RecursionError as error:

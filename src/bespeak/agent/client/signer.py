@@ -1,4 +1,4 @@
-"""Requests signed in the name of an agent, for one server."""
+"""Signatures of requests by an agent, for one server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCHEME: Final = "agtp://"
 
 
 class Signer:
-    """The key of an agent, and the server its signatures are for."""
+    """Private key of an agent, and the server that its signatures are valid for."""
 
     def __init__(
         self,
@@ -32,16 +32,17 @@ class Signer:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.server_id = server_id
-        """The audience. None before the server has said its name: then nothing can be signed."""
+        """Audience of the signatures; None until the server's name is known. Nothing is signed before."""
         self._key = key
         self._key_id = key_id
         self._agent_id = agent_id
         self._clock = clock
 
     def learn(self, server_id: str, locator: Locator, *, trusted: bool = False) -> None:
-        """Sign for the name a server gives itself from now on. Raises ConfigError if it might be somebody else's.
+        """Use the name that a server gives itself as audience. Raises ConfigError if the name may belong to another
+        server.
 
-        A server that could choose any name could pass a signed request on to the server that really has it.
+        A server that could choose any name could forward a signed request to the server that really has the name.
         """
         if self.server_id is not None:
             return
@@ -56,7 +57,7 @@ class Signer:
         self.server_id = server_id
 
     def sign(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
-        """The headers with a fresh signature, if the request is made in the name of this agent."""
+        """Add a fresh signature to the headers if the request is made by this agent."""
         named = next((value for name, value in headers.items() if name.lower() == AGENT_ID), None)
         if named != self._agent_id or self.server_id is None:
             return dict(headers)
@@ -77,7 +78,7 @@ class Signer:
 
 
 def read_signer(path: str | Path, agent_id: str | None, server_id: str | None = None) -> Signer:
-    """The signer with the private key in a file. Raises ConfigError if there is none, or nobody to sign for."""
+    """Create a signer from a private key file. Raises ConfigError if the key is unusable or `agent_id` is missing."""
     if agent_id is None:
         raise ConfigError("agent_key (--agent-key) signs for an agent: say which with agent_id (--agent-id).")
     key = read_key(Path(path))

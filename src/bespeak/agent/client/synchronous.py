@@ -27,7 +27,7 @@ _CLOSED: Final = "This client is closed; use it inside its with block."
 
 
 class _LoopThread:
-    """An event loop in a thread of its own."""
+    """Event loop in its own thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -57,7 +57,7 @@ class _LoopThread:
             future.cancel()
 
     def stop(self) -> None:
-        """End the loop and the thread."""
+        """Stop the loop and the thread."""
         with self._turn:
             self._open = False
             self._loop.call_soon_threadsafe(self._loop.stop)

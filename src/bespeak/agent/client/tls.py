@@ -1,4 +1,4 @@
-"""Whether a connection is encrypted."""
+"""Choice between TLS and plain TCP."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def choose_tls(
     client_cert: str | Path | None = None,
     client_key: str | Path | None = None,
 ) -> ssl.SSLContext | None:
-    """The TLS settings for a host, or None for plain TCP.
+    """Return the TLS settings for a host, or None for plain TCP.
 
-    Loopback hosts get plain TCP unless `tls`, `ca_file` or `client_cert` is given, as no network stands between; any
-    other host gets plain TCP only with `insecure`. The certificate is presented to a server that asks for one.
+    Loopback hosts use plain TCP unless `tls`, `ca_file` or `client_cert` is given; any other host uses plain TCP only
+    with `insecure`. The client certificate is sent to servers that request one.
     """
     if client_key is not None and client_cert is None:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""From an address of the web to a service that can be called: look it up, and choose how."""
+"""Opens a client for a web address: discover the service, then choose the transport."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from bespeak.errors import ConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebConnection:
-    """How to get to a service, and with which proof of who calls."""
+    """Connection settings and credentials for a service on the web."""
 
     timeout: float = 30.0
     retry: RetryPolicy = field(default_factory=RetryPolicy)
@@ -49,7 +49,7 @@ class WebConnection:
     signer: Signer | None = None
 
     def tls(self) -> ssl.SSLContext | None:
-        """Whom to trust; None for the system's authorities."""
+        """Return the trusted authorities; None for those of the system."""
         if self.client_key is not None and self.client_cert is None:
             raise ConfigError(
                 "client_key (--client-key) is the key of a certificate: give client_cert (--client-cert), too."
@@ -60,7 +60,7 @@ class WebConnection:
 
 
 async def look_up(uri: str, connection: WebConnection, options: WebOptions) -> Discovered:
-    """What is offered at an address. Raises ConfigError if it is none to ask."""
+    """Discover the service at an address. Raises ConfigError if the address is not valid."""
     fetcher = Fetcher(
         _guard(uri, options),
         tls=connection.tls(),
@@ -87,7 +87,7 @@ async def open_web(
     scopes: Iterable[str] = (),
     key: OKPKey | None = None,
 ) -> AsyncIterator[ServiceClient]:
-    """A service on the web. Raises NothingDiscoveredError or UnreachableError if there is none."""
+    """Open a client for a service on the web. Raises NothingDiscoveredError or UnreachableError if there is none."""
     discovered = await look_up(uri, connection, options)
     transport = PinnedTransport(_guard(uri, options), connection.tls(), keep=connection.pool_size)
     http = HttpExchanger(transport, insecure=connection.insecure)
@@ -101,7 +101,7 @@ async def open_web(
 def _choose(
     discovered: Discovered, http: HttpExchanger, connection: WebConnection, options: WebOptions, caller: dict[str, Any]
 ) -> ServiceClient:
-    """The client for what was found."""
+    """Choose the client for a discovered service."""
     address = discovered.address
     if discovered.kind == "none":
         raise _nothing(discovered)
@@ -144,7 +144,7 @@ def _locator(address: WebAddress, prefix: str) -> Locator:
 
 
 def _guard(uri: str, options: WebOptions) -> AddressGuard:
-    """The host that was typed may be anywhere; every other one only if that is allowed."""
+    """Create a guard that allows private addresses for the host that the user named, and for others only on request."""
     try:
         host = urlsplit(uri).hostname
     except ValueError:
@@ -153,7 +153,7 @@ def _guard(uri: str, options: WebOptions) -> AddressGuard:
 
 
 def _ids(discovered: Discovered, prefix: str) -> dict[str, tuple[str, str]]:
-    """The endpoints by the names that the discovery document gives them."""
+    """Map the capability ids of the discovery document to endpoints."""
     found: dict[str, tuple[str, str]] = {}
     for capability in discovered.capabilities:
         named = split_verb(capability.target.removeprefix(prefix))

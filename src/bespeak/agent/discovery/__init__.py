@@ -1,1 +1,1 @@
-"""What a service on the web says of itself, found and read by the rules for agents."""
+"""Discovery of services on the web by the rules for agents."""

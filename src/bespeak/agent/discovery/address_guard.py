@@ -1,4 +1,4 @@
-"""Which addresses may be connected to: what a document names must not lead into somebody's own network."""
+"""Guard against server-side request forgery: addresses named by a document must be public."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Final
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], Awaitable[list[str]]]
-"""The addresses of a name. Raises OSError if it has none."""
+"""Function that resolves a name to addresses. Raises OSError if there are none."""
 
 _MOST: Final = 4
-"""Addresses of one name that are tried."""
+"""Maximum number of addresses to try per name."""
 _LOCAL_NAMES: Final = (".localhost", ".local", ".internal", ".home.arpa")
-"""Names that mean something else on every machine or in every network (RFC 6761, 6762, 8375)."""
+"""Names with a local meaning on every machine or network (RFC 6761, 6762, 8375)."""
 _REFUSED: Final[tuple[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, str], ...]] = tuple(
     (ipaddress.ip_network(network), what)
     for network, what in (
@@ -50,22 +50,22 @@ _REFUSED: Final[tuple[tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, str],
     )
 )
 _GLOBAL: Final = ipaddress.ip_network("2000::/3")
-"""The one part of IPv6 that is given out for the public."""
+"""The only range of IPv6 allocated for public use."""
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 _COMPATIBLE: Final = ipaddress.ip_network("::/96")
 
 
 @dataclass(frozen=True, slots=True)
 class BlockedAddress:
-    """Why a host may not be connected to."""
+    """Reason why a connection to a host is not allowed."""
 
     message: str
     found: bool = True
-    """Whether the name has addresses at all."""
+    """True if the name resolves."""
 
 
 def what_is_private(address: IpAddress) -> str | None:
-    """What kind of place an address is in if the public internet cannot reach it, or None if it can."""
+    """Describe the network of an address that is not public; return None for a public address."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = _embedded(address)
         if inner is not None:
@@ -79,9 +79,9 @@ def what_is_private(address: IpAddress) -> str | None:
 
 
 def literal_address(host: str) -> IpAddress | None:
-    """The address a host is, in any form that a system's resolver takes for one: `127.1`, `0x7f000001`, `2130706433`.
+    """Parse a host that is an IP address in any form that resolvers accept: `127.1`, `0x7f000001`, `2130706433`.
 
-    None for a name.
+    Returns None for a name.
     """
     bare = host.strip("[]").partition("%")[0]
     try:
@@ -97,15 +97,15 @@ def literal_address(host: str) -> IpAddress | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine by its name or its address."""
+    """Return True if a host is a loopback name or address."""
     address = literal_address(host)
     return address.is_loopback if address is not None else host.lower().removesuffix(".") == "localhost"
 
 
 class AddressGuard:
-    """Resolves a host once and says which of its addresses may be connected to; whoever connects uses exactly these.
+    """Resolves a host once and returns the allowed addresses; connections must use exactly these.
 
-    Hosts that the user typed, and every host with `allow_private`, may be anywhere.
+    Hosts that the user typed, and all hosts with `allow_private`, may be private.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class AddressGuard:
         self._resolve = resolve or system_resolve
 
     async def addresses(self, host: str, port: int) -> list[str] | BlockedAddress:
-        """Where to connect to for a host, or why not."""
+        """Resolve a host; return its addresses, or why they are blocked."""
         free = self._allow_private or _plain(host) in self._typed
         literal = literal_address(host)
         if literal is None:
@@ -142,7 +142,7 @@ class AddressGuard:
 
 
 async def system_resolve(host: str, port: int) -> list[str]:
-    """The addresses the system knows for a name."""
+    """Resolve a name with the system's resolver."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
@@ -157,7 +157,7 @@ def _is_local_name(host: str) -> bool:
 
 
 def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that an IPv6 one stands for: mapped, compatible, NAT64, 6to4 or ISATAP."""
+    """Return the IPv4 address embedded in an IPv6 address: mapped, compatible, NAT64, 6to4 or ISATAP."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     if address.sixtofour is not None:

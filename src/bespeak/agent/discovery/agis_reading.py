@@ -1,4 +1,4 @@
-"""An AGIS document as an agent takes it: one that keeps the rules of AGIS is used, any other is told and left."""
+"""Reader of AGIS documents for agents: an invalid document is reported and not used."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bespeak.text.source.span import Location
 from bespeak.text.source.tree import Tree
 
 _MOST_WRONG: Final = 20
-"""Findings about one document: the first say enough of why it is not used."""
+"""Maximum number of findings to report per document."""
 
 
 def agis_tree(fetched: Fetched) -> Tree | Diagnostic | None:
-    """What stands in an answer that is an AGIS document, or why it cannot be read; None if it is something else."""
+    """Parse a response that is an AGIS document; return the parse error, or None if it is something else."""
     try:
         text = fetched.body.decode()
     except UnicodeDecodeError:
@@ -32,7 +32,7 @@ def agis_tree(fetched: Fetched) -> Tree | Diagnostic | None:
 
 
 def read_agis_document(fetched: Fetched) -> tuple[AgisDocument | None, list[Diagnostic]]:
-    """The document in an answer; None where it cannot be used, which AGIS 11 and 13 call a failed discovery."""
+    """Read the document in a response; return None if it is invalid (a failed discovery in AGIS 11 and 13)."""
     tree = agis_tree(fetched)
     if isinstance(tree, Diagnostic):
         return None, [replace(tree, severity="warning")]

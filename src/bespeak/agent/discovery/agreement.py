@@ -1,4 +1,4 @@
-"""Whether the documents of one live service say the same, where that can be judged."""
+"""Consistency checks between the documents of one live service."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ MEMBERS: Final = (
     *("capability_summary", "data_classes", "pre_auth_discovery", "version", "interaction_protocols"),
     "related_services",
 )
-"""Of agis.json (AGIS 11.1); `mcp_tools_list` is for who has one."""
+"""Required members of agis.json (AGIS 11.1); `mcp_tools_list` is optional."""
 _MOST: Final = 5
-"""How many of a kind a message names."""
+"""Maximum number of names in a message."""
 _HOST: Final = re.compile(r"agtp://(?:[^@/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]+)")
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 
 
 def check_agreement(seen: Examination) -> Iterator[Diagnostic]:
-    """Where two documents contradict each other, or one contradicts itself."""
+    """Find contradictions between two documents, or within one."""
     yield from seen.found
     yield from _check_names(seen)
     yield from _check_summary(seen)
@@ -134,7 +134,7 @@ def _check_openapi(seen: Examination, capabilities: list[Capability]) -> Iterato
 
 
 def _check_auth(seen: Examination, pairs: list[tuple[Capability, Capability]]) -> Iterator[Diagnostic]:
-    """Only what an agent would stumble over: a credential that was not mentioned, or another place for it."""
+    """Report differences that break a call: a credential that was not mentioned, or another place for it."""
     for capability, operation in pairs:
         wanted = {place.kind for place in operation.credentials}
         given = {place.kind for place in capability.credentials}
@@ -159,7 +159,7 @@ def _check_agis(seen: Examination, capabilities: list[Capability]) -> Iterator[D
 
 
 def _is_declared(method: str, path: str, known: set[tuple[str, str]]) -> bool:
-    """Whether an endpoint is known, also where it is served below a path that the contract does not name."""
+    """Return True if an endpoint is declared, possibly below a path prefix that the contract does not name."""
     return any((method, path[at:]) in known for at, character in enumerate(path) if character == "/")
 
 
@@ -176,7 +176,7 @@ def _base(seen: Examination, name: Name) -> WebAddress | None:
 
 
 def _shape(target: str) -> str:
-    """A path without the names of its parameters, which two documents may choose differently."""
+    """Return a path without its parameter names, which two documents may choose differently."""
     return _PLACEHOLDER.sub("{}", target.partition("?")[0])
 
 

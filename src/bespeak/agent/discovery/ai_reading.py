@@ -1,4 +1,4 @@
-"""A /.well-known/ai document as an agent takes it: what of it can be called, and what is wrong with the rest."""
+"""Reader of /.well-known/ai documents for agents: callable capabilities, and what is wrong with the others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HINTS: Final[Mapping[str, tuple[str, dict[str, Any]]]] = {
 def read_ai_document(
     data: bytes, source: str, *, most: int | None = MOST_CAPABILITIES
 ) -> tuple[AiDocument | None, list[Diagnostic]]:
-    """The document in the bytes of an answer, tolerantly; None where it cannot be used. Never raises."""
+    """Read the document in the bytes of a response, tolerantly; return None if it is unusable. Never raises."""
     root = json_table(data, source, tolerant=True)
     if isinstance(root, Diagnostic):
         return None, [root]
@@ -42,7 +42,7 @@ def read_ai_document(
 def ai_capabilities(
     document: AiDocument, base: WebAddress, *, insecure: bool = False
 ) -> tuple[list[Capability], list[tuple[str, str]]]:
-    """What can be called of a document from an address, and what cannot: pointers with the reason."""
+    """Return the callable capabilities of a document, and pointers with the reason for the others."""
     usable: list[Capability] = []
     wrong: list[tuple[str, str]] = []
     credentials = _credentials(document)

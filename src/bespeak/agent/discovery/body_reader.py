@@ -1,4 +1,4 @@
-"""The body of an answer, read no further than allowed: in bytes as they come, and in bytes once decoded."""
+"""Reader of response bodies with a limit on received and on decoded bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 class BodyError(Exception):
-    """The body cannot be had; `kind` is `size` or `encoding`."""
+    """Body that cannot be read; `kind` is `size` or `encoding`."""
 
     def __init__(self, kind: str, message: str) -> None:
         self.kind = kind
@@ -20,10 +20,10 @@ class BodyError(Exception):
 
 
 async def read_body(response: httpx.Response, most: int, *, cut: bool = False) -> bytes:
-    """The decoded body of an answer of at most so many bytes; with `cut` its beginning. Raises BodyError.
+    """Read and decode a body of at most `most` bytes; with `cut`, truncate a longer one. Raises BodyError.
 
-    Nothing but the identity encoding is asked for. A server that sends gzip nevertheless is read; what is decoded
-    counts, so that a small body cannot become a large one.
+    Requests ask for the identity encoding only, but a gzip body is accepted. The limit applies to decoded bytes, so a
+    small body cannot expand into a large one.
     """
     encoding = response.headers.get("content-encoding", "identity").strip().lower() or "identity"
     if encoding not in ("identity", "gzip", "x-gzip"):

@@ -1,4 +1,4 @@
-"""Something a service on the web can do, in one form whichever document told of it: what to send, and where."""
+"""Operation of a service on the web, in one form for all kinds of documents: what to send, and where."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _MARK: Final = "bespeak-placeholder-"
 _FRAMING: Final = frozenset(
     {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "content-type", "expect"}
 )
-"""Headers that say where a message goes and where it ends: no document may choose them."""
+"""Headers for framing and routing, which a document must not set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where one member of the input goes."""
+    """Place of one member of the input in the request."""
 
     place: Place
     name: str
-    """Its name there."""
+    """Name of the member at that place."""
     style: str = "repeat"
-    """How a query says several values, one of LIST_STYLES."""
+    """Serialisation of several values in a query, one of LIST_STYLES."""
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialPlace:
-    """Where a service wants a credential: `bearer`, `basic`, or a key in a header, the query or a cookie."""
+    """Place where a service expects a credential: `bearer`, `basic`, or a key in a header, the query or a cookie."""
 
     kind: Literal["none", "bearer", "basic", "header", "query", "cookie", "unknown"]
     name: str = ""
@@ -44,12 +44,12 @@ class CredentialPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capability:
-    """One thing that can be called by HTTP."""
+    """Operation that can be called over HTTP."""
 
     id: str
     method: str
     path: str
-    """How it is known beside its id: the path with its {parameters}, or the whole address at another host."""
+    """Path with its {parameters}, or the absolute address at another host; identifies the capability besides its id."""
     origin: Origin
     target: str
     """Path and query at the origin, with {parameters}."""
@@ -58,27 +58,27 @@ class Capability:
     output_schema: Mapping[str, Any] = field(default_factory=dict)
     returns: str | None = None
     params: Mapping[str, str] = field(default_factory=dict)
-    """What the document says of each parameter, in its own words."""
+    """Text of the document about each parameter."""
     placements: Mapping[str, Placement] = field(default_factory=dict)
-    """Where the members of the input go that do not go where the method says."""
+    """Placements of members that do not follow the default of the method."""
     media_type: str = "application/json"
-    """Of the body."""
+    """Media type of the body."""
     credentials: tuple[CredentialPlace, ...] = ()
-    """Where a credential may go; the first one that can be served is taken. Empty if nothing is said."""
+    """Places for a credential; the first supported one is used. Empty if the document names none."""
     deprecated: bool = False
 
     @property
     def placeholders(self) -> tuple[str, ...]:
-        """The parameters in the target, in their order."""
+        """Parameters in the target, in order."""
         return tuple(dict.fromkeys(PLACEHOLDER.findall(self.target)))
 
     @property
     def is_idempotent(self) -> bool:
-        """Whether doing it twice does no more than doing it once (RFC 9110 9.2.2)."""
+        """True if the method is idempotent (RFC 9110 9.2.2)."""
         return self.method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS")
 
     def place_of(self, name: str) -> Placement:
-        """Where a member of the input goes."""
+        """Return the place of a member of the input."""
         found = self.placements.get(name)
         if found is not None:
             return found
@@ -88,7 +88,7 @@ class Capability:
 
 
 def resolve_template(text: str, base: WebAddress, *, insecure: bool = False) -> tuple[Origin, str] | AddressFault:
-    """The origin and the target of an endpoint as a document writes it: `/x/:id`, `/x/{id}` or a whole address."""
+    """Resolve an endpoint to its origin and target: `/x/:id`, `/x/{id}` or an absolute address."""
     marked = in_braces(text) if text.startswith("/") else _colons_behind_host(text)
     names = PLACEHOLDER.findall(marked)
     # No address has braces: the names step aside while it is resolved.
@@ -108,19 +108,19 @@ def resolve_template(text: str, base: WebAddress, *, insecure: bool = False) -> 
 
 
 def in_braces(path: str) -> str:
-    """A path with parameters in the one form: `/x/:id` is `/x/{id}`."""
+    """Convert `/x/:id` to `/x/{id}`."""
     return _COLON.sub(r"{\1}", path)
 
 
 def may_name_header(name: str) -> bool:
-    """Whether a document may have something sent as a header of this name."""
+    """Return True if a document may set a header of this name."""
     return is_header_name(name) and name.lower() not in _FRAMING
 
 
 def input_schema(
     properties: Mapping[str, Any], required: Iterable[str], placeholders: Iterable[str], *, closed: bool
 ) -> dict[str, Any]:
-    """The schema of an input: what stands in the path is required, a text or a number unless something else is said."""
+    """Build the schema of an input: path parameters are required, and strings or numbers unless declared otherwise."""
     whole = dict(properties)
     needed = dict.fromkeys(required)
     for name in placeholders:

@@ -1,4 +1,4 @@
-"""What was found out about a service on the web, and where."""
+"""Result of discovering a service on the web."""
 
 from __future__ import annotations
 
@@ -20,31 +20,33 @@ Kind = Literal["agtp", "ai", "agis", "openapi", "none"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovered:
-    """The result of looking a service up."""
+    """Result of a lookup."""
 
     kind: Kind
-    """By what it is called: `agtp` is AGTP's own contract over HTTP, `none` that nothing was found."""
+    """Kind of document the service is called by: `agtp` for AGTP's own contract over HTTP, `none` if nothing was
+    found.
+    """
     address: WebAddress
-    """What the user typed."""
+    """Address that the user typed."""
     base: WebAddress
-    """Where the document was in the end, which relative addresses in it start from."""
+    """Final address of the document, the base of relative addresses in it."""
     name: str = ""
     description: str = ""
     capabilities: tuple[Capability, ...] = ()
     findings: tuple[Diagnostic, ...] = ()
     steps: tuple[Fetched, ...] = ()
-    """Everything that was asked for, in order."""
+    """All fetched documents, in order."""
     preferences: Mapping[str, str] = field(default_factory=dict)
-    """What the service says about the use of its content, by header or line of robots.txt."""
+    """Preferences about the use of the service's content, from headers and robots.txt."""
     agtp: str | None = None
-    """The AGTP address the service names."""
+    """AGTP address that the service names."""
     manifest: ManifestDocument | None = None
     ai: AiDocument | None = None
     summary: Mapping[str, Any] | None = None
-    """The members of /.well-known/agis.json."""
+    """Members of /.well-known/agis.json."""
     agis: AgisDocument | None = None
     openapi: Description | None = None
 
     def capability(self, id: str) -> Capability | None:  # noqa: A002 - the draft's word
-        """The capability with an id."""
+        """Return the capability with an id."""
         return next((each for each in self.capabilities if each.id == id), None)

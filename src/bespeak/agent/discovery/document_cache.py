@@ -1,4 +1,4 @@
-"""Documents kept on disk between runs, without anything that is secret: who has them may read them anyway."""
+"""Disk cache of documents. It stores nothing secret: the documents are public."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgspec
 from bespeak.documents.files.file_replacement import UNFINISHED, replace_bytes
 
 VARIABLE: Final = "BESPEAK_CACHE"
-"""The folder to keep documents in; `off` keeps none."""
+"""Environment variable for the cache folder; `off` disables the cache."""
 
 _VERSION: Final = 1
 _OWNER_ONLY: Final = 0o600
@@ -36,30 +36,30 @@ _KEPT_HEADERS: Final = frozenset(
         "vary",
     }
 )
-"""What an answer may be known by. Set-Cookie and whatever else belongs to one caller is not among them."""
+"""Response headers that are cached. Set-Cookie and other headers for one caller are left out."""
 _MOST_ENTRIES: Final = 500
 _MOST_BYTES: Final = 200_000_000
 _LARGEST: Final = 48_000_000
 _LEFT_BEHIND: Final = 3600.0
-"""Seconds after which a file that was never finished is removed."""
+"""Age in seconds at which an unfinished file is removed."""
 
 
 class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer as it is kept."""
+    """Cached response."""
 
     url: str
     accept: str
     status: int
     stored: float
     fresh_until: float
-    """Before this time it is not asked for again."""
+    """Time until which the entry is used without a request."""
     headers: dict[str, str] = {}
     body: bytes = b""
     version: int = _VERSION
 
 
 class DocumentCache:
-    """A folder of answers. Whatever goes wrong with it only costs a request: nothing is raised."""
+    """Cache in a folder. Failures only cost a request; nothing is raised."""
 
     def __init__(self, folder: Path, *, most_entries: int = _MOST_ENTRIES, most_bytes: int = _MOST_BYTES) -> None:
         self.folder = folder
@@ -67,7 +67,7 @@ class DocumentCache:
         self._most_bytes = most_bytes
 
     def find(self, url: str, accept: str) -> CacheEntry | None:
-        """What is kept for an address; None also for what cannot be read."""
+        """Return the entry for an address, or None if it is missing or unreadable."""
         path = self._path(url, accept)
         try:
             if path.stat().st_size > _LARGEST:
@@ -79,7 +79,7 @@ class DocumentCache:
         return entry if (entry.version, entry.url, entry.accept) == (_VERSION, url, accept) else None
 
     def keep(self, entry: CacheEntry) -> None:
-        """Keep an answer in the place of the one before. An address with a query may hold a secret, and is not kept."""
+        """Store a response. Addresses with a query may contain a secret and are not stored."""
         if "?" in entry.url or len(entry.body) > _LARGEST - 65536:
             return
         kept = msgspec.structs.replace(entry, headers=kept_headers(entry.headers))
@@ -89,7 +89,7 @@ class DocumentCache:
             self._shrink()
 
     def forget(self, url: str, accept: str) -> None:
-        """Keep nothing for an address."""
+        """Remove the entry for an address."""
         with contextlib.suppress(OSError):
             self._path(url, accept).unlink(missing_ok=True)
 
@@ -97,7 +97,7 @@ class DocumentCache:
         return self.folder / (hashlib.sha256(f"{accept}\n{url}".encode(errors="replace")).hexdigest() + _SUFFIX)
 
     def _shrink(self) -> None:
-        """Remove the oldest entries beyond the bounds. Another process may do the same at the same time."""
+        """Remove the oldest entries above the limits. Another process may do the same at the same time."""
         found = sorted(self._files(), reverse=True)
         total = 0
         for count, (_, size, path) in enumerate(found, 1):
@@ -125,12 +125,12 @@ class DocumentCache:
 
 
 def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that may be kept."""
+    """Return the headers that may be cached."""
     return {name: value for name, value in headers.items() if name in _KEPT_HEADERS}
 
 
 def open_cache(folder: str | Path | None = None, environment: Mapping[str, str] = os.environ) -> DocumentCache | None:
-    """The cache in a folder, else where the environment says, else at the usual place; None where it is off."""
+    """Open the cache in a folder, else in that of the environment, else in the default one; None if disabled."""
     chosen = str(folder) if folder is not None else environment.get(VARIABLE)
     if chosen is not None:
         return None if chosen.strip().lower() in ("", "off") else DocumentCache(Path(chosen))

@@ -1,4 +1,4 @@
-"""The kinds of documents that are asked for: how large each may be, and in which media types it comes."""
+"""Kinds of documents to fetch, with their size limits and media types."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ DAY: Final = 86400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentKind:
-    """What to ask for, and what to take."""
+    """Kind of document: how to request it, and what to accept."""
 
     what: str
     accept: str
     most: int
-    """Bytes, decoded."""
+    """Maximum number of decoded bytes."""
     types: frozenset[str] = frozenset()
-    """Media types beside JSON's own; none at all means that any is taken."""
+    """Accepted media types besides those of JSON; if empty, all are accepted."""
     any_type: bool = False
     cut: bool = False
-    """Whether of a larger document the beginning counts, and not nothing."""
+    """True if a larger document is truncated instead of rejected."""
     method: str = "GET"
-    """POST where a document is the answer of an endpoint; such an answer is not kept, and not looked for elsewhere."""
+    """HTTP method; POST if the document is the reply of an endpoint. Such a reply is not cached, and redirects are
+    not followed.
+    """
     default_age: float = 0.0
-    """Seconds for which it is good where the server says nothing."""
+    """Seconds of freshness if the server gives none."""
 
     def takes(self, media_type: str) -> bool:
-        """Whether a media type is one of this kind."""
+        """Return True if a media type is accepted for this kind."""
         return self.any_type or is_json(media_type) or media_type in self.types
 
 
@@ -42,7 +44,7 @@ MANIFEST: Final = DocumentKind(
     what="the manifest", accept="application/vnd.agtp.manifest+json", most=16_000_000, method="POST"
 )
 FACE: Final = DocumentKind(what="the face of AGTP", accept="application/vnd.agtp.manifest+json", most=16_000_000)
-"""What a host says to somebody who only looks whether it speaks AGTP over HTTP."""
+"""Response of a host to a probe for AGTP over HTTP."""
 AGIS: Final = DocumentKind(
     what="the AGIS document",
     accept="application/agis+json, application/agis, application/yaml;q=0.5",

@@ -1,4 +1,4 @@
-"""Everything that a live service says of itself, asked for once, as a check of it wants to see it: good or not."""
+"""Collects all documents of a live service for a check, valid or not."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from bespeak.text.source.tree import Tree
 Name = Literal["ai", "summary", "agis", "openapi", "agtp", "llms"]
 
 BUDGET: Final = 40.0
-"""Seconds for all documents of a host; what has begun by then is waited for."""
+"""Seconds for all documents of a host; a started request may finish."""
 LONGEST: Final = 20.0
-"""Seconds for one of them, with all that has to be asked on the way to it: each host has a robots.txt of its own."""
+"""Seconds for one document, including every robots.txt needed on the way."""
 WELL_KNOWN_AGTP: Final = "/.well-known/agtp"
 LLMS: Final = "/llms.txt"
 ALIAS: Final = "/ai"
 ABSENT: Final = "/.well-known/bespeak-asks-what-is-not-there"
-"""A path that no service has."""
+"""Path that no service has."""
 PLACES: Final = frozenset({"/", WELL_KNOWN_AI, WELL_KNOWN_AGIS, WELL_KNOWN_AGTP, OPENAPI_PLACES[0], LLMS, ALIAS})
-"""What may be typed behind a host: all of it means the whole host."""
+"""Paths that a user may type after the host; each means the whole host."""
 
 # Whatever the type: that it is wrong is one finding, and what stands in the document another.
 _AI: Final = replace(DISCOVERY, any_type=True)
@@ -63,18 +63,18 @@ _UNREACHED: Final = frozenset({"address", "scheme", "credentials", "plain", "pri
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """One document as a host serves it."""
+    """Document as a host serves it."""
 
     name: Name
     fetched: Fetched
     is_there: bool
-    """Whether the answer is meant to be this document, however well it is one."""
+    """True if the response is meant to be this document, valid or not."""
     head: Fetched | None = None
-    """What HEAD gave, if it was asked."""
+    """Response to HEAD, if it was sent."""
 
     @property
     def text(self) -> str | None:
-        """The text, without a byte order mark; None if it is not UTF-8."""
+        """Text without a byte order mark; None if it is not UTF-8."""
         try:
             return self.fetched.body.decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -83,40 +83,40 @@ class Served:
 
 @dataclass(slots=True, kw_only=True)
 class Examination:
-    """What was seen of a host."""
+    """Everything that was fetched from a host."""
 
     address: WebAddress
     documents: dict[Name, Served] = field(default_factory=dict)
-    """Those that were asked for, also where there is nothing."""
+    """All requested documents, including missing ones."""
     alias: Fetched | None = None
     absent: Fetched | None = None
-    """What a path gave that nobody has."""
+    """Response to a path that does not exist."""
     unreachable: FetchFault | None = None
-    """Why nothing at all could be asked."""
+    """Reason why the host could not be reached."""
     unasked: list[str] = field(default_factory=list)
-    """What there was no time for."""
+    """Documents that were skipped because the time was up."""
     ai: AiDocument | None = None
-    """As an agent takes it, with all its capabilities."""
+    """Discovery document as an agent reads it, with all its capabilities."""
     ai_data: Mapping[str, Any] | None = None
-    """The members of the discovery document, whatever they are."""
+    """Members of the discovery document, valid or not."""
     summary: Mapping[str, Any] | None = None
     summary_fault: str = ""
-    """Why the document that the summary names was not taken."""
+    """Reason why the document that the summary names was rejected."""
     agis: AgisDocument | None = None
     openapi: Description | None = None
     bootstrap: Mapping[str, Any] | None = None
-    """The members of /.well-known/agtp."""
+    """Members of /.well-known/agtp."""
     found: list[Diagnostic] = field(default_factory=list)
-    """What reading the documents found that no other check finds."""
+    """Findings of the readers that no other check reports."""
 
     def there(self, name: Name) -> Served | None:
-        """A document, if the host has it."""
+        """Return a document if the host has it."""
         served = self.documents.get(name)
         return served if served is not None and served.is_there else None
 
 
 class Examiner:
-    """Examines hosts. Asks for documents only, one after the other; nothing that is offered is ever called."""
+    """Examines hosts. It only fetches documents, one after the other, and never calls a capability."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Examiner:
         self._until = 0.0
 
     async def examine(self, address: WebAddress) -> Examination:
-        """All there is to see of a host. Never raises for what a server does."""
+        """Fetch everything there is to check of a host. Never raises for what a server does."""
         seen = Examination(address=address)
         self._until = self._clock() + self._budget
         first = await self._ask(seen, "ai", WELL_KNOWN_AI, _AI)
@@ -154,7 +154,7 @@ class Examiner:
         return seen
 
     async def _look_behind(self, seen: Examination) -> None:
-        """The same documents otherwise: by HEAD, under the alias; and what is not there."""
+        """Fetch the same documents by HEAD and under the alias, and a path that does not exist."""
         for name, served in list(seen.documents.items()):
             if served.is_there:
                 kind = DocumentKind(
@@ -192,7 +192,7 @@ class Examiner:
         seen.ai, _ = read_ai_document(served.fetched.body, served.fetched.final_url, most=None)
 
     async def _find_agis(self, seen: Examination) -> None:
-        """The AGIS document: where the summary says if that is at this host, else as the answer of the root."""
+        """Find the AGIS document: where the summary says if that is on this host, else as the reply of the root."""
         place = "/"
         served = seen.there("summary")
         if served is not None:
@@ -212,7 +212,7 @@ class Examiner:
             seen.summary_fault = f"{fetched.url}: {reason}"
 
     def _named(self, seen: Examination, fetched: Fetched) -> str | None:
-        """The path that agis.json names, if it can be asked for here."""
+        """Return the path that agis.json names, if it is on this host."""
         named = (seen.summary or {}).get("agis_document")
         if not isinstance(named, str) or not named.strip():
             seen.summary_fault = "agis_document is not there"
@@ -240,12 +240,12 @@ class Examiner:
 
 
 def _is_page(fetched: Fetched) -> bool:
-    """Whether an answer is a page for people, as hosts give that have one for everything."""
+    """Return True if a response is an HTML page, as catch-all hosts send for every path."""
     return fetched.media_type in ("text/html", "application/xhtml+xml")
 
 
 def _members(seen: Examination, name: Name) -> Mapping[str, Any] | None:
-    """The members of a JSON document that is there. Why it has none is told here unless lint tells it anyway."""
+    """Return the members of a JSON document that exists. Report why it has none, unless lint does."""
     served = seen.there(name)
     if served is None:
         return None
@@ -258,7 +258,7 @@ def _members(seen: Examination, name: Name) -> Mapping[str, Any] | None:
 
 
 def _agis(fetched: Fetched) -> AgisDocument | None:
-    """The AGIS document in an answer; None if it is something else."""
+    """Parse the AGIS document in a response; return None if it is something else."""
     tree = agis_tree(fetched)
     # The summary says `agis`, too, and has no endpoints.
     return read_agis(tree)[0] if isinstance(tree, Tree) and "endpoints" in tree.data else None

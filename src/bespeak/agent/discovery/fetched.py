@@ -1,4 +1,4 @@
-"""What asking for a document on the web gave: every step, whether it ended well or not."""
+"""Result of fetching a document from the web, with every step."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ FaultKind = Literal[
     "encoding",
     "type",
 ]
-"""At which step it ended."""
+"""Step at which the fetch failed."""
 
 Source = Literal["network", "cache", "revalidated"]
-"""Where an answer came from: asked for, kept, or kept and confirmed."""
+"""Origin of a response: requested, cached, or cached and revalidated."""
 
 _FORBIDDEN: Final = frozenset({"address", "scheme", "credentials", "plain", "private", "downgrade"})
 _UNANSWERED: Final = frozenset({"name", "connection", "certificate", "timeout", "protocol"})
@@ -41,18 +41,18 @@ _UNANSWERED: Final = frozenset({"name", "connection", "certificate", "timeout", 
 
 @dataclass(frozen=True, slots=True)
 class FetchFault:
-    """Why there is no document."""
+    """Reason why a document could not be fetched."""
 
     kind: FaultKind
     message: str
     url: str
-    """Where it happened, which after a redirect is not where it began."""
+    """Address that failed; after a redirect it differs from the requested one."""
     retry_after: float | None = None
-    """Seconds after which the server wants to be asked again."""
+    """Seconds after which the server allows another request."""
 
     @property
     def rule(self) -> Rule:
-        """The rule such a fault is reported under."""
+        """Rule that reports this kind of fault."""
         if self.kind == "robots":
             return ROBOTS_DISALLOWED
         return (
@@ -62,7 +62,7 @@ class FetchFault:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A redirect that was followed."""
+    """Redirect that was followed."""
 
     url: str
     status: int
@@ -71,39 +71,39 @@ class Hop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """The end of one attempt to have a document."""
+    """Result of one attempt to fetch a document."""
 
     what: str
-    """What was asked for, in words: `the robots.txt`."""
+    """Name of the document for messages: `the robots.txt`."""
     url: str
     final_url: str
     status: int | None = None
-    """The last status that came, also where the answer could not be used."""
+    """Last status received, even if the response was unusable."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Of the last answer, names in lower case. Never Set-Cookie; of a kept answer only those that matter."""
+    """Headers of the last response, with lower-case names and without Set-Cookie; reduced for a cached response."""
     body: bytes = b""
-    """Decoded, and complete if there is no fault."""
+    """Decoded body, complete if there is no fault."""
     hops: tuple[Hop, ...] = ()
     attempts: int = 0
-    """Requests that were sent; none if the answer was kept."""
+    """Number of requests sent; 0 for a cached response."""
     seconds: float = 0.0
-    """How long it took in all, waiting included."""
+    """Total duration, including delays."""
     first_seconds: float | None = None
-    """How long the first answer took, from the request to the whole body."""
+    """Duration of the first response, from the request to the end of the body."""
     source: Source = "network"
     fault: FetchFault | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether there is a document."""
+        """True if the document was fetched."""
         return self.fault is None
 
     @property
     def is_missing(self) -> bool:
-        """Whether the server says that it has no such document."""
+        """True if the server reports that the document does not exist."""
         return self.status in (404, 410)
 
     @property
     def media_type(self) -> str:
-        """The type without its parameters, in small letters."""
+        """Media type in lower case, without parameters."""
         return essence(self.headers.get("content-type", ""))

@@ -1,4 +1,4 @@
-"""One answer of one address, as far as it counts, and what an error on the way to it means."""
+"""Single response of an address, and the classification of transport errors."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import httpx
 
 _COOKIES: Final = frozenset({"set-cookie", "set-cookie2"})
-"""Headers that are nobody's business: what a server wants to recognise a caller by."""
+"""Headers that are dropped because servers identify callers by them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedResponse:
-    """One answer of one address."""
+    """Single response of an address."""
 
     status: int
     headers: dict[str, str]
@@ -32,12 +32,12 @@ class FetchedResponse:
 
     @property
     def media_type(self) -> str:
-        """The type without its parameters, in small letters."""
+        """Media type in lower case, without parameters."""
         return essence(self.headers.get("content-type", ""))
 
 
 async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) -> FetchedResponse:
-    """An answer with its body, if it is one that counts."""
+    """Convert a response; read its body if the status and the media type are accepted."""
     headers = {name.lower(): text for name, text in response.headers.items() if name.lower() not in _COOKIES}
     answer = FetchedResponse(response.status_code, headers)
     if response.status_code != 200:
@@ -52,7 +52,7 @@ async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) ->
 
 
 def broken(error: Exception, url: str) -> FetchedResponse:
-    """What an error on the way means."""
+    """Convert a transport error into a failed response."""
     import httpx  # noqa: PLC0415 - slow to load
 
     certificate = find_cause(error, ssl.SSLCertVerificationError)
@@ -72,5 +72,5 @@ def broken(error: Exception, url: str) -> FetchedResponse:
 
 
 def failed(kind: FaultKind, message: str, url: str) -> FetchedResponse:
-    """The answer that there is none."""
+    """Build a response that reports a fault."""
     return FetchedResponse(0, {}, fault=FetchFault(kind, message, url))

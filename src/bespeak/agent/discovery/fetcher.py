@@ -1,4 +1,4 @@
-"""One document from the web by the rules for agents (ai-discovery 4 and 6): bounded, guarded, polite."""
+"""Fetches documents from the web by the rules for agents (ai-discovery 4 and 6): limits, address guard, robots.txt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bespeak.agent.discovery.web_address import AddressFault, Origin, WebAddress
 from bespeak.text.diagnostics.brief import brief
 
 DEADLINE: Final = 10.0
-"""Seconds for one document, redirects and waiting included (ai-discovery 2.2)."""
+"""Seconds for one document, including redirects and delays (ai-discovery 2.2)."""
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 MOST_REDIRECTS: Final = 5
 MOST_RETRIES: Final = 3
@@ -33,7 +33,7 @@ _MISSING: Final = frozenset({404, 410})
 
 @dataclass(slots=True)
 class _Trace:
-    """What has happened so far on the way to one document."""
+    """State of one fetch."""
 
     kind: DocumentKind
     url: str
@@ -45,7 +45,7 @@ class _Trace:
 
 
 class Fetcher:
-    """Fetches documents. Sends no credential, keeps no cookie, and asks nobody twice without need."""
+    """Fetches documents. Sends no credentials, stores no cookies, and caches responses."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Fetcher:
         self._user_agent = f"{AGENT}/{version('bespeak')}"
 
     async def get(self, url: str, kind: DocumentKind, *, robots: bool = True) -> Fetched:
-        """The document at an address, or what was wrong at which step. Never raises for what a server does."""
+        """Fetch the document at an address, or report the step that failed. Never raises for what a server does."""
         trace = _Trace(kind, url, self._deadline, self._refresh)
         began = time.monotonic()
         address = parse_address(url, insecure=self.insecure)
@@ -89,7 +89,7 @@ class Fetcher:
             address = onward
 
     async def robots(self, origin: Origin) -> Robots | FetchFault:
-        """What a site lets this program ask for; asked for once."""
+        """Fetch the robots.txt of a site, once."""
         known = self._robots.get(origin)
         if known is None:
             known = self._robots[origin] = await self._read_robots(origin)
@@ -123,7 +123,7 @@ class Fetcher:
         return fault
 
     def _follow(self, address: WebAddress, answer: FetchedResponse, trace: _Trace) -> WebAddress | FetchFault:
-        """The address a redirect leads to, if it may be followed."""
+        """Return the target of a redirect if it may be followed."""
         at, location = str(address), answer.headers.get("location", "")
         if trace.kind.method != "GET":
             return FetchFault("redirect", "it is somewhere else, and only documents are followed", at)
@@ -143,7 +143,7 @@ class Fetcher:
         return onward
 
     async def _ask(self, address: WebAddress, trace: _Trace) -> FetchedResponse:
-        """The answer of one address: kept, confirmed, or new; asked again while the server has a passing trouble."""
+        """Return the response of one address: cached, revalidated or new. Retry temporary failures."""
         url, accept = str(address), trace.kind.accept
         held = self._cache.find(url, accept) if self._cache and trace.kind.method == "GET" else None
         if held is not None and not trace.refresh and self._clock() < held.fresh_until:
@@ -161,7 +161,7 @@ class Fetcher:
             await self._sleep(wait)
 
     def _wait(self, answer: FetchedResponse, retries: int) -> float | None:
-        """Seconds before the same question may fare better; None if it will not."""
+        """Return the seconds to wait before a retry; None if a retry would not help."""
         if answer.status != 429 and answer.status < 500:
             return None
         asked = retry_after(answer.headers, self._clock())
@@ -170,7 +170,7 @@ class Fetcher:
         return max(asked or 0.0, _FIRST_WAIT * float(1 << retries))
 
     async def _once(self, address: WebAddress, trace: _Trace, held: CacheEntry | None) -> FetchedResponse:
-        """Ask once, within what is left of the time."""
+        """Send one request within the remaining time."""
         import httpx  # noqa: PLC0415 - slow to load
 
         headers = {"Accept": trace.kind.accept, "Accept-Encoding": "identity", "User-Agent": self._user_agent}
@@ -202,7 +202,7 @@ class Fetcher:
                 trace.first_seconds = spent
 
     def _kept(self, held: CacheEntry, url: str) -> FetchedResponse:
-        """What is known without asking."""
+        """Return the cached response, if it is still valid."""
         answer = FetchedResponse(held.status, held.headers, held.body, "cache")
         if held.status == 200:
             return answer
@@ -217,7 +217,7 @@ class Fetcher:
     def _settle(
         self, answer: FetchedResponse, url: str, trace: _Trace, held: CacheEntry | None, wait: float | None
     ) -> FetchedResponse:
-        """Keep what may be kept, and say what is wrong with an answer that is no document."""
+        """Cache a response if allowed, and report why a response is not the document."""
         now, status = self._clock(), answer.status
         if status == 304 and held is not None:
             headers = {**held.headers, **answer.headers}
@@ -242,7 +242,7 @@ class Fetcher:
         return replace(answer, fault=FetchFault("status", f"the answer is {status}, not 200", url, wait))
 
     def _remember(self, url: str, kind: DocumentKind, answer: FetchedResponse, until: float) -> None:
-        """Keep a refusal, so that nobody is asked again before it is time."""
+        """Cache a refusal, to avoid requests before it expires."""
         if self._cache is not None and kind.method == "GET":
             self._cache.keep(_entry(url, kind, answer, self._clock(), until))
 

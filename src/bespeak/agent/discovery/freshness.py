@@ -1,4 +1,4 @@
-"""How long an answer is good, by what HTTP's caching headers say (RFC 9111)."""
+"""Freshness of a response by HTTP's caching headers (RFC 9111)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 _LONGEST: Final = 30 * 86400.0
-"""Nobody is believed for longer than this."""
+"""Maximum lifetime in seconds, whatever the server says."""
 
 
 def directives(text: str) -> dict[str, str]:
-    """The parts of a Cache-Control header, names in small letters."""
+    """Parse a Cache-Control header; names are in lower case."""
     found: dict[str, str] = {}
     for part in text.split(","):
         name, _, value = part.strip().partition("=")
@@ -22,12 +22,12 @@ def directives(text: str) -> dict[str, str]:
 
 
 def may_be_kept(headers: Mapping[str, str]) -> bool:
-    """Whether an answer may be written down at all."""
+    """Return True if a response may be stored."""
     return "no-store" not in directives(headers.get("cache-control", "")) and headers.get("vary", "").strip() != "*"
 
 
 def lifetime(headers: Mapping[str, str], now: float, default: float = 0.0) -> float:
-    """Seconds from now for which an answer is good without asking again."""
+    """Return the seconds for which a response is fresh."""
     said = directives(headers.get("cache-control", ""))
     if "no-cache" in said or "no-store" in said:
         return 0.0
@@ -42,7 +42,7 @@ def lifetime(headers: Mapping[str, str], now: float, default: float = 0.0) -> fl
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds after which a server wants to be asked again: a number, or a date."""
+    """Parse a Retry-After header, a number or a date, into seconds."""
     text = headers.get("retry-after")
     if text is None:
         return None
@@ -54,7 +54,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def seconds(text: str) -> float | None:
-    """A whole number of seconds, or None if it is none."""
+    """Parse a whole number of seconds; return None for other text."""
     plain = text.strip()
     if not plain.isascii() or not plain.isdigit():
         return None
@@ -63,7 +63,7 @@ def seconds(text: str) -> float | None:
 
 
 def http_date(text: str) -> float | None:
-    """Seconds since 1970 of an HTTP date, or None if it is none."""
+    """Parse an HTTP date into seconds since 1970; return None for other text."""
     try:
         parsed = parsedate_to_datetime(text)
         return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()

@@ -1,4 +1,4 @@
-"""Links that answers carry in their headers (RFC 8288), to where a service describes itself (RFC 8631)."""
+"""Link headers (RFC 8288) that point to the description of a service (RFC 8631)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST: Final = 3
 
 
 def service_descriptions(answers: Iterable[Fetched], *, insecure: bool = False) -> list[str]:
-    """The addresses that answers name as descriptions of their service, each once."""
+    """Collect the addresses that responses link as service descriptions, each once."""
     found: dict[str, None] = {}
     for answer in answers:
         base = parse_address(answer.final_url, insecure=insecure)

@@ -1,4 +1,4 @@
-"""The check of a live service as a whole: its documents by the rules of files, its answers, the score."""
+"""Check of a live service: rules on its documents, rules on its responses, and the score."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from bespeak.text.diagnostics.score import Score
 from bespeak.text.source.span import Location
 
 _KINDS: Final[Mapping[Name, Kind]] = {"ai": "ai", "agis": "agis"}
-"""The documents that lint knows as files."""
+"""Documents that have lint rules for files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveCheck:
-    """What was found at one host."""
+    """Result of checking one host."""
 
     address: WebAddress
     checked: dict[str, Checked | None] = field(default_factory=dict)
-    """Every document that is there, by its address; those that lint knows as files, with what it says of them."""
+    """All existing documents by address, with lint findings for the kinds that have rules."""
     found: dict[str, list[Diagnostic]] = field(default_factory=dict)
-    """What was found around them, by address."""
+    """Other findings, by address."""
     score: Score | None = None
-    """None if nobody answered."""
+    """Score of the service; None if the host did not respond."""
 
     @property
     def is_reached(self) -> bool:
-        """Whether the host answered at all."""
+        """True if the host responded."""
         return self.score is not None
 
 
 def live_address(text: str, *, insecure: bool = False) -> WebAddress | AddressFault:
-    """The host that somebody wants checked. A path is none of it: discovery documents have their own."""
+    """Parse the address of a host to check. It has no path: discovery documents have fixed paths."""
     address = parse_address(text, insecure=insecure)
     if isinstance(address, WebAddress) and address.target not in PLACES:
         message = f"a live service is checked as a whole, and {address.target[:100]!r} is a part: give {address.origin}"
@@ -50,7 +50,7 @@ def live_address(text: str, *, insecure: bool = False) -> WebAddress | AddressFa
 
 
 async def check_live(address: WebAddress, examiner: Examiner, context: Context) -> LiveCheck:
-    """Examine a host, and judge everything that was seen. Never raises for what a server does."""
+    """Examine a host, and check everything that was fetched. Never raises for what a server does."""
     seen = await examiner.examine(address)
     if seen.unreachable is not None:
         fault = seen.unreachable

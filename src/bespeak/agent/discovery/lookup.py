@@ -1,4 +1,4 @@
-"""From an address to what is offered there: one source after the other, until one can be called."""
+"""Lookup of a service by its address: try one source after the other until one is callable."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ WELL_KNOWN_AGIS: Final = "/.well-known/agis.json"
 OPENAPI_PLACES: Final = ("/openapi.json", "/.well-known/openapi.json", "/openapi.yaml")
 _DOCUMENTS: Final = (".json", ".yaml", ".yml", ".agis")
 _FACE: Final = "agtp-status"
-"""The header by which an HTTP face of AGTP is known."""
+"""Header that identifies an HTTP face of AGTP."""
 _SIGNALS: Final = ("tdm-reservation", "tdm-policy", "content-usage")
 
 
 class Lookup:
-    """Looks services up. `most` capabilities are taken of a document; None takes all."""
+    """Looks up services. Reads at most `most` capabilities of a document; None reads all."""
 
     def __init__(self, fetcher: Fetcher, *, most: int | None = MOST_CAPABILITIES) -> None:
         self._fetcher = fetcher
         self._most = most
 
     async def find(self, url: str) -> Discovered | AddressFault:
-        """What is offered at an address: a host, a path that a face is mounted at, or one document."""
+        """Look up the service at an address: a host, the mount path of a face, or one document."""
         address = parse_address(url, insecure=self._fetcher.insecure)
         if isinstance(address, AddressFault):
             return address
@@ -80,7 +80,7 @@ class Lookup:
             search.capabilities += usable
 
     async def _read_manifest(self, search: Search) -> None:
-        """The contract of an HTTP face of AGTP: DISCOVER on its root."""
+        """Fetch the manifest of an HTTP face of AGTP: DISCOVER on its root."""
         place = f"{search.address.origin}{search.address.path.rstrip('/')}/:discover"
         # Nothing is posted to who has not shown that it speaks AGTP: only looking does no harm there.
         if not _shows_face(search) or search.address.path != "/":
@@ -100,7 +100,7 @@ class Lookup:
         search.base = search.address
 
     async def _read_summary(self, search: Search) -> None:
-        """/.well-known/agis.json, and the document it names (AGIS 11.1)."""
+        """Read /.well-known/agis.json, and the document it names (AGIS 11.1)."""
         fetched = await self._get(search, f"{search.address.origin}{WELL_KNOWN_AGIS}", SUMMARY)
         if not fetched.ok:
             return
@@ -126,7 +126,7 @@ class Lookup:
                 await self._read_agis(search, str(place))
 
     async def _read_root(self, search: Search) -> None:
-        """The AGIS document as the answer of the root (AGIS 11)."""
+        """Read the AGIS document that the root replies with (AGIS 11)."""
         await self._read_agis(search, f"{search.address.origin}/")
 
     async def _read_agis(self, search: Search, url: str) -> None:
@@ -171,7 +171,7 @@ class Lookup:
         return True
 
     async def _read_named(self, search: Search) -> None:
-        """The one document an address names. A discovery document counts at its own place only."""
+        """Read the document that an address names. A discovery document is valid only at its well-known path."""
         if search.address.path == WELL_KNOWN_AGIS:
             await self._read_summary(search)
             return
@@ -211,18 +211,18 @@ class Lookup:
 
 
 def _shows_face(search: Search) -> bool:
-    """Whether an answer came from an HTTP face of AGTP."""
+    """Return True if a response comes from an HTTP face of AGTP."""
     return any(_FACE in step.headers for step in search.steps)
 
 
 def _may_be_face(search: Search) -> bool:
-    """Whether the host looks like an HTTP face of AGTP, or the user names the path of one."""
+    """Return True if the host looks like an HTTP face of AGTP, or the address has a path that may be one."""
     if search.address.path != "/" or _shows_face(search):
         return True
     return any(split_verb(each.target) is not None for each in search.capabilities)
 
 
 def _is_other(fetched: Fetched) -> bool:
-    """Whether the answer is about something else: a page for people, or a refusal of what nobody offers."""
+    """Return True if the response is not the document: an HTML page, or the refusal of an unknown path or method."""
     fault: FetchFault | None = fetched.fault
     return fault is not None and fetched.what != DISCOVERY.what and fault.kind in ("type", "status")

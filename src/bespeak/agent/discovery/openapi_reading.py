@@ -1,4 +1,4 @@
-"""An OpenAPI description as an agent takes it: operations that can be called by their id."""
+"""Reader of OpenAPI descriptions for agents: operations that can be called by their id."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 def openapi_capabilities(
     description: Description, base: WebAddress, *, insecure: bool = False
 ) -> tuple[list[Capability], list[tuple[str, str]]]:
-    """What can be called of a description from an address, and what cannot: pointers with the reason."""
+    """Return the callable operations of a description, and pointers with the reason for the others."""
     usable: list[Capability] = []
     wrong: list[tuple[str, str]] = []
     taken: set[str] = set()
@@ -57,7 +57,7 @@ def openapi_capabilities(
 
 
 def _name(operation: Operation) -> str:
-    """The id of an operation; one without is named by its method and path."""
+    """Return the id of an operation, or a name made of its method and path."""
     return operation.operation_id or _WORD.sub("_", f"{operation.method.lower()} {operation.path}").strip("_")
 
 
@@ -88,7 +88,7 @@ def _input(operation: Operation, target: str) -> dict[str, Any]:
 
 
 def _body_members(body: Body, others: Mapping[str, Any]) -> Iterable[tuple[str, Any, Placement, bool]]:
-    """The members of a body beside the parameters; a body that is no plain object is one member of its own."""
+    """Return the members of a body next to the parameters; a body that is not a plain object is one member."""
     properties = body.schema.get("properties")
     plain = isinstance(properties, dict) and not (properties.keys() & others.keys()) and _is_plain(body.schema)
     if not plain or not isinstance(properties, dict):
@@ -103,7 +103,7 @@ def _body_members(body: Body, others: Mapping[str, Any]) -> Iterable[tuple[str, 
 
 
 def _is_plain(schema: Mapping[str, Any]) -> bool:
-    """Whether an object says everything by its properties, so that they can stand among others."""
+    """Return True if the properties describe an object completely, so that they can be merged with others."""
     combined = ("allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "$ref", "dependentRequired", "$defs")
     return schema.get("type", "object") == "object" and schema.keys().isdisjoint(combined)
 
@@ -117,7 +117,7 @@ def _described(schema: Mapping[str, Any], description: str) -> dict[str, Any]:
 
 
 def _apart(schema: Any, number: int) -> Any:
-    """A schema with definitions of its own as part of another: under an id, its references stay inside it."""
+    """Nest a schema that has definitions in another one; its own id keeps its references local."""
     if isinstance(schema, dict) and "$defs" in schema and "$id" not in schema:
         return {"$id": f"urn:bespeak:input:{number}", **schema}
     return schema
@@ -129,7 +129,7 @@ def _output(operation: Operation) -> Mapping[str, Any]:
 
 
 def _credentials(operation: Operation, schemes: Mapping[str, SecurityScheme]) -> tuple[CredentialPlace, ...]:
-    """Where the credential may go, for alternatives that one credential satisfies."""
+    """Return the places for a credential, for alternatives that need only one."""
     places: list[CredentialPlace] = []
     for alternative in operation.security:
         if not alternative:

@@ -1,4 +1,4 @@
-"""HTTP to exactly the addresses that were checked: a name is resolved once, and the connection goes there."""
+"""HTTP transport with pinned addresses: a name is resolved and checked once, and the connection uses the result."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 ErrorT = TypeVar("ErrorT", bound=BaseException)
 
 _PINNED_FOR: Final = 60.0
-"""Seconds after which a name is resolved and checked anew."""
+"""Seconds after which a name is resolved and checked again."""
 _MOST_ORIGINS: Final = 64
 
 
 class BlockedAddressError(OSError):
-    """A host may not be connected to, or has no address."""
+    """Connection to a host that is blocked or does not resolve."""
 
     def __init__(self, blocked: BlockedAddress) -> None:
         self.blocked = blocked
@@ -33,7 +33,7 @@ class BlockedAddressError(OSError):
 
 
 class PinnedTransport:
-    """Sends requests. Keeps no cookies, follows no redirects, knows no proxies and no passwords of this machine."""
+    """Sends requests without cookies, redirects, proxies or credentials of this machine."""
 
     def __init__(self, guard: AddressGuard, tls: ssl.SSLContext | None = None, *, keep: int = 0) -> None:
         self._guard = guard
@@ -46,7 +46,7 @@ class PinnedTransport:
     async def send(
         self, method: str, address: WebAddress, headers: Mapping[str, str], body: bytes = b""
     ) -> httpx.Response:
-        """The answer, its body still to be read and to be closed. Raises httpx.TransportError or OSError."""
+        """Send a request; the caller reads and closes the response. Raises httpx.TransportError or OSError."""
         import httpx  # noqa: PLC0415 - slow to load, and a client of AGTP does without
 
         origin = address.origin
@@ -78,7 +78,7 @@ class PinnedTransport:
         raise refused
 
     async def close(self) -> None:
-        """Close the kept connections."""
+        """Close the pooled connections."""
         for transport in self._origins.values():
             await transport.aclose()
         self._origins.clear()
@@ -110,7 +110,7 @@ class PinnedTransport:
 def trust(
     ca_file: str | Path | None = None, *, cert: str | Path | None = None, key: str | Path | None = None
 ) -> ssl.SSLContext:
-    """Whom to trust on the web: the system's authorities, or those of a file. `cert` is shown to who asks for one."""
+    """Create TLS settings with the system's authorities or those of a file, and an optional client certificate."""
     try:
         context = ssl.create_default_context(cafile=ca_file)
     except (OSError, ValueError) as error:
@@ -125,12 +125,12 @@ def trust(
 
 @cache
 def system_trust() -> ssl.SSLContext:
-    """The system's authorities; reading them is slow, so once."""
+    """Load the system's authorities, once because it is slow."""
     return ssl.create_default_context()
 
 
 def find_cause(error: BaseException, kind: type[ErrorT]) -> ErrorT | None:
-    """The error of a kind that lies behind another."""
+    """Find the first error of a type in a chain of causes."""
     behind: BaseException | None = error
     while behind is not None:
         if isinstance(behind, kind):

@@ -1,6 +1,6 @@
-"""What the public platform for /.well-known/ai documents would give one: its points and grades, as measured.
+"""Rating that the public platform for /.well-known/ai documents would give, as measured.
 
-It looks at fewer things than the draft, and lighter; no type, length, pattern or header is checked.
+The platform checks less than the draft: no types, lengths, patterns or headers.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ _SECONDS: Final = 3.0
 
 
 class Rating(NamedTuple):
-    """Points out of a hundred, and the word for them."""
+    """Points out of 100, and their grade."""
 
     points: int
     grade: str
 
 
 def rate(data: Mapping[str, Any] | None, seconds: float | None) -> Rating:
-    """The rating of a document that took so long; None is one that was not there or no JSON object."""
+    """Rate a document by its members and response time; None is a missing document or one that is not a JSON object."""
     if data is None:
         return Rating(0, "Poor")
     service = _object(data.get("service"))
@@ -40,7 +40,7 @@ def rate(data: Mapping[str, Any] | None, seconds: float | None) -> Rating:
 
 
 def is_specific(returns: object) -> bool:
-    """Whether a text about what comes back names fields, as the platform judges it."""
+    """Return True if a `returns` text names fields, as the platform judges it."""
     return isinstance(returns, str) and len(returns) > 5 and ("," in returns or "[" in returns or "with" in returns)
 
 

@@ -1,4 +1,4 @@
-"""The producers' rules on a document that was fetched: what its author should mend, though agents may read it."""
+"""Producer rules on a fetched document: what its author should fix, even if agents can read it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS: Final[dict[str, Kind]] = {DISCOVERY.what: "ai", AGIS.what: "agis", MANIF
 
 
 def check_producer(fetched: Fetched) -> list[Diagnostic]:
-    """Everything the rules say about a document; nothing for kinds that have none. Never raises."""
+    """Check a document by the rules of its kind; return nothing for kinds without rules. Never raises."""
     kind = _KINDS.get(fetched.what)
     if kind is None or not fetched.ok:
         return []

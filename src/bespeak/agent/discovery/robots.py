@@ -1,4 +1,4 @@
-"""robots.txt (RFC 9309): whether the owner of a site lets this program ask for a path."""
+"""Parser of robots.txt (RFC 9309)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 AGENT: Final = "bespeak"
-"""The name site owners know this program by."""
+"""User agent that site owners use for this program in robots.txt."""
 
 MOST_BYTES: Final = 512_000
-"""RFC 9309 2.5 asks for 500 KiB at least; what stands behind is not read."""
+"""Maximum size; RFC 9309 2.5 requires at least 500 KiB. The rest is ignored."""
 
 _MOST_RULES: Final = 5_000
 _LONGEST_RULE: Final = 2_000
 _PRODUCT: Final = re.compile(r"[A-Za-z_-]+")
 _RESERVED: Final = re.compile(r"(%(?:2[345FAfa]|3[Ff]))")
-"""Characters that mean something else when they are not encoded: # $ % * / ?"""
+"""Characters that have another meaning when they are not encoded: # $ % * / ?"""
 _SAFE: Final = "/:@!$&'()*+,;=~-._?#[]%"
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsRule:
-    """One line of a group."""
+    """Rule line of a group."""
 
     allows: bool
     pattern: str
@@ -32,14 +32,14 @@ class RobotsRule:
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """The rules that are for this program."""
+    """Rules that apply to this program."""
 
     rules: tuple[RobotsRule, ...] = ()
     preferences: tuple[str, ...] = ()
-    """What the site says about the use of its content (`Content-Usage`)."""
+    """Preferences about the use of the site's content (`Content-Usage`)."""
 
     def allows(self, target: str) -> bool:
-        """Whether a path with its query may be asked for: the longest rule that matches decides, allow on a tie."""
+        """Return True if a path with its query is allowed: the longest matching rule decides, allow on a tie."""
         path = _canonical(target)
         if path == "/robots.txt":
             return True
@@ -54,7 +54,7 @@ ALL_ALLOWED: Final = Robots()
 
 
 def parse_robots(data: bytes, agent: str = AGENT) -> Robots:
-    """The rules for an agent in the text of a robots.txt. Lines that are none are skipped; nothing is refused."""
+    """Parse the rules for an agent from a robots.txt. Invalid lines are skipped."""
     text = data[:MOST_BYTES].removeprefix(BOM_UTF8).decode(errors="replace")
     groups = _Groups(agent.lower())
     for line in re.split(r"\r\n|\r|\n", text):
@@ -67,7 +67,7 @@ def parse_robots(data: bytes, agent: str = AGENT) -> Robots:
 
 
 class _Groups:
-    """The rules of all groups that name an agent (True), and of those for everybody (False)."""
+    """Rules of all groups that name the agent (True), and of the groups for all agents (False)."""
 
     def __init__(self, agent: str) -> None:
         self.rules: dict[bool, list[RobotsRule]] = {True: [], False: []}
@@ -78,7 +78,7 @@ class _Groups:
         self._opening = True
 
     def take(self, key: str, value: str) -> None:
-        """Read one line."""
+        """Parse one line."""
         if key == "user-agent":
             self._open(value)
         elif key in ("allow", "disallow"):
@@ -93,7 +93,7 @@ class _Groups:
                 self.preferences[own].append(value[:200])
 
     def _open(self, value: str) -> None:
-        """Several names may open one group together."""
+        """Start a group, or add a name to it: several names may start one group."""
         if not self._opening:
             self._meant, self._opening = set(), True
         product = _PRODUCT.match(value)
@@ -105,7 +105,7 @@ class _Groups:
 
 
 def _canonical(text: str) -> str:
-    """A path in one spelling: what need not be encoded is not, everything else is (RFC 9309 2.2.2)."""
+    """Normalise the percent-encoding of a path (RFC 9309 2.2.2)."""
     if not text.startswith(("/", "*", "$")):
         text = f"/{text}"
     parts = _RESERVED.split(text)
@@ -115,7 +115,7 @@ def _canonical(text: str) -> str:
 
 
 def _matches(pattern: str, path: str) -> bool:
-    """Whether a pattern with `*` and a `$` at its end matches the beginning of a path; time grows with both only."""
+    """Match a pattern with `*` and a final `$` against the start of a path, in time linear in each."""
     ends = pattern.endswith("$")
     first, *others = (pattern.removesuffix("$") if ends else pattern).split("*")
     if not path.startswith(first):

@@ -1,4 +1,4 @@
-"""The score of a live service: a list of checks, each worth its points, a hundred in all."""
+"""Score of a live service: a list of checks with points that add up to 100."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PARTS: Final = {
     "agreement": 10,
     "economy": 5,
 }
-"""What the parts are worth."""
+"""Points of each part."""
 _FIVE: Final = 5
-"""So many findings of a kind cost all the points that are for having none."""
+"""Number of findings of a kind that costs all its points."""
 _WIRE: Final = (
     *(answer.NO_DOCUMENT, answer.NOTHING, answer.CERTIFICATE, answer.STATUS, answer.CREDENTIALS, answer.REDIRECTS),
     *(answer.DOWNGRADE, answer.TOO_LARGE, answer.ENCODING, answer.BROKEN, answer.ROBOTS),
 )
-"""Rules without which there is no document to speak of."""
+"""Rules that report a document which cannot be fetched."""
 
 
 class _Check(NamedTuple):
@@ -42,7 +42,7 @@ class _Check(NamedTuple):
 
 
 def score(seen: Examination, findings: Iterable[Diagnostic]) -> Score:
-    """The score of a host by what was seen of it and what the rules say, whatever settings hide of that."""
+    """Score a host by its documents and by all findings, including those hidden by settings."""
     found = list(findings)
     checks = [*_served(seen, found), *_written(seen, found)]
     parts = [
@@ -64,7 +64,7 @@ def score(seen: Examination, findings: Iterable[Diagnostic]) -> Score:
 
 
 def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
-    """What hangs on the answers."""
+    """Check the responses."""
     ai = seen.documents.get("ai")
     places = {ai.fetched.url, ai.fetched.final_url, str(seen.address.origin)} if ai else set()
     # The headers of other documents cost nothing.
@@ -144,7 +144,7 @@ def _agreeing(rules: set[str], there: bool) -> Iterator[_Check]:
 
 
 def _written(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
-    """What hangs on what stands in the documents."""
+    """Check the content of the documents."""
     served = seen.there("ai")
     url = served.fetched.final_url if served is not None else None
     errors, warnings, others = _sorted(found, url)
@@ -160,7 +160,7 @@ def _written(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]
 
 
 def _sorted(found: Sequence[Diagnostic], url: str | None) -> tuple[list[str], list[str], list[str]]:
-    """The rules that documents break: errors and warnings of the discovery document, errors of the others."""
+    """Group the broken rules: errors and warnings of the discovery document, errors of the others."""
     errors: list[str] = []
     warnings: list[str] = []
     others: list[str] = []
@@ -181,7 +181,7 @@ def _part(points: float, wrong: list[str], usable: bool, what: str) -> _Check:
 
 
 def _wealth(document: AiDocument | None) -> Iterator[_Check]:
-    """What a document may leave out, and agents choose by."""
+    """Check optional members that help agents to choose a service."""
     for points, said, what in (
         (1, document is not None and document.category, "Name a category of the service"),
         (1, document is not None and document.meta.get("last_updated"), "Say meta.last_updated"),

@@ -1,4 +1,4 @@
-"""The search for one service on the web: what has been found so far, and what that makes in the end."""
+"""State of the search for one service on the web, and its result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bespeak.text.source.span import Location
 _HOPELESS: Final = frozenset(
     {"address", "scheme", "credentials", "plain", "private", "name", "connection", "certificate", "timeout", "rate"}
 )
-"""Faults that every other document of the same host would meet, too."""
+"""Faults that every document of the host would share."""
 _MOST_LEFT_OUT: Final = 100
 _LONGEST_NAME: Final = 200
 _LONGEST_DESCRIPTION: Final = 300
@@ -31,7 +31,7 @@ _LONGEST_DESCRIPTION: Final = 300
 
 @dataclass(slots=True)
 class Search:
-    """What has been found so far."""
+    """Results of the search so far."""
 
     address: WebAddress
     steps: list[Fetched] = field(default_factory=list)
@@ -45,11 +45,11 @@ class Search:
     openapi: Description | None = None
     agtp: str | None = None
     is_face: bool = False
-    """Whether the host is an HTTP face of AGTP."""
+    """True if the host is an HTTP face of AGTP."""
 
     @property
     def kind(self) -> Kind:
-        """By what the service can be called, as far as is known: the most telling comes first."""
+        """Best kind of document found so far."""
         if self.is_face:
             return "agtp"
         if self.ai is not None:
@@ -59,12 +59,12 @@ class Search:
         return "openapi" if self.openapi is not None else "none"
 
     def is_hopeless(self) -> bool:
-        """Whether the host itself cannot be asked."""
+        """Return True if the host cannot be reached."""
         fault = self.steps[-1].fault if self.steps else None
         return fault is not None and fault.kind in _HOPELESS
 
     def start_from(self, fetched: Fetched) -> WebAddress:
-        """Where relative addresses in a document start from; of the service, those of the first one count."""
+        """Return the base of relative addresses in a document; the first document sets that of the service."""
         found = parse_address(fetched.final_url, insecure=True)
         assert isinstance(found, WebAddress)
         self.base = self.base or found
@@ -79,16 +79,16 @@ class Search:
         help: str = "",  # noqa: A002 - as in Diagnostic
         severity: Severity = "warning",
     ) -> None:
-        """Note a finding about what is at an address."""
+        """Add a finding about an address."""
         self.findings.append(rule.found(message, Location(url), advice=help, severity=severity))
 
     def leave_out(self, wrong: list[tuple[str, str]], url: str) -> None:
-        """Note what of a document cannot be called: pointers with the reason."""
+        """Add findings for capabilities that cannot be called: pointers with the reason."""
         for pointer, message in wrong[:_MOST_LEFT_OUT]:
             self.findings.append(UNUSABLE_CAPABILITY.found(message, Location(url), pointer))
 
     def result(self, preferences: Mapping[str, str]) -> Discovered:
-        """What was found, with what the service says about the use of its content."""
+        """Build the result, with the preferences about the use of the service's content."""
         origin = str(self.address.origin)
         for signal, value in preferences.items():
             self.say(CONTENT_USAGE, f"{signal}: {brief(value)}", origin, severity="info")
@@ -116,7 +116,7 @@ class Search:
         )
 
     def _names(self) -> tuple[str, str]:
-        """What the service is called, and what it says of itself."""
+        """Return the name and the description of the service."""
         if self.ai is not None:
             return self.ai.name, self.ai.description
         if self.manifest is not None:

@@ -1,4 +1,4 @@
-"""What the answers of a live service are asked beside its documents: status, headers, redirects, time."""
+"""Rules on the responses of a live service: status, headers, redirects, time."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.source.span import Location
 
 SLOWEST: Final = 3.0
-"""Seconds (ai-discovery 2.2)."""
+"""Maximum response time in seconds (ai-discovery 2.2)."""
 SHORTEST: Final = 3600
-"""Seconds for which a document should be good; the draft recommends a day."""
+"""Minimum freshness of a document in seconds; the draft recommends a day."""
 
 _KEEP: Final = "Send Cache-Control: public, max-age=86400."
 _ADVICE: Final[dict[Rule, str]] = {
@@ -45,9 +45,9 @@ _FAULTS: Final[dict[FaultKind, Rule]] = {
     "robots": rules.ROBOTS,
     "rate": rules.STATUS,
 }
-"""The rule that a document breaks which could not be had; others are answers that are broken."""
+"""Rule for each kind of fetch fault; other faults are broken responses."""
 _OPTIONAL: Final = frozenset({"openapi", "agtp", "llms", "agis"})
-"""Documents that a host need not have, or not for everybody."""
+"""Documents that a host may omit or restrict."""
 _MAX_AGE: Final = re.compile(r"(?:^|,)\s*(?:s-maxage|max-age)\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
 _CHARSET: Final = re.compile(r";\s*charset\s*=\s*\"?utf-?8\"?\s*(?:;|$)", re.IGNORECASE)
 _TYPES: Final[dict[Name, str]] = {
@@ -58,7 +58,7 @@ _TYPES: Final[dict[Name, str]] = {
 
 
 def check_answers(seen: Examination) -> Iterator[Diagnostic]:
-    """Everything that is wrong with how a host answers; `unreachable` is for the caller to tell."""
+    """Check how a host responds. The caller reports `unreachable`."""
     yield from _check_scheme(seen)
     for served in seen.documents.values():
         yield from _check_had(served)
@@ -93,7 +93,7 @@ def _check_scheme(seen: Examination) -> Iterator[Diagnostic]:
 
 
 def _check_had(served: Served) -> Iterator[Diagnostic]:
-    """Why a document could not be had, unless it is simply not there."""
+    """Report why a document could not be fetched, unless it does not exist."""
     fetched, fault = served.fetched, served.fetched.fault
     if fault is None:
         if not served.is_there and served.name not in _OPTIONAL:

@@ -1,4 +1,4 @@
-"""An address on the web as it may be fetched: https, a host, no credentials; relative ones are made whole."""
+"""Web address that may be fetched: https, a host, no credentials; relative addresses are resolved."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bespeak.text.diagnostics.brief import brief
 _PORTS: Final = {"https": 443, "http": 80}
 _LONGEST: Final = 2048
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
-"""A name or an IPv4 address, or an IPv6 address without its brackets."""
+"""Name or IPv4 address, or an IPv6 address without its brackets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Scheme, host and port: what a credential is given for."""
+    """Scheme, host and port: the scope of a credential."""
 
     scheme: str
     host: str
@@ -31,15 +31,15 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """An address that may be asked for, as far as its text says."""
+    """Address with valid syntax that may be fetched."""
 
     origin: Origin
     target: str
-    """Path and query; at least `/`. There is no fragment."""
+    """Path and query; at least `/`. Fragments are removed."""
 
     @property
     def path(self) -> str:
-        """The target without the query."""
+        """Target without the query."""
         return self.target.partition("?")[0]
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class WebAddress:
 
 @dataclass(frozen=True, slots=True)
 class AddressFault:
-    """Why an address is not valid or not allowed."""
+    """Reason why an address is not valid or not allowed."""
 
     kind: Literal["address", "scheme", "credentials", "plain"]
     message: str
@@ -59,7 +59,7 @@ class AddressFault:
 
 
 def parse_address(text: str, *, insecure: bool = False) -> WebAddress | AddressFault:
-    """The address in a text. Plain http is for this machine, or for who asks for it with `insecure`."""
+    """Parse an address. Plain http is allowed on this machine, or with `insecure`."""
     shown = brief(text[:200])
     if len(text) > _LONGEST:
         return AddressFault("address", f"{shown} is longer than {_LONGEST} characters")
@@ -89,7 +89,7 @@ def parse_address(text: str, *, insecure: bool = False) -> WebAddress | AddressF
 
 
 def resolve_address(text: str, base: WebAddress, *, insecure: bool = False) -> WebAddress | AddressFault:
-    """The address a text means in a document from `base`."""
+    """Resolve an address that a document at `base` contains."""
     try:
         whole = urljoin(str(base), text)
     except ValueError:
