@@ -21,7 +21,7 @@ HOTEL = Path(__file__).resolve().parents[3] / "examples" / "hotel"
 
 
 async def run(target: Target, **options: Any) -> Report:
-    server = AgtpServer(assemble(target.service, base=target.base, **options).dispatcher)
+    server = AgtpServer(assemble(target.service, base=target.base, **options).build_dispatcher())
     [(host, port), *_] = await server.start("127.0.0.1", 0)
     try:
         return await run_conformance(f"agtp://{host}:{port}")
