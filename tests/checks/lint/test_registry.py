@@ -16,9 +16,6 @@ from bespeak.checks.lint.registry import all_rules, find_rule, near_rules, rule_
 
 SOURCES: Final = {path: ast.parse(path.read_text("utf-8")) for path in Path(bespeak.__path__[0]).rglob("*.py")}
 
-SETTINGS: Final = frozenset(rule for rule in all_rules() if rule.startswith("Y8"))
-"""The readers of settings still pass ids."""
-
 
 def test_rules_are_sorted_by_id() -> None:
     rules = all_rules()
@@ -61,15 +58,14 @@ def test_every_declared_rule_is_used() -> None:
     idle = [
         f"{path.parent.name}.{path.stem}.{name}"
         for path, tree in SOURCES.items()
-        for name, id_ in declared_in(tree).items()
-        if id_.value not in SETTINGS
-        and not any(name in names and (other == path or imports(SOURCES[other], path)) for other, names in used.items())
+        for name in declared_in(tree)
+        if not any(name in names and (other == path or imports(SOURCES[other], path)) for other, names in used.items())
     ]
     assert idle == []
 
 
 def imports(tree: ast.Module, path: Path) -> bool:
-    """Whether a module imports another one, or names from it."""
+    """Return True if a module imports another one, or names from it."""
     module = ".".join(path.relative_to(Path(bespeak.__path__[0]).parent).with_suffix("").parts)
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
     return any(module in (node.module, f"{node.module}.{each.name}") for node in nodes for each in node.names)
@@ -82,10 +78,7 @@ def test_id_is_written_only_where_its_rule_is_declared() -> None:
         wrong += [
             f"{path.name}:{node.lineno}: {node.value}"
             for node in ast.walk(tree)
-            if isinstance(node, ast.Constant)
-            and node.value in all_rules()
-            and node not in declared
-            and node.value not in SETTINGS
+            if isinstance(node, ast.Constant) and node.value in all_rules() and node not in declared
         ]
     assert wrong == []
 

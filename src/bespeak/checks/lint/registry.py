@@ -1,4 +1,10 @@
-"""Every rule a finding may name: those of lint, and those under which files and catalogs are read."""
+"""Every rule that a finding can name.
+
+A package declares its rules as `Rule` constants in one module beside its checks and lists them in `RULES`; this module
+collects the tuples. Rules are declared below the room of the lint, or in it, so that settings of the lint can name all
+of them: those for the answers of live services are therefore here (`served_answer`, `served_agreement`), and the agent
+room, which asks the services, imports them.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +30,16 @@ from bespeak.text.diagnostics.rule import Rule
 from bespeak.text.reading import rules as reading
 
 ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id})
-"""A file that cannot be read is reported whatever is selected: nothing else is known about it."""
+"""Rules that no selection turns off: a file that cannot be read cannot be checked for anything else."""
 
 _DECLARED: Final = (
     *(reading, contract, catalog, audit, identity, store, files, deployment, agis, ai, openapi),
     *(suppress, baseline, served_answer, served_agreement),
 )
-"""The modules that declare rules in a tuple `RULES`, beside those of the passes."""
+"""The modules with a tuple `RULES`, other than those of the passes."""
 
 _DIGITS: Final = str.maketrans("OIL", "011")
-"""Letters that are taken for digits."""
+"""Letters that are mistyped for digits."""
 
 
 @cache
@@ -44,7 +50,7 @@ def all_rules() -> Mapping[str, Rule]:
 
 
 def find_rule(text: str) -> Rule | None:
-    """A rule by its id or its name, in any case."""
+    """Find a rule by its id or its name, ignoring case."""
     rules = all_rules()
     wanted = text.strip()
     if wanted.upper() in rules:
@@ -53,20 +59,20 @@ def find_rule(text: str) -> Rule | None:
 
 
 def near_rules(text: str) -> list[str]:
-    """The ids or names somebody may have meant."""
+    """Suggest ids and names similar to a mistyped one."""
     rules = all_rules()
     names = [rule.name for rule in rules.values()]
     wanted = text.strip()[:60]
     number = wanted.upper()[:1] + wanted.upper()[1:].translate(_DIGITS)
     found = [number] if number in rules else get_close_matches(number, rules, n=2, cutoff=0.7)
     found += get_close_matches(wanted.lower(), names, n=2)
-    # A part of a name is no near miss by letters, but plainly meant.
+    # Part of a name is not similar by its letters, but clearly meant.
     found += [name for name in names if len(wanted) > 3 and wanted.lower() in name]
     return list(dict.fromkeys(found))[:4]
 
 
 def rule_texts() -> dict[str, RuleText]:
-    """The rules as reporters speak of them."""
+    """Return the part of each rule that reporters show."""
     return {
         rule.id: RuleText(
             id=rule.id,

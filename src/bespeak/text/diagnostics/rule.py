@@ -1,4 +1,4 @@
-"""A rule: what it is called, how binding it is, which section of a draft it comes from."""
+"""A rule: its id and name, how binding it is, its source, and everything that its page says."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Fixable = Literal["none", "safe", "unsafe"]
 Notation = Literal["yaml", "toml", "json", "python", "http"]
 
 SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning", "style": "info"}
-"""What a draft demands is an error, what it recommends a warning, what only reads better an advice."""
+"""Severity by binding: a demand of a draft is an error, a recommendation a warning, style an info."""
 
 
 class Located(Protocol):
-    """What a finding can be about: an endpoint, for one. Its text names it in messages."""
+    """The subject of a finding, such as an endpoint. Messages begin with its text."""
 
     @property
     def location(self) -> Location | None:
@@ -33,32 +33,32 @@ class Rule:
 
     id: str
     name: str
-    """What the finding is, in a few words joined by hyphens."""
+    """Short name of the finding: words joined by hyphens."""
     normative: Normative
     source: str
-    """The draft's section, `AGTP-API 5.1`."""
+    """Section of the draft, such as `AGTP-API 5.1`."""
     summary: str
-    """What the rule asks, in one sentence."""
+    """One sentence: the requirement, or the fault that a reader reports."""
     why: str = ""
-    """What goes wrong for an agent or an author when it is broken."""
+    """Harm for an agent or an author, and what to do about it."""
     bad: str = ""
-    """The smallest piece of a document that breaks it."""
+    """Smallest piece of a document that breaks the rule."""
     good: str = ""
-    """The same piece, mended."""
+    """The same piece, corrected."""
     fix: Fixable = "none"
-    """Whether findings come with a repair, and whether that repair keeps the meaning by itself."""
+    """Kind of the automatic fix: a safe one keeps the meaning, an unsafe one needs a review."""
     notation: Notation = "yaml"
-    """Of the two pieces: YAML is an .agis file, TOML an endpoint file or a configuration, JSON what is published,
-    HTTP what a server answers."""
+    """Notation of the two pieces: YAML is an .agis file, TOML an endpoint file or a configuration, JSON a published
+    document, HTTP the answer of a server."""
 
     @property
     def severity(self) -> Severity:
-        """How grave a finding of this rule is."""
+        """Severity of a finding, unless its reporter says otherwise."""
         return SEVERITY[self.normative]
 
     @property
     def is_agis(self) -> bool:
-        """Whether only AGIS asks for it. In other documents it is advice: AGTP-API decides what is valid there."""
+        """True if only AGIS demands it. In other documents it is advice: AGTP-API decides what is valid there."""
         return self.source.startswith("AGIS")
 
     def at(

@@ -38,18 +38,17 @@ class Findings:
         """Whether more findings would help nobody."""
         return len(self.found) > _MOST
 
-    def error(self, rule: Rule | str, message: str, at: str = "", advice: str = "", fix: Fix | None = None) -> None:
+    def error(self, rule: Rule, message: str, at: str = "", advice: str = "", fix: Fix | None = None) -> None:
         """Report what keeps the document from being used."""
-        severity: Severity = "warning" if self.tolerant else "error"
-        self._add(Diagnostic(_id(rule), severity, message, None, at, advice, fix))
+        self._add(rule.found(message, None, at, advice, fix, severity="warning" if self.tolerant else "error"))
 
-    def warning(self, rule: Rule | str, message: str, at: str = "", advice: str = "", fix: Fix | None = None) -> None:
+    def warning(self, rule: Rule, message: str, at: str = "", advice: str = "", fix: Fix | None = None) -> None:
         """Report what the author should look at."""
-        self._add(Diagnostic(_id(rule), "warning", message, None, at, advice, fix))
+        self._add(rule.found(message, None, at, advice, fix, severity="warning"))
 
-    def info(self, rule: Rule | str, message: str, at: str = "", advice: str = "") -> None:
+    def info(self, rule: Rule, message: str, at: str = "", advice: str = "") -> None:
         """Report what the author may want to know."""
-        self._add(Diagnostic(_id(rule), "info", message, None, at, advice))
+        self._add(rule.found(message, None, at, advice, severity="info"))
 
     def _add(self, finding: Diagnostic) -> None:
         if len(self.found) < _MOST:
@@ -59,7 +58,3 @@ class Findings:
             grave: Severity = "warning" if self.tolerant else "error"
             rest, advice = f"only the first {_MOST} findings are shown", "Repair these first."
             self.found.append(TOO_MANY_FINDINGS.found(rest, self.locate(""), advice=advice, severity=grave))
-
-
-def _id(rule: Rule | str) -> str:
-    return rule if isinstance(rule, str) else rule.id

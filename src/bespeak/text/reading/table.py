@@ -196,7 +196,7 @@ class Table:
                 inner.wrong(name, "a string", value)
         return found
 
-    def endpoints(self, rule: Rule | str) -> Iterator[tuple[str, tuple[str, str]]]:
+    def endpoints(self, rule: Rule) -> Iterator[tuple[str, tuple[str, str]]]:
         """Yield each key like "BOOK /room" with its method and path. Report others under `rule`, repeats as D109."""
         known: set[tuple[str, str]] = set()
         for name in self.data:
