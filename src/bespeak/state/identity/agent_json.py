@@ -120,7 +120,7 @@ def _read_status(root: Table) -> str:
     status = (root.text("status") or ACTIVE).lower()
     status = "retired" if status == "revoked" else status
     if status not in STATUSES:
-        message = f"`status` is {brief(status)}, which is none of {', '.join(STATUSES)}"
+        message = f"`status` must be one of {', '.join(STATUSES)}; got {brief(status)}"
         root.findings.error(WRONG_CHOICE, message, "/status")
     return status
 

@@ -57,7 +57,7 @@ def read_trust(record: Table, *, default: int | None) -> tuple[int | None, str |
     if tier is None:
         tier = default
     elif isinstance(tier, bool) or tier not in TIERS:
-        message = f"`trust_tier` is {brief(tier)}, which is none of 1, 2 and 3 (core 7.4)"
+        message = f"`trust_tier` must be 1, 2 or 3; got {brief(tier)} (core 7.4)"
         record.findings.error(WRONG_CHOICE, message, record.pointer("trust_tier"))
         tier = None
     path = record.choice("verification_path", VERIFICATION_PATHS)
