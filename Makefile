@@ -7,7 +7,7 @@ BENCH  := $(VENV)/.ready-bench
 # Quiet, without prompts, and without starting the packaged server: the tests start their own.
 APT    := DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 timeout 300 apt-get -qq
 
-.PHONY: help setup demo test postgres check fix bench docs lock clean
+.PHONY: help setup demo test quick postgres check fix bench docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -35,6 +35,9 @@ demo: $(READY) ## run the example hotel and print what to try
 
 test: $(READY) postgres ## run the whole test suite
 	$(BIN)/python -m pytest
+
+quick: $(READY) ## run the tests that start no processes, with few examples for each property
+	$(BIN)/python -m pytest -m "not process" --hypothesis-profile=quick
 
 postgres:
 	@command -v initdb >/dev/null 2>&1 || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \

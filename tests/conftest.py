@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
 
 import pytest
 from hypothesis import settings
@@ -12,10 +15,14 @@ __all__ = ["anyio_backend", "postgres_dsn", "postgres_server"]
 
 # How long an example takes says more about the machine than about the code; what must be fast is measured in bench.
 settings.register_profile("unhurried", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("unhurried")
 
 # Collecting makes objects that all stay: to look for garbage among them takes a quarter of the time.
 gc.disable()
+
+_STARTS: Final = frozenset({"subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
+_in_quick_test = False
 
 
 def pytest_collection_finish() -> None:
@@ -23,6 +30,38 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.unfreeze()
     gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    few = settings.default.max_examples if settings.get_current_profile_name() == "quick" else None
+    for item in items:
+        if "postgres_server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.process)
+        # A profile gives way to the settings of a test, and Hypothesis offers no other way to lower those.
+        test: Any = getattr(item, "obj", None)
+        own = getattr(test, "_hypothesis_internal_use_settings", None)
+        if few is not None and own is not None and own.max_examples > few:
+            test._hypothesis_internal_use_settings = settings(own, max_examples=few)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    """Let only tests with the mark `process` start processes, so that `make quick` runs all the others."""
+    global _in_quick_test  # noqa: PLW0603 - an audit hook takes no arguments of ours
+    _in_quick_test = item.get_closest_marker("process") is None
+    try:
+        return (yield)
+    finally:
+        _in_quick_test = False
+
+
+def _forbid_processes(event: str, arguments: tuple[Any, ...]) -> None:
+    if _in_quick_test and event in _STARTS:
+        raise AssertionError(f"a test without @pytest.mark.process starts one: {event} {arguments[:2]}")
+
+
+sys.addaudithook(_forbid_processes)
 
 
 @pytest.fixture

@@ -126,6 +126,7 @@ def test_the_architecture_page_describes_each_package_in_its_own_words() -> None
         assert f"| `{package.name}` | {line} |" in page
 
 
+@pytest.mark.process
 def test_importing_bespeak_imports_next_to_nothing() -> None:
     code = "import sys; before = set(sys.modules); import bespeak; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -133,6 +134,7 @@ def test_importing_bespeak_imports_next_to_nothing() -> None:
     assert heavy & {name.partition(".")[0] for name in done.stdout.split()} == set()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -171,6 +173,7 @@ def tracked() -> list[Path]:
     return [path for folder in folders for path in (ROOT / folder).rglob("*.*") if path.suffix != ".pyc"]
 
 
+@pytest.mark.process
 def test_nothing_is_left_for_later_and_nothing_names_a_machine() -> None:
     # Put together here, so that this file is not found by itself.
     unfinished = "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X"))

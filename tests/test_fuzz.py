@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 FUZZ = Path(__file__).parents[1] / "fuzz"
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 
 # Answers every request with the same reply, on a port it chooses and prints.

@@ -46,6 +46,7 @@ def test_every_operation_is_there_and_every_schema_small_and_usable(large: Modul
     assert [fault for schema in schemas[:20] if isinstance(fault := compile_schema(schema), Fault)] == []
 
 
+@pytest.mark.process
 def test_the_script_tells_what_reading_took() -> None:
     command = [sys.executable, str(SCRIPT), "--operations", "9", "--schemas", "9", "--yaml"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -56,6 +56,7 @@ def test_a_document_has_about_the_lines_that_are_wanted(documents: ModuleType) -
     assert documents.agis_document(0, documents.operations_in(50_000)).count("\n") == pytest.approx(50_000, rel=0.01)
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="processor time of one process comes from wait4")
 def test_a_machine_without_node_measures_bespeak_and_says_what_is_left_out(tmp_path: Path) -> None:
     code = "import lint; lint.STARTS = 1; print(lint.measure(rounds=1, lines=200, files=2))"

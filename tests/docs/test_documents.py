@@ -191,11 +191,13 @@ def curl(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("page", generate.hand_written(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_can_be_followed(page: Path, tmp_path: Path, curl: Path) -> None:
     follow(page, tmp_path / "reader", None if shutil.which("curl") else curl)
 
 
+@pytest.mark.process
 def test_a_page_can_be_followed_without_curl(tmp_path: Path, curl: Path) -> None:
     follow(ROOT / "docs" / "guides" / "http.md", tmp_path / "reader", curl)
 
@@ -219,6 +221,7 @@ def follow(page: Path, folder: Path, curl: Path | None) -> None:
                 assert kind == "text", f"a block of kind {kind!r} that no test runs:\n{text}"
 
 
+@pytest.mark.process
 def test_generated_pages_are_up_to_date() -> None:
     # In a process of its own: click keeps the help option of the first context it meets.
     command = [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"]

@@ -43,6 +43,7 @@ def check(folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.process
 def test_findings_fail_the_step_and_are_in_the_report(tmp_path: Path) -> None:
     (tmp_path / "rooms.agis").write_text(ROOMS)
     done = check(tmp_path)
@@ -53,6 +54,7 @@ def test_findings_fail_the_step_and_are_in_the_report(tmp_path: Path) -> None:
     assert "M211" in {result["ruleId"] for result in report["runs"][0]["results"]}
 
 
+@pytest.mark.process
 def test_inputs_are_heeded(tmp_path: Path) -> None:
     (tmp_path / "a.agis").write_text(ROOMS)
     (tmp_path / "b.agis").write_text(ROOMS)
@@ -63,6 +65,7 @@ def test_inputs_are_heeded(tmp_path: Path) -> None:
     assert check(tmp_path, args="--select J638", fail_on="info").returncode == 1
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("paths", ["$(touch made)", "; touch made", "`touch made`", "*"])
 def test_no_input_becomes_a_command_or_a_pattern(tmp_path: Path, paths: str) -> None:
     done = check(tmp_path, paths=paths)
@@ -74,6 +77,7 @@ def test_no_input_is_written_into_a_script() -> None:
     assert [entry["run"] for entry in STEPS if "${{" in entry.get("run", "")] == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("version", "installed"), [("", "/the/action"), ("0.1.0", "bespeak==0.1.0")])
 def test_the_version_asked_for_is_installed(version: str, installed: str) -> None:
     script = step("Install bespeak")["run"].replace("python -m pip install", "echo")

@@ -42,11 +42,13 @@ def test_hooks_look_at_documents_of_ours_alone(name: str, hooks: set[str]) -> No
     assert {hook for hook, entry in HOOKS.items() if re.search(entry["files"], name)} == hooks
 
 
+@pytest.mark.process
 def test_findings_fail_the_hook(tmp_path: Path) -> None:
     (tmp_path / "rooms.agis").write_text(ROOMS)
     assert run("bespeak-lint", "rooms.agis", cwd=tmp_path) == 1
 
 
+@pytest.mark.process
 def test_formatting_rewrites_what_the_hook_then_leaves_alone(tmp_path: Path) -> None:
     file = tmp_path / "rooms.agis"
     file.write_text(ROOMS)

@@ -126,6 +126,7 @@ def book(client: SyncServiceClient, method: str = "BOOK", **changes: str) -> str
     return str(UUID(output["reservation_id"]))
 
 
+@pytest.mark.process
 def test_two_bookings_of_one_room_collide(hotel: SyncServiceClient) -> None:
     book(hotel)
     with pytest.raises(BusinessError) as refused:
@@ -135,12 +136,14 @@ def test_two_bookings_of_one_room_collide(hotel: SyncServiceClient) -> None:
     book(hotel, arrival="2027-05-03", departure="2027-05-04")
 
 
+@pytest.mark.process
 def test_dates_in_the_wrong_order_are_refused(hotel: SyncServiceClient) -> None:
     with pytest.raises(BusinessError) as refused:
         book(hotel, departure="2027-05-01")
     assert refused.value.name == "invalid_dates"
 
 
+@pytest.mark.process
 def test_a_cancelled_reservation_frees_its_room(hotel: SyncServiceClient) -> None:
     reservation = book(hotel)
     taken = hotel.call("QUERY", "/rooms", arrival="2027-05-01", departure="2027-05-02")
@@ -149,6 +152,7 @@ def test_a_cancelled_reservation_frees_its_room(hotel: SyncServiceClient) -> Non
     assert book(hotel) != reservation
 
 
+@pytest.mark.process
 def test_a_reservation_is_fetched_as_it_was_made(hotel: SyncServiceClient) -> None:
     reservation = book(hotel)
     found = hotel.call("FETCH", f"/reservations/{reservation}")
@@ -160,11 +164,13 @@ def test_a_reservation_is_fetched_as_it_was_made(hotel: SyncServiceClient) -> No
         hotel.call("FETCH", "/reservations")
 
 
+@pytest.mark.process
 def test_reserve_is_redirected_to_book(hotel: SyncServiceClient) -> None:
     reservation = book(hotel, "RESERVE")
     assert hotel.call("FETCH", f"/reservations/{reservation}")["room_id"] == "105"
 
 
+@pytest.mark.process
 def test_the_deprecated_endpoint_and_the_deprecated_verb_warn(hotel: SyncServiceClient) -> None:
     old_path = hotel.request("QUERY", "/availability", {"arrival": "2027-05-01", "departure": "2027-05-02"})
     assert [(warning.about, warning.successor) for warning in old_path.warnings] == [("endpoint", "QUERY /rooms")]
@@ -174,6 +180,7 @@ def test_the_deprecated_endpoint_and_the_deprecated_verb_warn(hotel: SyncService
     assert [(warning.about, warning.successor) for warning in old_verb.warnings] == [("catalog", "LOG")]
 
 
+@pytest.mark.process
 def test_a_booking_that_was_answered_survives_kill_9(environment: dict[str, str]) -> None:
     with serving(HOTEL, env=environment) as server:
         with connect_sync(server.uri, agent_id=AGENT, scopes=SCOPES) as client:
@@ -189,6 +196,7 @@ def test_a_booking_that_was_answered_survives_kill_9(environment: dict[str, str]
             book(client)
 
 
+@pytest.mark.process
 def test_two_workers_share_one_ledger(environment: dict[str, str]) -> None:
     with serving(HOTEL, "--workers", "2", env=environment) as server:
         outcomes = []

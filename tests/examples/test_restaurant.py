@@ -70,6 +70,7 @@ def test_the_root_answers_with_a_document_that_keeps_every_rule(bench: Bench) ->
     assert {entry.endpoint.key for entry in told.endpoints} == {entry.endpoint.key for entry in meant.endpoints}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("target", [RESTAURANT, MENU], ids=["folder", "document"])
 def test_it_is_served_by_its_folder_and_by_its_document(target: Path) -> None:
     with serving(target) as server:

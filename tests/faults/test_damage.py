@@ -17,7 +17,7 @@ from faults.server import Server
 
 from bespeak.agent.client.agtp_client import Pool
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 PATIENCE = 400
 """Requests within which damage is met."""

@@ -9,6 +9,8 @@ import pytest
 from faults.disk import disk_in, run
 from faults.proof import Subject
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize("mounted", [True, False])
 def test_a_full_disk_is_refused_and_forgotten_when_there_is_room(

@@ -8,6 +8,8 @@ import pytest
 from faults.kill import run
 from tests.postgres import why_not
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])

@@ -8,6 +8,8 @@ import pytest
 from faults.outage import run
 from tests.postgres import why_not
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize(("harm", "workers"), [("crashes", 1), ("orderly stops", 1), ("freezes", 1), ("crashes", 2)])
 def test_a_database_that_goes_away_is_told_and_waited_for(

@@ -14,6 +14,8 @@ from faults.ledger import Ledger
 from faults.load import load
 from faults.proof import Subject, prove, tell
 
+pytestmark = pytest.mark.process
+
 SOME_KEY = "(SELECT min(key) FROM idempotency WHERE key LIKE 'seat-%')"
 
 

@@ -78,6 +78,7 @@ async def test_letters_of_any_script_are_utf_8() -> None:
     assert "größe" in answer.body.decode()
 
 
+@pytest.mark.process
 @pytest.mark.requirement("AI-2.2-2", "AI-6.2-1")
 def test_who_has_no_credential_can_read_which_one_is_needed_and_none_is_in_it(tmp_path: Path) -> None:
     guarded = Guarded(tmp_path / "seats", "token")
@@ -122,6 +123,7 @@ async def test_an_intent_that_says_nothing_is_found_before_it_describes_a_capabi
     assert ("S427" in rules) is found
 
 
+@pytest.mark.process
 @pytest.mark.requirement("API-8.6-1", "API-14.2-1", "API-14.2-2", "API-14.3-1")
 def test_from_the_manifest_one_gets_to_the_openapi_document_of_the_face_and_back() -> None:
     with running(HOTEL, "--http", "127.0.0.1:0") as served:

@@ -136,6 +136,7 @@ def test_a_method_of_twenty_thousand_letters_is_refused_with_a_short_answer() ->
     assert len(reply.response.body) < 1000
 
 
+@pytest.mark.process
 def test_the_lexicon_is_not_read_before_somebody_asks() -> None:
     code = """
 from tests.service import build, echo, make_endpoint
@@ -148,6 +149,7 @@ print(bench.send("BOOK", "/visit", method_grammar="AGIS/1.0").status, lexicon.ca
     assert done.stdout.splitlines() == ["200 459 0", "200 1"]
 
 
+@pytest.mark.process
 @pytest.mark.requirement("AGIS-9.2-4", "AGIS-13-5")
 def test_a_served_hotel_judges_methods_over_the_wire() -> None:
     grammar = {"Method-Grammar": "AGIS/1.0"}
@@ -162,6 +164,7 @@ def test_a_served_hotel_judges_methods_over_the_wire() -> None:
         assert hotel.request("DISCOVER", "/methods", headers={"Method-Grammar": "AGIS/9.9"}).status == 400
 
 
+@pytest.mark.process
 def test_a_server_that_is_not_asked_does_without_english_and_the_rules_of_documents() -> None:
     code = (
         "import sys, bespeak.app.server.assembly; "

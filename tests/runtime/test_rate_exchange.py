@@ -43,7 +43,7 @@ class Process:
         return next((number for number in range(most) if self.agent.take(key)), most)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
 def place(request: pytest.FixtureRequest) -> str:
     return "memory" if request.param == "sqlite" else str(request.getfixturevalue("postgres_dsn"))
 
@@ -58,6 +58,7 @@ async def store(place: str) -> AsyncIterator[Store]:
         await opened.close()
 
 
+@pytest.mark.process
 async def test_what_one_process_admits_the_next_refuses(store: Store) -> None:
     one, other = Process(store), Process(store)
     assert one.admits(most=9) == 9

@@ -378,6 +378,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.uri
 
 
+@pytest.mark.process
 def test_hints_work_over_sockets(served: str) -> None:
     with bespeak.connect_sync(served) as client:
         reply = client.request("QUERY", "/rooms", query={"fields": "rooms.room_id", "since": "2026-06-01"})
@@ -385,6 +386,7 @@ def test_hints_work_over_sockets(served: str) -> None:
         assert client.discover().endpoint("QUERY", "/rooms").since == "rooms[].updated_at"  # type: ignore[union-attr]
 
 
+@pytest.mark.process
 def test_the_answer_that_is_kept_under_a_key_is_the_shaped_one(served: str) -> None:
     with bespeak.connect_sync(served, agent_id="a" * 64) as client:
 

@@ -12,6 +12,8 @@ from tests.security.guarded import AGENT, Guarded, Line, bearer, trusting
 from tests.state.identity.certificates import Authority
 from tests.state.identity.issuer import OTHER
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Guarded:

@@ -12,6 +12,8 @@ from tests.process import Served
 from tests.security.guarded import Answer, Guarded, Line, ask, bearer
 from tests.state.identity.issuer import OTHER
 
+pytestmark = pytest.mark.process
+
 MANY = 12
 PATIENCE = 30.0
 DECIDER = "d" * 64

@@ -8,6 +8,8 @@ import pytest
 from tests.process import bespeak
 from tests.security.guarded import AGENT, SCOPE, Guarded, ask
 
+pytestmark = pytest.mark.process
+
 
 def test_a_header_is_enough_on_this_machine(tmp_path: Path) -> None:
     with Guarded(tmp_path, "open").serving() as served:

@@ -16,6 +16,8 @@ from tests.security.guarded import Answer, Guarded, ask, bearer
 from tests.security.test_tokens import forgeries
 from tests.state.identity.issuer import OTHER
 
+pytestmark = pytest.mark.process
+
 PATIENCE = 60.0
 
 

@@ -17,6 +17,8 @@ from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.sessions import ResumeSession, Session
 from bespeak.state.store.opening import open_store
 
+pytestmark = pytest.mark.process
+
 LOOKS = 12
 
 

@@ -12,6 +12,8 @@ from tests.postgres import PostgresServer
 from tests.process import bespeak
 from tests.security.guarded import Agent, Answer, Guarded, Line, ask
 
+pytestmark = pytest.mark.process
+
 PATIENCE = 30.0
 MANY = 12
 LOOKS = 24

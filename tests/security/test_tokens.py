@@ -12,6 +12,8 @@ from tests.process import Served
 from tests.security.guarded import AGENT, Guarded, Line, ask, bearer
 from tests.state.identity.issuer import OTHER, claims, new_key, public, sign, unsigned
 
+pytestmark = pytest.mark.process
+
 NOW = int(time.time())
 
 

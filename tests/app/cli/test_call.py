@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.process import HOTEL, ROOT, Served, bespeak, serving
 
+pytestmark = pytest.mark.process
+
 AGENT = "a" * 64
 AUTHORITY = ["--agent-id", AGENT, "--scope", "booking:room", "--scope", "calendar:write"]
 BOOKING = {

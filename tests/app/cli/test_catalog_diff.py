@@ -287,6 +287,7 @@ def test_json_tells_findings_when_a_document_is_bad(tmp_path: Path) -> None:
     assert [finding["rule"] for finding in report["findings"]] == ["V562"]
 
 
+@pytest.mark.process
 def test_output_in_a_pipe_is_plain_and_never_cut(tmp_path: Path) -> None:
     new = document()
     new["verbs"]["BOOK"]["description"] = "x" * 500 + "\x1b[31m"

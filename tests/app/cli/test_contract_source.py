@@ -63,6 +63,7 @@ def test_a_document_that_is_none_is_refused(name: str, text: str, tmp_path: Path
         read(tmp_path / name)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("target", ["", "git:", "git:HEAD", "nowhere", "ftp://example.com", "git:HEAD:"])
 def test_nothing_to_compare_is_said(target: str) -> None:
     with pytest.raises(ConfigError):

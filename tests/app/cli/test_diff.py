@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from tests.process import HOTEL, bespeak, serving
 
+pytestmark = pytest.mark.process
+
 AGIS = """\
 agis: "1.0"
 service: Rooms

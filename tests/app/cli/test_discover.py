@@ -9,7 +9,7 @@ import pytest
 from tests.agent.client.scripted import always, endpoint, manifest, serving
 from tests.process import bespeak
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f"
 

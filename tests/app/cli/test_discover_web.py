@@ -16,6 +16,8 @@ from tests.agent.discovery.web import Web, always, at, serving
 from tests.documents.ai.test_document import FLIGHTS
 from tests.process import bespeak
 
+pytestmark = pytest.mark.process
+
 SITE: dict[str, Any] = {
     "/.well-known/ai": always(200, {**FLIGHTS, "aiendpoint": "1.1"}, TDM_Reservation="1"),
     "/api/flights": {"flights": [{"id": "LX1"}]},

@@ -47,6 +47,7 @@ def test_a_deployment_is_written_as_yaml_or_json() -> None:
     assert data["endpoints"][0]["errors"][0]["name"] == "room_unavailable"
 
 
+@pytest.mark.process
 def test_a_live_service_gives_the_same_contract() -> None:
     with serving(HOTEL) as served:
         live = document(run(served.uri).stdout)
@@ -112,6 +113,7 @@ async def test_the_discovery_document_is_the_one_that_is_served() -> None:
     assert {**here, "meta": None} == {**there, "meta": None}
 
 
+@pytest.mark.process
 def test_the_openapi_document_of_a_live_service_tells_what_its_manifest_does() -> None:
     with serving(HOTEL) as live:
         found = json.loads(run(live.uri, "--url", "https://rooms.example/", kind="openapi").stdout)

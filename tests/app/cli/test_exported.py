@@ -76,6 +76,7 @@ def test_what_is_internal_is_nothing_to_write_about(tmp_path: Path) -> None:
         open_exported(deployment(tmp_path, "exported_hidden", "internal=True"), {})
 
 
+@pytest.mark.process
 def test_a_live_service_on_the_web_keeps_the_name_that_its_documents_give_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BESPEAK_CACHE", "off")
     here = open_exported(str(HOTEL), {}).service

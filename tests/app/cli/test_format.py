@@ -128,6 +128,7 @@ def test_the_difference_of_a_huge_file_is_shown_without_a_search() -> None:
     assert "\n   x-last: 1" not in result.stdout
 
 
+@pytest.mark.process
 def test_a_file_that_cannot_be_written_keeps_none_of_the_others_from_it(tmp_path: Path) -> None:
     large = LOOSE + "x-notes: |\n" + "  A line of notes.\n" * 1_000
     for name, text in (("a", LOOSE), ("b", large), ("c", LOOSE)):

@@ -71,6 +71,7 @@ def test_the_folder_has_the_endpoints_of_the_document(tmp_path: Path) -> None:
     assert deployment.policies.methods.custom == ("ADMIT",)
 
 
+@pytest.mark.process
 def test_the_folder_is_served_and_says_what_is_to_be_written(tmp_path: Path) -> None:
     run(saved(tmp_path, admission()), "-o", tmp_path / "out")
     with serving(tmp_path / "out", "--strict") as served:

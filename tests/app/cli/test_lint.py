@@ -109,6 +109,7 @@ def test_severities_decide_what_fails() -> None:
     assert run("--no-config").exit_code == 1
 
 
+@pytest.mark.process
 def test_a_baseline_that_is_not_there_is_wrong_usage(folder: Path) -> None:
     command = [sys.executable, "-m", "bespeak", "lint", "--baseline", "none.json"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -116,6 +117,7 @@ def test_a_baseline_that_is_not_there_is_wrong_usage(folder: Path) -> None:
     assert "the baseline none.json cannot be read" in done.stderr
 
 
+@pytest.mark.process
 def test_wrong_settings_stop_the_run(folder: Path) -> None:
     Path("bespeak.toml").write_text("[lint]\nselekt = []\n")
     done = subprocess.run(
@@ -194,6 +196,7 @@ def test_a_baseline_has_the_name_it_is_given() -> None:
     assert run("--baseline", "known.json").exit_code == 0
 
 
+@pytest.mark.process
 def test_help_does_not_load_the_rules() -> None:
     code = (
         "import sys; from bespeak.app.cli.lint import lint; "

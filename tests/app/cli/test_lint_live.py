@@ -20,6 +20,8 @@ from tests.process import HOTEL, bespeak, serving
 from bespeak.text.diagnostics.reporters import FORMATS
 from bespeak.text.diagnostics.reporters.json_report import schema
 
+pytestmark = pytest.mark.process
+
 Answers = dict[str, tuple[int, dict[str, str], bytes]]
 
 GOOD = {

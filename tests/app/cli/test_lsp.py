@@ -6,7 +6,10 @@ import json
 import subprocess
 import sys
 
+import pytest
 from tests.process import bespeak
+
+pytestmark = pytest.mark.process
 
 WITHOUT = """
 import sys

@@ -12,6 +12,8 @@ from tests.process import HOTEL, bespeak
 
 from bespeak.app.cli.main import COMMANDS
 
+pytestmark = pytest.mark.process
+
 
 def test_help_lists_every_command_by_what_it_is_for() -> None:
     result = bespeak("--help")

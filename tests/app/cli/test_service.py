@@ -19,7 +19,7 @@ from tests.state.identity.issuer import AGENT, OTHER, SERVER, claims, new_key, p
 
 from bespeak.protocol.tls import server_context
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 TOKEN = "abc.def.ghi"
 

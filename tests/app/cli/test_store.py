@@ -17,7 +17,7 @@ from bespeak.state.store.migrations import CURRENT
 from bespeak.state.store.opening import open_store
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("postgres_dsn") if request.param == "postgres" else tmp_path / "place.db")
 

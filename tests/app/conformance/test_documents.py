@@ -176,6 +176,7 @@ def test_the_command_finds_bespeak_conforming() -> None:
     assert result.output.count(" right") == len(KINDS)
 
 
+@pytest.mark.process
 def test_a_validator_that_accepts_everything_fails_by_the_invalid_documents() -> None:
     result = run("--validator", "true")
     assert result.exit_code == 1
@@ -184,6 +185,7 @@ def test_a_validator_that_accepts_everything_fails_by_the_invalid_documents() ->
     assert "\nvalid/" not in result.output
 
 
+@pytest.mark.process
 def test_a_validator_that_rejects_everything_fails_by_the_others() -> None:
     result = run("--validator", "false")
     assert result.exit_code == 1
@@ -191,6 +193,7 @@ def test_a_validator_that_rejects_everything_fails_by_the_others() -> None:
     assert "invalid/" not in result.output
 
 
+@pytest.mark.process
 def test_an_installed_bespeak_has_the_set_with_it(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, check=True, capture_output=True, cwd=SOURCE.parents[1])

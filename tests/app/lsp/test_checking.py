@@ -25,6 +25,7 @@ P321 = "info"
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
@@ -49,6 +50,7 @@ def test_an_editor_and_the_command_line_agree(tmp_path: Path, settings: str, tex
     assert here
 
 
+@pytest.mark.process
 def test_what_the_baseline_knows_is_not_shown(tmp_path: Path) -> None:
     file = tmp_path / "rooms.agis"
     file.write_text(ROOMS)

@@ -18,6 +18,8 @@ from bespeak.app.lsp.code_actions import FIX_ALL
 from bespeak.app.lsp.features import make_server
 from bespeak.documents.agis.format import format_agis
 
+pytestmark = pytest.mark.process
+
 ROOMS = (ROOT / "docs_src/lint/rooms.agis").read_text()
 
 

@@ -13,6 +13,8 @@ from tests.process import ROOT
 
 from bespeak.app.lsp.checking import LONGEST
 
+pytestmark = pytest.mark.process
+
 ROOMS = (ROOT / "docs_src/lint/rooms.agis").read_text()
 
 

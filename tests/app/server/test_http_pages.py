@@ -75,6 +75,7 @@ def test_no_document_names_an_internal_endpoint(path: str) -> None:
     assert "ledger" not in ask(path).text.lower()
 
 
+@pytest.mark.process
 def test_every_worker_serves_the_same_bytes_on_both_sides_of_a_port_it_did_not_choose() -> None:
     with serving(HOTEL, "--http", "127.0.0.1:0", "--workers", "2") as running:
         for path in (*PAGES, "/.well-known/agtp"):

@@ -17,6 +17,8 @@ from tests.process import Served, bespeak, serving
 from tests.security.guarded import AGENT, SCOPE, Guarded, Line, bearer, trusting
 from tests.state.identity.certificates import Authority
 
+pytestmark = pytest.mark.process
+
 APP = '''
 import os
 import uuid

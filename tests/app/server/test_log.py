@@ -238,6 +238,7 @@ async def test_nothing_that_callers_send_is_logged_where_they_must_prove_who_the
     assert SECRET not in logged.getvalue()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_server_logs_findings_and_answers_as_json(tmp_path: Path, workers: str) -> None:
     ledger = {"HOTEL_LEDGER": str(tmp_path / "hotel.sqlite3")}

@@ -176,6 +176,7 @@ def test_an_app_has_its_callers_proven_by_the_file_beside_it(
     assert "believed" not in caplog.text
 
 
+@pytest.mark.process
 def test_uvicorn_alone_serves_it(tmp_path: Path) -> None:
     (tmp_path / "rooms_for_uvicorn.py").write_text(
         "import bespeak\nfrom tests.app.server.test_mounted import make_app\n\n"

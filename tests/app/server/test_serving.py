@@ -16,6 +16,8 @@ import pytest
 import trustme
 from tests.process import HOTEL, ROOT, bespeak, serving
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> dict[str, str]:

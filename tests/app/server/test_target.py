@@ -312,6 +312,7 @@ def test_a_document_uses_the_catalog_of_its_configuration(rooms: Path) -> None:
     assert load_target(str(rooms)).service.catalog == "1.0.0"
 
 
+@pytest.mark.process
 def test_a_document_that_is_broken_is_refused_with_a_frame_and_exit_code_2(rooms: Path) -> None:
     (rooms / "rooms.agis").write_text("agis: '1.0'\nservice: [oops\n")
     for command, *rest in (("serve",), ("discover",), ("call", "BOOK", "/room")):
@@ -322,6 +323,7 @@ def test_a_document_that_is_broken_is_refused_with_a_frame_and_exit_code_2(rooms
         assert " | " in done.stderr
 
 
+@pytest.mark.process
 def test_strict_does_not_start_a_document_with_an_endpoint_left_out(rooms: Path) -> None:
     write(rooms, ADMIT)
     configure(rooms, BOOK)
@@ -331,6 +333,7 @@ def test_strict_does_not_start_a_document_with_an_endpoint_left_out(rooms: Path)
     assert "not started" in done.stderr
 
 
+@pytest.mark.process
 def test_a_document_answers_calls_without_a_server(rooms: Path) -> None:
     configure(rooms, BOOK + "[policies]\nscope_required_for_invocation = false\n")
     done = bespeak("call", str(rooms / "rooms.agis"), "BOOK", "/room", "room_id=12")

@@ -10,6 +10,8 @@ import pytest
 from bespeak.checks.evolution.git_revision import check_out
 from bespeak.errors import ConfigError
 
+pytestmark = pytest.mark.process
+
 
 def git(folder: Path, *arguments: str) -> None:
     who = ("-c", "user.name=Test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false")

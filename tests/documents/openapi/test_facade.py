@@ -58,6 +58,7 @@ def service(notes: NotesApi, folder: Path) -> Iterator[SyncServiceClient]:
         yield connected
 
 
+@pytest.mark.process
 @pytest.mark.requirement("API-14.1-2")
 def test_lint_finds_nothing_but_what_waits_for_a_review(folder: Path) -> None:
     ended = command("lint", str(folder), "--format", "json")
@@ -65,6 +66,7 @@ def test_lint_finds_nothing_but_what_waits_for_a_review(folder: Path) -> None:
     assert (ended.returncode, found) == (0, {"R901"})
 
 
+@pytest.mark.process
 def test_parameters_go_where_the_upstream_wants_them(service: SyncServiceClient, notes: NotesApi) -> None:
     reply = service.call(
         "LIST",
@@ -91,6 +93,7 @@ def test_parameters_go_where_the_upstream_wants_them(service: SyncServiceClient,
     assert (seen.headers["x-trace-id"], seen.headers["cookie"]) == ("t-1", "theme=dark")
 
 
+@pytest.mark.process
 def test_a_page_ends_whether_or_not_a_caller_says_so(service: SyncServiceClient, notes: NotesApi) -> None:
     service.call("LIST", "/notes")
     assert notes.last.query == [("limit", "20")]
@@ -98,6 +101,7 @@ def test_a_page_ends_whether_or_not_a_caller_says_so(service: SyncServiceClient,
         service.call("LIST", "/notes", limit=1000)
 
 
+@pytest.mark.process
 def test_the_credential_is_the_operators_and_identity_is_not_forwarded(
     service: SyncServiceClient, notes: NotesApi
 ) -> None:
@@ -110,6 +114,7 @@ def test_the_credential_is_the_operators_and_identity_is_not_forwarded(
     assert refused.value.status == 422
 
 
+@pytest.mark.process
 def test_query_and_body_may_have_one_name_upstream(service: SyncServiceClient, notes: NotesApi) -> None:
     service.call(
         "CREATE", "/notes", dry_run=True, note_text="in the query", body_note_text="in the body", meta={"a": 1}
@@ -118,6 +123,7 @@ def test_query_and_body_may_have_one_name_upstream(service: SyncServiceClient, n
     assert notes.last.json == {"noteText": "in the body", "$meta": {"a": 1}}
 
 
+@pytest.mark.process
 def test_a_path_parameter_is_not_in_the_body(service: SyncServiceClient, notes: NotesApi) -> None:
     reply = service.call("REPLACE", "/notes/7", id="1", text="new", kind=None, parent={"id": "0", "text": "up"})
     assert reply == {"id": "1", "text": "one", "kind": None}
@@ -125,6 +131,7 @@ def test_a_path_parameter_is_not_in_the_body(service: SyncServiceClient, notes: 
     assert notes.last.json == {"id": "1", "text": "new", "kind": None, "parent": {"id": "0", "text": "up"}}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("note", "method", "error"), [("missing", "FETCH", "note_not_found")])
 def test_an_upstreams_refusal_has_a_name(service: SyncServiceClient, note: str, method: str, error: str) -> None:
     with pytest.raises(ServiceError) as refused:
@@ -132,21 +139,25 @@ def test_an_upstreams_refusal_has_a_name(service: SyncServiceClient, note: str, 
     assert refused.value.code == error
 
 
+@pytest.mark.process
 def test_a_value_cannot_leave_its_place_in_the_path(service: SyncServiceClient, notes: NotesApi) -> None:
     service.call("FETCH", "/notes/a%20b%3Fx%3D1")
     assert notes.last.path == "/v2/notes/a%20b%3Fx%3D1"
 
 
+@pytest.mark.process
 def test_an_answer_without_a_body_is_an_empty_object(service: SyncServiceClient, notes: NotesApi) -> None:
     assert service.call("REMOVE", "/notes/7") == {}
     assert (notes.last.method, notes.last.body) == ("DELETE", b"")
 
 
+@pytest.mark.process
 def test_text_and_numbers_become_fields(service: SyncServiceClient) -> None:
     assert service.call("FETCH", "/notes/7/text") == {"text": "Grüße"}
     assert service.call("COUNT", "/notes") == {"result": 7}
 
 
+@pytest.mark.process
 def test_a_form_is_sent_as_a_form(service: SyncServiceClient, notes: NotesApi, folder: Path) -> None:
     [file] = [path for path in (folder / "endpoints").iterdir() if "/share" in path.read_text()]
     endpoint, _ = parse_endpoint(file.read_text(), file.name)
@@ -157,6 +168,7 @@ def test_a_form_is_sent_as_a_form(service: SyncServiceClient, notes: NotesApi, f
     assert (notes.last.path, notes.last.body) == ("/v2/notes/7/share", b"with=a&with=b&noteId=8")
 
 
+@pytest.mark.process
 def test_a_file_is_sent_as_bytes(service: SyncServiceClient, notes: NotesApi) -> None:
     content = bytes(range(256))
     service.call("SUBMIT", "/notes/7/attachments", file=base64.b64encode(content).decode(), file_name="all.bin")
@@ -165,11 +177,13 @@ def test_a_file_is_sent_as_bytes(service: SyncServiceClient, notes: NotesApi) ->
     assert b'name="fileName"' in notes.last.body
 
 
+@pytest.mark.process
 def test_a_body_that_is_no_object_is_one_field(service: SyncServiceClient, notes: NotesApi) -> None:
     service.call("SEARCH", "/notes", body=["red", "green"])
     assert (notes.last.path, notes.last.json) == ("/v2/notes/search", ["red", "green"])
 
 
+@pytest.mark.process
 def test_what_changes_something_needs_a_scope(notes: NotesApi, folder: Path) -> None:
     env = {"UPSTREAM_ACME_NOTES_API_KEY": "secret-key", "SSL_CERT_FILE": str(notes.authority)}
     with (
@@ -182,6 +196,7 @@ def test_what_changes_something_needs_a_scope(notes: NotesApi, folder: Path) -> 
     assert refused.value.status == 455
 
 
+@pytest.mark.process
 def test_a_server_without_its_credential_says_which_is_missing(folder: Path) -> None:
     ended = command("serve", str(folder), "--strict", "--agtp", "127.0.0.1:0")
     assert ended.returncode == 2

@@ -162,6 +162,7 @@ EXHAUSTED = """
 """
 
 
+@pytest.mark.process
 def test_running_out_of_descriptors_neither_kills_nor_spins_the_server() -> None:
     command = [sys.executable, "-c", textwrap.dedent(EXHAUSTED)]
     with subprocess.Popen(

@@ -164,6 +164,7 @@ def test_the_root_answers_with_the_agis_document_for_who_asks_for_it() -> None:
     assert bench.send("DISCOVER", "/", accept="*/*").json["agtp_version"] == "1.0"
 
 
+@pytest.mark.process
 @pytest.mark.requirement("AGIS-11-1")
 def test_the_agis_document_at_the_root_passes_every_pass() -> None:
     with serving() as served, connect_sync(served.uri) as hotel:

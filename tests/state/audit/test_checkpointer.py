@@ -231,6 +231,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.process
 async def test_a_killed_process_loses_nothing_it_told_and_the_next_one_binds_it(tmp_path: Path) -> None:
     place = str(tmp_path / "bespeak.db")
     told: list[str] = []

@@ -342,6 +342,7 @@ async def test_over_a_real_handshake_the_certificate_is_the_agent(tmp_path: Path
         await server.close()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("modes", "loaded"), [("open", []), ("mtls", ["cryptography"]), ("token", ["cryptography", "joserfc"])]
 )

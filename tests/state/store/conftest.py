@@ -14,7 +14,7 @@ from bespeak.state.store.store import Store
 Opening = Callable[[], Awaitable[Store]]
 
 
-@pytest.fixture(params=["sqlite", "memory", "postgres"])
+@pytest.fixture(params=["sqlite", "memory", pytest.param("postgres", marks=pytest.mark.process)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where a store is: a new file, memory, a new database."""
     if request.param == "postgres":
@@ -22,7 +22,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return "memory" if request.param == "memory" else str(tmp_path / "store.db")
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
 def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where several processes may have a store."""
     if request.param == "postgres":

@@ -45,6 +45,7 @@ async def test_looking_changes_nothing(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.process
 async def test_a_store_that_is_served_from_can_be_looked_at_and_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     await fill(str(path))

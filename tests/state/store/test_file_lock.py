@@ -21,6 +21,7 @@ sys.stdin.read()
 TAKEN = r"Another server uses the store .*s\.db\. Stop it, name another file with --store, or .* --workers"
 
 
+@pytest.mark.process
 def test_two_servers_do_not_share_a_file_without_knowing_of_each_other(tmp_path: Path) -> None:
     with running(SERVE, tmp_path / "s.db", "sole"):
         for role in ("sole", "shared"):
@@ -31,6 +32,7 @@ def test_two_servers_do_not_share_a_file_without_knowing_of_each_other(tmp_path:
         asyncio.run(visitor.close())
 
 
+@pytest.mark.process
 def test_the_death_of_a_server_lets_the_next_one_in(tmp_path: Path) -> None:
     with running(SERVE, tmp_path / "s.db", "sole") as process:
         process.send_signal(signal.SIGKILL)
@@ -40,6 +42,7 @@ def test_the_death_of_a_server_lets_the_next_one_in(tmp_path: Path) -> None:
         asyncio.run(store.close())
 
 
+@pytest.mark.process
 def test_processes_of_one_server_share_a_file(tmp_path: Path) -> None:
     with running(SERVE, tmp_path / "s.db", "shared"):
         store = open_store(str(tmp_path / "s.db"), role="shared")
@@ -49,6 +52,7 @@ def test_processes_of_one_server_share_a_file(tmp_path: Path) -> None:
             open_store(str(tmp_path / "s.db"), role="sole")
 
 
+@pytest.mark.process
 def test_a_link_to_a_file_shares_its_lock(tmp_path: Path) -> None:
     (tmp_path / "link.db").symlink_to(tmp_path / "s.db")
     with running(SERVE, tmp_path / "s.db", "sole"), pytest.raises(ConfigError, match=TAKEN):
@@ -62,11 +66,13 @@ def test_a_lock_that_is_released_is_free_and_may_be_released_again(tmp_path: Pat
     FileLock(tmp_path / "s.db.lock", exclusive=True).release()
 
 
+@pytest.mark.process
 def test_a_store_that_is_closed_lets_the_next_one_in(tmp_path: Path) -> None:
     for _ in range(2):
         asyncio.run(open_store(str(tmp_path / "s.db"), role="sole").close())
 
 
+@pytest.mark.process
 def test_a_folder_that_takes_no_lock_file_is_a_clear_refusal() -> None:
     code = """
 try:

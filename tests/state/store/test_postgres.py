@@ -76,6 +76,7 @@ async def test_a_store_that_was_not_started_says_so(postgres_dsn: str) -> None:
     await store.close()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("how", ["QUIT", "INT"])
 async def test_an_outage_is_told_at_once_and_over_when_the_server_is_back(own_server: PostgresServer, how: str) -> None:
     store = await opened(await own_server.create_database())
@@ -104,6 +105,7 @@ async def test_an_outage_is_told_at_once_and_over_when_the_server_is_back(own_se
     await store.close()
 
 
+@pytest.mark.process
 async def test_nothing_acknowledged_is_lost_nothing_is_doubled_and_no_chain_is_torn(own_server: PostgresServer) -> None:
     store = await opened(await own_server.create_database())
     acknowledged: list[str] = []
@@ -183,6 +185,7 @@ async def test_a_server_that_does_not_answer_keeps_nobody_waiting(
         await store.close()
 
 
+@pytest.mark.process
 async def test_a_server_that_is_away_at_the_start_is_named_without_the_password(own_server: PostgresServer) -> None:
     dsn = own_server.dsn().replace("postgres@", "postgres:s3cret@")
     await asyncio.to_thread(own_server.stop)
@@ -191,6 +194,7 @@ async def test_a_server_that_is_away_at_the_start_is_named_without_the_password(
     assert "s3cret" not in str(caught.value)
 
 
+@pytest.mark.process
 async def test_a_wrong_password_is_told_without_it(own_server: PostgresServer) -> None:
     rules = own_server.folder / "data" / "pg_hba.conf"
     Path(rules).write_text("host all all 127.0.0.1/32 scram-sha-256\n")

@@ -56,6 +56,7 @@ async def test_a_new_database_gets_all_tables_in_their_own_schema_once(postgres_
     assert await rows(postgres_dsn, "SELECT version FROM bespeak.version") == [(CURRENT,)]
 
 
+@pytest.mark.process
 async def test_processes_that_start_at_once_make_the_tables_once(postgres_dsn: str) -> None:
     processes = [
         await asyncio.create_subprocess_exec(

@@ -214,6 +214,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.process
 async def test_a_file_that_another_process_holds_too_long_is_an_outage_until_it_lets_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +254,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.process
 async def test_what_was_acknowledged_before_and_after_a_full_disk_survives_the_death_of_the_process(
     tmp_path: Path,
 ) -> None:
@@ -271,6 +273,7 @@ async def test_what_was_acknowledged_before_and_after_a_full_disk_survives_the_d
         await store.close()
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.geteuid() != 0, reason="a small file system can be mounted by root only")
 async def test_a_full_file_system_is_an_outage_that_loses_nothing_and_ends_with_it(tmp_path: Path) -> None:
     small = tmp_path / "small"

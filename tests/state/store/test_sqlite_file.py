@@ -166,6 +166,7 @@ def test_a_name_that_no_file_can_have_is_refused(place: str) -> None:
         open_store(place)
 
 
+@pytest.mark.process
 def test_a_read_only_file_is_refused_at_the_start() -> None:
     with open_folder() as folder:
         path = make(folder / "s.db")
@@ -174,6 +175,7 @@ def test_a_read_only_file_is_refused_at_the_start() -> None:
         assert f"The store {path} cannot be used: this process may not write to it" in done.stdout, done.stderr
 
 
+@pytest.mark.process
 def test_a_file_in_a_read_only_folder_is_refused_at_the_start() -> None:
     with open_folder() as folder:
         path = make(folder / "s.db")
@@ -185,6 +187,7 @@ def test_a_file_in_a_read_only_folder_is_refused_at_the_start() -> None:
         assert f"may not write to its folder {folder}" in done.stdout, done.stderr
 
 
+@pytest.mark.process
 def test_a_new_file_in_a_read_only_folder_is_refused_at_the_start() -> None:
     with open_folder() as folder:
         folder.chmod(0o555)
@@ -193,12 +196,14 @@ def test_a_new_file_in_a_read_only_folder_is_refused_at_the_start() -> None:
         assert "--store" in done.stdout
 
 
+@pytest.mark.process
 def test_no_room_for_a_new_file_is_a_refusal_at_the_start(tmp_path: Path) -> None:
     code = "resource.setrlimit(resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY))\n" + OPEN
     done = run(code, tmp_path / "s.db")
     assert "could not be read or written" in done.stdout, done.stderr
 
 
+@pytest.mark.process
 def test_no_room_for_another_change_is_a_refusal_at_the_start(tmp_path: Path) -> None:
     path = make(tmp_path / "s.db")
     code = "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, resource.RLIM_INFINITY))\n" + OPEN

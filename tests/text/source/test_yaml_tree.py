@@ -250,6 +250,7 @@ print(parse_yaml("[" * 100_000, "f").message)
 """
 
 
+@pytest.mark.process
 def test_without_libyaml_the_reader_in_python_reads_the_same() -> None:
     run = subprocess.run([sys.executable, "-c", WITHOUT_LIBYAML], capture_output=True, text=True, check=True)
     data, start, deep = run.stdout.splitlines()
