@@ -187,3 +187,8 @@ def test_nothing_is_left_for_later_and_nothing_names_a_machine() -> None:
         if path.suffix != ".lock" and (match := wrong.search(path.read_text("utf-8", errors="replace")))
     ]
     assert found == []
+
+
+def test_continuous_integration_runs_the_command_of_the_readme() -> None:
+    *_, command = (ROOT / ".ci" / "run").read_text().strip().split("\n")
+    assert re.search(rf"^{command} +#", (ROOT / "README.md").read_text(), re.MULTILINE)
