@@ -187,6 +187,9 @@ def check_operations(schema: Any, headers: dict[str, str], *, agent: str | None 
     from schemathesis.generation.hypothesis.builder import HypothesisTestConfig, HypothesisTestMode, create_test
     from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
+    modes = list(HypothesisTestMode)
+    if settings.get_current_profile_name() == "quick":
+        modes.remove(HypothesisTestMode.COVERAGE)  # hundreds of boundary values
     excluded = [positive_data_acceptance] if rejection else [positive_data_acceptance, negative_data_rejection]
     bounded = settings(
         max_examples=12, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
@@ -201,7 +204,7 @@ def check_operations(schema: Any, headers: dict[str, str], *, agent: str | None 
     def check(operation: APIOperation) -> None:
         config = HypothesisTestConfig(
             project=schema.config,
-            modes=list(HypothesisTestMode),
+            modes=modes,
             settings=bounded,
             seed=derive_operation_seed(schema.config.seed, operation.label),
         )

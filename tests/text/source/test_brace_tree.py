@@ -257,16 +257,16 @@ def test_the_small_things_are_read(text: str, data: Any) -> None:
         "a {" * 100_000,
         "[" * 100_000,
         "a: " + "[" * 100_000,
-        "output {" + "a," * 500_000,
-        "output {" + "a: b," * 300_000,
-        "x {" + "".join(f"k{number}: v, " for number in range(100_000)) + "}",
-        "a: " + "(" * 500_000,
-        "output { " + "a (" * 200_000,
+        "output {" + "a," * 100_000,
+        "output {" + "a: b," * 60_000,
+        "x {" + "".join(f"k{number}: v, " for number in range(30_000)) + "}",
+        "a: " + "(" * 100_000,
+        "output { " + "a (" * 50_000,
         "\n".join(" " * depth + "a:" for depth in range(2000)),
         "- " * 100_000,
-        "a:\n" + " - b\n" * 200_000,
-        '"' * 500_001,
-        "A /" + "{a}" * 300_000,
+        "a:\n" + " - b\n" * 50_000,
+        '"' * 100_001,
+        "A /" + "{a}" * 60_000,
         "#" * 1_000_000,
         " " * 5_000_000,
     ],
@@ -275,7 +275,7 @@ def test_the_small_things_are_read(text: str, data: Any) -> None:
 def test_a_text_made_to_hurt_is_answered_quickly(text: str) -> None:
     start = time.process_time()
     parse_braces(text, "x.agis")
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 5
 
 
 def test_blocks_may_be_as_deep_as_lists_and_mappings_of_yaml() -> None:
