@@ -1,1 +1,1 @@
-"""Rules over contracts; the server registers an endpoint only if the normative ones find nothing."""
+"""Lint rules for contracts. A server registers an endpoint only if it breaks no normative rule."""

@@ -1,4 +1,4 @@
-"""The findings that were there before anybody looked: a file of fingerprints, so that only new ones are shown."""
+"""Baseline file: fingerprints of accepted findings, so that only new ones are shown."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _FORMAT: Final = 1
 _MAX_BYTES: Final = 1 << 25
 
 Entries = dict[str, dict[str, str]]
-"""Fingerprint to rule, file, pointer and message: what is compared, and what a reader of the file wants to know."""
+"""Entries by fingerprint: rule, file, pointer and message, for people who read the file."""
 
 
 class Baseline:
-    """What a baseline file holds."""
+    """Content of a baseline file."""
 
     def __init__(self, path: Path, entries: Entries) -> None:
         self.path = path
@@ -42,7 +42,7 @@ class Baseline:
     def split(
         self, findings: Iterable[Finding], kept: Callable[[str], bool] = lambda _: False
     ) -> tuple[list[Finding], set[str]]:
-        """The findings that are new, and the fingerprints of those that are not. `kept` rules are always new."""
+        """Return the new findings, and the fingerprints of the others. Findings of `kept` rules are always new."""
         new: list[Finding] = []
         known: set[str] = set()
         for finding in findings:
@@ -53,7 +53,7 @@ class Baseline:
         return new, known
 
     def stale(self, present: Collection[str], files: Collection[str], root: Path) -> list[Diagnostic]:
-        """A finding for each entry of a file that was checked, or is gone, that stands for nothing now."""
+        """Report the entries without a finding in files that were checked or no longer exist."""
         return [
             STALE.found(
                 f"the baseline lists {entry.get('rule')} in {entry.get('file')}, which is not found any more",
@@ -66,9 +66,9 @@ class Baseline:
         ]
 
     def merged(self, findings: Iterable[tuple[Finding, str]], files: Collection[str], root: Path) -> Baseline:
-        """The baseline with the findings of this run, each with its file relative to the project.
+        """Return the baseline with the findings of this run, each with its file relative to the project.
 
-        What it says about files that this run did not look at stays.
+        Entries of files that this run did not check stay.
         """
         entries = {name: entry for name, entry in self.entries.items() if not _is_over(entry, files, root)}
         for finding, file in findings:
@@ -82,7 +82,7 @@ class Baseline:
         return Baseline(self.path, entries)
 
     def write(self) -> None:
-        """Write the file, sorted, so that it changes little from run to run."""
+        """Write the file in a stable order, to keep its diffs small."""
         ordered = sorted(
             self.entries.items(),
             key=lambda pair: (pair[1].get("file", ""), pair[1].get("rule", ""), pair[1].get("pointer", ""), pair[0]),
@@ -95,7 +95,7 @@ class Baseline:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """The baseline in a file. Raises ConfigError if it is none."""
+    """Read a baseline file. Raises ConfigError if it is not valid."""
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
@@ -115,7 +115,7 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def _is_over(entry: dict[str, str], files: Collection[str], root: Path) -> bool:
-    """Whether this run knows all there is to know about the file of an entry."""
+    """Return True if this run has checked the file of an entry, or the file no longer exists."""
     file = entry.get("file", "")
     if file in files:
         return True

@@ -1,4 +1,4 @@
-"""What an author wants of lint: `[lint]` in bespeak.toml, or `[tool.bespeak.lint]` in pyproject.toml."""
+"""Lint settings: `[lint]` in bespeak.toml, or `[tool.bespeak.lint]` in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import read_text, toml_table
 
 FILES: Final = ("bespeak.toml", "pyproject.toml")
-"""Where settings may stand; in one folder the first of them wins."""
+"""Files that may contain settings; within a folder, the first one wins."""
 
 _SEVERITIES: Final[tuple[str, ...]] = get_args(Severity)
 
 
 @dataclass(frozen=True, slots=True)
 class PathIgnore:
-    """Rules that are off for some files, or for a part of them."""
+    """Rules that are disabled for some files, or for a part of them."""
 
     pattern: str
     pointer: str
-    """The part; empty for all of the file."""
+    """Pointer of the part; empty for the whole file."""
     selectors: tuple[str, ...]
 
 
@@ -112,22 +112,22 @@ class Config:
         return self
 
     def excludes(self, path: Path) -> bool:
-        """Whether a file or folder that was come across is left out."""
+        """Return True if a file or folder found in a directory walk is excluded."""
         return bool(self.exclude) and any(matches(pattern, self.relative(path)) for pattern in self.exclude)
 
     def relative(self, path: Path) -> str:
-        """A path as patterns see it."""
+        """Return a path relative to `base`, as patterns expect it."""
         return relative_to(path, self.base)
 
 
 class Configs:
-    """The settings of every file of a run: those of the nearest folder above it that has any, else the run's own."""
+    """Settings of every file of a run: those of the nearest parent folder that has any, else those of the run."""
 
     def __init__(self, here: Path, *, file: Path | None = None, isolated: bool = False) -> None:
         self._fixed = isolated or file is not None
         self._found: dict[Path, Config | None] = {}
         self.run = Config(base=here)
-        """What holds for files that have no settings of their own above them."""
+        """Settings for files without settings in a parent folder."""
         if file is not None:
             config = read_config(file)
             if config is None:
@@ -139,7 +139,7 @@ class Configs:
             self.run = self._above(here) or self.run
 
     def of(self, folder: Path) -> Config:
-        """The settings for the files of a folder."""
+        """Return the settings for the files of a folder."""
         return self.run if self._fixed else self._above(folder.absolute()) or self.run
 
     def _above(self, folder: Path) -> Config | None:
@@ -152,7 +152,7 @@ class Configs:
 
 
 def read_config(path: Path) -> Config | None:
-    """The settings in a file; None if there are none. Raises ContractError for settings that are wrong."""
+    """Read the settings of a file; return None if it has none. Raises ContractError if they are not valid."""
     if not path.is_file():
         return None
     text = read_text(path)
@@ -171,7 +171,7 @@ def read_config(path: Path) -> Config | None:
 
 
 def unknown_selector(selector: str) -> str:
-    """Why a selector is none, with what may have been meant; empty for one that means a rule."""
+    """Explain why a selector matches no rule, with suggestions; return an empty string if it matches one."""
     if means_any(selector, all_rules().values()):
         return ""
     near = near_rules(selector)
@@ -180,7 +180,7 @@ def unknown_selector(selector: str) -> str:
 
 
 def relative_to(path: Path, base: Path) -> str:
-    """A path from a folder, with forward slashes; absolute if it is not below."""
+    """Return a path relative to a folder, with forward slashes; absolute if it is outside."""
     absolute = path.absolute()
     try:
         return absolute.relative_to(base.absolute()).as_posix()

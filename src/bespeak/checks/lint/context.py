@@ -1,4 +1,4 @@
-"""What the rules know beside the document: the catalog, the policies in force, what the author allowed."""
+"""Context of a document for the rules: catalog, policies in force, and what the author allows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from bespeak.contract.vocabulary import Vocabulary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The surroundings of a document."""
+    """Context of a document."""
 
     catalog: Catalog
     policies: Policies = field(default_factory=Policies)
     recipes: Sequence[Recipe] = ()
     vocabulary: Vocabulary | None = None
-    """Of the AGIS document the endpoint stands in."""
+    """Vocabulary of the AGIS document that contains the endpoint."""
     level: int = 1
-    """The conformance level of AGIS 3.3 the author aims at: 1 or 2."""
+    """Conformance level of AGIS 3.3 that the author targets: 1 or 2."""
     allowed_verbs: frozenset[str] = frozenset()
-    """Verbs, in capitals, that passes 2 and 3 accept because the author says so."""
+    """Verbs, in capitals, that the author exempts from passes 2 and 3."""
     agis: bool = True
-    """Whether the document is an AGIS document; elsewhere the catalog decides which verbs are good."""
+    """True for an AGIS document; elsewhere the catalog decides which verbs are valid."""
     allowed_segments: frozenset[str] = frozenset()
-    """Path segments that pass 4 accepts because the author says so."""
+    """Path segments that the author exempts from pass 4."""

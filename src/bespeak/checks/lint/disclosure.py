@@ -1,4 +1,4 @@
-"""What a text gives away that a public description should not: data itself, or how it is kept."""
+"""Detection of texts that disclose data or storage details in a public description."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 from bespeak.text.language.late_pattern import LatePattern
 
 _SEEN: Final = 10_000
-"""Characters of a text that are looked at."""
+"""Maximum number of characters to examine."""
 
 
 class Disclosed(NamedTuple):
-    """What was found in a text."""
+    """Match in a text."""
 
     kind: str
     text: str
@@ -90,12 +90,12 @@ _DETAILS: Final = (
 
 
 def contents(text: str) -> Disclosed | None:
-    """Data itself, or the way to it."""
+    """Find data itself, or a way to access it."""
     return _search(_CONTENTS, text[:_SEEN])
 
 
 def details(text: str) -> Disclosed | None:
-    """How much data there is, what its fields are called, how it is kept."""
+    """Find amounts of data, field names, or storage details."""
     return _search(_DETAILS, text[:_SEEN])
 
 

@@ -1,4 +1,4 @@
-"""One text under its author's settings: what the rules find, less what is off or ignored, alike in editors and CI."""
+"""Findings of one text under its settings, without disabled and ignored ones. Editors and CI share it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from bespeak.text.source.tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What is left of the findings of one text."""
+    """Findings of one text after the settings and ignores are applied."""
 
     findings: tuple[Finding, ...]
     ignored: int = 0
-    """Findings that an ignore hides."""
+    """Number of findings hidden by ignores."""
     subject: Subject | None = None
-    """What was read; None if the text could not be."""
+    """Parsed document; None if the text could not be read."""
 
 
 def examine(
@@ -38,11 +38,10 @@ def examine(
     extra: Iterable[Diagnostic] = (),
     with_edits: bool = False,
 ) -> Examined:
-    """The findings of a text, sorted by place.
+    """Check a text and return its findings in order.
 
-    `shown` is the name of the file in findings, `path` the one that patterns and fingerprints know it by. `extra` is
-    what is wrong with the document beside others; its findings are placed by their pointers. `with_edits` asks for
-    repairs as text, which take their time.
+    `shown` is the file name in findings, `path` the one for patterns and fingerprints. `extra` are findings that
+    involve other documents; their pointers set their places. `with_edits` adds fixes as text edits, which is slow.
     """
     return settle(check_text(text, shown, context), judge, path or shown, extra=extra, with_edits=with_edits)
 
@@ -50,7 +49,7 @@ def examine(
 def settle(
     checked: Checked, judge: Judge, path: str, *, extra: Iterable[Diagnostic] = (), with_edits: bool = False
 ) -> Examined:
-    """What the settings leave of what was found in a text."""
+    """Apply the settings to the findings of a text."""
     subject = checked.subject
     if subject is None:
         # Why a text could not be read is told whatever is on: nothing else is known about it.
@@ -75,7 +74,7 @@ def settle(
 
 
 def replacements(finding: Diagnostic, tree: Tree) -> tuple[Replacement, ...]:
-    """The repair of a finding as text; nothing if there is none, or if it cannot be made in place."""
+    """Return the fix of a finding as text replacements; empty if there is none, or if it cannot be made in place."""
     if finding.fix is None:
         return ()
     from bespeak.checks.lint.fix_edits import fix_edits  # noqa: PLC0415 - most runs want no edits
@@ -88,7 +87,7 @@ def replacements(finding: Diagnostic, tree: Tree) -> tuple[Replacement, ...]:
 
 
 def order(finding: Finding) -> tuple[str, int, int, str, str]:
-    """The order findings are shown in: by file, line, column, rule and message."""
+    """Return the sort key of a finding: file, line, column, rule and message."""
     said = finding.diagnostic
     place = said.location
     line, column = (place.line, place.column) if place else (0, 0)

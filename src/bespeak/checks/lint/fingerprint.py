@@ -1,4 +1,4 @@
-"""A name for a finding that stays when lines move and endpoints change their order."""
+"""Fingerprint of a finding, stable when lines move or endpoints are reordered."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bespeak.text.source.pointer import unescaped
 _LENGTH: Final = 20
 _PLACE: Final = re.compile(r":[0-9]+(?::[0-9]+)?")
 _NAMES: Final = ("name", "id", "key", "verb", "from_method")
-"""Keys whose value tells one item of a list from the others."""
+"""Keys whose value identifies an item of a list."""
 
 
 def fingerprint(finding: Diagnostic, file: str, data: Any) -> str:
-    """The name of a finding in a file, whose path is relative to the project, with the data the file holds."""
+    """Compute the fingerprint of a finding from the path of its file, relative to the project, and the file's data."""
     from hashlib import sha256  # noqa: PLC0415 - brings OpenSSL, and many runs find nothing
 
     said = _PLACE.sub("", " ".join(finding.message.split()))
@@ -24,7 +24,7 @@ def fingerprint(finding: Diagnostic, file: str, data: Any) -> str:
 
 
 def stable_pointer(pointer: str, data: Any) -> str:
-    """A pointer with what an item of a list is in the place of where it stands."""
+    """Replace the indexes in a pointer by the names of the items."""
     here = data
     parts: list[str] = []
     for part in pointer.split("/")[1:]:

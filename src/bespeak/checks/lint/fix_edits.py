@@ -1,4 +1,4 @@
-"""Repairs as edits of a text: those of one finding, and those of several that keep out of each other's way."""
+"""Fixes as text edits: those of one finding, and a selection of several that do not overlap."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bespeak.text.source.tree import Span, Tree
 _BREAK: Final = re.compile("\r\n")
 _MARK: Final = "\ufeff"
 _ADDING: Final = (",", "\n")
-"""What the edit begins with that puts an entry behind others: two of them at one place make two entries."""
+"""Beginnings of edits that append an entry: two of them at one position add two entries."""
 
 _Owner = TypeVar("_Owner")
 
 
 def fix_edits(fix: Fix, tree: Tree) -> tuple[TextEdit, ...] | None:
-    """The edits of a tree's text that make a repair; None if it cannot be made in place."""
+    """Convert a fix into text edits; return None if it cannot be made in place."""
     made = sorted(fix.edits, key=_start)
     for change in fix.changes:
         found = edits(tree, change)
@@ -33,7 +33,7 @@ def fix_edits(fix: Fix, tree: Tree) -> tuple[TextEdit, ...] | None:
 
 
 def apart(wanted: Iterable[tuple[_Owner, Sequence[TextEdit]]]) -> list[tuple[_Owner, Sequence[TextEdit]]]:
-    """Those repairs that can be made at once, the first ones first; the others have to wait."""
+    """Select the fixes that can be made together, earlier ones first."""
     taken: list[TextEdit] = []
     kept = []
     for owner, found in wanted:
@@ -45,7 +45,7 @@ def apart(wanted: Iterable[tuple[_Owner, Sequence[TextEdit]]]) -> list[tuple[_Ow
 
 
 def _apart(some: Iterable[TextEdit], others: Sequence[TextEdit]) -> bool:
-    """Whether no edit meets one of the others, which are sorted and apart: only neighbours can meet."""
+    """Return True if no edit touches one of the sorted, disjoint others: only neighbours are compared."""
     for edit in some:
         at = bisect_left(others, edit.span.start, key=_start)
         if at and _touch(edit, others[at - 1]):
@@ -62,7 +62,7 @@ def _start(edit: TextEdit) -> int:
 
 
 def _touch(one: TextEdit, other: TextEdit) -> bool:
-    """Whether two edits meet. An entry behind the last one may be followed by another."""
+    """Return True if two edits touch. Two edits that append entries do not."""
     if one.span.end < other.span.start or other.span.end < one.span.start:
         return False
     both_add = one.span == other.span and one.span.start == one.span.end
@@ -70,7 +70,7 @@ def _touch(one: TextEdit, other: TextEdit) -> bool:
 
 
 def edited(text: str, tree: Tree, made: Iterable[TextEdit]) -> str:
-    """A text after edits of its tree, with the byte order mark and the line ends it had."""
+    """Apply edits to a text; keep its byte order mark and line endings."""
     mark = _MARK if text.startswith(_MARK) else ""
     if not tree.crlf:
         return mark + apply_edits(tree.text, made)

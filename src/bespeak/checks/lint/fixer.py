@@ -1,7 +1,7 @@
-"""Repairs made in a text, round by round, until none is left to make; only those are kept that mend and break nothing.
+"""Applies fixes to a text in rounds until none is left.
 
-Each round looks at the text anew. A repair that does not remove its finding, or that brings an error no other repair
-takes away, is taken back. Everything around a repair stays as it is written: comments, order, quotes, line ends.
+Each round checks the text again. A fix that does not remove its finding, or that adds an error which no other fix
+removes, is reverted. Everything else in the text stays: comments, order, quotes, line endings.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from bespeak.text.source.pointer import child, parent
 from bespeak.text.source.text_edit import TextEdit
 
 Examine = Callable[[str], Examined]
-"""Gives the findings of a text that are on and not ignored, with its tree."""
+"""Function that returns the enabled, unignored findings of a text, with its tree."""
 
 _ROUNDS: Final = 20
 _LOOKS: Final = 200
-"""Of one text, with those that only show that a repair has to be taken back."""
+"""Maximum number of checks of one text, including those of reverted fixes."""
 _READ: Final = 5_000_000
-"""Characters that are looked at in all."""
+"""Maximum number of characters to check in total."""
 _BESIDE: Final = frozenset(rule.id for rule in (AMBIGUOUS, DUPLICATE, TAKEN, REPEATED))
-"""Rules about two things that cannot stand beside each other: such an error is new wherever it shows."""
+"""Rules about conflicts between two items: such an error is new wherever it appears."""
 _METHODS: Final = (2, 3)
 _CONSISTENCY: Final = 6
-"""The pass that says nothing of a method until passes 2 and 3 let it be."""
+"""Pass that skips a method until passes 2 and 3 accept it."""
 _VOCABULARY: Final = 7
-"""The pass whose repairs follow the methods, and wait until these are mended."""
+"""Pass whose fixes depend on the methods and are made after them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """A text after its repairs."""
+    """Result of fixing a text."""
 
     text: str
     applied: tuple[Diagnostic, ...] = ()
-    """What was mended, in the order it was."""
+    """Fixed findings, in the order of their fixes."""
     left: tuple[Diagnostic, ...] = ()
-    """What is found in the text now."""
+    """Findings of the fixed text."""
     stuck: tuple[Diagnostic, ...] = ()
-    """Those of the findings left whose repair was asked for, and can be made nowhere but by hand."""
+    """Remaining findings whose fix was requested but could not be made automatically."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class _Repair:
 
     @property
     def name(self) -> str:
-        """What it is remembered by when it was taken back."""
+        """Key under which a reverted fix is remembered."""
         return f"{self.finding.rule} {self.fix.changes!r} {self.fix.edits!r}"
 
 
@@ -67,7 +67,7 @@ _Made = tuple[_Repair, Sequence[TextEdit]]
 
 
 def fix_text(text: str, examine: Examine, *, unsafe: bool = False) -> FixResult:
-    """The text with every repair made that holds; the unsafe ones only if asked for. Never raises, always ends."""
+    """Make every fix that holds; unsafe ones only if requested. Never raises, always ends."""
     return _Fixing(text, examine, unsafe).run()
 
 
@@ -82,7 +82,7 @@ class _Fixing:
 
     @property
     def most(self) -> int:
-        """How often the text may be looked at: a long one less often, but once for each round in any case."""
+        """Maximum number of checks: fewer for a long text, but at least two per round."""
         return max(2 * _ROUNDS, min(_LOOKS, _READ // (len(self.text) + 1)))
 
     def run(self) -> FixResult:
@@ -112,7 +112,7 @@ class _Fixing:
         return _Repair(finding, fix) if fix is not None and (fix.safe or self.unsafe) else None
 
     def _batch(self, now: Examined) -> list[_Made]:
-        """The repairs to make at once."""
+        """Select the fixes to make together."""
         if now.subject is None:
             return []
         repairs = (self._repair(finding.diagnostic) for finding in now.findings)
@@ -126,7 +126,7 @@ class _Fixing:
         return apart(early or wanted)
 
     def _made(self, batch: list[_Made], now: Examined, seen: set[str]) -> tuple[str, Examined] | None:
-        """The text after as many repairs of a batch as hold together; one that does not hold by itself is refused."""
+        """Make as many fixes of a batch as hold together; refuse a fix that does not hold alone."""
         assert now.subject is not None
         kept: list[_Made] = []
         waiting = [batch]
@@ -159,7 +159,7 @@ class _Fixing:
         return not self._stubborn(then, _shown(repairs)) - self._stubborn(now, _nothing)
 
     def _stubborn(self, examined: Examined, shown: Callable[[Diagnostic], bool]) -> Counter[str]:
-        """The errors that no repair will take away, by rule; not those that were there unseen."""
+        """Count the errors that no fix removes, by rule, without those that were only hidden before."""
         assert examined.subject is not None
         found: Counter[str] = Counter()
         for finding in examined.findings:
@@ -173,7 +173,7 @@ class _Fixing:
 
 
 def _count(examined: Examined) -> Counter[tuple[str, str | None]]:
-    """How many findings of a rule there are, in all and at each pointer."""
+    """Count the findings of each rule, in total and at each pointer."""
     found: Counter[tuple[str, str | None]] = Counter()
     for finding in examined.findings:
         found[finding.diagnostic.rule, None] += 1
@@ -182,10 +182,10 @@ def _count(examined: Examined) -> Counter[tuple[str, str | None]]:
 
 
 def _shown(repairs: Sequence[_Repair]) -> Callable[[Diagnostic], bool]:
-    """Tells the faults that repairs have not made but brought to light.
+    """Return a test for findings that a fix has uncovered rather than caused.
 
-    They stand below a key that is read only since it has its right name, between an intent and a method that is a verb
-    only now, or where a rule looked no further than the error that was mended.
+    They are below a key that is read only since it was renamed, between an intent and a method that is a verb only now,
+    or where a rule stopped at the error that was fixed.
     """
     renamed = tuple(
         f"{child(parent(change.at), change.key)}/"

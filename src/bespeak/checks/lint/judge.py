@@ -1,4 +1,4 @@
-"""The settings applied to findings: which are shown, and how grave they are."""
+"""Applies the settings to findings: which are shown, and with which severity."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 
 
 class Judge:
-    """What the settings of a file make of its findings."""
+    """Settings of a file, applied to its findings."""
 
     def __init__(self, config: Config) -> None:
         rules = all_rules().values()
@@ -25,24 +25,24 @@ class Judge:
         self._demanded = frozenset(rule.id for rule in rules if config.conformance and rule.normative == "MUST")
 
     def is_on(self, rule: str) -> bool:
-        """Whether findings of a rule are shown at all."""
+        """Return True if a rule is enabled."""
         return rule in self._enabled or rule in ALWAYS or rule not in self._known
 
     def stands(self, rule: str) -> bool:
-        """Whether no ignore in a file, for a path or in a baseline hides the findings of a rule."""
+        """Return True if findings of a rule cannot be hidden by ignores in files, by path or in a baseline."""
         return rule in ALWAYS or rule in self._demanded
 
     def severity(self, rule: str) -> Severity | None:
-        """The severity that is set for a rule, if one is."""
+        """Return the severity set for a rule, or None."""
         return None if rule in ALWAYS or rule in self._demanded else self._severities.get(rule)
 
     def weighed(self, finding: Diagnostic) -> Diagnostic:
-        """The finding with the severity it has here."""
+        """Return the finding with its configured severity."""
         severity = self.severity(finding.rule)
         return finding if severity in (None, finding.severity) else replace(finding, severity=severity)
 
     def is_ignored(self, finding: Diagnostic, path: str) -> bool:
-        """Whether the finding is ignored because of the file it stands in, a path relative to the settings."""
+        """Return True if the finding is ignored for its file, a path relative to the settings."""
         if self.stands(finding.rule):
             return False
         rule = all_rules().get(finding.rule)

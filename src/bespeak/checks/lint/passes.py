@@ -1,4 +1,4 @@
-"""The eight validation passes of AGIS 9.1, in their order, and what AGTP-API asks beside them."""
+"""The eight validation passes of AGIS 9.1 in order, and the requirements of AGTP-API."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ RULES: Final[dict[str, Rule]] = {
     )
     for rule in module.RULES
 }
-"""Every rule by its id. A server, which registers by a few of them, does without this table."""
+"""All rules by id. A server registers with only a few of them and does not load this table."""
 
 EndpointCheck = Callable[[Declared, Context], Iterable[Diagnostic]]
 DocumentCheck = Callable[[Subject, Context], Iterable[Diagnostic]]
@@ -54,13 +54,13 @@ DocumentCheck = Callable[[Subject, Context], Iterable[Diagnostic]]
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass: what it looks at, in each endpoint and in the document as a whole."""
+    """Validation pass with its checks of endpoints and of whole documents."""
 
     number: int
     name: str
     summary: str
     ids: tuple[str, ...]
-    """How the ids of its rules begin."""
+    """Prefixes of the ids of its rules."""
     endpoint: tuple[EndpointCheck, ...] = ()
     document: tuple[DocumentCheck, ...] = ()
 
@@ -113,7 +113,7 @@ PASSES: Final = (
         document=(reference.check_document, mcp_tool.check_document),
     ),
 )
-"""The order is the draft's."""
+"""Passes in the order of the draft."""
 
 
 def pass_of(rule: str) -> int:
@@ -122,7 +122,7 @@ def pass_of(rule: str) -> int:
 
 
 def check_registration(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """What AGTP-API asks of an endpoint wherever it is declared."""
+    """Check what AGTP-API requires of an endpoint in any document."""
     endpoint, verbs = declared.endpoint, context.catalog.names
     yield from method.check_endpoint(endpoint, context.catalog, context.policies.methods)
     yield from path.check_endpoint(endpoint, verbs)
@@ -138,10 +138,10 @@ DOCUMENTS: Final[tuple[DocumentCheck, ...]] = (
     ai_discovery.check_document,
     review.check_document,
 )
-"""What documents of other kinds than AGIS are asked as a whole; each check knows which it is for."""
+"""Checks of whole documents other than AGIS; each check knows its kind."""
 
 
 def check_binding(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """What AGTP-API asks of a handler; a published contract shows none."""
+    """Check what AGTP-API requires of a handler; a published contract contains none."""
     yield from handler.check(declared.endpoint, {recipe.name for recipe in context.recipes})
     yield from upstream.check(declared.endpoint)

@@ -1,4 +1,4 @@
-"""Patterns of paths as ignore files have them: `*` stays in a folder, `**` goes through folders."""
+"""Path patterns as in ignore files: `*` matches within a folder, `**` across folders."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import lru_cache
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether a pattern means a path, both with forward slashes and relative to the same folder.
+    """Return True if a pattern matches a path, both with forward slashes and relative to the same folder.
 
-    A pattern without a slash means a file or folder of that name anywhere; a folder means everything in it.
+    A pattern without a slash matches files and folders of that name anywhere; a folder includes its content.
     """
     wanted, parts = _compiled(pattern), path.split("/")
     # One row of the usual table: which lengths of the path the pattern so far can have eaten.
@@ -27,7 +27,7 @@ def matches(pattern: str, path: str) -> bool:
 
 @lru_cache(maxsize=512)
 def _compiled(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
-    """A pattern for each folder; None for `**`, which means any number of folders."""
+    """Compile a pattern for each path segment; None stands for `**`."""
     anchored = "/" in pattern.rstrip("/")
     parts = [part for part in pattern.split("/") if part not in ("", ".")]
     if not anchored:

@@ -1,4 +1,4 @@
-"""A run over files and folders: each document by itself, deployments as a whole, less what the baseline knows."""
+"""Lint run over files and folders: single documents, whole deployments, and the baseline."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ STDIN: Final = "<stdin>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a command line says beside the settings."""
+    """Command-line options that override settings."""
 
     select: tuple[str, ...] = ()
-    """In the place of everything the settings select and ignore."""
+    """Selectors that replace those of the settings."""
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     level: int | None = None
     fail_on: Severity | None = None
     with_edits: bool = False
-    """Whether repairs are wanted as text."""
+    """True if fixes are requested as text edits."""
 
     def applied(self, config: Config) -> Config:
-        """The settings with these options."""
+        """Return the settings with these options applied."""
         if self.select:
             config = replace(config, select=self.select, extend_select=(), ignore=())
         return replace(
@@ -63,19 +63,19 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run found."""
+    """Result of a run."""
 
     findings: tuple[Finding, ...]
     files: tuple[str, ...]
     failed: bool
-    """Whether a finding is as grave as its settings say a run may not have."""
+    """True if a finding reaches the severity at which its settings fail a run."""
     ignored: int = 0
     baselined: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """A document that was to be mended."""
+    """Result of fixing a document."""
 
     path: Path
     shown: str
@@ -91,33 +91,33 @@ class _Document:
     examined: Examined
     endpoints: tuple[Endpoint, ...] = ()
     name: str = ""
-    """How the baseline knows it, if not by its path."""
+    """Name in the baseline, if it is not the path."""
     counts: bool = True
-    """Whether it is one of the documents that were checked."""
+    """True if the document counts as checked."""
 
 
 class Project:
-    """The documents of a run. `here` is the folder names are relative to."""
+    """Documents of a run. File names are relative to the folder `here`."""
 
     def __init__(self, here: Path, configs: Configs, options: Options, *, measured: bool = False) -> None:
         self.here = here
         self.root = configs.run.base
-        """The folder that fingerprints and the baseline start from."""
+        """Base folder of fingerprints and the baseline."""
         self._configs = configs
         self._options = options
         self._judges: dict[Path | None, Judge] = {}
         self._surroundings = Surroundings()
         self._documents: dict[Path, _Document] = {}
         self._remote: dict[str, _Document] = {}
-        """Documents that were fetched, by their addresses. They belong to no deployment here."""
+        """Fetched documents by address. They belong to no deployment."""
         self._texts: dict[str, str] = {}
         self._together: set[Path] = set()
-        """The documents with findings that only show beside others."""
+        """Documents with findings that involve other documents."""
         self.times = Times() if measured else None
-        """How long each step took, if that was asked for."""
+        """Duration of each step, if requested."""
 
     def add(self, paths: Iterable[Path]) -> None:
-        """Look at files, whatever they are, and at the documents of folders."""
+        """Check the given files, whatever their names, and the documents in folders."""
         for given in paths:
             path = Path(os.path.abspath(given))  # noqa: PTH100 - without resolving links, which would change names
             if path.is_dir():
@@ -127,7 +127,7 @@ class Project:
                 self._add(path, named=True)
 
     def add_text(self, text: str | Diagnostic, path: Path | None) -> None:
-        """Look at a text that an editor holds, under the name of its file if it has one; or say why there is none."""
+        """Check a text from an editor or a stream under the name of its file, or report why it cannot be read."""
         judge = self._judge((path.parent if path else self.here).absolute())
         shown = self._shown(path) if path else STDIN
         if isinstance(text, Diagnostic):
@@ -137,15 +137,15 @@ class Project:
         self._look(path or Path(STDIN), shown, judge, text)
 
     def remote_context(self) -> Context:
-        """What the rules know beside a document that was fetched."""
+        """Return the context for a fetched document."""
         return self._surroundings.remote_context(self._judge(self.here).config)
 
     def add_remote(
         self, address: str, checked: Checked | None, found: Iterable[Diagnostic] = (), *, is_document: bool = True
     ) -> None:
-        """Take a document that was fetched: what the rules said of its text, and what was found around it.
+        """Add a fetched document: the findings in its text, and those about the response.
 
-        Where there is none at the address, or only a host, the findings alone are taken.
+        If there is no document at the address, only the findings are added.
         """
         judge = self._judge(self.here)
         inside = Examined(())
@@ -169,15 +169,15 @@ class Project:
         )
 
     def text(self, shown: str) -> str | None:
-        """The text of a file by the name it is shown under."""
+        """Return the text of a file by its shown name."""
         return self._texts.get(shown) or from_disk(str(self.here / shown))
 
     def baselines(self) -> tuple[Path, ...]:
-        """Where a baseline may stand that nobody named: beside the settings, and in the folder of the run."""
+        """Return the default places of a baseline: next to the settings, and in the folder of the run."""
         return self.root / NAME, self.here / NAME
 
     def check_together(self) -> None:
-        """Look for what only shows beside other files: two endpoints in one place, a catalog that is not there."""
+        """Check what involves several files: two endpoints with one path, a missing catalog."""
         extra: dict[Path, list[Diagnostic]] = defaultdict(list)
         groups: dict[Path, list[tuple[Endpoint, Path]]] = defaultdict(list)
         for path, document in self._documents.items():
@@ -200,7 +200,7 @@ class Project:
         self._together = set(found)
 
     def mend(self, known: Baseline | None, *, unsafe: bool) -> list[Mended]:
-        """Make the repairs of all findings that the baseline does not know. The files themselves stay as they are."""
+        """Compute the fixes of all findings that are not in the baseline. The files on disk are not changed."""
         from bespeak.checks.lint.fixer import fix_text  # noqa: PLC0415 - most runs mend nothing
 
         mended: list[Mended] = []
@@ -218,7 +218,7 @@ class Project:
         return mended
 
     def _as_new(self, document: _Document, known: Baseline | None, text: str) -> Examined:
-        """What is found in a text that may take the place of a document's own."""
+        """Check a text that may replace that of a document."""
         examined = self._examine(document.path, document.shown, document.judge, text)
         findings: Sequence[Finding] = examined.findings
         if known is not None:
@@ -231,7 +231,7 @@ class Project:
         return replace(examined, findings=tuple(findings))
 
     def _collisions(self, document: _Document, endpoints: Sequence[Endpoint]) -> Iterable[Diagnostic]:
-        """What keeps endpoints from standing beside those of the other files of a deployment."""
+        """Find collisions between endpoints and those of the other files of a deployment."""
         deployment = self._surroundings.deployment(document.path)
         others = (
             endpoint
@@ -249,7 +249,7 @@ class Project:
         return text if isinstance(text, str) else None
 
     def outcome(self, baseline: Baseline | None = None) -> Outcome:
-        """What was found, sorted, without what the baseline knows."""
+        """Return the findings in order, without those in the baseline."""
         findings: list[Finding] = []
         failed, baselined = False, 0
         present: set[str] = set()
@@ -270,7 +270,7 @@ class Project:
         return Outcome(tuple(sorted(findings, key=order)), files, failed, ignored, baselined)
 
     def new_baseline(self, old: Baseline) -> Baseline:
-        """The baseline with everything that is found now and can be hidden."""
+        """Return a baseline with all present findings that may be hidden."""
         found = [
             (finding, self._name(document))
             for document in self._all()
@@ -322,7 +322,7 @@ class Project:
             self._look(path, shown, judge, text)
 
     def _report(self, path: Path, shown: str, judge: Judge, wrong: Diagnostic) -> None:
-        """A document that cannot be read has this one finding."""
+        """Record the only finding of a document that cannot be read."""
         placed = replace(wrong, location=replace(wrong.location, file=shown)) if wrong.location else wrong
         finding = Finding(judge.weighed(placed), fingerprint(placed, relative_to(path, judge.config.base), None))
         self._documents[path] = _Document(path, shown, judge, Examined((finding,)))

@@ -1,4 +1,4 @@
-"""A text as a subject of the rules: which kind of document it is, and what it declares."""
+"""Reads a text for the rules: detects the kind of document and its endpoints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bespeak.text.source.tree import Tree
 
 
 def read_subject(text: str, file: str, kind: Kind | None = None) -> Subject | Diagnostic:
-    """The document in a text, or why there is none. The kind is found out unless the caller knows it."""
+    """Read the document in a text, or return why it is unreadable. The kind is detected if it is not given."""
     tree = parse_notation(text, file)
     if isinstance(tree, Diagnostic):
         return tree
@@ -30,7 +30,7 @@ def read_subject(text: str, file: str, kind: Kind | None = None) -> Subject | Di
 
 
 def kind_of(tree: Tree) -> Kind | None:
-    """What kind of document a tree is, by its name and by what stands in it."""
+    """Detect the kind of a document by its file name and its content."""
     data: object = tree.data
     if tree.file.endswith(".agis"):
         return "agis"
@@ -134,7 +134,7 @@ def _mapping(value: object) -> dict[str, Any]:
 
 
 def _listed(endpoints: tuple[Endpoint, ...], written: object) -> list[Declared]:
-    """The endpoints of a manifest with their entries; the reader leaves out those without a method and a path."""
+    """Pair the endpoints of a manifest with their entries; the reader skips entries without method and path."""
     entries = written if isinstance(written, list) else []
     usable = [
         (index, entry)

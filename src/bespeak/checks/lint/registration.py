@@ -1,4 +1,4 @@
-"""The normative rules, as registration asks them: one endpoint, all endpoints together, the policies."""
+"""Normative rules for registration: one endpoint, all endpoints together, the policies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 def check_endpoint(
     endpoint: Endpoint, catalog: Catalog, policies: Policies, recipes: Sequence[Recipe] = ()
 ) -> list[Diagnostic]:
-    """Everything that is wrong with one endpoint by itself. An error means that it must not be registered."""
+    """Check one endpoint by itself. It must not be registered if there is an error."""
     verbs = catalog.names
     return [
         *method.check_endpoint(endpoint, catalog, policies.methods),
@@ -30,10 +30,10 @@ def check_endpoint(
 
 
 def check_service(endpoints: Iterable[Endpoint]) -> list[tuple[Endpoint, Diagnostic]]:
-    """The endpoints that cannot stand beside an earlier one, each with the reason (AGTP-API 5.4, 6.1)."""
+    """Find the endpoints that collide with an earlier one, each with its finding (AGTP-API 5.4, 6.1)."""
     return list(path_collision.check_together(endpoints))
 
 
 def effective_policies(policies: Policies, catalog: Catalog) -> tuple[Policies, list[Diagnostic]]:
-    """The policies in force: what names a method the catalog lost is left out with a warning (AGTP-API 9.4)."""
+    """Return the policies in force; warn of entries whose method the catalog lacks (AGTP-API 9.4)."""
     return policy.effective(policies, catalog)

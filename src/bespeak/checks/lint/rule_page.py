@@ -1,4 +1,4 @@
-"""What there is to say about a rule, for its page in the documentation and for `bespeak explain`."""
+"""Content of a rule's page in the documentation and of `bespeak explain`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FIXES: Final = {
 
 
 class Section(NamedTuple):
-    """A heading and what stands under it."""
+    """Heading with its text."""
 
     title: str
     text: str
@@ -29,7 +29,7 @@ class Section(NamedTuple):
 
 
 def facts(rule: Rule, pass_name: str) -> list[tuple[str, str]]:
-    """The rule in a few words each."""
+    """Return the facts about a rule as short entries."""
     number = pass_of(rule.id)
     return [
         ("severity", rule.severity),
@@ -40,7 +40,7 @@ def facts(rule: Rule, pass_name: str) -> list[tuple[str, str]]:
 
 
 def sections(rule: Rule) -> list[Section]:
-    """The parts of the page after the summary; what the rule does not say is left out."""
+    """Return the sections after the summary, without empty ones."""
     parts = [
         Section("Why", rule.why),
         Section("Bad", rule.bad, is_code=True),
@@ -52,7 +52,7 @@ def sections(rule: Rule) -> list[Section]:
 
 
 def how_to_ignore(rule: Rule) -> str:
-    """The ways to say that the rule does not hold somewhere."""
+    """List the ways to ignore the rule."""
     if rule.id in ALWAYS:
         return "A file that cannot be read is always reported; `exclude` leaves it out of a run."
     if rule.id.startswith("W"):

@@ -1,4 +1,4 @@
-"""One document through the passes: every finding, placed in its text, in the order of the text."""
+"""Runs the passes on one document and places the findings in its text."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Tree
 
 _MOST: Final = 10_000
-"""Of one document. A program may read more than a person; nobody reads more than this."""
+"""Default maximum number of findings per document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What checking one text gave. There is no subject when the text could not be read."""
+    """Result of checking one text. `subject` is None if the text could not be read."""
 
     findings: tuple[Diagnostic, ...]
     subject: Subject | None = None
@@ -31,7 +31,7 @@ class Checked:
 def check_text(
     text: str, file: str, context: Context, kind: Kind | None = None, *, most: int | None = _MOST
 ) -> Checked:
-    """Everything the rules say about a text, up to so many findings. Never raises."""
+    """Check a text; return at most `most` findings. Never raises."""
     subject = read_subject(text, file, kind)
     if isinstance(subject, Diagnostic):
         return Checked((subject,))
@@ -39,7 +39,7 @@ def check_text(
 
 
 def check(subject: Subject, context: Context, *, most: int | None = _MOST) -> list[Diagnostic]:
-    """Everything the rules say about a document, sorted by its place; None is for who relies on every finding."""
+    """Check a document; return at most `most` findings in the order of the text. None returns all of them."""
     context = _within(subject, context)
     found = list(_unspoken(subject.found, _agtp(subject, context)))
     advice = _agis(subject, context)
@@ -51,7 +51,7 @@ def check(subject: Subject, context: Context, *, most: int | None = _MOST) -> li
 
 
 def _within(subject: Subject, context: Context) -> Context:
-    """The context with what the document says about itself."""
+    """Add the document's own vocabulary and policies to the context."""
     agis = subject.kind == "agis"
     vocabulary = subject.agis.vocabulary if subject.agis else None
     return replace(context, agis=agis, vocabulary=vocabulary, policies=subject.policies or context.policies)
@@ -91,7 +91,7 @@ def _owner(subject: Subject, endpoint: object, default: Declared) -> Declared:
 
 
 def _as_advice(found: Sequence[Diagnostic], advice: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """What only AGIS asks, as warnings; silent where AGTP-API already speaks of the same place."""
+    """Turn errors of AGIS-only rules into warnings; skip them where AGTP-API already reports the same place."""
     spoken = {(finding.rule[0], finding.pointer) for finding in found}
     for finding in _unspoken(found, advice):
         if (finding.rule[0], finding.pointer) in spoken:
@@ -104,7 +104,7 @@ def _as_advice(found: Sequence[Diagnostic], advice: Iterable[Diagnostic]) -> Ite
 
 
 def _unspoken(found: Iterable[Diagnostic], more: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Findings about anything but keys that a reader has already missed."""
+    """Skip findings about keys that the reader has reported as missing."""
     missing = {
         child(finding.pointer, finding.message.split("`")[1]) for finding in found if finding.rule == MISSING_KEY.id
     }
@@ -114,7 +114,7 @@ def _unspoken(found: Iterable[Diagnostic], more: Iterable[Diagnostic]) -> Iterat
 
 
 def located(finding: Diagnostic, tree: Tree) -> Diagnostic:
-    """The finding where its pointer stands: on the value, in TOML too, where readers place theirs on the key."""
+    """Set the location of a finding from its pointer: on the value, also in TOML, where readers use the key."""
     span = tree.value_span(finding.pointer) if finding.pointer and not finding.on_key else None
     place = tree.locate(finding.pointer, key=finding.on_key) if span is None else tree.location(span)
     return replace(finding, location=place)

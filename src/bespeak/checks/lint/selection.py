@@ -1,4 +1,4 @@
-"""Which rules are on and how grave each is: selectors such as `S`, `S4`, `S450`, a name or ALL."""
+"""Selection of rules and their severities by selectors: `S`, `S4`, `S450`, a name or ALL."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ ALL: Final = "ALL"
 
 _PREFIX: Final = re.compile(r"[A-Z][0-9]{0,3}")
 _EXACT: Final = 9
-"""A name says as exactly which rule is meant as a selector can."""
+"""Specificity of a rule name, the highest possible."""
 
 
 def specificity(selector: str, rule: Rule) -> int:
-    """How exactly a selector means a rule; -1 if it does not."""
+    """Return how precisely a selector matches a rule; -1 if it does not match."""
     if selector == ALL:
         return 0
     if selector == rule.name:
@@ -28,9 +28,9 @@ def specificity(selector: str, rule: Rule) -> int:
 def enabled(
     rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[str], *, conformance: bool = False
 ) -> frozenset[str]:
-    """The ids of the rules that are on: the selector that means a rule most exactly decides, of two equals `ignore`.
+    """Return the ids of the enabled rules: the most specific selector decides; on a tie, `ignore` wins.
 
-    In a conformance run what a draft demands is always on.
+    In a conformance run, requirements of a draft are always enabled.
     """
     select, ignore = tuple(select), tuple(ignore)
     return frozenset(
@@ -41,7 +41,7 @@ def enabled(
 
 
 def severities(rules: Iterable[Rule], given: Mapping[str, Severity]) -> dict[str, Severity]:
-    """The severity of each rule whose severity was given."""
+    """Return the configured severities by rule."""
     found: dict[str, Severity] = {}
     for rule in rules:
         meant = [(specificity(selector, rule), severity) for selector, severity in given.items()]
@@ -52,7 +52,7 @@ def severities(rules: Iterable[Rule], given: Mapping[str, Severity]) -> dict[str
 
 
 def means_any(selector: str, rules: Iterable[Rule]) -> bool:
-    """Whether a selector means any rule at all."""
+    """Return True if a selector matches any rule."""
     return any(specificity(selector, rule) >= 0 for rule in rules)
 
 

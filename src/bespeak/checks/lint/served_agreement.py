@@ -1,4 +1,4 @@
-"""W934-W943: the documents of one live service say the same; `bespeak lint https://host` compares them."""
+"""W934-W943: the documents of one live service agree; checked by `bespeak lint https://host`."""
 
 from __future__ import annotations
 

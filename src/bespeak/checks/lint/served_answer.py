@@ -1,4 +1,4 @@
-"""W910-W933: how a live service answers for its discovery documents; `bespeak lint https://host` asks."""
+"""W910-W933: how a live service serves its discovery documents; checked by `bespeak lint https://host`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is linted: one document as it was read, with its endpoints and where each stands in it."""
+"""Subject of a check: a parsed document with its endpoints and their places."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ AGIS_NAMES: Final = {
     "/input_schema": "/input",
     "/output_schema": "/output",
 }
-"""Where AGIS writes what the contract model calls otherwise."""
+"""AGIS pointers for members of the contract model that AGIS names differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """An endpoint and its place in the document."""
+    """Endpoint with its place in the document."""
 
     endpoint: Endpoint
     at: str
     """Pointer of the endpoint in the document: `/endpoint`, `/endpoints/3`."""
     written: Mapping[str, Any]
-    """The entry as it is written, to tell what was said from what was assumed."""
+    """Entry as written, to distinguish given values from defaults."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """Pointers of the model that this kind of document writes otherwise."""
+    """Pointers of the model that this kind of document names differently."""
 
     @property
     def semantic(self) -> Mapping[str, Any]:
-        """The semantic block as it is written."""
+        """Semantic block as written."""
         block = self.written.get("semantic")
         return block if isinstance(block, dict) else {}
 
     def place(self, finding: Diagnostic) -> Diagnostic:
-        """The finding of an endpoint rule with the pointers of this document."""
+        """Translate the pointers of an endpoint finding to this document."""
         fix = finding.fix
         if fix is not None:
             moved = tuple(replace(change, at=self.pointer(change.at)) for change in fix.changes)
@@ -62,7 +62,7 @@ class Declared:
         return replace(finding, pointer=self.pointer(finding.pointer.removeprefix("/endpoint")), fix=fix)
 
     def pointer(self, inside: str) -> str:
-        """The pointer in the document of a pointer relative to the endpoint model."""
+        """Translate a pointer relative to the endpoint model to the document."""
         for name, written in self.names.items():
             if inside == name or inside.startswith(f"{name}/"):
                 return f"{self.at}{written}{inside[len(name) :]}"
@@ -71,21 +71,21 @@ class Declared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """One document to be checked."""
+    """Document to check."""
 
     kind: Kind
     tree: Tree
     endpoints: tuple[Declared, ...] = ()
     found: tuple[Diagnostic, ...] = ()
-    """What reading it already found wrong."""
+    """Findings of the reader."""
     agis: AgisDocument | None = None
     ai: AiDocument | None = None
     policies: Policies | None = None
-    """Of a server configuration or a manifest."""
+    """Policies of a server configuration or a manifest."""
     recipes: tuple[Recipe, ...] = ()
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """The document as plain data; empty if it is no mapping."""
+        """Document as plain data; empty if it is not a mapping."""
         data = self.tree.data
         return data if isinstance(data, dict) else {}

@@ -1,10 +1,10 @@
-"""Findings an author has looked at and wants no more of: ignores in the document, each with its reason.
+"""Ignores in a document: findings that its author accepts, each with a reason.
 
     path: /rooms/book          # bespeak: ignore[P302] a room called Book
     "x-bespeak-ignore": {"P302": "a room called Book"}
 
-A comment speaks for its line, or, alone on a line, for the next one. The key speaks for the mapping it stands in and
-for everything below; in the root of a document that is all of it.
+A comment applies to its line or, alone on a line, to the next one. The key applies to its mapping and everything
+below; in the root, to the whole document.
 """
 
 from __future__ import annotations
@@ -71,29 +71,29 @@ FindRule = Callable[[str], Rule | None]
 
 @dataclass(slots=True)
 class Ignore:
-    """One rule that is ignored in one place."""
+    """Rule that is ignored in one place."""
 
     rule: str
     location: Location
     line: int | None = None
-    """The line it speaks for; None for a pointer."""
+    """Line it applies to; None for a pointer."""
     scope: str = ""
-    """The pointer it speaks for, and everything below; empty for the whole file."""
+    """Pointer it applies to, with everything below; empty for the whole file."""
     fix: Fix | None = None
-    """How to take it away."""
+    """Fix that removes it."""
 
     @property
     def place(self) -> str | int:
-        """The line it speaks for, or else the pointer."""
+        """Line it applies to, or else the pointer."""
         return self.scope if self.line is None else self.line
 
 
 def suppress(
     findings: Iterable[Diagnostic], tree: Tree, find: FindRule, *, kept: Callable[[str], bool], require_reason: bool
 ) -> tuple[list[Diagnostic], int]:
-    """The findings that no ignore hides, with what is wrong with the ignores, and how many are hidden.
+    """Return the findings that are not ignored, with findings about the ignores, and the number of hidden ones.
 
-    `kept` tells the rules whose findings stay although they are ignored, or that are not on at all.
+    `kept` returns True for rules that are disabled or whose findings cannot be ignored.
     """
     text = tree.text
     if KEY not in text and _SPACED_MARK.search(text) is None:
@@ -123,7 +123,7 @@ def suppress(
 
 
 def _places_of(finding: Diagnostic) -> Iterator[tuple[str, str | int]]:
-    """Where an ignore for a finding can stand: its line, its pointer, and every pointer above."""
+    """Yield the places where a finding can be ignored: its line, its pointer, and every parent pointer."""
     if finding.location is not None:
         yield finding.rule, finding.location.line
     at = finding.pointer
@@ -134,7 +134,7 @@ def _places_of(finding: Diagnostic) -> Iterator[tuple[str, str | int]]:
 
 
 def read_ignores(tree: Tree, find: FindRule, *, require_reason: bool) -> tuple[list[Ignore], list[Diagnostic]]:
-    """The ignores of a document, and what is wrong with them."""
+    """Read the ignores of a document, and report invalid ones."""
     ignores: list[Ignore] = []
     wrong: list[Diagnostic] = []
     reader = _Reader(tree, find, require_reason, ignores, wrong)
@@ -155,7 +155,7 @@ class _Reader:
     ignores: list[Ignore]
     wrong: list[Diagnostic]
     content: list[int] | None = None
-    """The lines with more than a comment, once somebody has asked for them."""
+    """Lines with more than a comment, computed on demand."""
 
     def read_comment(self, match: re.Match[str]) -> None:
         place = self.tree.location(Span(match.start(), match.start() + len(match[0].rstrip())))
@@ -178,7 +178,7 @@ class _Reader:
             at = end + 1
 
     def _line_meant(self, line: int) -> int:
-        """The line a comment speaks for: its own, or the next one with content if it stands alone."""
+        """Return the line a comment applies to: its own, or the next one with content if the comment is alone."""
         if self.content is None:
             self.content = list(_content_lines(self.tree.text))
         following = bisect_left(self.content, line)
@@ -224,7 +224,7 @@ class _Reader:
 
 
 def _mappings_with_key(data: Any) -> Iterator[tuple[str, Any]]:
-    """The pointer of each mapping that has the key, with what stands under it."""
+    """Yield the pointer of each mapping that has the key, with its value."""
     waiting: list[tuple[str, Any]] = [("", data)]
     while waiting:
         at, value = waiting.pop()
@@ -237,7 +237,7 @@ def _mappings_with_key(data: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _comments(tree: Tree) -> Iterator[re.Match[str]]:
-    """The comments that are ignores. What stands inside a value is no comment."""
+    """Yield the comments that are ignores, but not text inside a value."""
     found = list(_COMMENT.finditer(tree.text))
     if not found:
         return
@@ -251,7 +251,7 @@ def _comments(tree: Tree) -> Iterator[re.Match[str]]:
 
 
 def _scalar_spans(tree: Tree) -> Iterator[tuple[int, int]]:
-    """Where texts stand, as keys and as values."""
+    """Return the spans of strings that are keys or values."""
     waiting: list[tuple[str, Any]] = [("", tree.data)]
     while waiting:
         at, value = waiting.pop()
@@ -271,12 +271,12 @@ def _scalar_spans(tree: Tree) -> Iterator[tuple[int, int]]:
 
 
 def _is_block_header(text: str, start: int, at: int) -> bool:
-    """Whether a comment stands behind the `|` or `>` that begins a block of text in YAML."""
+    """Return True if a comment follows the `|` or `>` that begins a block scalar in YAML."""
     return text[start] in "|>" and text.find("\n", start, at) < 0
 
 
 def _without_comment(text: str, comment: re.Match[str]) -> TextEdit:
-    """A comment taken out, with its line if nothing else stands there, else with the blanks before it."""
+    """Build the edit that removes a comment, and its line if nothing else is on it, or the spaces before."""
     start = text.rfind("\n", 0, comment.start()) + 1
     before = text[start : comment.start()].rstrip(" \t")
     if before:
@@ -285,7 +285,7 @@ def _without_comment(text: str, comment: re.Match[str]) -> TextEdit:
 
 
 def _content_lines(text: str) -> Iterator[int]:
-    """The numbers of the lines that have more than a comment."""
+    """Return the numbers of the lines with more than a comment."""
     for number, line in enumerate(_LINE.finditer(text), 1):
         if line["content"] not in ("", "#"):
             yield number

@@ -1,4 +1,4 @@
-"""What stands around a file: the deployment it belongs to, whose catalog, policies and recipes hold for it."""
+"""Deployment that a file belongs to, with its catalog, policies and recipes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A folder whose endpoint files are served together."""
+    """Folder whose endpoint files are served together."""
 
     root: Path
     configuration: Path | None = None
     catalog: Catalog | None = None
-    """None for the default one."""
+    """Catalog; None for the default one."""
     policies: Policies | None = None
     recipes: tuple[Recipe, ...] = ()
     wrong: tuple[Diagnostic, ...] = ()
-    """What is wrong with the configuration beside other files, with pointers into it."""
+    """Findings about the configuration that involve other files, with pointers into it."""
 
 
 class Surroundings:
-    """The deployments of a run, each read once."""
+    """Deployments of a run, each read once."""
 
     def __init__(self) -> None:
         self._above: dict[Path, Path | None] = {}
@@ -40,7 +40,7 @@ class Surroundings:
         self._catalogs: dict[tuple[Path, str], Catalog] = {}
 
     def deployment(self, path: Path) -> Deployment | None:
-        """The deployment a file belongs to: of the nearest folder above it that is one."""
+        """Return the deployment of a file: that of the nearest parent folder that is one."""
         root = self._root(path.absolute().parent)
         if root is None:
             return None
@@ -49,11 +49,11 @@ class Surroundings:
         return self._deployments[root]
 
     def context(self, path: Path, config: Config) -> Context:
-        """What the rules know beside the file."""
+        """Return the context for a file."""
         return self._context(self.deployment(path), config)
 
     def remote_context(self, config: Config) -> Context:
-        """What the rules know beside a document from elsewhere: the settings, and no deployment."""
+        """Return the context for a fetched document: the settings without a deployment."""
         return self._context(None, config)
 
     def _context(self, deployment: Deployment | None, config: Config) -> Context:

@@ -1,4 +1,4 @@
-"""Where the time of a run goes: each check once more, by itself, under a clock."""
+"""Time measurement of a run: each check is repeated separately."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bespeak.checks.lint.subject import Subject
 
 
 class Times:
-    """Seconds by step, over all documents that were measured."""
+    """Seconds per step over all measured documents."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = defaultdict(float)
         self._documents = 0
 
     def measure(self, subject: Subject, context: Context) -> None:
-        """Read and check a document once more, step by step."""
+        """Read and check a document again, step by step."""
         self._documents += 1
         text = subject.tree.text
         self._clock("reading, pass 1", read_subject, text, subject.tree.file, subject.kind)
@@ -33,7 +33,7 @@ class Times:
         self._clock("registration, AGTP-API", _each, check_registration, subject, context)
 
     def rows(self) -> Iterator[str]:
-        """A line for each step, the longest first."""
+        """Return a line for each step, longest first."""
         total = sum(self._seconds.values())
         yield f"{total * 1000:9.1f} ms  {self._documents} documents, each step measured by itself"
         for name, seconds in sorted(self._seconds.items(), key=lambda pair: -pair[1]):

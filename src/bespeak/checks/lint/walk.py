@@ -1,4 +1,4 @@
-"""The files a run looks at: those that are named, and those of a folder that look like documents of ours."""
+"""Files to check: the named ones, and those in folders that look like bespeak documents."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Final
 from bespeak.documents.deployment.folder import CONFIGURATIONS, RECIPES
 
 Excluded = Callable[[Path], bool]
-"""Tells whether a configuration wants a file or folder left out."""
+"""Function that returns True if settings exclude a file or folder."""
 
 _SUFFIXES: Final = (".agis", ".toml", ".json")
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
-"""Folders of other people's files. Hidden folders are skipped as well."""
+"""Folders with third-party files. Hidden folders are skipped, too."""
 
 _ENDPOINT: Final = re.compile(r"^[ \t]*+\[[ \t]*+endpoint[ \t]*+[.\]]", re.MULTILINE)
 _JSON_KEYS: Final = ('"agis"', '"aiendpoint"', '"agtp_version"', '"agtp_api_version"')
 
 
 def walk(folder: Path, excluded: Excluded) -> Iterator[Path]:
-    """The files of a folder and of those below it that may be documents, by path. No folder is entered twice."""
+    """Find the files in a folder tree that may be documents, by path. No folder is entered twice."""
     entered: set[tuple[int, int]] = set()
     waiting = [folder]
     while waiting:
@@ -54,7 +54,7 @@ def walk(folder: Path, excluded: Excluded) -> Iterator[Path]:
 
 
 def looks_ours(name: str, text: str) -> bool:
-    """Whether a file that was come across is a document of ours; most TOML and JSON files are not."""
+    """Return True if a file looks like a bespeak document; most TOML and JSON files do not."""
     if name.endswith(".agis") or name in (*CONFIGURATIONS, RECIPES):
         return True
     if name.endswith(".toml"):

@@ -1,4 +1,4 @@
-"""Values in messages: quoted, and no longer than a reader follows."""
+"""Shortened, quoted values for messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _short.maxlist = _short.maxdict = 4
 
 
 def brief(value: object) -> str:
-    """A value as a message shows it."""
+    """Format a value for a message."""
     try:
         text = _short.repr(value)
     except ValueError:  # Python does not write integers of thousands of digits

@@ -1,4 +1,4 @@
-"""A finding: which rule, how grave, what is wrong, where, and what to do."""
+"""Finding of a check: rule, severity, message, place and advice."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ Severity = Literal["error", "warning", "info"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. Errors keep an endpoint or a server from starting; warnings are shown; infos advise."""
+    """Finding of a check. Errors stop an endpoint or a server from starting; warnings are shown; infos advise."""
 
     rule: str
     """Stable id of the rule, `P302`."""
     severity: Severity
     message: str
-    """What is wrong, with the offending value."""
+    """Description of the problem, with the offending value."""
     location: Location | None = None
     pointer: str = ""
     """JSON Pointer inside the document, `/endpoint/path`."""
     help: str = ""
-    """What to do about it."""
+    """Advice on what to do."""
     fix: Fix | None = None
-    """The repair, where a program can make it."""
+    """Automatic fix, if there is one."""
     on_key: bool = False
-    """Whether the finding is about the key at the pointer and not about its value."""
+    """True if the finding is about the key at the pointer, not its value."""
 
     def __str__(self) -> str:
         place = f"{self.location}: " if self.location else ""
@@ -39,5 +39,5 @@ class Diagnostic:
 
 
 def has_errors(findings: Iterable[Diagnostic]) -> bool:
-    """Whether any finding is an error."""
+    """Return True if any finding is an error."""
     return any(finding.severity == "error" for finding in findings)

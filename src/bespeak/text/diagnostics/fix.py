@@ -1,4 +1,4 @@
-"""A repair a finding offers: the changes to the document, and whether they keep its meaning."""
+"""Automatic fix of a finding: the changes to the document, and whether they preserve its meaning."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from bespeak.text.source.text_edit import TextEdit
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What would mend a finding."""
+    """Automatic fix of a finding."""
 
     title: str
-    """What the repair does, as a command: `Write BOOK`."""
+    """Imperative description: `Write BOOK`."""
     changes: tuple[Change, ...]
     safe: bool = True
-    """Whether the meaning of the contract stays what its author meant; an unsafe repair wants a look."""
+    """True if the fix preserves the meaning of the contract; an unsafe fix needs a review."""
     edits: tuple[TextEdit, ...] = ()
-    """What to do with the text itself, where the repair is of a comment, which no pointer leads to."""
+    """Edits of the text itself, for a fix in a comment, which has no pointer."""

@@ -1,10 +1,10 @@
-"""Text that is safe to show: part of it may be a stranger's words."""
+"""Escaping of untrusted text for terminals."""
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """Text that cannot move the cursor or colour the terminal: what is not printable shows as its escape."""
+    """Escape unprintable characters, so that the text cannot move the cursor or colour the terminal."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

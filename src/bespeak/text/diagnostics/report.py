@@ -1,4 +1,4 @@
-"""What one run found, as every reporter takes it: findings, the rules behind them, and how much was looked at."""
+"""Report of one run for all reporters: findings, their rules, and the number of checked files."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.diagnostics.score import Score
 
 Source = Callable[[str], str | None]
-"""Gives the text of a file, or None when it cannot be read."""
+"""Function that returns the text of a file, or None if it cannot be read."""
 
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
-"""From the gravest to the lightest."""
+"""Severities, the gravest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A stretch of a file and the text to put in its place. Lines and columns count from one; the end is exclusive."""
+    """Range of a file with its replacement text. Lines and columns count from one; the end is exclusive."""
 
     line: int
     column: int
@@ -30,22 +30,22 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A diagnostic as it is reported: with the name it keeps from run to run, and its repair as text."""
+    """Reported diagnostic, with its fingerprint and its fix as text."""
 
     diagnostic: Diagnostic
     fingerprint: str = ""
-    """Stays when the file moves around it; see `bespeak.checks.lint.fingerprint`."""
+    """Identity that is stable when the text around it moves; see `bespeak.checks.lint.fingerprint`."""
     edits: tuple[Replacement, ...] = ()
 
     @property
     def file(self) -> str:
-        """The file it stands in, or nothing."""
+        """File of the finding, or an empty string."""
         return self.diagnostic.location.file if self.diagnostic.location else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleText:
-    """What a reporter says about a rule."""
+    """Texts of a rule for reporters."""
 
     id: str
     name: str
@@ -53,50 +53,50 @@ class RuleText:
     summary: str
     why: str = ""
     source: str = ""
-    """The section of the draft it comes from."""
+    """Section of the draft."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """One run."""
+    """Report of one run."""
 
     findings: Sequence[Finding]
     files: Sequence[str] = ()
-    """What was checked, clean or not."""
+    """All checked files, with or without findings."""
     rules: Mapping[str, RuleText] = field(default_factory=dict)
-    """The rules that may be named, by id."""
+    """Rules that findings may name, by id."""
     source: Source | None = None
-    """Gives the texts for code frames; without it they are read from disk."""
+    """Source of the texts for code frames; None reads them from disk."""
     version: str = ""
-    """Of bespeak."""
+    """Version of bespeak."""
     ignored: int = 0
-    """Findings that an ignore in a file or in the configuration hides."""
+    """Number of findings hidden by ignores in files or settings."""
     baselined: int = 0
-    """Findings that were known before."""
+    """Number of findings in the baseline."""
     left_out: int = 0
-    """Findings beyond the number that was asked for."""
+    """Number of findings above the requested maximum."""
     scores: Sequence[Score] = ()
-    """Of the live services among what was checked."""
+    """Scores of the live services that were checked."""
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
-        """The diagnostics alone."""
+        """Diagnostics of all findings."""
         return [finding.diagnostic for finding in self.findings]
 
     def count(self) -> dict[Severity, int]:
-        """How many findings there are of each severity."""
+        """Count the findings of each severity."""
         found = Counter(finding.diagnostic.severity for finding in self.findings)
         return {severity: found[severity] for severity in SEVERITIES}
 
     def fixable(self) -> tuple[int, int]:
-        """How many findings have a safe repair, and how many one that wants a look."""
+        """Count the findings with a safe fix, and those with an unsafe one."""
         fixes = [finding.diagnostic.fix for finding in self.findings if finding.diagnostic.fix is not None]
         safe = sum(fix.safe for fix in fixes)
         return safe, len(fixes) - safe
 
 
 def summary(report: Report) -> str:
-    """The last line of a run."""
+    """Format the last line of a run."""
     counts = report.count()
     found = ", ".join(
         _plural(number, "info" if severity == "info" else severity) for severity, number in counts.items() if number

@@ -1,4 +1,4 @@
-"""How good something is, in points: by parts, with what would raise it and by how much."""
+"""Score in points: by parts, with the possible gains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Some of the hundred points."""
+    """Part of the 100 points."""
 
     name: str
     points: float
@@ -19,37 +19,37 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
-    """Something to do, and the points it brings."""
+    """Possible improvement, and its points."""
 
     points: float
     part: str
     what: str
     rules: tuple[str, ...] = ()
-    """The rules whose findings say more."""
+    """Rules whose findings give details."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """The points of one subject. Those of its parts and its gains are a hundred together."""
+    """Score of one subject. The points of its parts and its gains add up to 100."""
 
     subject: str
-    """What was scored: the address of a host."""
+    """Scored subject: the address of a host."""
     parts: Sequence[Part]
     gains: Sequence[Gain] = ()
-    """The largest first."""
+    """Possible improvements, largest first."""
     rating: int = 0
-    """What the public platform for discovery documents would give, out of a hundred, by its own and lighter rules."""
+    """Rating out of 100 by the public platform for discovery documents, whose rules are more lenient."""
     grade: str = ""
-    """Its word for that."""
+    """Grade that the platform gives for the rating."""
 
     @property
     def points(self) -> int:
-        """Whole points; a hundred only if nothing is missing."""
+        """Whole points; 100 only if nothing is missing."""
         return math.floor(sum(part.points for part in self.parts) + 1e-6)
 
 
 def score_lines(score: Score) -> list[str]:
-    """The score for people: the whole, its parts, what would raise it."""
+    """Format the score for people: total, parts, possible gains."""
     said = f'score {score.points}/100 (the platform\'s own rating: {score.rating}, "{score.grade}")'
     widest = max((len(part.name) for part in score.parts), default=0)
     lines = [f"{score.subject}: {said}"]
@@ -61,7 +61,7 @@ def score_lines(score: Score) -> list[str]:
 
 
 def score_entry(score: Score) -> dict[str, Any]:
-    """The score for programs."""
+    """Convert the score to plain data."""
     return {
         "subject": score.subject,
         "points": score.points,
@@ -75,5 +75,5 @@ def score_entry(score: Score) -> dict[str, Any]:
 
 
 def shown(points: float) -> str:
-    """Points with one digit behind the point at most."""
+    """Format points with at most one decimal."""
     return f"{round(points, 1):g}"

@@ -1,4 +1,4 @@
-"""Findings as plain text for people, each with the line of the file it is about."""
+"""Findings as plain text, each with its source line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bespeak.text.diagnostics.report import Source
 from bespeak.text.source.span import Location
 
 Style = Callable[[str, str], str]
-"""Gives a text its looks for a role: a severity, `place`, `frame`, `caret` or `label`."""
+"""Function that styles a text for a role: a severity, `place`, `frame`, `caret` or `label`."""
 
 _WIDTH: Final = 100
 _LARGEST: Final = 1 << 24
@@ -25,9 +25,9 @@ def full(
     style: Style | None = None,
     see: Callable[[str], str] | None = None,
 ) -> str:
-    """Each finding with the line it is about, carets below the place, and what to do. Texts come from `source`.
+    """Format each finding with its source line, carets below the place, and advice. `source` provides the texts.
 
-    `see` gives the words that lead from the id of a rule to more about it.
+    `see` returns the reference to more information about a rule id.
     """
     read, styled = source or from_disk, style or _plain
     texts: dict[str, list[str]] = {}
@@ -47,7 +47,7 @@ def full(
 
 
 def from_disk(file: str) -> str | None:
-    """The text of a file as far as it can be shown."""
+    """Read a file for display; return None if that fails."""
     try:
         path = Path(file)
         if not path.is_file():
@@ -69,7 +69,7 @@ def _headline(finding: Diagnostic, styled: Style) -> str:
 
 
 def _advice(finding: Diagnostic, styled: Style) -> list[str]:
-    """What to do, and whether a program can do it; in one line where both say the same."""
+    """Format the advice and the fix; in one line if they say the same."""
     lines = [f"  {styled('help:', 'label')} {printable(finding.help)}"] if finding.help else []
     fix = finding.fix
     if fix is not None and fix.title in finding.help:
@@ -97,7 +97,7 @@ def _frame(lines: list[str], location: Location, styled: Style, severity: str) -
 
 
 def _length(location: Location, column: int, shown: int) -> int:
-    """How many carets: up to the end of the stretch, or of the line if the stretch goes on below it."""
+    """Return the number of carets: to the end of the range, or of the line if the range continues."""
     if not location.end_line:
         return 1
     end = location.end_column - 1 if location.end_line == location.line else shown

@@ -1,4 +1,4 @@
-"""The findings about one document, collected while it is read."""
+"""Findings of one document, collected while it is read."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from bespeak.text.reading.rules import TOO_MANY_FINDINGS
 from bespeak.text.source.span import Location
 
 _MOST: Final = 100
-"""A broken document can break every rule in every line; nobody reads more than these."""
+"""Maximum number of findings per document: a broken one can break every rule in every line."""
 
 
 class Findings:
-    """The findings of one document. A place is looked up only when there is something to report at it."""
+    """Findings of one document. Places are looked up only for reported findings."""
 
     __slots__ = ("found", "locate", "tolerant")
 
     def __init__(self, locate: Callable[[str], Location], *, tolerant: bool = False) -> None:
         self.locate = locate
-        """The place of a pointer."""
+        """Function that returns the place of a pointer."""
         self.tolerant = tolerant
-        """Somebody else's document: errors are warnings, and keys nobody knows are none of our business."""
+        """True for a third-party document: errors become warnings, and unknown keys are ignored."""
         self.found: list[Diagnostic] = []
 
     @property
     def failed(self) -> bool:
-        """Whether the document cannot be used."""
+        """True if the document cannot be used."""
         return has_errors(self.found)
 
     @property
     def full(self) -> bool:
-        """Whether more findings would help nobody."""
+        """True if the maximum number of findings is reached."""
         return len(self.found) > _MOST
 
     def error(self, rule: Rule, message: str, at: str = "", advice: str = "", fix: Fix | None = None) -> None:
-        """Report what keeps the document from being used."""
+        """Report an error, which makes the document unusable."""
         self._add(rule.found(message, None, at, advice, fix, severity="warning" if self.tolerant else "error"))
 
     def warning(self, rule: Rule, message: str, at: str = "", advice: str = "", fix: Fix | None = None) -> None:
-        """Report what the author should look at."""
+        """Report a warning."""
         self._add(rule.found(message, None, at, advice, fix, severity="warning"))
 
     def info(self, rule: Rule, message: str, at: str = "", advice: str = "") -> None:
-        """Report what the author may want to know."""
+        """Report advice."""
         self._add(rule.found(message, None, at, advice, severity="info"))
 
     def _add(self, finding: Diagnostic) -> None:

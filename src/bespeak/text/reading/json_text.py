@@ -1,4 +1,4 @@
-"""JSON text to a table ready to be read. The place of a fault is known; the places of keys are not."""
+"""Parses JSON text into a table. Errors have a place; keys do not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BYTE: Final = re.compile(r" \(byte (\d+)\)$")
 
 
 def json_table(data: bytes, file: str, *, tolerant: bool = False) -> Table | Diagnostic:
-    """The root object of a JSON text, or why there is none."""
+    """Parse the root object of a JSON text, or return the error."""
     if tolerant:  # RFC 8259 8.1: readers may ignore a byte order mark that nobody may write
         data = data.removeprefix(BOM_UTF8)
     try:

@@ -1,4 +1,4 @@
-"""An outline of settings in the words of JSON Schema: what an editor offers and a reference page lists."""
+"""Outline of settings as JSON Schema, for editors and reference pages."""
 
 from __future__ import annotations
 

@@ -61,14 +61,14 @@ class Setting:
     format: str = ""
     """What the strings are, for editors: `VERB` or `RULE`."""
     required: bool = False
-    """True for a string that must be written; the default stands in for a missing one, which is reported."""
+    """True for a string that must be written; a missing one is reported and gets the default."""
     security: bool = False
     """True if SECURITY.md names the key."""
     default: Any = None
 
 
 def setting(default: _T, meaning: str, *, kind: Kind | None = None, **more: Any) -> _T:
-    """Declare a key as a field of a settings dataclass. Without `kind`, the default tells it.
+    """Declare a key as a field of a settings dataclass. Without `kind`, it follows from the default.
 
     `more` are fields of `Setting`. The declared type is that of the default, so that a field reads like any other.
     """

@@ -25,11 +25,11 @@ from bespeak.text.source.change import Change
 from bespeak.text.source.pointer import child
 
 IGNORES: Final = "x-bespeak-ignore"
-"""The key under which any table names findings its author wants no more of; only the linter reads it."""
+"""Key under which any table lists findings to ignore; only the linter reads it."""
 
 _INT64: Final = 1 << 63
 _SLIP: Final = 0.8
-"""How like a word has to be to another to be that one, mistyped, and not only near it."""
+"""Similarity from which a word counts as a misspelling of another."""
 _NAMES: Final[dict[type, str]] = {
     str: "a string",
     bool: "a boolean",
@@ -48,7 +48,7 @@ _SYNONYMS: Final = {
     "host": ("agtp", 'Write agtp = "host:port".'),
     "port": ("agtp", 'Write agtp = "host:port".'),
 }
-"""Other words for a key, each with the key and what to write: no likeness of letters leads from one to the other."""
+"""Synonyms of keys that spelling similarity cannot find, each with the key and the advice."""
 
 
 class Table:

@@ -1,4 +1,4 @@
-"""Files of a deployment as text: bounded, UTF-8, and never an exception."""
+"""Files of a deployment as text, with a size limit and without exceptions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bespeak.text.source.tree import SyntaxFault
 
 
 def read_text(path: Path, most: int = MAX_BYTES) -> str | Diagnostic:
-    """The text of a file of at most so many bytes, or why there is none."""
+    """Read a UTF-8 file of at most `most` bytes, or return the error."""
     try:
         # Without waiting: opening a pipe would last until somebody writes to it.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
@@ -36,13 +36,13 @@ def read_text(path: Path, most: int = MAX_BYTES) -> str | Diagnostic:
 
 
 def read_stream(stream: BinaryIO, name: Path, most: int = MAX_BYTES) -> str | Diagnostic:
-    """The text of a stream as of a file with a name; never more than a file may have, and never a part of it."""
+    """Read a stream like a file of that name, within the same size limit."""
     data = stream.read(most + 1)
     return decode_text(data, name) if len(data) <= most else _too_long(name, f"more than {most} bytes")
 
 
 def decode_text(data: bytes, path: Path) -> str | Diagnostic:
-    """The text that bytes of a file are, or why they are none."""
+    """Decode the bytes of a file, or return the error."""
     try:
         return data.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
@@ -53,7 +53,7 @@ def decode_text(data: bytes, path: Path) -> str | Diagnostic:
 
 
 def toml_table(text: str, file: str) -> Table | Diagnostic:
-    """The root table of a TOML text, ready to be read, or why there is none."""
+    """Parse the root table of a TOML text, or return the error."""
     tree = parse_toml(text, file)
     if isinstance(tree, SyntaxFault):
         return MALFORMED.found(f"this is not TOML: {tree.message}", tree.location)

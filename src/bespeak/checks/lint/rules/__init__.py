@@ -1,1 +1,1 @@
-"""The rules, one module for each concern; the letter of an id is the concern. `lint.passes` has all of them."""
+"""Rules, one module per topic; the letter of an id is the topic. `lint.passes` lists all of them."""

@@ -1,4 +1,4 @@
-"""D17x: a /.well-known/ai document keeps the limits of its draft and gives nothing away."""
+"""D17x: a /.well-known/ai document respects the limits of its draft and discloses nothing."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ _HTTPS: Final = re.compile(r"https://[^\s/?#]+\S*")
 
 
 def check_document(subject: Subject, _: Context) -> Iterator[Diagnostic]:
-    """Findings about a /.well-known/ai document."""
+    """Check a /.well-known/ai document."""
     document = subject.ai
     if document is None:
         return
@@ -350,7 +350,7 @@ def _check_capability(capability: AiCapability) -> Iterator[Diagnostic]:
 
 
 def _check_wealth(document: AiDocument) -> Iterator[Diagnostic]:
-    """One finding for all that would help an agent: each by itself would drown what is wrong."""
+    """Report all missing optional members in one finding: single ones would hide the errors."""
     unsaid = [
         name
         for name, said in (

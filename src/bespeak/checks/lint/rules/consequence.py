@@ -1,4 +1,4 @@
-"""S43x: what a semantic block says about consequences agrees with itself (AGIS 6.2)."""
+"""S43x: the members of a semantic block about consequences are consistent (AGIS 6.2)."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ NOT_REPEATABLE: Final = Rule(
 )
 
 RULES: Final = (LOW_GUIDANCE, TRANSITION, LEVEL_2_TRANSITION, IMPACT_MISMATCH, TRANSITION_MISMATCH, NOT_REPEATABLE)
-"""A confidence_guidance below one half is X908."""
+"""Rules of this module. X908 covers a confidence_guidance below one half."""
 
 _ENOUGH: Final = 0.85
 _ARTIFICIAL: Final = 0.5
 
 _GRAVE: Final = frozenset({"EXECUTE", "CANCEL", "TRANSFER"})
-"""Methods the draft calls irreversible by themselves; an impact_tier says it better."""
+"""Methods that the draft calls irreversible; an impact_tier is more precise."""
 
 _READING: Final = frozenset({"discovery", "retrieval", "analysis"})
 _CONTRADICTIONS: Final = {
@@ -105,7 +105,7 @@ _CONTRADICTIONS: Final = {
 
 
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Findings about impact, confidence and state transition of one endpoint."""
+    """Check impact, confidence and state transition of one endpoint."""
     semantic = declared.semantic
     if not semantic:
         return

@@ -1,4 +1,4 @@
-"""S45x: the intent of an endpoint says what its method promises (AGIS 6.3)."""
+"""S45x: the intent of an endpoint matches its method (AGIS 6.3)."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ RULES: Final = (CONTRADICTION, DOUBT, UNVERIFIABLE)
 
 _MOST: Final = 3
 _READ: Final = 1000
-"""Characters of an intent that are looked at."""
+"""Maximum number of characters of an intent to examine."""
 
 _REFUSED: Final = frozenset({"CONNECT", "TRACE"})
-"""Verbs of the catalog that AGIS 4.3 keeps for HTTP."""
+"""Catalog verbs that AGIS 4.3 reserves for HTTP."""
 _LISTS: Final = re.compile(r"\b(?:lists?|all|every|each)\b", re.IGNORECASE)
 
 
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Pass 6: findings about an intent beside its method."""
+    """Run pass 6: compare an intent with its method."""
     endpoint = declared.endpoint
     method, intent = endpoint.method, endpoint.semantic.intent
     if not method.isalpha() or not intent.strip():
@@ -98,7 +98,7 @@ def _advice(endpoint: Endpoint, judgement: Judgement, context: Context) -> str:
 
 @lru_cache(maxsize=1024)
 def _fitting(names: frozenset[str], head: str, *, lists: bool) -> tuple[str, ...]:
-    """Verbs of the catalog that do what a verb says, whatever the sentence around it: so each is sought once."""
+    """Return the catalog verbs with the meaning of a verb, independent of the sentence, so the result is cached."""
     classes = operation_classes(head)
     if classes is None:
         return ()
@@ -110,7 +110,7 @@ def _fitting(names: frozenset[str], head: str, *, lists: bool) -> tuple[str, ...
 
 @lru_cache(maxsize=4)
 def _by_class(names: frozenset[str]) -> Mapping[str, Sequence[str]]:
-    """The verbs to suggest by what they do: plain actions only."""
+    """Return the verbs to suggest by operation class, plain actions only."""
     found: dict[str, list[str]] = {}
     for verb in sorted(names - _REFUSED):
         classes = operation_classes(verb.lower())

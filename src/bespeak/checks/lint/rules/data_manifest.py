@@ -1,4 +1,4 @@
-"""V52x: the data manifest says what a service holds, and nothing that only the authorized may know (AGIS 8.3, 13)."""
+"""V52x: the data manifest describes what a service holds without disclosing restricted data (AGIS 8.3, 13)."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ RULES: Final = (
     *(NO_MANIFEST, NO_DATA, NO_CLASS, REPEATED, CLASS_FORM, NO_DESCRIPTION, SENSITIVITY, UNGUARDED, CONTENTS),
     *(DETAILS, NOT_NEGOTIABLE),
 )
-"""Values of a wrong type are found when the document is read."""
+"""Rules of this module. Wrong types are reported by the reader of the document."""
 
 _AT: Final = "/data_manifest/available_data"
 _LEVELS: Final = ("informational", "reversible", "irreversible", "low", "medium", "high")
@@ -152,7 +152,7 @@ _NO_CLASS_NAME: Final = re.compile(r"[^a-z0-9]+")
 
 
 def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
-    """Findings about the data manifest of an AGIS document."""
+    """Check the data manifest of an AGIS document."""
     if subject.kind != "agis":
         return
     vocabulary = subject.data.get("vocabulary")

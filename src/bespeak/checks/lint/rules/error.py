@@ -1,4 +1,4 @@
-"""J60x and J63x: the errors of an endpoint have names that say what happened (AGTP-API 6.3, AGIS 7)."""
+"""J60x and J63x: the errors of an endpoint have descriptive names (AGTP-API 6.3, AGIS 7)."""
 
 from __future__ import annotations
 
@@ -129,8 +129,9 @@ RULES: Final = (
     *(ERROR_NAME, REPEATED_ERROR, UNDECLARED_ERROR),
     *(NO_ERRORS, UNNAMED, GENERIC, REPEATED, FORM, UNDESCRIBED),
 )
-"""J607 is found where the handler's source is at hand: in contracts written in Python. Values of a wrong type are found
-when the document is read."""
+"""Rules of this module. J607 needs the handler's source, so it is found in contracts written in Python. Wrong types
+are reported by the reader of the document.
+"""
 
 _ERROR_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _ANY_FAILURE: Final = """

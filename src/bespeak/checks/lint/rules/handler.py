@@ -1,4 +1,4 @@
-"""H7xx: the handler binding can work and declares the errors it can produce (AGTP-API 12)."""
+"""H7xx: the handler binding is complete and declares the errors it can produce (AGTP-API 12)."""
 
 from __future__ import annotations
 
@@ -323,11 +323,11 @@ RULES: Final = (
     COMPOSITION_ERROR,
     UNKNOWN_RECIPE,
 )
-"""H701 to H706 are found when the server binds the handler; the others need nothing but the contract."""
+"""Rules of this module. H701 to H706 are found when the server binds the handler; the others need only the contract."""
 
 
 def check(endpoint: Endpoint, recipes: Collection[str]) -> Iterator[Diagnostic]:
-    """Findings about the handler binding of one endpoint."""
+    """Check the handler binding of one endpoint."""
     match endpoint.handler:
         case RegisteredFunction() as handler:
             yield from _check_function(endpoint, handler)
@@ -402,7 +402,7 @@ _DESCRIPTIONS: Final = {
 
 
 def _declaring(endpoint: Endpoint, names: Iterable[str]) -> Fix:
-    """Errors added to the others: to names a name, to a table of descriptions a description."""
+    """Add errors to the declared ones: a name to a list, a description to a table."""
     if not endpoint.errors:
         return Fix("Add to errors what is missing", (Change("replace", "/errors", list(names)),))
     described = any(error.description for error in endpoint.errors)

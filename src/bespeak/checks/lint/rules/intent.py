@@ -1,4 +1,4 @@
-"""S42x: intent and outcome are one sentence each, about the goal and about what can be verified (AGIS 6.1)."""
+"""S42x: intent and outcome are one sentence each, about the goal and a verifiable result (AGIS 6.1)."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ _VAGUE: Final = LatePattern(
     """,
     re.VERBOSE,
 )
-"""Outcomes that are true of any call, as a whole, without the article they start with."""
+"""Outcomes that are true of any call, without their leading article."""
 _STARTS: Final = frozenset(
     (
         *("request", "operation", "call", "action", "command", "method", "endpoint", "api", "execution", "invocation"),
@@ -142,7 +142,7 @@ _STARTS: Final = frozenset(
         *("database", "user", "agent", "caller", "customer"),
     )
 )
-"""The first words of such outcomes, but for numbers."""
+"""First words of such outcomes, except numbers."""
 _ARTICLES: Final = ("the ", "a ", "an ", "this ")
 _LONGEST_VAGUE: Final = 120
 
@@ -157,7 +157,7 @@ _PLACEHOLDERS: Final = frozenset(
 
 
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Findings about the prose of one semantic block."""
+    """Check the texts of one semantic block."""
     endpoint = declared.endpoint
     intent: object = endpoint.semantic.intent
     outcome: object = endpoint.semantic.outcome
@@ -214,7 +214,7 @@ def _is_vague(plain: str) -> bool:
 
 
 def _plain(text: object) -> str:
-    """A text without what does not matter when it is compared: case, blanks, the stop at the end."""
+    """Normalise a text for comparison: case, spaces, the final full stop."""
     if not isinstance(text, str) or len(text) > 1_000:
         return text if isinstance(text, str) else ""
     return " ".join(text.lower().split()).strip(" .!…\"'`")

@@ -1,4 +1,4 @@
-"""D15x: a server manifest is complete, keeps its promises and shows no binding (AGTP-API 8, A.3)."""
+"""D15x: a server manifest is complete, consistent and contains no bindings (AGTP-API 8, A.3)."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:
 
 
 def check_document(subject: Subject, _: Context) -> Iterator[Diagnostic]:
-    """Findings about a manifest beside those about its endpoints."""
+    """Check a manifest except for its endpoints."""
     if subject.kind != "manifest":
         return
     data = subject.data

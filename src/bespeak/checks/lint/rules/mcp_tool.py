@@ -1,4 +1,4 @@
-"""J64x: the MCP tools made from a document have names of their own (AGIS 6.2, appendix C)."""
+"""J64x: MCP tools generated from a document have unique names (AGIS 6.2, appendix C)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RULES: Final = (TAKEN, SAME_DEFAULT)
 
 
 def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
-    """Findings about tool names that two endpoints share."""
+    """Find tool names that two endpoints share."""
     takers: dict[str, Declared] = {}
     for declared in subject.endpoints:
         endpoint = declared.endpoint
@@ -62,6 +62,6 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
 
 
 def default_name(method: str, path: str) -> str:
-    """The name of a tool where the document gives none: method and first segment."""
+    """Return the default name of a tool: method and first segment."""
     segment = path.lstrip("/").partition("/")[0].strip("{}").replace("-", "_")
     return f"{method}_{segment}".lower() if segment else method.lower()

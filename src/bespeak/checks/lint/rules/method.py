@@ -1,4 +1,4 @@
-"""M2xx: the method of an endpoint is a word of the catalog (AGTP-API 3) and one verb in its base form (AGIS 4)."""
+"""M2xx: the method of an endpoint is in the catalog (AGTP-API 3) and a single verb in its base form (AGIS 4)."""
 
 from __future__ import annotations
 
@@ -241,16 +241,16 @@ _BY_KIND: Final[dict[Kind, Rule]] = {
     "noun": NOUN,
     "vague": VAGUE,
 }
-"""The rule of AGIS for each fault of a word."""
+"""AGIS rule for each kind of fault."""
 
 RULES: Final = (SYNTAX, UNKNOWN, LEGACY, DEPRECATED, NOT_ADMITTED, *_BY_KIND.values())
 
 _FORMS: Final = frozenset({"inflected", "compound", "unknown"})
-"""Judgements about the form of a word. What is in the catalog is a verb, whatever the lexicon makes of it."""
+"""Faults in the form of a word. Catalog entries count as verbs, whatever the lexicon says."""
 _WORDS: Final = _FORMS | {"phrasal", "state", "being", "noun", "vague"}
-"""Judgements about a word, which an author may know better."""
+"""Faults in the choice of a word, which the author may overrule."""
 _CLASS: Final = frozenset({"http", "state", "being", "noun", "vague"})
-"""Judgements of pass 3; the others belong to pass 2."""
+"""Faults of pass 3; the others belong to pass 2."""
 
 
 def check_endpoint(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -> Iterator[Diagnostic]:
@@ -295,7 +295,7 @@ def check_syntax(declared: Declared, context: Context) -> Iterator[Diagnostic]:
 
 
 def check_class(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Run pass 3: the method of an endpoint asks for an action, and is not an HTTP method."""
+    """Run pass 3: the method of an endpoint requests an action, and is not an HTTP method."""
     return _check_word(declared, context, in_class=True)
 
 
@@ -304,8 +304,8 @@ def method_findings(
 ) -> list[Diagnostic]:
     """Run passes 2 and 3 on a method alone, as a transport does (AGIS 9.2).
 
-    An `allowed` method passes whatever the lexicon says of it; a `known` one is a verb, though perhaps in a
-    wrong form. Both are in capitals.
+    An `allowed` method passes whatever the lexicon says; a `known` one is a verb, though perhaps in a wrong form. Both
+    are in capitals.
     """
     vouch = "`DISCOVER /methods` lists the verbs of this server."
     return [
@@ -331,7 +331,7 @@ def _check_word(declared: Declared, context: Context, *, in_class: bool) -> Iter
 
 
 def _faults(method: str, allowed: bool, catalog: Catalog, unknown: str) -> Iterator[MethodFault]:
-    """Yield the faults that count for this catalog; `unknown` is the advice for a word that no verb resembles."""
+    """Yield the faults that apply with this catalog; `unknown` is the advice for a word without a similar verb."""
     from bespeak.text.language.method_word import judge_method  # noqa: PLC0415 - a plain server does without English
 
     for fault in judge_method(method):

@@ -1,4 +1,4 @@
-"""S44x: parameter hints lead from what people say to parameters that exist (AGIS 6.2)."""
+"""S44x: parameter hints map user terms to existing parameters (AGIS 6.2)."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ EMPTY: Final = Rule(
 )
 
 RULES: Final = (UNKNOWN, EMPTY)
-"""Hints of a wrong type are found when the document is read."""
+"""Rules of this module. Wrong types are reported by the reader of the document."""
 
 _ELSEWHERE: Final = COMPOSING | {"patternProperties"}
-"""An input with one of these has parameters that its properties do not name."""
+"""Keywords by which an input may have parameters besides its properties."""
 _MOST: Final = 50
 
 
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Findings about the parameter hints of one endpoint."""
+    """Check the parameter hints of one endpoint."""
     hints = declared.semantic.get("parameter_hints")
     if not isinstance(hints, dict) or not hints:
         return

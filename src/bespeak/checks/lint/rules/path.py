@@ -1,4 +1,4 @@
-"""P3xx: a path keeps the grammar (AGTP-API 5) and names things in lower case, without verbs (AGIS 5)."""
+"""P3xx: a path follows the grammar (AGTP-API 5) and names things in lower case, without verbs (AGIS 5)."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ RULES: Final = (
 )
 
 _QUERY: Final = re.compile(r"(?<!\{)[?#]")
-"""Where the query or the fragment begins; `{?page}` is a wrong parameter and no query."""
+"""Start of the query or the fragment; `{?page}` is an invalid parameter, not a query."""
 _VERSION: Final = re.compile(r"v[0-9]+(?:[.-][0-9]+)*")
 _WHERE: Final = {
     "question": "asks a question with {}",
@@ -278,7 +278,7 @@ _WHERE: Final = {
 _NAME_THE_THING: Final = "The method says what is done; the path names the thing it is done to."
 _SHOWN: Final = 120
 _MOST: Final = 100
-"""Segments whose words are looked up; whoever writes more is not read to the end by anybody."""
+"""Maximum number of segments whose words are looked up."""
 
 
 def check_endpoint(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
@@ -308,7 +308,7 @@ def check_endpoint(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagno
 
 
 def _with_slashes(path: str) -> Fix | None:
-    """Write the path with one slash before it and none behind, if that is all it lacks."""
+    """Return the path with one leading slash and no trailing one, if nothing else is wrong."""
     meant = "/" + path.strip("/")
     if check_structure(meant) is not None:
         return None
@@ -342,7 +342,7 @@ def _undeclared(endpoint: Endpoint, name: str) -> Diagnostic:
 
 
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Run pass 4: at most one finding of each rule about the path of an endpoint."""
+    """Run pass 4: report each rule at most once per path."""
     from bespeak.text.language.segment import judge_segment  # noqa: PLC0415 - a plain server does without English
 
     endpoint = declared.endpoint
@@ -488,7 +488,7 @@ def _and_more(count: int) -> str:
 def _replacing(
     rule: Rule, endpoint: Endpoint, message: str, path: str, advice: str = "", *, safe: bool = False
 ) -> Diagnostic:
-    """Make a finding with the path to write, if there is one choice, as advice and as a repair."""
+    """Build a finding with the replacement path as advice and as fix, if there is exactly one."""
     if not path:
         return rule.at(endpoint, "/path", message, advice)
     shown = path if len(path) <= _SHOWN else f"{path[:_SHOWN]}..."

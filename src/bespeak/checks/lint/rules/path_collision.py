@@ -1,4 +1,4 @@
-"""P306 and P307: no two endpoints of a service answer one request (AGTP-API 5.4, 6.1)."""
+"""P306 and P307: no two endpoints of a service match the same request (AGTP-API 5.4, 6.1)."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ RULES: Final = (AMBIGUOUS, DUPLICATE)
 
 
 class PathClaims:
-    """The paths that the endpoints of a service have taken so far, method by method."""
+    """Paths claimed by the endpoints of a service so far, by method."""
 
     def __init__(self) -> None:
         self._templates: dict[str, TemplateSet] = {}
         self._places: dict[tuple[str, str], Endpoint] = {}
 
     def claim(self, endpoint: Endpoint) -> Diagnostic | None:
-        """Take the endpoint's path for its method, or report the earlier endpoint that stands in the way."""
+        """Claim the endpoint's path for its method, or report the earlier endpoint that it collides with."""
         template = parse_template(endpoint.path)
         if isinstance(template, Fault):
             return None

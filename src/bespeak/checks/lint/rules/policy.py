@@ -99,7 +99,7 @@ RULES: Final = (SCOPE, DEPRECATION, SKIPPED, CUSTOM, REDIRECT_PATH, DEPTH, FLOOR
 
 
 def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
-    """Findings about the scopes and the deprecation of one endpoint."""
+    """Check the scopes and the deprecation of one endpoint."""
     for index, token in enumerate(endpoint.required_scopes):
         if not is_scope_token(token):
             message = f"{brief(token)} is no scope: a scope is lower-case segments joined by ':'"
@@ -122,7 +122,7 @@ def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
 
 
 def effective(policies: Policies, catalog: Catalog) -> tuple[Policies, list[Diagnostic]]:
-    """The policies without the entries that name a method nobody knows any more, and a warning for each of them."""
+    """Return the policies without entries for unknown methods, and a warning for each of those."""
     policy = policies.methods
     findings = list(_check_policy(policies, policy))
     known = catalog.names | catalog.legacy.keys() | set(policy.custom)

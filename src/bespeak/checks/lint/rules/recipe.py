@@ -1,4 +1,4 @@
-"""Y83x: a recipe calls methods that exist, on paths that are paths, with what earlier steps made (AGTP-API 12.1)."""
+"""Y83x: a recipe calls existing methods on valid paths with values of earlier steps (AGTP-API 12.1)."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ RULES: Final = (METHOD, PATH, REFERENCE, CAPTURE)
 
 
 def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
-    """Findings about the recipes of a document."""
+    """Check the recipes of a document."""
     for index, recipe in enumerate(subject.recipes):
         yield from _check_recipe(recipe, f"/recipe/{index}", context)
 

@@ -1,4 +1,4 @@
-"""J62x and J63x: the schemas of an AGIS document are valid, used, and refer to nothing outside of it (AGIS 7, 8.1)."""
+"""J62x and J63x: the schemas of an AGIS document are valid, used and self-contained (AGIS 7, 8.1)."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ _TYPES: Final = {
     **dict.fromkeys(("list", "tuple", "set", "sequence"), "array"),
     **dict.fromkeys(("none", "nil", "void"), "null"),
 }
-"""What other type systems call the types of JSON Schema."""
+"""JSON Schema types by their names in other type systems."""
 _MOST: Final = 20_000
-"""Parts of one schema that are looked at."""
+"""Maximum number of parts of one schema to examine."""
 
 
 def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
-    """Findings about the schemas of an AGIS document and what they refer to."""
+    """Check the schemas of an AGIS document and their references."""
     if subject.kind != "agis":
         return
     shared = subject.data.get("schemas")
@@ -120,7 +120,7 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
 
 
 def _schemas(subject: Subject, shared: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
-    """Every schema of the document: its place, as it is written, and as it stands by itself."""
+    """Yield every schema of the document: its place, its source form, and its resolved form."""
     for declared in subject.endpoints:
         endpoint = declared.endpoint
         for name, field, whole in (
@@ -138,7 +138,7 @@ def _schemas(subject: Subject, shared: Mapping[str, Any]) -> Iterator[tuple[str,
 def _by_itself(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a shared schema without its references to others, which are checked themselves.
 
-    With all that is reached from each of them, a long chain of schemas would be read as often as it is long.
+    Following the references of each schema would take quadratic time for a long chain.
     """
     alone: dict[str, Any] = rewrite(schema, lambda name: None if name.startswith("#/schemas/") else name)
     return alone

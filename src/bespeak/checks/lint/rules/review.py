@@ -1,4 +1,4 @@
-"""R9xx: what an importer guessed is looked at by a person before anybody relies on it (AGTP-API 14.1)."""
+"""R9xx: a person reviews the guesses of an importer before the contract is used (AGTP-API 14.1)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KINDS: Final = frozenset({"endpoint", "server"})
 
 
 def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
-    """One finding for all the guesses in a file: the comments themselves say what they are about."""
+    """Report all guesses in a file in one finding: each comment explains its own."""
     if subject.kind not in _KINDS or "# review (" not in subject.tree.text:
         return
     text = subject.tree.text

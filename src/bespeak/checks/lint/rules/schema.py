@@ -214,18 +214,18 @@ RULES: Final = (
     *(INVALID, NOT_OBJECT, OPEN_INPUT, CLOSED_OUTPUT, DEFAULT, SINCE, SINCE_OF_ACTION),
     *(NO_INPUT, NO_OUTPUT, INPUT_NOT_NAMED, UNKNOWN_REQUIRED, NO_REQUIRED, NOT_SNAKE, PATH_PARAMETER),
 )
-"""Values of a wrong type are found when the document is read."""
+"""Rules of this module. Wrong types are reported by the reader of the document."""
 
 _COMPOSING: Final = COMPOSING | {"patternProperties"}
-"""Beside these a schema may have properties that it does not list."""
+"""Keywords that may add properties to those listed."""
 _SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NO_SNAKE: Final = re.compile(r"[^a-z0-9]+")
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]{1,64})\}")
 _MOST: Final = 50
-"""Names of one schema that are spoken of."""
+"""Maximum number of names of one schema in a message."""
 _DEFINING: Final = frozenset({"$defs", "definitions"})
-"""Where the schemas of properties may refer to."""
+"""Keywords with definitions that properties may refer to."""
 
 
 def check_endpoint(endpoint: Endpoint) -> Iterator[Diagnostic]:
@@ -263,7 +263,7 @@ def _check_valid(endpoint: Endpoint, name: str, schema: Mapping[str, Any]) -> It
 
 
 def _check_defaults(endpoint: Endpoint) -> Iterator[Diagnostic]:
-    """Check each default by its own schema: otherwise leaving the property out makes the input invalid."""
+    """Validate each default against its own schema: otherwise omitting the property makes the input invalid."""
     properties = endpoint.input_schema.get("properties")
     if not isinstance(properties, dict):
         return
@@ -303,7 +303,7 @@ def _check_since(endpoint: Endpoint, since: str) -> Iterator[Diagnostic]:
 
 
 def _misplaced(place: tuple[str, ...], members: Members) -> str | None:
-    """Explain why a place does not lead to a time in an output; return None if it does."""
+    """Explain why a pointer does not refer to a time in an output; return None if it does."""
     here = "the output"
     for step in place:
         if step == LIST:
@@ -351,7 +351,7 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
 
 
 def _bare_parameter(schema: Mapping[str, Any]) -> str | None:
-    """Find a name that was written without `properties` around it."""
+    """Find a parameter that is declared outside `properties`."""
     if "properties" in schema or not _COMPOSING.isdisjoint(schema):
         return None
     for key, value in schema.items():
@@ -382,7 +382,7 @@ def _check_parameters(declared: Declared, context: Context, schema: Mapping[str,
 
 
 def _with_property(schema: Mapping[str, Any], name: str) -> tuple[Change, ...]:
-    """Make the changes that add a required text to an input."""
+    """Build the changes that add a required string property to an input."""
     made, at = {"type": "string"}, "/input_schema"
     if not schema:
         whole = {"type": "object", "properties": {name: made}, "required": [name]}

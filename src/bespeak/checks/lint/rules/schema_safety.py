@@ -1,4 +1,4 @@
-"""X92x: no schema of a contract is a trap for those who use it (AGIS 13)."""
+"""X92x: the schemas of a contract are safe to process (AGIS 13)."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ RULES: Final = (SLOW_PATTERN, BACKTRACKING, ALTERNATIVES, OVERSIZED, DYNAMIC, CI
 
 _SUSPECT: Final = (b'"pattern', b'Of"', b"$ref", b"$dynamic", b"$recursive", b"$id")
 _LARGE: Final = 2_000
-"""A schema with fewer bytes, and none of the words above, needs no closer look."""
+"""Size in bytes below which a schema without the words above is not examined."""
 _BRACES: Final = 20
-"""As many opening braces are looked at closely."""
+"""Number of opening braces from which a schema is examined."""
 
 _RULES: Final[Mapping[TrapKind, Rule]] = {
     "slow-pattern": SLOW_PATTERN,
@@ -100,7 +100,7 @@ _RULES: Final[Mapping[TrapKind, Rule]] = {
 
 
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Findings about the schemas of one endpoint."""
+    """Check the schemas of one endpoint."""
     endpoint = declared.endpoint
     for name, schema in (("/input_schema", endpoint.input_schema), ("/output_schema", endpoint.output_schema)):
         try:

@@ -1,4 +1,4 @@
-"""X90x: the texts of a contract speak of the endpoint, and not to the model that reads them (AGIS 13)."""
+"""X90x: the texts of a contract describe the endpoint and do not instruct the model that reads them (AGIS 13)."""
 
 from __future__ import annotations
 
@@ -120,13 +120,13 @@ _ARTIFICIAL: Final = 0.5
 _GRAVE: Final = frozenset({"EXECUTE", "CANCEL", "TRANSFER"})
 _ADVICE: Final = "Say what the endpoint does, and nothing to whoever reads it."
 _SHORT: Final = 24
-"""Nothing encoded and no blank to hide behind fits into less."""
+"""Length below which a text cannot hide encoded data or padding."""
 _MOST: Final = 2_000
-"""Texts of one endpoint that are looked at."""
+"""Maximum number of texts of one endpoint to examine."""
 
 
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Findings about the texts of one endpoint."""
+    """Check the texts of one endpoint."""
     endpoint = declared.endpoint
     for name in ("intent", "outcome"):
         text: object = getattr(endpoint.semantic, name)
@@ -146,7 +146,7 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
 
 
 def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
-    """Findings about the texts of an AGIS document outside of its endpoints."""
+    """Check the texts of an AGIS document outside its endpoints."""
     if subject.kind != "agis":
         return
     for at, text in _document_texts(subject.data):
@@ -155,7 +155,7 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
 
 
 def _may_be_found(text: str) -> bool:
-    """Whether any of several texts, joined, needs a look of its own. Most endpoints need none."""
+    """Return True if any of the joined texts must be checked separately, which is rare."""
     return may_inject(text) or not text.isprintable() or link(text) is not None or blob(text) is not None or gap(text)
 
 
@@ -163,7 +163,7 @@ _Found = tuple[Rule, str, str, Fix | None]
 
 
 def _found(text: str, at: str, *, strict: bool) -> Iterator[_Found]:
-    """What is wrong with a text; strictly in an intent and an outcome, and by what is never honest elsewhere."""
+    """Check a text: strictly in an intent or outcome, elsewhere only for what is never legitimate."""
     clean = visible(text)
     if clean is not None:
         count = len(text) - len(clean)
@@ -195,7 +195,7 @@ def _words(text: str, *, strict: bool) -> Iterator[_Found]:
 
 
 def _texts(declared: Declared) -> Iterator[tuple[str, str]]:
-    """The other texts of an endpoint with their places, as an agent may read them."""
+    """Yield the other texts of an endpoint that an agent may read, with their pointers."""
     endpoint = declared.endpoint
     description: object = endpoint.description
     if isinstance(description, str) and description != endpoint.semantic.intent:

@@ -1,4 +1,4 @@
-"""S4xx: the semantic block is complete and in range (AGTP-API 6.2, 7.1), in the words agents look for (AGIS 3.3, 6)."""
+"""S4xx: the semantic block is complete and valid (AGTP-API 6.2, 7.1), in the words agents look for (AGIS 3.3, 6)."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ RULES: Final = (
     *(MISSING_BLOCK, MISSING_INTENT, MISSING_ACTOR, MISSING_OUTCOME, ACTOR, AGIS_CAPABILITY, IMPACT_TIER),
     *(AGIS_GUIDANCE, TOOL_NAME, RECOMMENDED, LEVEL_2, LEVEL_2_HINTS),
 )
-"""Values of a wrong type are found when the document is read; S425 and S426 are asked at level 2 only."""
+"""Rules of this module. Wrong types are reported by the reader of the document; S425 and S426 apply at level 2 only."""
 
 _ASKED: Final = (
     ("intent", MISSING_INTENT, "Say in one sentence what the endpoint does for its caller."),
@@ -253,11 +253,11 @@ _OTHER_WORDS: Final = {
     **dict.fromkeys(("undoable", "medium"), "reversible"),
     **dict.fromkeys(("permanent", "destructive", "high", "critical"), "irreversible"),
 }
-"""Words authors use for those of the draft: an advice, never a repair."""
+"""Synonyms that authors use for values of the draft: suggested, never fixed."""
 
 _RECOMMENDED: Final = ("capability", "confidence_guidance", "impact_tier", "is_idempotent")
 _SLIP: Final = 0.8
-"""How like a word has to be to one of the draft's to be that one, mistyped."""
+"""Similarity from which a word counts as a misspelt value of the draft."""
 _TOOL_NAME: Final = re.compile(r"[a-z0-9_]{1,128}")
 _NO_TOOL_NAME: Final = re.compile(r"[^a-z0-9]+")
 _ASKS: Final = {

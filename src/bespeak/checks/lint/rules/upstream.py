@@ -1,4 +1,4 @@
-"""H72x: every field has one place at the upstream, and no caller can say what is not for callers (AGTP-API 12.3)."""
+"""H72x: every field has one place in the upstream request, and callers cannot set reserved ones (AGTP-API 12.3)."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ _INDIRECT: Final = COMPOSING | {"dependentSchemas"}
 
 
 def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
-    """Findings about what a handler says of its upstream's request and answer, if there is an upstream."""
+    """Check the upstream request and response that a handler describes, if it has an upstream."""
     handler = endpoint.handler
     if not isinstance(handler, ExternalService):
         return
@@ -156,7 +156,7 @@ def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
 
 
 def _places(handler: ExternalService) -> Iterator[tuple[str, str, str]]:
-    """Each field that a handler names, with the key that names it and the place of that in the endpoint."""
+    """Yield each field that a handler names, with the key that names it and its place in the endpoint."""
     for key, names in (("query", handler.query), ("files", handler.files)):
         yield from ((name, key, f"/handler/{key}/{index}") for index, name in enumerate(names))
     for key, keyed in (("header_fields", handler.header_fields), ("cookie_fields", handler.cookie_fields)):
@@ -257,7 +257,7 @@ def _repeated(names: Mapping[str, str], taken: Iterable[str]) -> Iterator[str]:
 
 
 def _in_query(endpoint: Endpoint, handler: ExternalService) -> Iterator[str]:
-    """The fields that go into the query, as far as they are known."""
+    """Return the known fields that go into the query."""
     elsewhere = {name for name, key, _ in _places(handler) if key != "query"} | {*handler.path_fields}
     yield from handler.query
     if handler.body_form == "none" or handler.body_field is not None:
@@ -298,7 +298,7 @@ def _check_answer(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diag
 
 
 def _declared(schema: Any) -> frozenset[str] | None:
-    """The fields a schema declares itself; None where others may come from elsewhere."""
+    """Return the fields that a schema declares; None if more may come from elsewhere."""
     if not isinstance(schema, dict) or not _INDIRECT.isdisjoint(schema):
         return None
     properties = schema.get("properties")

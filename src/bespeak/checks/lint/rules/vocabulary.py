@@ -1,4 +1,4 @@
-"""V50x: the vocabulary block lists the verbs in use, no more and no less, and says whose they are (AGIS 8.2)."""
+"""V50x: the vocabulary block lists exactly the verbs in use, and their origin (AGIS 8.2)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ VERSION: Final = Rule(
 )
 
 RULES: Final = (UNDECLARED, UNUSED, NO_VERBS, REPEATED, NOT_CAPITAL, NO_DOMAIN, NAMESPACE, VERSION)
-"""A missing block, and values of a wrong type, are found when the document is read."""
+"""Rules of this module. A missing block and wrong types are reported by the reader of the document."""
 
 _AT: Final = "/vocabulary/declared_verbs"
 _NAMESPACE: Final = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
@@ -116,7 +116,7 @@ _VERSION: Final = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}(?:-[0-9A-Za-z.-]{1,64})
 
 
 def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
-    """Findings about the vocabulary block of an AGIS document."""
+    """Check the vocabulary block of an AGIS document."""
     block = subject.data.get("vocabulary") if subject.kind == "agis" else None
     if not isinstance(block, dict) or not block:
         return
@@ -154,7 +154,7 @@ def _no_verbs(subject: Subject, block: Mapping[str, Any]) -> Diagnostic:
 
 
 def _used(subject: Subject) -> dict[str, list[str]]:
-    """The methods of the endpoints, in capitals, each with the pointers of those who use it."""
+    """Map the methods of the endpoints, in capitals, to the pointers of those endpoints."""
     used: dict[str, list[str]] = {}
     for declared in subject.endpoints:
         method = declared.endpoint.method.strip().upper()  # pass 2 speaks of the blanks

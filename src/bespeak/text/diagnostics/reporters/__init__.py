@@ -1,4 +1,4 @@
-"""A run's findings in the formats that people, editors and CI systems read, one module for each."""
+"""Reporters: output formats for people, editors and CI systems, one module each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, cast
 from bespeak.text.diagnostics.report import Report
 
 Reporter = Callable[[Report], str]
-"""Writes a report; the text ends with a line feed unless it is empty."""
+"""Function that formats a report; the text ends with a line feed unless it is empty."""
 
 FORMATS: Final[dict[str, str]] = {
     "full": "full",
@@ -21,9 +21,9 @@ FORMATS: Final[dict[str, str]] = {
     "gitlab": "gitlab",
     "junit": "junit",
 }
-"""The module of each format. It is imported when its format is asked for."""
+"""Module of each format, imported on demand."""
 
 
 def reporter(name: str) -> Reporter:
-    """The reporter of a format."""
+    """Return the reporter of a format."""
     return cast("Reporter", import_module(f"{__name__}.{FORMATS[name]}").render)

@@ -1,4 +1,4 @@
-"""One line for each finding, `path:line:column: P302 message`: for agents, grep and people in a hurry."""
+"""One line per finding, `path:line:column: P302 message`, for agents, grep and quick reading."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bespeak.text.diagnostics.score import score_lines
 
 
 def render(report: Report, *, quiet: bool = False) -> str:
-    """Findings and the summary; `quiet` leaves the summary out."""
+    """Format the findings and the summary; `quiet` omits the summary."""
     lines = [one_line(finding) for finding in report.diagnostics]
     if not quiet:
         lines += [printable(score_lines(score)[0]) for score in report.scores]
@@ -18,7 +18,7 @@ def render(report: Report, *, quiet: bool = False) -> str:
 
 
 def one_line(finding: Diagnostic) -> str:
-    """A finding in one line. Errors go without saying so."""
+    """Format a finding in one line. The severity is shown unless it is an error."""
     place = f"{finding.location}: " if finding.location else ""
     weight = "" if finding.severity == "error" else f"[{finding.severity}] "
     advice = f". {finding.help}" if finding.help else ""

@@ -1,4 +1,4 @@
-"""The format for people: each finding with the line it is about, what to do, and where to read more."""
+"""Format for people: each finding with its source line, advice and a link."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bespeak.text.diagnostics.text import Style, full
 
 
 def render(report: Report, style: Style | None = None, *, quiet: bool = False) -> str:
-    """Findings and the summary; `quiet` leaves the summary out."""
+    """Format the findings and the summary; `quiet` omits the summary."""
     shown = full(report.diagnostics, report.source, style=style, see="bespeak explain {}".format)
     text = f"{shown}\n" if shown else ""
     if quiet:

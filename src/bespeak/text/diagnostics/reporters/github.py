@@ -1,4 +1,4 @@
-"""GitHub's workflow commands: findings as annotations of a pull request."""
+"""GitHub workflow commands: findings as annotations of a pull request."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bespeak.text.diagnostics.reporters.concise import one_line
 
 _COMMANDS: Final[dict[Severity, str]] = {"error": "error", "warning": "warning", "info": "notice"}
 _MOST: Final = 10
-"""GitHub shows so many annotations of one kind for a step, and drops the others without a word."""
+"""Maximum number of annotations of one kind that GitHub shows per step; it silently drops the others."""
 
 
 def render(report: Report) -> str:
-    """Annotations as far as GitHub shows them; all others as plain lines of the log, and a line that says so."""
+    """Format annotations up to GitHub's limit; the others are plain lines of the log, with a note."""
     shown: Counter[Severity] = Counter()
     lines: list[str] = []
     rest: list[str] = []

@@ -1,4 +1,4 @@
-"""GitLab's code quality report: findings beside the lines of a merge request."""
+"""GitLab code quality report: findings next to the lines of a merge request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SEVERITIES: Final[dict[Severity, str]] = {"error": "major", "warning": "minor",
 
 
 def render(report: Report) -> str:
-    """The report, indented."""
+    """Format the report, indented."""
     seen: Counter[str] = Counter()
     entries = [_entry(finding, seen) for finding in report.findings]
     return encoded(entries) + "\n"

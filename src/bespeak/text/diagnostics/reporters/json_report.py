@@ -1,4 +1,4 @@
-"""One JSON document for a run; `report.schema.json` beside this module describes it."""
+"""JSON document of a run, described by `report.schema.json` in this folder."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from bespeak.text.diagnostics.score import score_entry
 
 
 def render(report: Report) -> str:
-    """The document, indented."""
+    """Format the document, indented."""
     return encoded(document(report)) + "\n"
 
 
 def encoded(value: object, indent: int | None = 2) -> str:
-    """JSON in ASCII: a document may hold characters that neither UTF-8 nor a terminal takes, and TOML has dates."""
+    """Encode JSON in ASCII: a document may contain lone surrogates and control characters, and TOML has dates."""
     return json.dumps(value, indent=indent, default=str)
 
 
 def schema() -> str:
-    """The JSON Schema of the document."""
+    """Return the JSON Schema of the document."""
     data = pkgutil.get_data(__package__, "report.schema.json")
     assert data is not None
     return data.decode()
 
 
 def document(report: Report) -> dict[str, Any]:
-    """The report as plain data."""
+    """Convert the report to plain data."""
     safe, unsafe = report.fixable()
     scores = {"scores": [score_entry(score) for score in report.scores]} if report.scores else {}
     return {
@@ -50,7 +50,7 @@ def document(report: Report) -> dict[str, Any]:
 
 
 def entry(finding: Finding, report: Report) -> dict[str, Any]:
-    """One finding. What is not known is left out."""
+    """Convert a finding to plain data, without unknown members."""
     said, rule = finding.diagnostic, report.rules.get(finding.diagnostic.rule)
     place, fix = said.location, said.fix
     shown: dict[str, Any] = {

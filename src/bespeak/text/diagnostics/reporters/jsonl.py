@@ -1,4 +1,4 @@
-"""One JSON object in one line for each finding, as `json` has them: for programs that read while we write."""
+"""One JSON object per line and finding, as in `json`, for programs that read a stream."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from bespeak.text.diagnostics.reporters.json_report import encoded, entry
 
 
 def render(report: Report) -> str:
-    """The lines."""
+    """Format the lines."""
     return "".join(f"{encoded(entry(finding, report), None)}\n" for finding in report.findings)

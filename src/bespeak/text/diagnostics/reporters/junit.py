@@ -1,4 +1,4 @@
-"""JUnit XML: a suite for each file, a case for each finding, and one that passes for a file without any."""
+"""JUnit XML: a suite per file, a case per finding, and a passing case for a file without findings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SPACES: Final = frozenset("\t\n\r")
 
 
 def render(report: Report) -> str:
-    """The document. Warnings and advice are cases that pass, with what they say as their output."""
+    """Format the document. Warnings and advice are passing cases with the message as output."""
     by_file: dict[str, list[Diagnostic]] = {file: [] for file in report.files}
     by_file = defaultdict(list, by_file)
     for finding in report.findings:
@@ -58,7 +58,7 @@ def _text(text: str) -> str:
 
 
 def _legal(text: str) -> str:
-    """Text without what XML 1.0 cannot hold even escaped."""
+    """Remove characters that XML 1.0 cannot contain even escaped."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char in _SPACES else ascii(char)[1:-1] for char in text)

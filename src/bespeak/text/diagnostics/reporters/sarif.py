@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, which code scanning services and editors read."""
+"""SARIF 2.1.0 for code scanning services and editors."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from bespeak.text.source.span import Location
 _LEVELS: Final[dict[Severity, str]] = {"error": "error", "warning": "warning", "info": "note"}
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT: Final = "%SRCROOT%"
-"""Whoever takes the log knows where the sources are; it holds no path of this machine."""
+"""Placeholder for the source root; the log contains no paths of this machine."""
 
 
 def render(report: Report) -> str:
-    """The log, indented."""
+    """Format the log, indented."""
     return encoded(log(report)) + "\n"
 
 
 def log(report: Report) -> dict[str, Any]:
-    """The log as plain data: one run, with the rules that found something."""
+    """Convert the report to a log with one run and the rules that have findings."""
     named = sorted({finding.diagnostic.rule for finding in report.findings})
     index = {rule: number for number, rule in enumerate(named)}
     driver: dict[str, Any] = {"name": "bespeak", "rules": [_rule(rule, report.rules.get(rule)) for rule in named]}
