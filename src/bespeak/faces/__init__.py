@@ -1,1 +1,1 @@
-"""How peers reach the runtime: connections, AGTP, HTTP. Only app may import it."""
+"""Network interfaces of the runtime: connections, AGTP, HTTP. Only app may import this package."""

@@ -1,8 +1,8 @@
-"""The server's end of one connection, whatever is spoken on it: order, batches, back-pressure, deadlines, leaving.
+"""The server's end of one connection of any protocol: ordering, batching, back-pressure, deadlines, closing.
 
-A face adds a reader (bytes to requests) and an `answer` (request to bytes). There is no task for a connection. Requests
-are answered inside `data_received`, in the name of a parked task of the pool, and a task is used up only by an answer
-that has to be waited for.
+A face adds a reader (bytes to requests) and an `answer` (request to bytes). A connection has no task of its own.
+Requests are answered inside `data_received`, in the name of a parked task of the pool, and only an answer that has to
+be awaited occupies a task.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause
 _logger = logging.getLogger(__name__)
 
 INPUT_BOUND: Final = 65536
-"""Bytes of further requests that are buffered while one is being answered. Then the peer has to wait."""
+"""Limit of buffered bytes of further requests while one is being answered. Beyond it, reading from the peer pauses."""
 BATCH_BYTES: Final = 65536
 BATCH_ANSWERS: Final = 64
-"""Answers to pipelined requests that are written together. Then other connections have their turn."""
+"""Number of answers to pipelined requests written together. After that, other connections get their turn."""
 
 RequestT = TypeVar("RequestT")
 RequestT_co = TypeVar("RequestT_co", covariant=True)
 
 
 class Reader(Protocol[RequestT_co]):
-    """What a face reads with: knows no sockets and no clocks."""
+    """The parser of a face: bytes in, requests out; no sockets, no clocks."""
 
     @property
     def buffered(self) -> int:
-        """Bytes received and not yet given out; 0 between two requests."""
+        """Bytes received and not yet returned; 0 between two requests."""
         ...
 
     def receive_data(self, data: bytes) -> None:
-        """Add bytes as they came from the peer."""
+        """Add bytes received from the peer."""
         ...
 
     def receive_eof(self) -> None:
-        """Note that the peer will send no more."""
+        """Record that the peer sends no more data."""
         ...
 
     def next_event(self) -> RequestT_co | Malformed | Pause:
-        """Return the next whole request, the fault that ended the reading, or why there is neither."""
+        """Return the next complete request, the fault that ended reading, or a Pause."""
         ...
 
 
 class Shared:
-    """What the connections of one server share."""
+    """State shared by the connections of one server."""
 
     __slots__ = (
         "connections",
@@ -75,21 +75,21 @@ class Shared:
         self.pool = pool
         self.connections: set[FaceConnection[Any]] = set()
         self.pending: set[FaceConnection[Any]] = set()
-        """Connections whose handshake is under way."""
+        """Connections whose TLS handshake is in progress."""
         self.orphans = 0
-        """Requests that are carried out although their peer is gone."""
+        """Requests that continue after their peer has disconnected."""
         self.gone = asyncio.Event()
-        """Set whenever a connection ends."""
+        """Event that is set whenever a connection ends."""
         self.unwritten: list[FaceConnection[Any]] = []
         self.draining = False
         self.now = 0.0
-        """The loop's time when the deadlines were last looked at: cheap, and exact enough for a timeout."""
+        """Loop time of the last deadline check: cheap to read, and precise enough for a timeout."""
         self.idle_until = math.inf
 
     def write_soon(self, connection: FaceConnection[Any]) -> None:
-        """Write at the end of this turn of the loop, together with others: measured a quarter cheaper per request.
+        """Write at the end of this loop iteration, together with others: measured a quarter cheaper per request.
 
-        A connection that is alone has nobody to wait for.
+        If there is only one connection, write at once.
         """
         if len(self.connections) == 1:
             connection.flush()
@@ -105,7 +105,7 @@ class Shared:
 
 
 class FaceConnection(asyncio.Protocol, Generic[RequestT]):
-    """Takes whole requests from its reader, answers them in order and writes the answers of a batch at once."""
+    """Takes complete requests from its reader, answers them in order and writes the answers of a batch together."""
 
     __slots__ = (
         "_answers",
@@ -147,27 +147,27 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self._leaving = False  # nothing more is read or answered
         self._lost = False
         self.closing = False
-        """Set by `answer` where the connection ends with it."""
+        """True if `answer` has decided to close the connection after its answer."""
         self.deadline = math.inf
 
     # What a face adds.
 
     def begin(self, peer: Connection) -> None:
-        """Take note of who is at the other end."""
+        """Record the peer's address and certificate."""
         self.peer = peer
 
     def answer(self, request: RequestT) -> bytes | Coroutine[Any, Any, bytes]:
-        """Answer a request; a coroutine only for an answer that has to be waited for."""
+        """Answer a request; return a coroutine only if the answer has to be awaited."""
         raise NotImplementedError
 
     def refuse(self, fault: Malformed) -> bytes:
-        """Answer what could not be read."""
+        """Answer a message that could not be parsed."""
         raise NotImplementedError
 
     # What the loop tells.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to wait for requests."""
+        """Start waiting for requests."""
         self.transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         tls = transport.get_extra_info("ssl_object")
@@ -185,7 +185,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self.deadline = self.shared.now + self.shared.timeouts.idle
 
     def data_received(self, data: bytes) -> None:
-        """Answer what is whole now, or hold the peer back while it has to wait."""
+        """Answer all complete requests, or pause reading while one is in progress."""
         if self._leaving:
             return
         self.reader.receive_data(data)
@@ -197,7 +197,9 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self.transport.pause_reading()
 
     def eof_received(self) -> bool:
-        """Note the end. Over plain TCP the peer may still want its answers; TLS has no half-close (core 1)."""
+        """Record the end of input. Over plain TCP the peer may still read its answers; TLS has no half-close (core
+        1).
+        """
         if self._leaving:
             return False
         self._ended = True
@@ -207,7 +209,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         return not (self.peer.secure or self._leaving)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Forget the peer; a request that is being handled is still carried out."""
+        """Drop the peer; a request in progress is still carried out."""
         self._lost = self._leaving = True
         self._answers.clear()
         shared = self.shared
@@ -216,14 +218,14 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         shared.gone.set()
 
     def pause_writing(self) -> None:
-        """Make no more answers: the peer does not take those it has."""
+        """Stop answering: the peer does not read its answers."""
         self._paused = True
         if not self._leaving:
             self._unsent = self.transport.get_write_buffer_size()
             self.deadline = self.shared.now + self.shared.timeouts.write
 
     def resume_writing(self) -> None:
-        """Go on: the peer has caught up."""
+        """Resume answering: the peer has caught up."""
         self._paused = False
         if self._busy:
             self.deadline = math.inf
@@ -253,7 +255,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self._leave()
 
     def flush(self) -> None:
-        """Write the answers there are."""
+        """Write the pending answers."""
         answers = self._answers
         if answers:
             self.transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
@@ -261,7 +263,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self._pending = 0
 
     def drain(self) -> None:
-        """Close as soon as nothing is under way."""
+        """Close as soon as no request is in progress."""
         if not (self._busy or self._leaving or self.reader.buffered):
             self._leave()
 
@@ -273,7 +275,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self.shared.pool.run(self._serve)
 
     def _serve(self) -> Coroutine[Any, Any, None] | None:
-        """Answer what is whole; return the rest if an answer has to be waited for."""
+        """Answer complete requests; return the coroutine of the first answer that has to be awaited."""
         try:
             waiting = None if self._leaving else self._answer_all()
         except Exception:  # noqa: BLE001 - it is reported, and is the end of this connection alone
@@ -285,7 +287,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         return self._wait(waiting)
 
     async def _wait(self, waiting: Coroutine[Any, Any, bytes]) -> None:
-        """Wait for an answer, and for those behind it that have to be waited for as well."""
+        """Await an answer, then those of the following requests that have to be awaited too."""
         try:
             following: Coroutine[Any, Any, bytes] | None = waiting
             while following is not None:
@@ -301,7 +303,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self.shared.orphans -= self._lost
 
     def _answer_all(self) -> Coroutine[Any, Any, bytes] | None:
-        """Answer request after request; stop at an answer that has to be waited for, and return it."""
+        """Answer requests one by one; stop at an answer that has to be awaited, and return it."""
         next_event = self.reader.next_event
         count = 0
         while not self.closing:
@@ -344,7 +346,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self._pending += len(answer)
 
     def _await_data(self) -> None:
-        """Wait for bytes; the deadline is that of the message which has begun, or that of an idle connection."""
+        """Wait for bytes; set the read deadline if a message has begun, else the idle deadline."""
         self._busy = False
         shared = self.shared
         if self._answers:
@@ -362,7 +364,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self._release()
 
     def _release(self) -> None:
-        """Let the peer send again."""
+        """Resume reading from the peer."""
         if self._held:
             self._held = False
             self.transport.resume_reading()
@@ -375,7 +377,9 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self._leave()
 
     def _refuse(self, fault: Malformed) -> None:
-        """Say what is wrong and close. A peer that is still sending would lose the answer if that were at once."""
+        """Send the refusal and close. Closing is delayed, because a peer that is still sending would lose the
+        answer.
+        """
         self._add(self.refuse(fault))
         if self._ended:
             self._leave()
@@ -390,7 +394,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
                 self.transport.write_eof()
 
     def _leave(self) -> None:
-        """Close, once what was written has gone out."""
+        """Close once all written bytes have been sent."""
         self._busy = False
         if not self._lost:
             self._leaving = True

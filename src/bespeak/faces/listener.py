@@ -1,4 +1,4 @@
-"""Sockets that listen, for every face: on all addresses of a host name, or none if one of them fails."""
+"""Listening sockets for every face: on all addresses of a host name, or on none if one of them fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BACKLOG: Final = 1024
 
 
 async def open_listeners(host: str, port: int, *, reuse_port: bool = False) -> list[socket.socket]:
-    """Listen on every address the host name has; with port 0 the system chooses."""
+    """Listen on every address of the host name; with port 0 the system chooses."""
     try:
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -26,9 +26,9 @@ async def open_listeners(host: str, port: int, *, reuse_port: bool = False) -> l
 
 
 def reserve_port(address: Address, *, shared: bool) -> tuple[socket.socket, Address]:
-    """Take a port without listening on it, and say which; it is held until the socket is closed.
+    """Bind a port without listening, and return it; the socket holds the port until it is closed.
 
-    Whoever listens there afterwards does so with the same option: `shared` is for several processes (SO_REUSEPORT).
+    Listen on it afterwards with the same option: `shared` is for several processes (SO_REUSEPORT).
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     placeholder = socket.socket(family, socket.SOCK_STREAM)
@@ -48,7 +48,7 @@ def reserve_port(address: Address, *, shared: bool) -> tuple[socket.socket, Addr
 
 
 def _listen(addresses: Mapping[tuple[Any, ...], int], reuse_port: bool) -> list[socket.socket]:
-    """One listening socket for each address, or none if one of them fails."""
+    """Open one listening socket per address, or none if one of them fails."""
     with contextlib.ExitStack() as opened:
         listeners = []
         for address, family in addresses.items():

@@ -1,4 +1,4 @@
-"""Listening over TCP and TLS for any face: admits connections up to a cap, looks after their deadlines, and drains."""
+"""TCP and TLS server for any face: admits connections up to a limit, enforces deadlines, and drains."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from bespeak.protocol.exchange.messages import Malformed
 _logger = logging.getLogger(__name__)
 
 ACCEPT_BURST: Final = 64
-"""Connections accepted in one go before others have their turn."""
+"""Connections accepted in one go before others get their turn."""
 ACCEPT_PAUSE: Final = 0.25
-"""Seconds to wait when the process has no descriptors left; new peers wait in the kernel's queue meanwhile."""
+"""Seconds to wait if the process has no file descriptors left; new peers stay in the kernel's queue meanwhile."""
 ABORT_PATIENCE: Final = 1.0
-"""Seconds for a cancelled request to end; one that refuses to is left behind."""
+"""Seconds for a cancelled request to end; after that it is abandoned."""
 SHUTDOWN_TIMEOUT: Final = 5.0
-"""Seconds for a TLS peer to say goodbye."""
+"""Seconds for a TLS peer to answer close_notify."""
 
 
 class FaceServer:
@@ -46,24 +46,24 @@ class FaceServer:
         raise NotImplementedError
 
     def refuse(self, fault: Malformed) -> bytes:
-        """Encode a refusal for a peer that gets no connection."""
+        """Encode a refusal for a peer that is not admitted."""
         raise NotImplementedError
 
     def tick(self) -> None:
-        """Do what is due about once a second."""
+        """Run periodic work; called about once a second."""
 
     # What others use.
 
     @property
     def connections(self) -> int:
-        """Connections that are open now, TLS handshakes included."""
+        """Number of open connections, TLS handshakes included."""
         shared = self._shared
         return 0 if shared is None else len(shared.connections) + len(shared.pending)
 
     async def start(
         self, host: str, port: int, *, ssl: tls.SSLContext | None = None, reuse_port: bool = False
     ) -> list[tuple[str, int]]:
-        """Listen on every address the host name has; return those addresses, with the port the system chose for 0."""
+        """Listen on every address of the host name; return those addresses, with the actual port in place of 0."""
         loop = asyncio.get_running_loop()
         listeners = await open_listeners(host, port, reuse_port=reuse_port)
         if self._shared is None:
@@ -75,7 +75,9 @@ class FaceServer:
         return [listener.getsockname()[:2] for listener in listeners]
 
     async def drain(self) -> None:
-        """Stop: accept nobody, close what is idle, let running requests finish within the drain timeout."""
+        """Stop gracefully: accept no connections, close idle ones, let running requests finish within the drain
+        timeout.
+        """
         await self._stop(self._timeouts.drain)
 
     async def close(self) -> None:
@@ -110,7 +112,7 @@ class FaceServer:
             self._sweeping.cancel()
 
     async def _ended(self, shared: Shared, patience: float) -> None:
-        """Wait until nobody is connected and nothing runs."""
+        """Wait until there are no connections and no running requests."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 while shared.connections or shared.pool.waiting:
@@ -159,7 +161,7 @@ class FaceServer:
     async def _connect(
         self, connection: FaceConnection[Any], accepted: socket.socket, ssl: tls.SSLContext | None
     ) -> None:
-        """Make a connection of a socket; the TLS handshake happens here, beside those of all others."""
+        """Set up the connection of an accepted socket; TLS handshakes run concurrently."""
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: connection,
@@ -174,7 +176,9 @@ class FaceServer:
             connection.shared.pending.discard(connection)
 
     def _turn_away(self, accepted: socket.socket, *, secure: bool) -> None:
-        """Say why if that needs no waiting; a handshake only to refuse would cost more than it tells."""
+        """Refuse a connection, with the reason if that needs no waiting; a TLS handshake only to refuse is too
+        expensive.
+        """
         reason = f"This server has its {self._max_connections} connections in use; try again later."
         with contextlib.closing(accepted):
             if secure:
@@ -187,7 +191,7 @@ class FaceServer:
                 _logger.exception("A connection over the cap could not be answered")
 
     def _sweep(self, shared: Shared) -> None:
-        """Look at all deadlines: one timer for the server instead of one for each request."""
+        """Check all deadlines: one timer per server instead of one per request."""
         loop = asyncio.get_running_loop()
         now = shared.now = loop.time()
         shared.idle_until = now + self._timeouts.idle

@@ -17,14 +17,14 @@ from typing import Any, Final
 
 Rest = Coroutine[Any, Any, None]
 Step = Callable[[], Rest | None]
-"""Does what it can at once and returns the coroutine of what has to wait, if anything. It must not raise."""
+"""A step runs as far as it can at once and returns the coroutine of the rest, if any. It must not raise."""
 
 PARKED: Final = 64
-"""Tasks that are kept for later. More than these end with what they waited for."""
+"""Number of parked tasks to keep. Tasks beyond it end after their step."""
 
 
 class TaskPool:
-    """Runs steps, each in a task that no other unfinished step has."""
+    """Runs steps, each in a task that no other unfinished step uses."""
 
     __slots__ = ("_context", "_loop", "_parked", "waiting")
 
@@ -33,10 +33,10 @@ class TaskPool:
         self._context = copy_context()
         self._parked: list[_Worker] = []
         self.waiting: set[asyncio.Task[None]] = set()
-        """Tasks that run a step of their own or wait for the rest of one."""
+        """Tasks that run a step or wait for the rest of one."""
 
     def run(self, step: Step) -> None:
-        """Run a step now. If no task is parked, or another one is running, run it a little later in a new task."""
+        """Run a step now; if no task is parked, or another one is running, run it soon in a new task."""
         if not self._parked:
             self._spawn(step)
             return
@@ -56,12 +56,12 @@ class TaskPool:
             worker.take_over(rest)
 
     def cancel(self) -> None:
-        """Cancel every step that waits."""
+        """Cancel every waiting step."""
         for task in self.waiting:
             task.cancel()
 
     def close(self) -> None:
-        """End the parked tasks. Steps that wait are not touched."""
+        """End the parked tasks. Waiting steps continue."""
         for worker in self._parked:
             worker.task.cancel()
 
@@ -72,7 +72,7 @@ class TaskPool:
         task.add_done_callback(self.waiting.discard)
 
     async def _live(self, step: Step) -> None:
-        """Run the first step, then what is taken over, until there are enough parked tasks."""
+        """Run the first step, then steps that are taken over, until enough tasks are parked."""
         task = asyncio.current_task(self._loop)
         assert task is not None
         rest = step()
@@ -109,7 +109,7 @@ class _Worker:
         self.rest: Rest | None = None
 
     def take_over(self, rest: Rest) -> None:
-        """Wake the task to await the rest of a step that was begun in its name."""
+        """Wake the task to await the rest of a step that started in its name."""
         self.rest = rest
         if not self.wake.done():  # else it was cancelled by the step itself
             self.wake.set_result(None)

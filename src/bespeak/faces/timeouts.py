@@ -1,4 +1,4 @@
-"""How long a server waits for a peer."""
+"""Timeouts of a server for its peers."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import msgspec
 
 
 class Timeouts(msgspec.Struct, frozen=True):
-    """Seconds. They are looked at together by one timer, so each may be late by a quarter of the shortest."""
+    """Timeouts in seconds. One timer checks them all, so each may be late by a quarter of the shortest."""
 
     idle: float = 75.0
-    """Between two requests. Core 1 recommends at least 60."""
+    """Maximum time between two requests. Core 1 recommends at least 60."""
     read: float = 30.0
-    """From the first byte of a message to its last: a peer cannot stretch it by sending slowly."""
+    """Maximum time from the first byte of a message to its last: slow sending does not extend it."""
     write: float = 30.0
-    """Without the peer taking a single byte of what waits for it."""
+    """Maximum time in which the peer reads none of the pending bytes."""
     handshake: float = 10.0
     drain: float = 10.0
-    """For running requests to finish when the server stops."""
+    """Maximum time for running requests to finish when the server stops."""
     linger: float = 2.0
-    """For a refused peer to stop sending, so that closing does not wipe out the answer on its way."""
+    """Maximum time for a refused peer to stop sending; closing earlier could discard the answer in transit."""
 
     @property
     def period(self) -> float:
-        """How often the deadlines are looked at."""
+        """Interval between two checks of the deadlines."""
         return min(1.0, min(self.idle, self.read, self.write, self.linger) / 4)
 
 

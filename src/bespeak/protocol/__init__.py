@@ -1,1 +1,1 @@
-"""AGTP without sockets: bytes, messages, status codes. Every room may import it; it imports none."""
+"""AGTP without sockets: bytes, messages, status codes. Every package may import it; it imports none of ours."""

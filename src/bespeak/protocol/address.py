@@ -1,4 +1,4 @@
-"""A host and a port: where to listen or connect, and whether a network stands between."""
+"""A host and a port to listen on or connect to."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final
 from bespeak.errors import ConfigError
 
 DEFAULT_PORT: Final = 4480
-"""Core 1: the port of AGTP over TCP."""
+"""The TCP port of AGTP (core 1)."""
 
 HTTP_PORT: Final = 8080
-"""Where HTTP is offered unless a port is named: no privilege is needed for it."""
+"""The default port of HTTP; unlike 80, it needs no privileges."""
 
 _PORT: Final = re.compile("[0-9]+")
 _HOST: Final = re.compile(r"[^\s/@\[\]]*|\[[^\s/@\[\]]+\]")
@@ -31,7 +31,7 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the host is this machine itself, so that no network stands between."""
+        """True if the host is a loopback address."""
         if self.host.lower() == "localhost":
             return True
         try:
@@ -40,7 +40,7 @@ class Address:
             return False
 
     def overlaps(self, other: Address) -> bool:
-        """Whether one cannot listen on both: the port is the same, and the hosts are not two different addresses."""
+        """Return True if a process cannot listen on both: same port, and the hosts are not two distinct addresses."""
         if self.port != other.port:
             return False
         try:
@@ -51,7 +51,7 @@ class Address:
 
 
 def parse_address(text: str, default: int = DEFAULT_PORT) -> Address:
-    """`HOST:PORT`, `HOST`, `:PORT` or `[IPv6]:PORT`; `default` is the port where none is named."""
+    """Parse `HOST:PORT`, `HOST`, `:PORT` or `[IPv6]:PORT`; use the port `default` if there is none."""
     if _PORT.fullmatch(text):
         raise ConfigError(f"{text!r} is no address: write :{text} for a port of this machine")
     if "://" in text:

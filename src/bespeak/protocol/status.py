@@ -14,14 +14,14 @@ AUTHORIZATION_REQUIRED: Final = 262
 PROPOSAL_APPROVED: Final = 263
 """AGTP-API 11: the proposed endpoint exists now."""
 NOT_MODIFIED: Final = 304
-"""AGTP-API 8.11 asks for ETag; this is the cheap answer to a request that already holds it (RFC 9110 15.4.5)."""
+"""AGTP-API 8.11 asks for ETag; this is the short answer if the client already holds the document (RFC 9110 15.4.5)."""
 BAD_REQUEST: Final = 400
 UNAUTHORIZED: Final = 401
 FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
 """AGTP-API 5.4: no registered path matches."""
 METHOD_NOT_ALLOWED: Final = 405
-"""AGTP-API 11: verb and path are fine, the combination is not exposed."""
+"""AGTP-API 11: verb and path are valid, but not registered together."""
 TIMEOUT: Final = 408
 CONFLICT: Final = 409
 GONE: Final = 410
@@ -82,10 +82,10 @@ REASONS: Final[dict[int, str]] = {
     DELEGATION_FAILURE: "Delegation Failure",
     AUTHORITY_CHAIN_BROKEN: "Authority Chain Broken",
 }
-"""The text after the number on a status line. Decoration: no decision may depend on it."""
+"""Reason phrases of the status line. For people only: no decision may depend on them."""
 
 CODES: Final[dict[int, str]] = {number: reason.lower().replace(" ", "-") for number, reason in REASONS.items()}
-"""The default `error.code` for a status: its name in kebab case, `method-violation`."""
+"""Default `error.code` of a status: its name in kebab case, such as `method-violation`."""
 
 HTTP: Final[dict[int, int]] = {
     NEGOTIATION_IN_PROGRESS: ACCEPTED,
@@ -103,16 +103,16 @@ HTTP: Final[dict[int, int]] = {
     DELEGATION_FAILURE: 502,
     AUTHORITY_CHAIN_BROKEN: FORBIDDEN,
 }
-"""What AGTP's own codes are on HTTP; every other code is the same there. AGTP-Status keeps the number itself."""
+"""HTTP statuses of the codes that only AGTP has; all others are the same. AGTP-Status carries the original number."""
 
 
 def to_http(status: int, condition: str | None = None) -> int:
-    """The HTTP status of an AGTP one. A 262 for want of any credential is 401, for want of anything else 403."""
+    """Convert an AGTP status to HTTP. A 262 is 401 if any credential is missing, else 403."""
     if status == AUTHORIZATION_REQUIRED and condition == "credentials-missing":
         return UNAUTHORIZED
     return HTTP.get(status, status)
 
 
 def is_success(status: int) -> bool:
-    """Whether a request was carried out. 262 is a refusal although its number begins with 2."""
+    """Return True if the request was carried out. 262 is a refusal although its number begins with 2."""
     return 200 <= status < 300 and status != AUTHORIZATION_REQUIRED

@@ -1,4 +1,4 @@
-"""TLS as AGTP wants it: 1.3 or nothing (core 1), ALPN offered and never required."""
+"""TLS contexts for AGTP: version 1.3 only (core 1), ALPN offered but not required."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def server_context(
     required: bool = False,
     alpn: str = ALPN,
 ) -> ssl.SSLContext:
-    """A server's context from PEM files; without `key` the private key stands in the certificate's file.
+    """Build a server context from PEM files; without `key`, the certificate file must contain the private key.
 
-    With `client_ca` a client is asked for a certificate by one of these authorities, and without one refused if that
-    is `required`; a certificate by anybody else ends the handshake.
+    With `client_ca`, clients are asked for a certificate issued by one of these authorities; a client without one is
+    refused if `required`. A certificate from any other issuer ends the handshake.
 
-    Session tickets stay on. A certificate with an elliptic-curve key makes handshakes about twice as cheap as RSA.
+    Session tickets stay enabled. An elliptic-curve key makes handshakes about twice as cheap as RSA.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _restrict(context, alpn)
@@ -47,9 +47,9 @@ def client_context(
     cert: str | Path | None = None,
     key: str | Path | None = None,
 ) -> ssl.SSLContext:
-    """A client's context. It trusts the system's authorities, or only those of `ca_file`.
+    """Build a client context. It trusts the system's authorities, or only those in `ca_file`.
 
-    `cert` and `key` are what it presents to a server that asks for a certificate.
+    `cert` and `key` are presented to a server that asks for a client certificate.
     """
     try:
         context = ssl.create_default_context(cafile=ca_file)
@@ -65,7 +65,7 @@ def client_context(
 
 
 def peer_certificate(tls: ssl.SSLObject) -> bytes | None:
-    """The certificate of the other side in DER, if it was asked for one and has passed the check."""
+    """Return the peer's certificate in DER, if it presented one that was verified."""
     return None if tls.context.verify_mode is ssl.CERT_NONE else tls.getpeercert(binary_form=True)
 
 

@@ -1,4 +1,4 @@
-"""Between the wire and the exchange, for every transport that speaks AGTP: requests from bytes, responses to bytes."""
+"""Between the wire and the exchange, for every AGTP transport: requests from bytes, responses to bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bespeak.protocol.wire.writer import encode_ok, encode_response
 
 
 class RequestReader(Reader[RequestHead, Request]):
-    """The server's reader: gives requests as the handler sees them."""
+    """The server's reader: returns requests as the handler receives them."""
 
     __slots__ = ("connection",)
 
@@ -21,12 +21,12 @@ class RequestReader(Reader[RequestHead, Request]):
         self.connection = connection or Connection()
 
     def build(self, head: RequestHead, body: bytes) -> Request:
-        """Make a request of its two parts."""
+        """Build a request from head and body."""
         return Request(head.method, head.path, head.query, head.headers, body, self.connection)
 
 
 def to_bytes(response: Response) -> bytes:
-    """Encode a handler's answer."""
+    """Encode a response."""
     status = response.status
     if status == OK:
         return encode_ok(response.block.encoded, response.headers, response.body)

@@ -1,1 +1,1 @@
-"""The editor's side: a language server that says what the command line says, while a contract is being written."""
+"""Language server: the findings of the command line, while a contract is being written."""

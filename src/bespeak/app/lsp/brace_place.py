@@ -1,4 +1,4 @@
-"""Where an offset stands in AGIS's brace notation: in which blocks, at which key."""
+"""Place of an offset in AGIS's brace notation: enclosing blocks and key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LIST_KEY: Final = re.compile(r"[ \t]*+(?P<key>[A-Za-z_][\w-]*+)[ \t]*+:[ \t]*+$
 
 
 def brace_place(text: str, offset: int) -> Place:
-    """The place of an offset."""
+    """Return the place of an offset."""
     path = _blocks(text, offset)
     start = text.rfind("\n", 0, offset) + 1
     start = max(start, text.rfind("{", start, offset) + 1)  # a block may open and go on in one line
@@ -41,7 +41,7 @@ def brace_place(text: str, offset: int) -> Place:
 
 
 def _blocks(text: str, offset: int) -> tuple[str, ...]:
-    """The names of the blocks that are open at an offset."""
+    """Return the names of the blocks that are open at an offset."""
     blocks: list[tuple[str, ...]] = []
     for token in _TOKEN.finditer(text, 0, offset):
         kind = token.lastgroup
@@ -57,7 +57,7 @@ def _blocks(text: str, offset: int) -> tuple[str, ...]:
 
 
 def _list_above(text: str, start: int) -> tuple[str, ...]:
-    """The key of the list whose items have dashes, if it stands in a line above them."""
+    """Return the key of the list whose items have dashes, if it is on a line above them."""
     while start > 0:
         end = start - 1
         start = text.rfind("\n", 0, end) + 1

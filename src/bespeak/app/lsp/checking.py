@@ -1,4 +1,4 @@
-"""One text of an editor through the same run as `bespeak lint`: settings, ignores and baseline included."""
+"""Check of a text in an editor by the same run as `bespeak lint`: settings, ignores and baseline included."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bespeak.text.diagnostics.report import Finding
 from bespeak.text.reading.rules import UNREADABLE, WRONG_VALUE
 
 LONGEST: Final = 1 << 21
-"""Characters of a text that is checked while it is typed. `bespeak lint` reads longer ones."""
+"""Maximum characters of a text that is checked while typing. `bespeak lint` reads longer ones."""
 
 _SUFFIXES: Final = (".agis", ".toml", ".json")
 _WELL_KNOWN: Final = (".well-known", "ai")
@@ -32,19 +32,19 @@ _WELL_KNOWN: Final = (".well-known", "ai")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is known of one text."""
+    """The result of checking one text."""
 
     text: str
     findings: tuple[Finding, ...] = ()
     subject: Subject | None = None
-    """None if the text cannot be read, as it is half the time while somebody types."""
+    """The parsed text; None if it cannot be parsed, which is common while typing."""
     catalog: Catalog | None = None
     judge: Judge | None = None
-    """The settings that hold; None if they are wrong themselves."""
+    """The settings in force; None if they are not valid."""
 
 
 def is_ours(path: Path | None, language: str, text: str) -> bool:
-    """Whether a text is a document of ours; an editor shows us any JSON or TOML file."""
+    """Return True if bespeak handles the document; editors send any JSON or TOML file."""
     if language == "agis":
         return True
     if path is None:
@@ -55,7 +55,7 @@ def is_ours(path: Path | None, language: str, text: str) -> bool:
 
 
 def guess_kind(path: Path | None, text: str) -> Kind:
-    """The kind of a document that cannot be read right now, by its name and by words in it."""
+    """Guess the kind of a document that cannot be parsed, from its name and its words."""
     name = path.name if path else ""
     if name.endswith(".toml"):
         return "recipes" if name == RECIPES else "server" if name in CONFIGURATIONS else "endpoint"
@@ -65,14 +65,14 @@ def guess_kind(path: Path | None, text: str) -> Kind:
 
 
 def is_excluded(path: Path, here: Path) -> bool:
-    """Whether the settings leave a file, or a folder it stands in, out of a run."""
+    """Return True if the settings exclude a file or a folder above it."""
     config = Configs(here).of(path.parent.absolute())
     above = [folder for folder in path.absolute().parents if folder.is_relative_to(config.base)]
     return any(config.excludes(entry) for entry in (path, *above) if entry != config.base)
 
 
 def check(text: str, path: Path | None, here: Path) -> Checked:
-    """What `bespeak lint` says of the text, were it saved. `here` is the folder of the project."""
+    """Return the findings `bespeak lint` would report if the text were saved. `here` is the project folder."""
     if len(text) > LONGEST:
         megabytes = LONGEST >> 20
         message = f"this is longer than {megabytes} million characters and not checked while it is edited"
@@ -108,7 +108,7 @@ def _run(text: str, path: Path | None, here: Path) -> Checked:
 
 
 def _about_settings(message: str, findings: Iterable[object]) -> Iterable[Finding]:
-    """Settings that cannot be used, said at the top of every document they would hold for."""
+    """Report invalid settings at the top of every document they apply to."""
     told = [finding for finding in findings if isinstance(finding, Diagnostic)]
     for finding in told or [WRONG_VALUE.found(message)]:
         where = f" ({finding.location})" if finding.location else ""
@@ -117,5 +117,5 @@ def _about_settings(message: str, findings: Iterable[object]) -> Iterable[Findin
 
 
 def catalog_of(checked: Checked | None) -> Catalog:
-    """The catalog that holds for a text, or the default one before anything is known."""
+    """Return the catalog for a text; the default one before the first check."""
     return (checked.catalog if checked else None) or load_bundled()

@@ -1,4 +1,4 @@
-"""What an editor offers at a finding: repairs, ignores, and every safe repair at once."""
+"""Code actions for findings: repairs, ignores, and all safe repairs at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIX_ALL: Final = "source.fixAll.bespeak"
 QUICK_FIX: Final = types.CodeActionKind.QuickFix.value
 
 _MOST: Final = 20
-"""Findings that actions are offered for at once: nobody reads a longer menu."""
+"""Maximum number of findings with actions in one menu."""
 
 
 def code_actions(
@@ -29,7 +29,7 @@ def code_actions(
     positions: Positions,
     check: Callable[[str], Checked],
 ) -> list[types.CodeAction]:
-    """The actions for a range, of the kinds that are asked for."""
+    """Return the code actions for a range, of the requested kinds."""
     only = params.context.only
 
     def wanted(kind: str) -> bool:

@@ -1,4 +1,4 @@
-"""What may be typed at the cursor: verbs, choices, fields, rules and shared schemas."""
+"""Completion at the cursor: verbs, choices, fields, rules and shared schemas."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Completion:
     positions: Positions
     checked: Checked | None = None
     tree: Tree | None = None
-    """The last one that could be read; its text may be older."""
+    """Last tree that could be parsed; its text may be older."""
 
     def items(self) -> list[types.CompletionItem]:
-        """Everything that may stand here and starts like what is typed."""
+        """Return the items that are valid here and match the typed prefix."""
         return list(self._items())
 
     def _items(self) -> Iterator[types.CompletionItem]:
@@ -85,7 +85,7 @@ class Completion:
             yield item
 
     def _key_text(self, name: str, field: Outline) -> str:
-        """A key as its notation writes it, up to where the value starts."""
+        """Write a key in the notation of the document, up to where its value starts."""
         cursor = self.cursor
         if cursor.has_value:
             return name if cursor.quote or cursor.notation != "json" else f'"{name}"'
@@ -99,7 +99,7 @@ class Completion:
         return f"{name}:" if is_block or field.get("type") == "array" else f"{name}: "
 
     def _present(self, path: tuple[str, ...]) -> frozenset[str]:
-        """The keys that a mapping has already; only told where a path means one mapping."""
+        """Return the keys already present in a mapping; empty if the path is ambiguous."""
         data: Any = self._data()
         for part in path:
             data = data.get(part) if isinstance(data, dict) else None
@@ -125,7 +125,7 @@ class Completion:
             yield item
 
     def _declared(self) -> frozenset[str]:
-        """The verbs that the document declares or uses, from its last good tree or from its lines."""
+        """Return the verbs that the document declares or uses, from its last good tree or from its lines."""
         data = self._data()
         if data:
             vocabulary, endpoints = data.get("vocabulary"), data.get("endpoints")

@@ -1,4 +1,4 @@
-"""What stands at the cursor: the word, the place in the document, or a comment. Works while the document is broken."""
+"""The context of the cursor: word, place in the document, or comment. Works on broken documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORD: Final = re.compile(r"[\w$#/.-]*+")
 _TOML_WORD: Final = re.compile(r"[\w$#/-]*+")
 _WORD_END: Final = re.compile(r"[\w$#/.-]*+$")
 _TOML_WORD_END: Final = re.compile(r"[\w$#/-]*+$")
-"""A dot in TOML leads from one key to the next."""
+"""End of a word in TOML, where a dot separates keys."""
 _OPENING: Final = re.compile(r"[\[{]")
 _QUOTED: Final = re.compile(r"\"(?:[^\"\\\n]++|\\.)*+\"?+|(?<!\w)'[^'\n]*+'?+")
 _COMMENT: Final = re.compile(r"(?:^|(?<=\s))#")
@@ -26,32 +26,32 @@ _LONGEST_WORD: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """What stands at an offset."""
+    """The context of an offset."""
 
     notation: Notation
     start: int
-    """Where the word starts."""
+    """Offset of the start of the word."""
     end: int
     word: str
     typed: str
     """The word up to the cursor."""
     quote: str = ""
-    """The quotation mark before the word, if there is one."""
+    """Quotation mark before the word, if any."""
     place: Place | None = None
-    """None where neither a key nor a value can stand."""
+    """Place in the document; None where neither a key nor a value is possible."""
     comment: str = ""
-    """The comment up to the cursor, if it stands in one."""
+    """Comment up to the cursor, if it is in one."""
     has_value: bool = False
-    """Whether the word is a key that has its colon already."""
+    """True if the word is a key that is already followed by a colon."""
 
 
 def notation_of(text: str, name: str) -> Notation:
-    """The notation of a text, as the linter tells it."""
+    """Return the notation of a text, as the linter detects it."""
     return "toml" if name.endswith(".toml") else detect_notation(text)
 
 
 def cursor_at(text: str, offset: int, name: str) -> Cursor:
-    """What stands at an offset of a text."""
+    """Return the context of an offset in a text."""
     notation = notation_of(text, name)
     left = max(text.rfind("\n", 0, offset) + 1, offset - _LONGEST_WORD)
     is_toml = notation == "toml"

@@ -1,4 +1,4 @@
-"""Findings as an editor shows them."""
+"""Findings as LSP diagnostics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bespeak.text.diagnostics.report import Finding
 
 SOURCE: Final = "bespeak"
 MOST: Final = 1000
-"""Findings that are shown of one document; an editor with more is slow and no more helpful."""
+"""Maximum number of findings shown per document; more slow an editor down and do not help."""
 
 _SEVERITIES: Final[dict[Severity, types.DiagnosticSeverity]] = {
     "error": types.DiagnosticSeverity.Error,
@@ -24,7 +24,7 @@ _SEVERITIES: Final[dict[Severity, types.DiagnosticSeverity]] = {
 
 
 def shown(findings: Sequence[Finding], positions: Positions) -> list[types.Diagnostic]:
-    """The findings of a document, up to so many, and then how many there are."""
+    """Convert the findings of a document, up to the maximum, followed by the number of the rest."""
     made = [one(finding, positions) for finding in findings[:MOST]]
     if len(findings) > MOST:
         more = f"{len(findings) - MOST} more findings are not shown; `bespeak lint` shows all of them."
@@ -34,7 +34,7 @@ def shown(findings: Sequence[Finding], positions: Positions) -> list[types.Diagn
 
 
 def one(finding: Finding, positions: Positions) -> types.Diagnostic:
-    """A finding in the editor's words. Its data names it in requests for code actions."""
+    """Convert a finding. Its `data` identifies it in requests for code actions."""
     said = finding.diagnostic
     return types.Diagnostic(
         range=positions.place(said.location),
@@ -48,7 +48,7 @@ def one(finding: Finding, positions: Positions) -> types.Diagnostic:
 
 
 def touching(findings: Sequence[Finding], positions: Positions, wanted: types.Range) -> Iterator[Finding]:
-    """The findings in a range, those that only touch it too: a cursor stands between two characters."""
+    """Yield the findings that overlap or touch a range: a cursor is between two characters."""
     start, end = positions.offset(wanted.start), positions.offset(wanted.end)
     for finding in findings[:MOST]:
         place = positions.place(finding.diagnostic.location)

@@ -1,4 +1,4 @@
-"""The requests of an editor and what answers them."""
+"""LSP requests and the functions that answer them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TRIGGERS = ["[", '"', " "]
 
 
 def make_server(server: Server | None = None) -> Server:
-    """A server that answers everything it can."""
+    """Build a server with all features registered."""
     server = server or Server()
     server.feature(types.TEXT_DOCUMENT_DID_OPEN)(_did_open)
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(_did_change)
@@ -36,7 +36,7 @@ def make_server(server: Server | None = None) -> Server:
 
 
 def serve(server: Server | None = None) -> int:
-    """Speak with the editor over standard input and output until it says goodbye; the exit code."""
+    """Serve the editor over standard input and output until it disconnects; return the exit code."""
     # The protocol has standard output for itself: whatever else is printed goes to standard error.
     sys.stdout.flush()
     output = os.fdopen(os.dup(sys.stdout.fileno()), "wb")

@@ -1,4 +1,4 @@
-"""What may stand at a place of a document: its fields, their meanings and choices."""
+"""The fields that are valid at a place of a document, with their descriptions and choices."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _JSON_SCHEMA: Final[Outline] = {
 
 
 def field_at(kind: Kind, path: tuple[str, ...]) -> Outline | None:
-    """What is known of the place a path leads to."""
+    """Return the schema of the field at a path."""
     here: Outline | None = _resolved(load_schema("agis") if kind == "agis" else OUTLINES[kind], kind, ())
     for number, part in enumerate(path):
         if here is None:
@@ -59,13 +59,13 @@ def field_at(kind: Kind, path: tuple[str, ...]) -> Outline | None:
 
 
 def properties(field: Outline) -> Mapping[str, Outline]:
-    """The fields of a mapping."""
+    """Return the fields of a mapping."""
     found: Mapping[str, Outline] = field.get("properties", {})
     return found
 
 
 def choices(field: Outline) -> list[str]:
-    """The values there are to choose from, as they are written."""
+    """Return the allowed values, as they are written."""
     if "enum" in field:
         return [str(value) for value in field["enum"]]
     if "const" in field:
@@ -74,17 +74,17 @@ def choices(field: Outline) -> list[str]:
 
 
 def is_text(field: Outline) -> bool:
-    """Whether the values of a field are texts, which some notations put in quotation marks."""
+    """Return True if the values of a field are strings, which some notations quote."""
     return bool(field.get("type", "string") == "string")
 
 
 def is_verb(field: Outline) -> bool:
-    """Whether a field holds a verb."""
+    """Return True if the value of a field is a verb."""
     return bool(field.get("format") == VERB or field is load_schema("agis")["$defs"]["method"])
 
 
 def is_rule(field: Outline) -> bool:
-    """Whether a field holds a rule."""
+    """Return True if the value of a field is a rule."""
     return bool(field.get("format") == RULE)
 
 
@@ -118,6 +118,6 @@ def _resolved(field: Outline | None, kind: Kind, path: tuple[str, ...]) -> Outli
 
 
 def _is_schema(path: tuple[str, ...]) -> bool:
-    """Whether a schema starts at a path of an AGIS document; its own description says no more than `object`."""
+    """Return True if a JSON Schema starts at a path of an AGIS document; its own description says only `object`."""
     in_endpoint = len(path) == 3 and path[:2] == ("endpoints", ITEM) and path[2] in ("input", "output")
     return in_endpoint or (len(path) == 2 and path[0] == "schemas")

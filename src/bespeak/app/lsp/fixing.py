@@ -1,4 +1,4 @@
-"""Every safe repair of a text at once, as `bespeak lint --fix` makes them."""
+"""All safe repairs of a text at once, as in `bespeak lint --fix`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from bespeak.text.diagnostics.report import Finding
 
 
 def is_safe(finding: Finding) -> bool:
-    """Whether a finding has a repair that keeps the meaning of the contract."""
+    """Return True if a finding has a repair that preserves the meaning of the contract."""
     fix = finding.diagnostic.fix
     return bool(finding.edits) and fix is not None and fix.safe
 
 
 def fix_all(checked: Checked, check: Callable[[str], Checked]) -> str:
-    """The text with its safe repairs. `check` looks at each text that comes about."""
+    """Return the text with its safe repairs. `check` checks each intermediate text."""
 
     def examine(text: str) -> Examined:
         then = checked if text == checked.text else check(text)

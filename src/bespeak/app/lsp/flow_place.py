@@ -1,4 +1,4 @@
-"""Where an offset stands in JSON, and in the brackets of YAML and TOML, also while they are not closed yet."""
+"""Place of an offset in JSON, and in the brackets of YAML and TOML, even if they are not closed yet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 ITEM: Final = "[]"
-"""In a path, any item of a list."""
+"""Path segment for any item of a list."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<text>"(?:[^"\\\n]++|\\.)*+"?+|'[^'\n]*+'?+)
@@ -20,15 +20,15 @@ _TOKEN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where somebody types: the names and lists that lead there, and whether a key or an item is meant."""
+    """The place of a word: the names and lists that lead to it, and its role."""
 
     path: tuple[str, ...]
     is_key: bool
-    """Whether a key of the mapping at the path may stand here; else it is the value at the path."""
+    """True for a key of the mapping at the path, False for the value at the path."""
 
 
 def flow_place(text: str, start: int, offset: int) -> Place | None:
-    """The place of an offset inside the bracket that opens at `start`; None if it is closed before."""
+    """Return the place of an offset inside the bracket that opens at `start`; None if it is closed earlier."""
     # Of each open bracket: its kind, and in a mapping the key whose value comes.
     frames: list[tuple[str, str | None]] = []
     last = ""

@@ -1,4 +1,4 @@
-"""What an editor shows when the pointer rests on a word."""
+"""Hover texts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.table import IGNORES
 
 IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore(?:-file)?+\[(?P<rules>[^\]]*+)$")
-"""A comment up to the cursor that stands inside the brackets of an ignore."""
+"""Comment up to a cursor inside the brackets of an ignore."""
 
 
 def hover_text(cursor: Cursor, kind: Kind, checked: Checked | None) -> str:
-    """Markdown about the word at the cursor; empty if there is nothing to say."""
+    """Return Markdown about the word at the cursor; empty if there is none."""
     if not cursor.word:
         return ""
     if cursor.comment:
@@ -57,7 +57,7 @@ def _rule(name: str) -> str:
 
 
 def _said_of_methods(cursor: Cursor, checked: Checked | None) -> list[Diagnostic]:
-    """What passes 2 and 3 said of the word when the text was last checked."""
+    """Return the findings of passes 2 and 3 about the word, from the last check."""
     if checked is None:
         return []
     positions = Positions(checked.text)

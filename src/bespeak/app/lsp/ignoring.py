@@ -1,4 +1,4 @@
-"""How one finding is ignored where it stands: a comment, or a key where there are no comments."""
+"""Ignoring one finding in place: with a comment, or with a key in a notation without comments."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from bespeak.text.source.tree import Tree
 _IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore\[[^\]\n]*+(?=\])")
 _INDENT: Final = re.compile(r"[ \t]*+")
 _HOUSEKEEPING: Final = frozenset(rule.id for rule in RULES)
-"""What is wrong with ignores is not ignored."""
+"""Rules about ignores, which cannot be ignored."""
 
 
 def ignore_edits(finding: Finding, checked: Checked, positions: Positions) -> list[Edit]:
-    """The edits that ignore a finding; none where no ignore would hide it."""
+    """Return the edits that ignore a finding; empty if no ignore would hide it."""
     rule = finding.diagnostic.rule
     if checked.subject is None or checked.judge is None or checked.judge.stands(rule) or rule in _HOUSEKEEPING:
         return []
@@ -42,7 +42,7 @@ def ignore_edits(finding: Finding, checked: Checked, positions: Positions) -> li
 
 
 def _comments(finding: Diagnostic, positions: Positions) -> Iterator[tuple[Edit, int]]:
-    """The comments that may do, each with the line the finding then stands in."""
+    """Yield candidate comments, each with the resulting line of the finding."""
     place = finding.location
     if place is None or not place.line:
         return
@@ -61,7 +61,7 @@ def _comments(finding: Diagnostic, positions: Positions) -> Iterator[tuple[Edit,
 
 
 def _speaks(text: str, before: Tree, rule: str, line: int) -> bool:
-    """Whether a text has an ignore of a rule for a line, and says the same as before."""
+    """Return True if a text ignores a rule on a line and has the same data as before."""
     after = parse_notation(text, before.file)
     if isinstance(after, Diagnostic) or after.data != before.data:
         return False
@@ -70,7 +70,7 @@ def _speaks(text: str, before: Tree, rule: str, line: int) -> bool:
 
 
 def _key(finding: Diagnostic, tree: Tree, positions: Positions) -> list[Edit]:
-    """The key that ignores a rule in the mapping the finding stands in."""
+    """Return the edits that add the ignore key to the mapping of the finding."""
     at = finding.pointer
     while at and not isinstance(value_at(tree.data, at), dict):
         at = parent(at)

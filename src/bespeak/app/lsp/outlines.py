@@ -1,4 +1,4 @@
-"""The fields of documents that have no JSON Schema of their own, in its words: names, meanings, choices."""
+"""Fields of documents without a JSON Schema of their own, in its terms: names, descriptions, choices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bespeak.text.reading.outline import Outline, outline_of, properties_of
 from bespeak.text.reading.setting import VERB
 
 SCHEMA: Final = "json-schema"
-"""The format of a mapping that is a JSON Schema."""
+"""Format of a mapping that is a JSON Schema."""
 
 
 def _text(about: str, **more: Any) -> Outline:
@@ -219,4 +219,4 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
         ),
     ),
 }
-"""By the kind of document; AGIS documents have their JSON Schema."""
+"""Outlines by kind of document; AGIS documents have their JSON Schema."""

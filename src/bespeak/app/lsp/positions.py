@@ -1,4 +1,4 @@
-"""Places of findings as an editor counts them: lines from zero, characters in the units that were agreed on."""
+"""Conversion of positions to LSP: lines from zero, characters in the negotiated units."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BOM: Final = "\ufeff"
 
 
 class Positions:
-    """One text as its editor sees it. Offsets are in characters of the text as the editor sent it."""
+    """One text of an editor. Offsets count characters of the text as the editor sent it."""
 
     def __init__(self, text: str, encoding: PositionEncodingKind | str = PositionEncodingKind.Utf16) -> None:
         self.text = text
@@ -31,7 +31,7 @@ class Positions:
             at = text.find("\n", at + 1)
 
     def offset(self, position: Position) -> int:
-        """The offset of a position; the end of the line for one beyond it."""
+        """Return the offset of a position; the end of the line if it is beyond it."""
         if position.line >= len(self._starts):
             return len(self.text)
         start = self._starts[position.line]
@@ -47,20 +47,22 @@ class Positions:
         return start + len(line)
 
     def position(self, offset: int) -> Position:
-        """The position of an offset."""
+        """Return the position of an offset."""
         line = bisect_right(self._starts, offset) - 1
         return Position(line, self._units(self.text[self._starts[line] : offset]))
 
     def span(self, start: int, end: int) -> Range:
-        """The range between two offsets."""
+        """Return the range between two offsets."""
         return Range(self.position(start), self.position(end))
 
     def whole(self) -> Range:
-        """The range of all of the text."""
+        """Return the range of the whole text."""
         return self.span(0, len(self.text))
 
     def place(self, location: Location | None) -> Range:
-        """The range of a finding: of the word at its place if its end is not known, of the first line without one."""
+        """Return the range of a finding: the word at its location if it has no end, the first line if it has no
+        location.
+        """
         if location is None or not location.line:
             first = _LINE_END.search(self.text)
             return self.span(0, first.start() if first else len(self.text))
@@ -71,11 +73,11 @@ class Positions:
         return self.span(start, word.end() if word else start)
 
     def replaced(self, edit: Replacement) -> tuple[int, int]:
-        """The offsets between which a repair puts its text."""
+        """Return the start and end offsets of a replacement."""
         return self._from_finding(edit.line, edit.column), self._from_finding(edit.end_line, edit.end_column)
 
     def line_start(self, line: int) -> int:
-        """The offset at which a line of a finding starts, counted from one."""
+        """Return the start offset of a line, counted from one."""
         return self._from_finding(line, 1)
 
     def _from_finding(self, line: int, column: int) -> int:

@@ -1,4 +1,4 @@
-"""A rule as an editor shows it: its page in Markdown."""
+"""Documentation of a rule as Markdown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bespeak.text.diagnostics.rule import Rule
 
 
 def rule_text(rule: Rule) -> str:
-    """What `bespeak explain` says of a rule."""
+    """Return the text of `bespeak explain` for a rule."""
     name = next((step.name for step in PASSES if step.number == pass_of(rule.id)), "")
     parts = [f"**{rule.id}** `{rule.name}`", rule.summary]
     parts.append("\n".join(f"- {title}: {text}" for title, text in facts(rule, name)))

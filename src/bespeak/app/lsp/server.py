@@ -1,4 +1,4 @@
-"""The language server: documents as they are typed, and answers about them, over standard input and output."""
+"""The language server: open documents and requests about them, over standard input and output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bespeak.checks.lint.subject import Kind
 from bespeak.text.source.tree import Tree
 
 DELAY: Final = 0.15
-"""Seconds of quiet before what is typed is checked."""
+"""Seconds without typing before a document is checked."""
 
 T = TypeVar("T")
 Check = Callable[[str, Path | None, Path], Checked]
@@ -31,19 +31,19 @@ Check = Callable[[str, Path | None, Path], Checked]
 
 @dataclass(slots=True)
 class Known:
-    """What is known of an open document."""
+    """The state of an open document."""
 
     checked: Checked | None = None
     tree: Tree | None = None
-    """The last one that could be read."""
+    """Last tree that could be parsed."""
     kind: Kind | None = None
     waiting: asyncio.Task[None] | None = None
     told: bool = False
-    """Whether the editor has been told of findings."""
+    """True if diagnostics have been published."""
 
 
 class Server(LanguageServer):
-    """The server. `check` is what looks at a text."""
+    """The server. `check` is the function that checks a text."""
 
     def __init__(self, check: Check = check) -> None:
         # All of a text comes with each change: it is small, and an editor and pygls may split lines differently.
@@ -55,27 +55,27 @@ class Server(LanguageServer):
         self.was_shut_down = False
 
     def report_server_error(self, error: Exception, source: object) -> None:
-        """Write what went wrong into the editor's log; a message on the screen would come with every key."""
+        """Write the error to the editor's log; a message on the screen would appear with every keystroke."""
         text = f"bespeak: internal error: {type(error).__name__}: {error}"
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, text))
 
     def opened(self, uri: str) -> None:
-        """A document was opened."""
+        """Handle an opened document."""
         self._known[uri] = Known()
         self._check_soon(uri, 0)
 
     def changed(self, uri: str) -> None:
-        """A document was edited; there may be more to come."""
+        """Handle an edited document; more edits may follow."""
         self._check_soon(uri, DELAY)
 
     def saved(self) -> None:
-        """A file was written: settings, catalogs or recipes may be different for every document."""
+        """Handle a saved file: settings, catalogs or recipes may have changed for every document."""
         for uri, known in self._known.items():
             known.checked = None
             self._check_soon(uri, 0)
 
     def closed(self, uri: str) -> None:
-        """A document was closed; what is wrong with the file is for the next run to say."""
+        """Handle a closed document: remove its diagnostics."""
         known = self._known.pop(uri, None)
         if known is not None:
             if known.waiting is not None:
@@ -83,19 +83,19 @@ class Server(LanguageServer):
             self._publish(uri, [])
 
     def ended(self) -> None:
-        """The editor wants no more."""
+        """Handle the shutdown request."""
         self.was_shut_down = True
         for known in self._known.values():
             if known.waiting is not None:
                 known.waiting.cancel()
 
     def path(self, uri: str) -> Path | None:
-        """The file of a document; None for one that has none yet."""
+        """Return the file of a document; None if it has not been saved."""
         found = to_fs_path(uri) if uri.startswith("file:") else None
         return Path(found) if found else None
 
     def here(self, path: Path | None) -> Path:
-        """The folder of the project a file belongs to, the innermost one the editor has open."""
+        """Return the project folder of a file: the innermost one open in the editor."""
         folders = [Path(found) for uri in self.workspace.folders if (found := to_fs_path(uri))]
         if self.workspace.root_path:
             folders.append(Path(self.workspace.root_path))
@@ -105,11 +105,11 @@ class Server(LanguageServer):
         return max(above, key=lambda folder: len(folder.parts), default=path.parent)
 
     def positions(self, text: str) -> Positions:
-        """The text with the units that were agreed on."""
+        """Return the positions of a text in the negotiated units."""
         return Positions(text, self.workspace.position_encoding or types.PositionEncodingKind.Utf16)
 
     def cursor(self, uri: str, position: types.Position) -> tuple[Cursor, Kind, Known] | None:
-        """What stands at a position of a document; None if the document is not ours, or too long to look into."""
+        """Return the context of a position; None if the document is not handled or is too long."""
         document = self.workspace.get_text_document(uri)
         text, path = document.source, self.path(uri)
         if len(text) > LONGEST or not self._is_ours(document, path):
@@ -119,7 +119,7 @@ class Server(LanguageServer):
         return cursor, known.kind or guess_kind(path, text), known
 
     async def checked(self, uri: str) -> Checked | None:
-        """What is found in a document as it is now; None if it is not ours or has gone."""
+        """Check the current text of a document; return None if it is not handled or was closed."""
         document = self.workspace.get_text_document(uri)
         text, path = document.source, self.path(uri)
         known = self._known.get(uri)
@@ -135,11 +135,11 @@ class Server(LanguageServer):
         return checked
 
     async def work(self, function: Callable[..., T], *arguments: object) -> T:
-        """Compute beside the loop."""
+        """Run a function in the worker thread."""
         return await asyncio.get_running_loop().run_in_executor(self._worker, function, *arguments)
 
     def check_text(self, uri: str) -> Callable[[str], Checked]:
-        """Looks at another text in the place of a document's."""
+        """Return a function that checks another text in place of the document's."""
         path = self.path(uri)
         here = self.here(path)
         return lambda text: self._check(text, path, here)

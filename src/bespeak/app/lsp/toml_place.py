@@ -1,4 +1,4 @@
-"""Where an offset stands in TOML: under which header, at which key."""
+"""Place of an offset in TOML: its header and key."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _HEADER: Final = re.compile(r"^[ \t]*+(?P<open>\[\[?+)(?P<name>[^\[\]\n#]++)\]",
 _KEY: Final = re.compile(r"[ \t]*+(?P<key>[\w.\"'-]++)[ \t]*+=[ \t]*+(?P<rest>.*+)")
 _PART: Final = re.compile(r"\"([^\"]*+)\"|'([^']*+)'|([\w-]++)")
 _VALUE_LINES: Final = 200
-"""How far above the key of an open bracket is looked for."""
+"""Number of lines above in which the key of an open bracket is searched."""
 
 
 def toml_place(text: str, offset: int) -> Place | None:
-    """The place of an offset; None inside a header."""
+    """Return the place of an offset; None inside a header."""
     start = text.rfind("\n", 0, offset) + 1
     line = text[start:offset]
     if line.lstrip().startswith("["):
@@ -40,7 +40,7 @@ def _header(text: str, offset: int) -> tuple[str, ...]:
 
 
 def _in_brackets(text: str, start: int, offset: int) -> Place | None:
-    """The place inside a list or an inline table that opens in this line or not far above."""
+    """Return the place inside a list or an inline table that opens on this line or a few lines above."""
     for _ in range(_VALUE_LINES):
         end = text.find("\n", start)
         line = text[start : end if end >= 0 else len(text)]

@@ -1,4 +1,4 @@
-"""A verb as an editor shows it: its entry of the catalog, or what stands against it."""
+"""Documentation of a verb as Markdown: its catalog entry, or the findings about it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 
 def verb_text(name: str, catalog: Catalog, found: Sequence[Diagnostic] = ()) -> str:
-    """A verb in Markdown. `found` is what the passes say of it where it stands."""
+    """Return Markdown about a verb. `found` are the findings about it at its place."""
     verb = catalog.verbs.get(name.upper())
     if verb is not None:
         return _entry(verb, catalog)

@@ -1,4 +1,4 @@
-"""Where an offset stands in YAML, told by indentation, so that a document may be broken anywhere else."""
+"""Place of an offset in YAML, by indentation, so that the rest of the document may be broken."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _LINE: Final = re.compile(
     re.VERBOSE,
 )
 _FLOW_LINES: Final = 200
-"""How far above an open bracket is looked for."""
+"""Number of lines above in which an open bracket is searched."""
 
 
 class _Line:
-    """One line: the columns of its dashes, its key, and what follows."""
+    """One line: the columns of its dashes, its key, and the rest."""
 
     def __init__(self, text: str) -> None:
         match = _LINE.match(text)
@@ -35,7 +35,7 @@ class _Line:
 
 
 def yaml_place(text: str, offset: int) -> Place:
-    """The place of an offset."""
+    """Return the place of an offset."""
     start = text.rfind("\n", 0, offset) + 1
     flow = _in_flow(text, start, offset)
     if flow is not None:
@@ -50,7 +50,7 @@ def _block(text: str, start: int, offset: int) -> Place:
 
 
 def _above(text: str, start: int, line: _Line) -> tuple[str, ...]:
-    """The keys and lists that a line stands under, outermost first."""
+    """Return the keys and lists that enclose a line, outermost first."""
     column = line.dashes[0] if line.dashes else line.column
     in_list = bool(line.dashes)
     found: list[str] = []
@@ -74,7 +74,7 @@ def _above(text: str, start: int, line: _Line) -> tuple[str, ...]:
 
 
 def _in_flow(text: str, start: int, offset: int) -> Place | None:
-    """The place inside brackets that open in this line or not far above and are not closed."""
+    """Return the place inside unclosed brackets that open on this line or a few lines above."""
     leftmost = None
     lines = ((start, text[start:offset]), *islice(_upwards(text, start), _FLOW_LINES))
     for at, written in lines:
@@ -94,7 +94,7 @@ def _in_flow(text: str, start: int, offset: int) -> Place | None:
 
 
 def _upwards(text: str, start: int) -> Iterator[tuple[int, str]]:
-    """The lines above an offset at which a line starts, nearest first."""
+    """Yield the lines above an offset at a line start, nearest first."""
     while start > 0:
         end = start - 1
         start = text.rfind("\n", 0, end) + 1

@@ -1,1 +1,1 @@
-"""The composition root: the only place where everything meets."""
+"""The composition root: assembly, configuration and life of a serving process."""

@@ -1,4 +1,4 @@
-"""From a service to something that answers: endpoints registered, then a server and its dispatcher."""
+"""From a service to a running dispatcher: register the endpoints, then build a server."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A service whose endpoints are registered, and what was found on the way."""
+    """A service whose endpoints are registered, with the findings about them."""
 
     registrar: Registrar
     findings: list[Diagnostic]
     updated: str
-    """When the service was last changed; the same in every process that serves it."""
+    """Time of the last change of the service; the same in every process that serves it."""
     signer: Signer | None
 
     def build_dispatcher(
         self, store: Store | None = None, document: ServerDocument | None = None, auditor: Auditor | None = None
     ) -> Dispatcher:
-        """Make a server with its state in `store`, and what answers its requests."""
+        """Build a server with its state in `store`, and its dispatcher."""
         document = document or ServerDocument()
         server = Server(
             self.registrar,
@@ -80,7 +80,7 @@ class Assembled:
 
 
 def now() -> str:
-    """Return the time as manifests write it."""
+    """Return the current time in the format of manifests."""
     return write_instant(time.time())
 
 
@@ -93,9 +93,9 @@ def assemble(
     signing_key: OKPKey | None = None,
     verifies: bool = False,
 ) -> Assembled:
-    """Register the endpoints of a service; leave out and report those that are not valid. A missing catalog is fatal.
+    """Register the endpoints of a service; omit and report those that are not valid. A missing catalog is fatal.
 
-    `verifies` says whether callers will have to prove who they are.
+    `verifies` says whether callers have to authenticate.
     """
     server_id = service.identity.server_id
     if not server_id.strip() or not is_header_value(server_id):
@@ -114,7 +114,7 @@ def assemble(
 
 
 def _disable_unsupported(service: Service, *, verifies: bool) -> tuple[Service, list[Diagnostic]]:
-    """Take back the promises that nothing here can keep, with a warning for each."""
+    """Disable announced features that this server does not support, with a warning for each."""
     policies = service.policies
     findings = []
     if policies.synthesis_enabled:

@@ -1,4 +1,4 @@
-"""The garbage collector, kept from looking through thousands of endpoints again and again while they are loaded."""
+"""Garbage collection, paused while thousands of endpoints are loaded."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No collections inside: what a server loads stays, so that there is next to nothing to find.
+    """Pause garbage collection: what a server loads is kept, so there is almost nothing to collect.
 
-    What was made inside is old at once; otherwise the next collection would look through all of it after all.
+    Objects created inside move to the oldest generation; otherwise the next collection would scan all of them.
     """
     was_enabled = gc.isenabled()
     gc.disable()

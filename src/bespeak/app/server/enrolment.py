@@ -1,4 +1,4 @@
-"""An agent that is new to a deployment: its Genesis, which gives it its id, and its identity document."""
+"""Enrolment of a new agent: its Genesis, from which its id derives, and its identity document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOBODY: Final = "unspecified"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issuer:
-    """Who issues identities for a deployment."""
+    """The issuer of identities in a deployment."""
 
     server_id: str
     operator: str
@@ -31,12 +31,12 @@ class Issuer:
 
 
 def filed_agents(target: str) -> tuple[Agent, ...]:
-    """The agents that files of a deployment describe; no code of the operator is imported to find them."""
+    """Return the agents described by files of a deployment, without importing code of the operator."""
     return _deployment(target).agents
 
 
 def issuer_of(target: str, key_file: Path | None) -> Issuer:
-    """Who issues identities for a deployment: its operator, with the server's signing key or another one."""
+    """Return the issuer of identities of a deployment: its operator, with the server's signing key or another one."""
     server = _deployment(target).server
     path = key_file or server.signing_key
     if path is None:
@@ -56,7 +56,7 @@ def issuer_of(target: str, key_file: Path | None) -> Issuer:
 
 
 def read_key(path: Path) -> OKPKey:
-    """The Ed25519 key in a file."""
+    """Read the Ed25519 key in a file."""
     from bespeak.state.identity import key_file  # noqa: PLC0415 - slow to load
 
     key = key_file.read_key(path)
@@ -74,7 +74,7 @@ def enrol(
     public_key: Mapping[str, str] | None,
     issued_at: str,
 ) -> dict[str, Any] | Refused:
-    """The identity document of a new agent, with the Genesis it begins with."""
+    """Create the identity document of a new agent, including its Genesis."""
     from bespeak.state.identity.genesis import issue_genesis  # noqa: PLC0415 - loads cryptography
     from bespeak.state.identity.jws import PrivateKey  # noqa: PLC0415
 

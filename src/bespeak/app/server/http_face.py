@@ -1,4 +1,4 @@
-"""The HTTP face of what was put together: its pages, its application, its limits."""
+"""Construction of the HTTP face: its pages, application and limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_face(
     loopback: bool = False,
     publishing: Publishing | None = None,
 ) -> HttpFace:
-    """Make the ASGI application of a server; `loopback` where it listens on this machine alone."""
+    """Build the ASGI application of a server; `loopback` is True if it listens on loopback only."""
     publishing = publishing or Publishing()
 
     def pages(routes: RouteTable) -> Pages:
@@ -41,9 +41,9 @@ def make_face(
 
 
 def build_middleware(face: HttpFace, settings: HttpSettings) -> Application | None:
-    """Build the middleware the operator has configured; None if there is none.
+    """Build the configured middleware; None if there is none.
 
-    The address that a trusted proxy names goes before everything else is looked at.
+    The client address named by a trusted proxy is applied first.
     """
     outer: Application | None = None
     if settings.cors:

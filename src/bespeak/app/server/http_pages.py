@@ -1,4 +1,4 @@
-"""The documents of a service on the web, each at its path, built when first asked for unless that is slow."""
+"""The documents of a service on the web, each at its path, built on the first request unless that is slow."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ _TEXT: Final = "text/plain; charset=utf-8"
 _MARKDOWN: Final = "text/markdown; charset=utf-8"
 _PARTS: Final = f"{ai_discovery.PATH}/"
 _MANY: Final = 200
-"""Endpoints whose documents are made at the start: to make them takes the loop's time, a second for some thousands."""
+"""Number of endpoints from which documents are built at the start: some thousands would block the loop for a second."""
 ABOUT: Final = {
     ai_discovery.PATH: "what can be called, in its shortest form",
     OPENAPI: "OpenAPI 3.1, with every schema",
     "/": "the AGIS document: intent, outcome and impact of every endpoint",
     agis_summary.PATH: "a summary of it",
 }
-"""What each document is, for the page that leads to them."""
+"""Descriptions of the documents, for the page that links to them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publishing:
-    """What documents say of how the service is served."""
+    """What documents state about how the service is served."""
 
     auth: AuthSettings = field(default_factory=AuthSettings)
     keys_required: bool = False
-    """Whether calls that cannot be undone need an idempotency key."""
+    """True if irreversible calls require an idempotency key."""
     agtp_port: int | None = None
-    """Where AGTP is spoken beside HTTP; None where it is not, and then no document says that it is."""
+    """Port of the AGTP face; None if there is none, and then no document mentions it."""
 
 
 class Pages(Mapping[str, Page | Root]):
-    """Pages by their paths. Which parts `/.well-known/ai` has is known once it is made, so they are looked up late."""
+    """Pages by path. The parts of `/.well-known/ai` are only known once it is built, so they are looked up late."""
 
     def __init__(self, pages: Mapping[str, Page | Root], parts: Callable[[], Mapping[str, Page]]) -> None:
         self._pages = pages
@@ -76,10 +76,10 @@ class Pages(Mapping[str, Page | Root]):
 
 
 def make_pages(routes: RouteTable, settings: HttpSettings, publishing: Publishing, *, keeps_state: bool) -> Pages:
-    """Make the documents at fixed paths.
+    """Build the documents at fixed paths.
 
-    Where discovery is for agents that say who they are (`anonymous_discovery` is false), no document about endpoints
-    is for everybody: there is the summary if its manifest promises it, and `/` asks who calls.
+    If discovery requires an Agent-ID (`anonymous_discovery` is false), no document about endpoints is public: there is
+    only the summary, if the data manifest promises it, and `/` asks for identification.
     """
     contents = _Contents(routes, settings, publishing, keeps_state=keeps_state)
     manifest = routes.service.data_manifest
@@ -125,7 +125,7 @@ def check_publishing(registrar: Registrar) -> list[Diagnostic]:
 
 
 class _Contents:
-    """The content of the documents, made of what is served, and not of what was written."""
+    """The content of the documents, built from the registered endpoints rather than from the source files."""
 
     def __init__(
         self, routes: RouteTable, settings: HttpSettings, publishing: Publishing, *, keeps_state: bool

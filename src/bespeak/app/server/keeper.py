@@ -1,4 +1,4 @@
-"""The state of a running server: its store, and the work around it while the server runs."""
+"""The state of a running server: its store, and the background work around it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 class Keeper:
-    """Makes a server with a store, before the loop runs; the store works from `start` on."""
+    """Builds a server with a store before the loop runs; `start` activates the store."""
 
     def __init__(
         self, assembled: Assembled, store: Store, document: ServerDocument, keys: tuple[OKPKey, ...] = ()
     ) -> None:
-        """`keys`: the one that signs, and behind it those it has replaced."""
+        """Open the state; `keys` are the signing key, followed by those it replaced."""
         self._store = store
         server_id = assembled.registrar.service.identity.server_id
         self._trail = RunningTrail(document.audit, server_id, store, keys) if document.audit.enabled else None
@@ -34,7 +34,7 @@ class Keeper:
         self._exchange = RateExchange(rates, store) if rates is not None and not store.sole else None
 
     async def start(self) -> None:
-        """Begin to work in the running loop."""
+        """Start in the running loop."""
         await self._store.start()
         await self._server.start()
         if self._trail is not None:
@@ -44,7 +44,7 @@ class Keeper:
         self._sweeper.start()
 
     async def stop(self) -> None:
-        """Finish what is under way."""
+        """Finish pending work and close."""
         await self._sweeper.stop()
         if self._exchange is not None:
             await self._exchange.close()

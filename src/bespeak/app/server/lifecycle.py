@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bespeak.faces.http.server import HttpServer
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
-"""Each ends a server in order; the last one comes when its terminal is closed."""
+"""Signals that stop a server in order; the last one is sent when its terminal closes."""
 
 
 async def serve(
@@ -35,9 +35,9 @@ async def serve(
     reuse_port: bool = False,
     lifeline: int | None = None,
 ) -> None:
-    """Accept until a signal to stop, or until `lifeline` can be read; then finish what is running and return.
+    """Accept connections until a stop signal, or until `lifeline` becomes readable; then finish running requests.
 
-    `ready` gets the settings with the addresses that connections are accepted on.
+    `ready` is called with the settings, which contain the actual addresses.
     """
     stop = _stop_on_signals()
     if lifeline is not None:
@@ -84,7 +84,7 @@ def _web_server(dispatcher: Dispatcher, settings: Settings, limits: Limits, time
 
 
 def _tls(settings: Settings, alpn: str) -> ssl.SSLContext | None:
-    """What a face speaks TLS with; None for plain TCP."""
+    """Build the TLS context of a face; None for plain TCP."""
     if settings.certificate is None or settings.key is None:
         return None
     auth = settings.auth
@@ -106,7 +106,7 @@ def _stop_on_signals() -> asyncio.Event:
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine on the fastest loop this platform has."""
+    """Run a coroutine on the fastest event loop of this platform."""
     if sys.platform == "win32":
         asyncio.run(main)
     else:

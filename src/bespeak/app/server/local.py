@@ -1,4 +1,4 @@
-"""A service in this process: what a folder or a file would answer, without a server."""
+"""A service inside this process: call a folder or a file without a server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def connect_local(
     agent_key: Path | None = None,
     token: str | None = None,
 ) -> ServiceClient:
-    """A client straight onto the dispatcher of a target; every gate is passed as over a wire."""
+    """Connect a client directly to the dispatcher of a target; all gates apply as over the wire."""
     assembled = assemble_target(load_target(target), now())
     report(assembled.findings)
     locator = Locator(host=target, port=0)

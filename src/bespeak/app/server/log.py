@@ -1,4 +1,4 @@
-"""The log of a server: lines of text or of JSON on standard error, which nobody's words can forge."""
+"""The log of a server: lines of text or JSON on standard error, which callers cannot forge."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.printable import printable
 
 LEVELS: Final = ("error", "warning", "info", "debug")
-"""What is told: failures, what an operator should look at, every refusal, every answer."""
+"""Levels: failures, warnings for the operator, every refusal, every answer."""
 
 FORMATS: Final = ("text", "json")
 
 _CHATTY: Final = ("asyncio", "asyncpg", "httpcore", "httpx")
-"""Libraries that tell at these levels which addresses they ask, with all that stands in them."""
+"""Libraries that log request URLs, including their query, at the info and debug levels."""
 
 _IN_TEXT: Final = (
     ("principal", "principal_id"),
@@ -31,7 +31,7 @@ _IN_TEXT: Final = (
 
 
 def log_to_stderr(level: str, form: str = "text") -> None:
-    """Send what is logged to standard error, from a level on."""
+    """Send log entries of a level and above to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     root = logging.getLogger()
@@ -44,7 +44,7 @@ def log_to_stderr(level: str, form: str = "text") -> None:
 
 
 def log_findings(findings: Iterable[Diagnostic]) -> None:
-    """Tell what was found wrong with a deployment as entries of the log, for whoever reads nothing but the log."""
+    """Log the findings about a deployment, for operators who only read the log."""
     logger = logging.getLogger(f"{__package__}.findings")
     for finding in findings:
         place = {"place": str(finding.location)} if finding.location else {}
@@ -57,10 +57,10 @@ def log_findings(findings: Iterable[Diagnostic]) -> None:
 
 
 class TextLines(logging.Formatter):
-    """`2026-11-16T09:30:00.125Z INFO bespeak.access: 200 QUERY /rooms request=... response=...`"""
+    """Text format: `2026-11-16T09:30:00.125Z INFO bespeak.access: 200 QUERY /rooms request=... response=...`"""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line; a trace stands below it, indented, so that no line of it looks like an entry."""
+        """Format one line; a traceback follows indented, so that none of its lines looks like an entry."""
         told: dict[str, Any] = getattr(record, "particulars", {})
         message = printable(record.getMessage())
         ids = "".join(f" {short}={_word(told[name])}" for short, name in _IN_TEXT if told.get(name))
@@ -69,10 +69,10 @@ class TextLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One object for each entry, with what is known of the request as members."""
+    """JSON format: one object per entry, with the particulars of the request as members."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, whatever stands in it: JSON escapes line breaks and control characters."""
+        """Format one line: JSON escapes line breaks and control characters."""
         entry: dict[str, Any] = {
             "time": _time(record),
             "level": record.levelname.lower(),
@@ -100,18 +100,18 @@ def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
 
 
 def _word(text: str) -> str:
-    """A value as one word: a blank in it would start another."""
+    """Format a value as one word: a space in it would start another field."""
     return printable(text).replace(" ", "\\x20")
 
 
 def _escape(line: str) -> str:
-    """JSON with nothing that a terminal or a reader of lines takes for more than text: DEL, NEL, U+2028 and so on."""
+    """Encode as JSON, escaping all characters that terminals or line readers interpret: DEL, NEL, U+2028 and so on."""
     if line.isprintable():
         return line
     return "".join(char if char.isprintable() else _unicode_escape(char) for char in line)
 
 
 def _unicode_escape(char: str) -> str:
-    """An escape of JSON, for characters beyond the first plane as a pair."""
+    """Escape a character for JSON; use a surrogate pair beyond the first plane."""
     units = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

@@ -103,7 +103,7 @@ class MountedService:
             await self.stop()
 
     async def start(self) -> Application:
-        """Begin to keep state in the running loop, unless that was done; return what answers requests."""
+        """Open the store in the running loop, unless that is done; return the application that answers requests."""
         loop = asyncio.get_running_loop()
         if self._loop is not None and self._loop.is_closed():
             # A server that is started again in the same process, as tests do, has a loop of its own.

@@ -1,4 +1,4 @@
-"""Where the world finds the HTTP face of a service, and how its manifest says so."""
+"""The public URL of the HTTP face, and its entry in the manifest."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - these are look
 
 
 def with_public_url(settings: Settings, service: Service) -> Settings:
-    """The settings with an address for the HTTP face, if there is one: what the operator says, else where it listens.
+    """Set the public URL of the HTTP face, if there is one: as configured, else from its listening address.
 
-    Port 0 is for the system to choose, so nothing is known yet.
+    With port 0 the system chooses, so the URL is not known yet.
     """
     address = settings.http
     if address is None or settings.web.url is not None or address.port == 0:
@@ -30,7 +30,7 @@ def with_public_url(settings: Settings, service: Service) -> Settings:
 
 
 def with_http_face(service: Service, url: str) -> Service:
-    """The service with its HTTP face among the `apis` of its manifest (AGTP-API 8.6, 14.3), unless it is there."""
+    """Add the HTTP face to the `apis` of the manifest (AGTP-API 8.6, 14.3), unless it is listed."""
     if any(api.get("url") == url for api in service.apis):
         return service
     face = {"name": service.identity.name or service.identity.server_id, "type": "http", "url": url}
@@ -40,5 +40,5 @@ def with_http_face(service: Service, url: str) -> Service:
 
 
 def is_described(policies: Policies, endpoints: Iterable[Endpoint]) -> bool:
-    """Whether there are documents on the web about the endpoints: discovery is for everybody, and some are listed."""
+    """Return True if documents on the web describe the endpoints: discovery is public, and some are listed."""
     return policies.anonymous_discovery and any(endpoint.is_listed for endpoint in endpoints)

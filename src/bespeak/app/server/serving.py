@@ -1,4 +1,4 @@
-"""Serve a target: load it, put it together, run it in one process or several."""
+"""Serve a target: load it, assemble it, run it in one process or several."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 Ready = Callable[[Assembled, Settings], None]
-"""Called once connections are accepted, with the settings that name the addresses they are accepted on."""
+"""Callback for when connections are accepted; receives the settings with the actual addresses."""
 
 
 def assemble_target(target: Target, updated: str, *, http_url: str | None = None) -> Assembled:
-    """A loaded target, put together; its findings come before those of the assembly.
+    """Assemble a loaded target; its findings precede those of the assembly.
 
-    `http_url` is where its HTTP face is, if it has one.
+    `http_url` is the URL of its HTTP face, if it has one.
     """
     path = target.document.signing_key
     key = None if path is None else _signing_key(path)
@@ -58,7 +58,7 @@ def assemble_target(target: Target, updated: str, *, http_url: str | None = None
 
 
 def signing_keys(path: Path | None) -> tuple[OKPKey, ...]:
-    """The key that signs, and those it has replaced."""
+    """Read the signing key and the keys it replaced."""
     if path is None:
         return ()
     from bespeak.state.identity.key_history import read_history  # noqa: PLC0415 - slow to load, for signers
@@ -81,7 +81,7 @@ def _signing_key(path: Path) -> OKPKey:
 def serve_target(
     target: Target, settings: Settings, *, report: Callable[[list[Diagnostic]], None], ready: Ready
 ) -> int:
-    """Serve until told to stop. The exit code: 0 after an orderly end."""
+    """Serve until a stop signal; return the exit code, 0 after an orderly end."""
     updated = now()
     with contextlib.ExitStack() as held:
         if settings.http is not None and settings.http.port == 0 and settings.workers == 1:
@@ -113,7 +113,7 @@ def _keeper(assembled: Assembled, target: Target, settings: Settings) -> Keeper:
 
 
 async def _try_addresses(settings: Settings) -> None:
-    """Find out whether one can listen before there is a store: who cannot start leaves no files behind."""
+    """Test that the addresses are free before a store is created, so that a failed start leaves no files behind."""
     for address in (settings.address, settings.http):
         if address is not None:
             for listener in await open_listeners(address.host, address.port):
@@ -127,7 +127,7 @@ async def _try_store(settings: Settings) -> None:
 
 
 def _work(settings: Settings, updated: str, ready: Connection) -> None:
-    """The life of one worker process. The parent has reported the findings; here they would only repeat."""
+    """Run one worker process. The parent has reported the findings, so they are not repeated."""
     log_to_stderr(settings.log_level, settings.log_format)
     try:
         target = load_target(settings.target)
@@ -144,7 +144,7 @@ def _work(settings: Settings, updated: str, ready: Connection) -> None:
 
 
 def _leave_threads_behind() -> None:
-    """End the process now if handlers are stuck in threads: they had their time, and nothing can stop them."""
+    """End the process now if handlers are stuck in threads after the drain timeout: threads cannot be stopped."""
     stuck = running_threads()
     if stuck:
         _logger.warning("%d handlers did not come back in time and are left behind", stuck)

@@ -1,4 +1,4 @@
-"""How to serve: everything `bespeak serve` decides before it starts, in a form a worker process can be given."""
+"""Settings of `bespeak serve`, in a form that can be passed to a worker process."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from bespeak.state.store.settings import MEMORY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What, where and how. Values of the command line have gone over those of the configuration."""
+    """What to serve, where and how. Command-line values override the configuration."""
 
     target: str
     address: Address
-    """Where AGTP is spoken."""
+    """Listening address of AGTP."""
     http: Address | None = None
-    """Where HTTP is spoken, if it is."""
+    """Listening address of HTTP; None if it is not served."""
     web: HttpSettings = field(default_factory=HttpSettings)
-    """How the service appears on the web."""
+    """Settings of the HTTP face."""
     workers: int = 1
     certificate: Path | None = None
     key: Path | None = None
     insecure: bool = False
     auth: AuthSettings = field(default_factory=AuthSettings)
-    """How callers prove who they are."""
+    """Authentication of callers."""
     store: str = MEMORY
-    """Where state is kept: a path, `memory` or `postgresql://...`."""
+    """Location of the store: a path, `memory` or `postgresql://...`."""
     durability: str = "full"
     keys_required: bool = False
-    """Whether calls that cannot be undone need an idempotency key, which documents tell."""
+    """True if irreversible calls require an idempotency key; published documents state it."""
     strict: bool = False
-    """Refuse to start when any endpoint is left out."""
+    """True to refuse to start if any endpoint is omitted."""
     log_level: str = "warning"
     log_format: str = "text"
     max_connections: int = 10_000
@@ -47,10 +47,10 @@ class Settings:
     read_timeout: float = DEFAULT_TIMEOUTS.read
     drain_timeout: float = DEFAULT_TIMEOUTS.drain
     max_body: int = DEFAULT_LIMITS.body
-    """Decoding a body takes the loop's time: a megabyte is some ten milliseconds that nobody else is served."""
+    """Maximum bytes of a body. Decoding blocks the loop: about ten milliseconds per megabyte."""
 
     def check(self) -> None:
-        """Refuse what must not start: plain TCP or believed headers beyond this machine, half a key pair."""
+        """Refuse unsafe settings: plain TCP or unverified headers beyond loopback, half a key pair."""
         if (self.certificate is None) != (self.key is None):
             raise ConfigError("TLS needs both files: --cert and --key")
         for file, what in ((self.certificate, "certificate (--cert)"), (self.key, "key (--key)")):
@@ -67,7 +67,7 @@ class Settings:
             raise ConfigError(f"--workers is a number from 1 to 256, not {self.workers}")
 
     def _check_reach(self, protocol: str, address: Address) -> None:
-        """What others can reach needs TLS and proof of who calls, unless the operator says otherwise."""
+        """Require TLS and authentication on addresses that others can reach, unless the operator opts out."""
         if address.is_loopback or self.insecure:
             return
         option = "" if protocol == "AGTP" else f" (--{protocol.lower()})"
@@ -106,7 +106,7 @@ def plan_settings(
     log_level: str = "warning",
     log_format: str = "text",
 ) -> Settings:
-    """The settings for a target: what the command line says, else the configuration, else the default."""
+    """Return the settings of a target: command line, else configuration, else defaults."""
     listen = document.listen
     limits = {name: value for name, value in asdict(document.limits).items() if name != "rate" and value is not None}
     if certificate is None and key is None:

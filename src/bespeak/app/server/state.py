@@ -1,4 +1,4 @@
-"""Where the state of a deployment is kept: what the command line says, else its configuration, else its folder."""
+"""Location of a deployment's state: from the command line, else its configuration, else its folder."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from bespeak.state.store.settings import MissingVariable, StoreSettings
 
 
 def store_place(target: str, override: str | None = None) -> str:
-    """The place of a target's store: `override` (--store), else `[store] place`, else `bespeak.db` in its folder.
+    """Return the location of a target's store: `override` (--store), else `[store] place`, else `bespeak.db` in its
+    folder.
 
-    Reads the configuration and nothing else: no code of the operator is imported, and what is wrong with endpoints
-    keeps nobody from the store.
+    Reads only the configuration: no code of the operator is imported, and invalid endpoints do not block access to the
+    store.
     """
     if override is not None:
         if not override.strip():
@@ -34,13 +35,13 @@ def store_place(target: str, override: str | None = None) -> str:
 
 
 def signing_key_file(target: str) -> Path | None:
-    """The key that the configuration of a target says it signs with."""
+    """Return the signing key file configured for a target."""
     _, configuration = _configuration(target)
     return read_server(configuration)[0].signing_key if configuration is not None else None
 
 
 def names_attribute(text: str) -> bool:
-    """Whether the text ends in `:name`. A drive letter is no module."""
+    """Return True if the text ends in `:name`. A drive letter is not a module."""
     head, _, name = text.rpartition(":")
     return len(head) > 1 and name.isidentifier()
 
@@ -64,7 +65,7 @@ def _is_about_store(pointer: str) -> bool:
 
 
 def _configuration(target: str) -> tuple[Path, Path | None]:
-    """The folder of a target, and the configuration that serves it, if one does."""
+    """Return the folder of a target, and its configuration file if there is one."""
     place = Path(target.rpartition(":")[0] if names_attribute(target) else target)
     if target and is_folder(place):
         return place, next((place / name for name in CONFIGURATIONS if is_there(place / name)), None)

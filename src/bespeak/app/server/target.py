@@ -1,4 +1,4 @@
-"""What to serve: a folder, an AGIS document, another file, or `module:app` becomes a Service."""
+"""Targets: turn a folder, an AGIS document, another file or `module:app` into a Service."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A loaded target: the service, the folder its relative paths start from, its configuration."""
+    """A loaded target: the service, the base folder of its relative paths, its configuration."""
 
     service: Service
     base: Path
@@ -47,7 +47,7 @@ class Target:
 
 @collector_paused()
 def load_target(text: str) -> Target:
-    """Read what a command was given. Raises ConfigError when there is nothing to serve in it."""
+    """Load the target of a command. Raises ConfigError if there is nothing to serve."""
     place, _, name = text.rpartition(":") if names_attribute(text) else (text, "", "app")
     path = Path(place)
     if text and (is_folder(path) or (path.suffix == ".toml" and is_there(path))):
@@ -66,7 +66,7 @@ def load_target(text: str) -> Target:
 
 
 def load_app(app: App, base: Path) -> Target:
-    """An app as a target; its relative paths start from `base`."""
+    """Use an App as a target; `base` is the base folder of its relative paths."""
     if app.contract is None:
         return Target(app.service(), base)
     if not app.contract.endpoints:
@@ -76,7 +76,7 @@ def load_app(app: App, base: Path) -> Target:
 
 
 def _load_document(path: Path) -> Target:
-    """A document by itself: the configuration beside it that names it, or the module of its name, binds it."""
+    """Load a document on its own; the configuration that names it, or the module of the same name, binds it."""
     configuration, wrong = configuration_naming(path)
     if wrong:
         raise ContractError("the configuration beside the document cannot be used", with_positions(wrong))
@@ -121,7 +121,7 @@ def _open_contract(path: Path, server: ServerDocument, base: Path) -> AgisContra
 
 
 def _bind_entry(contract: AgisContract, entry: HandlerEntry) -> list[Diagnostic]:
-    """Bind one entry of `[handlers]`; the function it names is imported here, so that its place can be told."""
+    """Bind one entry of `[handlers]`; its function is imported here, so that an error can name the entry."""
     handler = entry.handler
     if isinstance(handler, RegisteredFunction):
         function = resolve_function(handler.function)
@@ -133,7 +133,7 @@ def _bind_entry(contract: AgisContract, entry: HandlerEntry) -> list[Diagnostic]
 
 
 def _join(files: Service, app: Service, document: ServerDocument) -> Service:
-    """An app inside a deployment: its endpoints join those of the files, its settings yield to what a file says."""
+    """Merge an App into a deployment: its endpoints join those of the files, and settings of files take precedence."""
     own = files.policies if "policies" in document.given or document.document is not None else app.policies
     used = {endpoint.method for endpoint in app.endpoints}
     return replace(
@@ -155,12 +155,12 @@ def _join(files: Service, app: Service, document: ServerDocument) -> Service:
 
 
 def _joined_identity(files: ServerIdentity, app: ServerIdentity) -> ServerIdentity:
-    """Who a file says runs the service, under the name that the app has where the file gives none."""
+    """Return the identity from the file, with the App's name if the file has none."""
     return replace(files, name=files.name or app.name)
 
 
 def _bind_functions(deployment: Deployment) -> Service:
-    """The service of a deployment, with the functions its configuration names imported."""
+    """Build the service of a deployment; import the functions that its configuration names."""
     server = deployment.server
     wildcard = _function(server.main.wildcard_handler, "wildcard_handler") if server.main.wildcard_handler else None
     resources = tuple(
@@ -182,14 +182,14 @@ def _function(dotted: str, what: str) -> Any:
 
 
 def _make_importable(folder: Path) -> None:
-    """Let a deployment's own modules be found, before anything else of the same name."""
+    """Put the deployment's own modules first on the import path."""
     place = str(folder.resolve())
     if place not in sys.path:
         sys.path.insert(0, place)
 
 
 def _import_file(path: Path) -> ModuleType:
-    """A file as a module of its own name: a second `app.py` must not find the first one's module."""
+    """Import a file under a unique module name: a second `app.py` must not get the first one's module."""
     _make_importable(path.parent)
     name = f"bespeak_target_{path.stem}_{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -209,7 +209,7 @@ def _import_module(name: str) -> ModuleType:
 
 @contextmanager
 def _import_errors(what: str) -> Iterator[None]:
-    """An operator's module may fail in any way; a contract that is wrong says so itself."""
+    """Report any exception of an operator's module as a ConfigError; a ContractError passes through."""
     try:
         yield
     except BespeakError:

@@ -1,4 +1,4 @@
-"""The audit trail of a running server: records sealed as they are written, and checkpoints over them."""
+"""The audit trail of a running server: records sealed as they are written, and checkpoints that cover them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class RunningTrail:
-    """Attached to the store when it is made; its checkpoints are written from `start` to `stop`."""
+    """Attached to the store on creation; writes checkpoints from `start` to `stop`."""
 
     def __init__(self, settings: AuditSettings, server_id: str, store: Store, keys: tuple[OKPKey, ...]) -> None:
-        """`keys`: the one that signs, and behind it those it has replaced; none for a trail without signatures."""
+        """Attach to a store; `keys` are the signing key, followed by those it replaced; none for an unsigned trail."""
         from bespeak.state.audit.sealer import ChainSealer  # noqa: PLC0415 - loads cryptography, for servers with a trail
 
         signing = cast("Signing", settings.sign or "each")
@@ -45,11 +45,11 @@ class RunningTrail:
         )
 
     async def start(self) -> None:
-        """Bind what earlier processes left, then go on."""
+        """Write a checkpoint over the records of earlier processes, then continue."""
         if self._checkpointer is not None:
             await self._checkpointer.start()
 
     async def stop(self) -> None:
-        """Bind the end. Nothing may be recorded any more."""
+        """Write the final checkpoint. No records may follow."""
         if self._checkpointer is not None:
             await self._checkpointer.stop()

@@ -1,4 +1,4 @@
-"""Several processes on the same ports: each accepts by itself (SO_REUSEPORT), one parent starts and ends them."""
+"""Several processes on the same ports: each accepts connections itself (SO_REUSEPORT); a parent supervises them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bespeak.faces.listener import reserve_port
 _logger = logging.getLogger(__name__)
 
 _RESTARTS_PER_MINUTE = 5
-"""A worker that keeps dying is a fault to report, not to hide behind restarts."""
+"""Maximum restarts per minute: a worker that keeps dying must be reported, not hidden behind restarts."""
 
 WorkerMain = Callable[[Settings, str, Connection], None]
 """`(settings, updated, ready)`: serve until SIGTERM; send one message on `ready` once connections are accepted."""
@@ -39,7 +39,7 @@ class Workers:
         self._stopping = threading.Event()
 
     def run(self, ready: Callable[[Settings], None]) -> int:
-        """Start all, announce once, restart the fallen, end all on a signal to stop. The exit code."""
+        """Start all workers, announce once, restart dead ones, stop all on a signal; return the exit code."""
         for number in STOP_SIGNALS:
             signal.signal(number, self._stop)
         for _ in range(self._settings.workers):
@@ -53,7 +53,7 @@ class Workers:
         return self._end(0)
 
     def _start(self) -> bool:
-        """Start one worker and wait until it accepts; False if it died before."""
+        """Start one worker and wait until it accepts connections; return False if it died first."""
         receiver, sender = self._context.Pipe(duplex=False)
         process = self._context.Process(target=self._main, args=(self._settings, self._updated, sender), daemon=True)
         # A worker that is still importing has no handler yet: it inherits that Ctrl-C is for its parent to deal with.
@@ -104,7 +104,7 @@ class Workers:
 
 
 def _reserve_ports(settings: Settings) -> tuple[list[socket.socket], Settings]:
-    """The ports are chosen and taken before the first worker starts."""
+    """Choose and reserve the ports before the first worker starts."""
     placeholder, address = reserve_port(settings.address, shared=True)
     if settings.http is None:
         return [placeholder], replace(settings, address=address)

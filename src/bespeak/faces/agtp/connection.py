@@ -25,16 +25,16 @@ class AgtpConnection(FaceConnection[Request]):
         self._handler = handler
 
     def begin(self, peer: Connection) -> None:
-        """Take note of who is at the other end: the handler learns it with each request."""
+        """Record the peer's address and certificate; every request carries them to the handler."""
         self.peer = self.reader.connection = peer
 
     def answer(self, request: Request) -> bytes | Coroutine[Any, Any, bytes]:
-        """Answer a request; a coroutine only for an answer that has to be waited for."""
+        """Answer a request; return a coroutine only if the answer has to be awaited."""
         answer = self._handler(request)
         return to_bytes(answer) if isinstance(answer, Response) else _encode(answer)
 
     def refuse(self, fault: Malformed) -> bytes:
-        """Answer what could not be read."""
+        """Answer a message that could not be parsed."""
         return to_bytes(self._handler.malformed(fault, self.peer))
 
 

@@ -34,5 +34,5 @@ class AgtpServer(FaceServer):
         return AgtpConnection(shared, self._handler, self._limits, asyncio.get_running_loop())
 
     def refuse(self, fault: Malformed) -> bytes:
-        """Encode a refusal for a peer that gets no connection."""
+        """Encode a refusal for a peer that is not admitted."""
         return to_bytes(self._handler.malformed(fault, Connection()))

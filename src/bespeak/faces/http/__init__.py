@@ -1,1 +1,1 @@
-"""The HTTP face: the same contract and the same dispatcher for whoever comes by HTTP."""
+"""The HTTP face: the same contract and the same dispatcher for HTTP clients."""

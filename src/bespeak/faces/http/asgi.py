@@ -1,4 +1,4 @@
-"""The words of ASGI, as types, an answer in them, and one request to an application."""
+"""ASGI types, replies, and calls of an ASGI application."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
-"""Names in lower case."""
+"""Headers as pairs; names in lower case."""
 
 
 class Reply(NamedTuple):
-    """An answer of HTTP. For HEAD the body is left out when it is sent, so that its length can still be told."""
+    """An HTTP response. For HEAD the body is dropped when it is sent, after its length has been written."""
 
     status: int
     headers: Headers
@@ -26,13 +26,13 @@ class Reply(NamedTuple):
 
 
 async def send_reply(reply: Reply, http_method: str, send: Send) -> None:
-    """Send an answer as ASGI wants it."""
+    """Send a reply as ASGI messages."""
     await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers})
     await send({"type": "http.response.body", "body": b"" if http_method == "HEAD" else reply.body})
 
 
 async def call_application(app: Application, scope: Scope, body: bytes) -> Reply:
-    """Pass a whole request to an application and collect its answer, which is sent when the application returns."""
+    """Pass a complete request to an application and collect its reply, which is sent when the application returns."""
     cycle = _Cycle(body)
     try:
         await app(scope, cycle.receive, cycle.send)
@@ -47,7 +47,7 @@ async def call_application(app: Application, scope: Scope, body: bytes) -> Reply
 
 
 class _Cycle:
-    """The two ends of an application: the request it receives and the answer it sends."""
+    """The `receive` and `send` callables of one call of an application."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
@@ -58,7 +58,7 @@ class _Cycle:
         self.ended = asyncio.Event()
 
     async def receive(self) -> Message:
-        """Give the request, then nothing until the answer is complete."""
+        """Return the request; after that, wait until the reply is complete."""
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
@@ -66,7 +66,7 @@ class _Cycle:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        """Take a part of the answer."""
+        """Collect a part of the reply."""
         if message["type"] == "http.response.start" and self.start is None:
             self.start = message
         elif message["type"] == "http.response.body" and self.start is not None and not self.complete:

@@ -36,21 +36,23 @@ from bespeak.runtime.server import Server
 _logger = logging.getLogger(__name__)
 
 CONNECTION: Final = "bespeak.connection"
-"""Where a server that knows more of its connections than ASGI tells puts them into the scope's state."""
+"""Key in the scope's state under which a server puts its Connection, which has more than ASGI passes on."""
 
 CLOSE: Final = (b"connection", b"close")
 
 _READING: Final = frozenset({"GET", "HEAD"})
 _CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-"""Where a header may say what is meant. Others promise that nothing changes (RFC 9110 9.2.1), TRACE and QUERY too."""
+"""HTTP methods whose target a header may name. Others promise to change nothing (RFC 9110 9.2.1), TRACE and QUERY
+too.
+"""
 _LISTS: Final = ("/openapi.json", "/llms.txt")
-"""Where somebody who is lost finds the way, if these are for everybody."""
+"""Pages that a 404 refers to if discovery is public."""
 _BY_ACCEPT: Final = (b"vary", b"Accept")
-"""Documents that the server has for its callers say themselves how long they can be kept; `Accept` chooses one."""
+"""Header of documents that `Accept` selects; the server sets their cache lifetime itself."""
 
 
 class HttpFace:
-    """Answers HTTP for one server. Documents go before endpoints, and no endpoint can take a document's place."""
+    """Answers HTTP for one server. Documents take precedence over endpoints with the same path."""
 
     def __init__(
         self,
@@ -63,10 +65,10 @@ class HttpFace:
         prefix: str = "",
         modes: Iterable[str] = ("open",),
     ) -> None:
-        """Answer for a server.
+        """Create the face of a server.
 
-        `pages` makes the documents of a route table; `modes` is how callers prove who they are. `prefix` is the path
-        under which the world knows the service, as far as requests still have it.
+        `pages` builds the documents of a route table; `modes` lists the authentication modes. `prefix` is the path of
+        the public URL, for requests that still carry it.
         """
         self.limits = limits
         self._prefix = prefix
@@ -85,7 +87,7 @@ class HttpFace:
         return site
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or take part in the life of the server."""
+        """Answer one request, or handle the lifespan protocol."""
         kind = scope["type"]
         if kind == "http":
             try:
@@ -113,7 +115,7 @@ class HttpFace:
         return answer if isinstance(answer, Reply) else await answer
 
     def admit(self, http_method: str, path: str, headers: dict[str, str]) -> Reply | Target:
-        """Find what is to be called; or the answer, where that needs no call."""
+        """Resolve what a request calls; return a reply if it needs no call."""
         forbidden = self._origins.check_host(headers)
         if forbidden is not None:
             return _forbid(forbidden)
@@ -133,19 +135,21 @@ class HttpFace:
         return _target(site, found or meant(path, headers), http_method, path, headers)
 
     def _below_prefix(self, site: Site, path: str, headers: Mapping[str, str]) -> str:
-        """Take the prefix off a path, unless that was done already: a path of the service may begin like it."""
+        """Remove the prefix from a path unless a proxy has done so: a path of the service may begin with the same
+        text.
+        """
         below, method = without_prefix(path, self._prefix), headers.get(AGIS_METHOD)
         return path if below != path and site.is_known(path, method) and not site.is_known(below, method) else below
 
     def call(
         self, target: Target, query: str, headers: Mapping[str, str], body: bytes, connection: Connection
     ) -> Reply | Coroutine[Any, Any, Reply]:
-        """Call what was admitted. As with a handler, a coroutine only for an answer that has to be waited for."""
+        """Call an admitted target. Like a handler, return a coroutine only if the answer has to be awaited."""
         answer = self._handler(to_request(target, query, headers, body, connection))
         return self._reply(answer) if isinstance(answer, Response) else self._wait(answer)
 
     def malformed(self, fault: Malformed, connection: Connection) -> Reply:
-        """Answer what was no request, and ask for the connection to be closed."""
+        """Answer a message that is not a valid request, and ask for the connection to be closed."""
         reply = self._reply(self._handler.malformed(fault, connection))
         reply.headers.append(CLOSE)
         return reply
@@ -163,7 +167,7 @@ class HttpFace:
         return to_http(response, [*block, _BY_ACCEPT if kept else NO_STORE], self._challenge)
 
     async def _read(self, receive: Receive, headers: Mapping[str, str]) -> bytes | Malformed:
-        """The body, as far as the limit allows."""
+        """Read the body, up to the limit."""
         most = self.limits.body
         too_large = Malformed(status.CONTENT_TOO_LARGE, "content-too-large", f"The body is larger than {most} bytes.")
         declared = headers.get("content-length", "")
@@ -186,7 +190,7 @@ class HttpFace:
 def _target(
     site: Site, found: tuple[str, str] | None, http_method: str, path: str, headers: Mapping[str, str]
 ) -> Reply | Target:
-    """Decide what a path and a method of HTTP call."""
+    """Return the target of an HTTP path and method."""
     reads = http_method in _READING
     if found is None:
         verb = "GET" if http_method == "HEAD" else http_method
@@ -223,7 +227,7 @@ def _check_namespace(site: Site, wanted: str) -> Reply | None:
 
 
 def _options(site: Site, method: str, path: str, http_method: str) -> Reply:
-    """Answer OPTIONS, and refuse methods by which no endpoint is called."""
+    """Answer OPTIONS, and refuse HTTP methods that call no endpoint."""
     readable = site.is_readable(method, path)
     allow = "GET, HEAD, POST, OPTIONS" if readable else "POST, OPTIONS"
     if http_method == "OPTIONS":
@@ -233,7 +237,7 @@ def _options(site: Site, method: str, path: str, http_method: str) -> Reply:
 
 
 def _advise(site: Site, path: str, http_method: str) -> Reply:
-    """Answer on a path that names no verb: where the endpoints on it are."""
+    """Answer a path that names no verb: list the endpoints on it."""
     offered = site.offered_at(path)
     if http_method == "OPTIONS" and (offered or path == "*"):
         return Reply(status.NO_CONTENT, [(b"allow", b"OPTIONS")], b"")
@@ -250,7 +254,7 @@ def _advise(site: Site, path: str, http_method: str) -> Reply:
 def refusal(
     number: int, code: str, message: str, *, allow: str | None = None, details: Mapping[str, Any] | None = None
 ) -> Reply:
-    """A refusal of this face itself, before there is anything AGTP could refuse."""
+    """Build a refusal by the face itself, for a request that never becomes an AGTP request."""
     body = problem_body(number, number, {"code": code, "message": message, **(details or {})})
     headers: Headers = [
         (b"content-type", MEDIA_PROBLEM.encode()),
@@ -265,7 +269,7 @@ def refusal(
 
 
 def failed(error: Exception) -> Reply:
-    """The answer when the face itself fails: what went wrong is for the log."""
+    """Build the reply for an internal error of the face; its cause goes to the log only."""
     _logger.error("The HTTP face failed", exc_info=error)
     reply = refusal(status.SERVER_ERROR, "server-error", "The service failed; the operator's log has the reason.")
     reply.headers.append(CLOSE)
@@ -273,9 +277,9 @@ def failed(error: Exception) -> Reply:
 
 
 def connection_of(scope: Scope) -> Connection:
-    """The connection of a request: the one its server knows, unless a proxy speaks for somebody else.
+    """Return the connection of a request: that of its server, unless a trusted proxy names another client.
 
-    Every request counts as a later one: HTTP introduces itself by documents.
+    Every request counts as a later one: over HTTP, documents introduce the server.
     """
     known: Connection | None = scope.get("state", {}).get(CONNECTION)
     host, port = scope.get("client") or ("", 0)
@@ -293,7 +297,7 @@ def _forbid(forbidden: Forbidden) -> Reply:
 
 
 async def _live(receive: Receive, send: Send) -> None:
-    """Begin and end with the server; what is to be opened is opened by whoever made the face."""
+    """Handle the lifespan protocol; resources are opened by the owner of the face."""
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

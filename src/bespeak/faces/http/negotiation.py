@@ -1,4 +1,4 @@
-"""The root of a service on the web: what stands at `/` is what the caller would rather have."""
+"""Content negotiation at `/`."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from bespeak.protocol.exchange.accept import negotiate
 from bespeak.protocol.exchange.headers import ACCEPT, MEDIA_AGIS, MEDIA_MANIFEST
 
 _DISCOVER: Final = Target("/", "DISCOVER", reads=False)
-"""Not marked as reading: its input is not flat, so GET may not call it, but without input it only reads."""
+"""Target of the manifest. Not marked as reading: its input is not flat, so GET may not call it; without input it
+only reads.
+"""
 
 
 class Root:
-    """Documents by their media types, and beside them the manifest, which only the dispatcher has.
+    """Documents by media type, plus the manifest, which only the dispatcher has.
 
-    With no documents, where discovery is not for everybody, the dispatcher decides who gets the manifest or the AGIS
-    document; the latter is what is meant by an `Accept` that does not name the manifest.
+    With no documents, where discovery is not public, the dispatcher decides who gets the manifest or the AGIS document.
+    An `Accept` that does not name the manifest selects the AGIS document.
     """
 
     def __init__(self, pages: Mapping[str, Page]) -> None:
-        """`pages`: the first is for whoever says nothing."""
+        """Offer `pages`; the first one is the default."""
         self._pages = pages
         self._offers = (*(pages or (MEDIA_AGIS,)), MEDIA_MANIFEST)
 
     def make(self) -> None:
-        """Make the documents now."""
+        """Build the documents now."""
         for page in self._pages.values():
             page.make()
 
     def answer(self, headers: dict[str, str]) -> Reply | Target:
-        """The document that suits these headers, or what to call for it."""
+        """Return the document for these headers, or the target to call for it."""
         chosen = negotiate(headers, self._offers)
         page = self._pages.get(chosen)
         if page is not None:

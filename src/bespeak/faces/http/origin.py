@@ -1,4 +1,4 @@
-"""Whom a browser may call for: pages of other sites, and names that were bent to point at this machine."""
+"""Protection against cross-site requests and DNS rebinding: checks of `Origin` and `Host`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from urllib.parse import urlsplit
 from bespeak.protocol.address import Address
 
 _LONGEST: Final = 300
-"""Of a host or an origin; a name of DNS has 253 characters at most."""
+"""Maximum characters of a host or an origin; a DNS name has 253 at most."""
 _PORTS: Final = {"http": 80, "https": 443}
 _NAME: Final = re.compile(r"[^\s/?#\\@]+")
-"""A host and its port. Whoever splits addresses finds a host in more than that: `localhost#.evil.example`."""
+"""A host and its port. URL parsers accept more than that as a host: `localhost#.evil.example`."""
 
 
 class Forbidden(NamedTuple):
-    """Why a browser's request is not carried out."""
+    """The refusal of a browser's request."""
 
     status: int
     code: str
@@ -26,10 +26,10 @@ class Forbidden(NamedTuple):
 
 
 class Origins:
-    """What is known of the places a browser may come from, and of the names of this service.
+    """The allowed origins, and the host names of this service.
 
-    Who is no browser sends no Origin and is not concerned. A Host is looked at where the service listens on this
-    machine alone: a page whose name was made to point at 127.0.0.1 (DNS rebinding) still says its own name there.
+    Clients other than browsers send no Origin and are not affected. Host is checked if the service listens on loopback
+    only: a page whose name was made to resolve to 127.0.0.1 (DNS rebinding) still sends its own name there.
     """
 
     def __init__(self, *, url: str | None = None, allowed: tuple[str, ...] = (), loopback: bool = False) -> None:
@@ -41,7 +41,7 @@ class Origins:
         self._admitted = lru_cache(256)(self._is_admitted)
 
     def check_host(self, headers: Mapping[str, str]) -> Forbidden | None:
-        """421 for a host that is none of this service."""
+        """Return a 421 if the host does not belong to this service."""
         host = headers.get("host")
         if not self._loopback or host is None or (len(host) <= _LONGEST and self._served(host)):
             return None
@@ -52,7 +52,7 @@ class Origins:
         return Forbidden(421, "host-not-served", message)
 
     def check_origin(self, headers: Mapping[str, str]) -> Forbidden | None:
-        """403 for a page of a site that is neither this one nor one of those that are let in."""
+        """Return a 403 if the page's origin is neither this service nor an allowed one."""
         origin = headers.get("origin")
         if origin is None or self._everybody:
             return None
@@ -78,7 +78,7 @@ class Origins:
 
 
 def _place(text: str) -> tuple[str, str, int] | None:
-    """Scheme, host and port of an origin; None for what is none."""
+    """Parse an origin into scheme, host and port; return None if it is not valid."""
     try:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port

@@ -1,4 +1,4 @@
-"""A document at a fixed path: bytes made once, with what lets a client keep them."""
+"""A document at a fixed path: bytes built once, with cache headers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bespeak.faces.http.asgi import Headers, Reply
 from bespeak.protocol.exchange.entity_tag import entity_tag, is_held
 
 DAY: Final = 86400
-"""Seconds for which ai-discovery recommends a document to be kept."""
+"""Cache lifetime in seconds that ai-discovery recommends."""
 
 
 class Page:
-    """What is answered at one path. The content is made when somebody first asks for it."""
+    """The document at one path. Its content is built on the first request."""
 
     def __init__(self, content: Callable[[], bytes], content_type: str, *, vary: str | None = None) -> None:
         self._content = content
@@ -28,7 +28,7 @@ class Page:
 
     @cached_property
     def etag(self) -> str:
-        """The tag of exactly these bytes."""
+        """Entity tag of the body."""
         return entity_tag(self.body)
 
     @cached_property
@@ -45,7 +45,7 @@ class Page:
 
     @cached_property
     def headers(self) -> Headers:
-        """The headers of the whole document."""
+        """Headers of the document."""
         described = [
             (b"content-type", self._content_type.encode()),
             (b"content-length", b"%d" % len(self.body)),
@@ -62,9 +62,9 @@ class Page:
         return Reply(304, self._kept_by, b"")
 
     def make(self) -> None:
-        """Make it now, before anybody waits for it."""
+        """Build the content now, before the first request."""
         self._whole  # noqa: B018 - looking at it makes it
 
     def answer(self, headers: Mapping[str, str]) -> Reply:
-        """The document; 304 for who holds it already."""
+        """Return the document, or 304 if the client holds the current version."""
         return self._unchanged if is_held(self.etag, headers) else self._whole

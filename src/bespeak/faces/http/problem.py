@@ -1,4 +1,4 @@
-"""A refusal as problem details (RFC 9457): what AGTP says in `error`, where HTTP clients look for it."""
+"""Refusals as problem details (RFC 9457): the `error` object of AGTP in the form HTTP clients expect."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import msgspec
 from bespeak.protocol import status
 
 _OWN: Final = frozenset({"type", "title", "status", "detail"})
-"""Members that RFC 9457 gives a meaning; details of the same name are told under another."""
+"""Member names reserved by RFC 9457; details of the same name are renamed."""
 
 _RENAMED: Final = {413: "Content Too Large", 422: "Unprocessable Content"}
-"""RFC 9110 has new names for these, which not every version of Python knows."""
+"""New names of RFC 9110, which not every Python version has."""
 
 
 def condition_of(error: Mapping[str, Any]) -> str | None:
-    """Which condition of core 6.2 a 262 names, if the error is one."""
+    """Return the condition of core 6.2 that a 262 names, if any."""
     found = error.get("type")
     return found if isinstance(found, str) else None
 
 
 def problem(agtp_status: int, body: bytes) -> tuple[int, bytes]:
-    """The HTTP status and the body of a refusal that AGTP would send as `body`."""
+    """Return the HTTP status and problem body for the AGTP refusal `body`."""
     answer = msgspec.json.decode(body) if body else {}
     error = answer.get("error", {}) if isinstance(answer, dict) else {}
     number = status.to_http(agtp_status, condition_of(error))
@@ -32,9 +32,9 @@ def problem(agtp_status: int, body: bytes) -> tuple[int, bytes]:
 
 
 def problem_body(number: int, agtp_status: int, error: Mapping[str, Any], *, task_id: str | None = None) -> bytes:
-    """The body of a problem; `code` is what to rely on, `type` says nothing beyond the status.
+    """Build a problem body; clients should rely on `code`, because `type` repeats the status.
 
-    A number that AGTP does not have is one of HTTP alone, and not told as AGTP's.
+    A status that AGTP does not define is not sent as an AGTP status.
     """
     told: dict[str, Any] = {
         "type": "about:blank",

@@ -1,7 +1,7 @@
 """The server's end of one HTTP connection.
 
-Requests go to the face straight, without a task unless the answer has to be waited for. Where middleware is configured
-they go through it as ASGI applications do.
+Requests go directly to the face, without a task unless the answer has to be awaited. If middleware is configured, they
+go through it as ASGI calls.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Serving:
-    """What the connections of one HTTP server have beside `Shared`."""
+    """State shared by the connections of one HTTP server, in addition to `Shared`."""
 
     __slots__ = ("app", "date", "face", "heads")
 
@@ -35,7 +35,7 @@ class Serving:
         """The middleware around the face; None if none is configured."""
         self.heads: Heads = {}
         self.date = b""
-        """The header line that says what time it is."""
+        """The `Date` header line."""
 
 
 class HttpConnection(FaceConnection[Asked]):
@@ -50,13 +50,13 @@ class HttpConnection(FaceConnection[Asked]):
         self._serving = serving
 
     def begin(self, peer: Connection) -> None:
-        """Take note of who is at the other end. HTTP introduces itself by documents, so nothing is a first answer."""
+        """Record the peer. Over HTTP, documents introduce the server, so no answer counts as the first."""
         peer.face = "http"
         peer.answered = 1
         self.peer = peer
 
     def answer(self, request: Asked) -> bytes | Coroutine[Any, Any, bytes]:
-        """Answer a request; a coroutine only for an answer that has to be waited for."""
+        """Answer a request; return a coroutine only if the answer has to be awaited."""
         try:
             answer = self._ask_face(request) if self._serving.app is None else self._ask_application(request)
         except Exception as error:  # noqa: BLE001 - it is reported, and the peer gets an answer whatever it was
@@ -64,18 +64,18 @@ class HttpConnection(FaceConnection[Asked]):
         return self._encode(answer, request) if isinstance(answer, Reply) else self._wait_for(answer, request)
 
     def refuse(self, fault: Malformed) -> bytes:
-        """Answer what could not be read."""
+        """Answer a message that could not be parsed."""
         return encode_refusal(self._serving, fault, self.peer)
 
     def _await_data(self) -> None:
-        """Wait for bytes; a peer that waits for leave to send a body gets it in its turn."""
+        """Wait for bytes; send 100 Continue to a peer that waits for it, in its turn."""
         if self.reader.expects and not self._paused:
             self.reader.expects = False
             self._answers.append(_CONTINUE)
         super()._await_data()
 
     def _ask_face(self, asked: Asked) -> Reply | Coroutine[Any, Any, Reply]:
-        """Ask the face itself. The caller is the peer: a proxy that speaks for others needs middleware."""
+        """Call the face directly. The client is the peer: trusted proxies need middleware."""
         face, connection = self._serving.face, self.peer
         head, body = asked
         headers = head.headers
@@ -135,7 +135,7 @@ class HttpConnection(FaceConnection[Asked]):
 
 
 def encode_refusal(serving: Serving, fault: Malformed, connection: Connection) -> bytes:
-    """Answer a peer whose connection ends with the answer."""
+    """Encode a reply after which the connection is closed."""
     try:
         reply = serving.face.malformed(fault, connection)
     except Exception as error:  # noqa: BLE001 - as above
@@ -144,7 +144,7 @@ def encode_refusal(serving: Serving, fault: Malformed, connection: Connection) -
 
 
 def encode_reply(serving: Serving, number: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bytes:
-    """Put an answer into bytes."""
+    """Encode a reply."""
     lines = [b"%b: %b\r\n" % pair for pair in headers]
     return b"".join((_status_line(number), serving.date, *lines, b"\r\n", body))
 

@@ -1,4 +1,4 @@
-"""From the bytes of one connection to whole requests of HTTP: httptools parses, the limits are kept here."""
+"""From the bytes of one connection to complete HTTP requests: httptools parses, the limits are enforced here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bespeak.protocol.wire.request_heads import LONGEST, MOST
 _logger = logging.getLogger(__name__)
 
 OVERHEAD: Final = 8
-"""How many times as long as its content a chunked body may be on the wire: six bytes for each are the worst use."""
+"""Maximum ratio of a chunked body on the wire to its content: six bytes per byte is the worst legitimate case."""
 
 _WATCHED: Final = frozenset({b"host", b"content-length", b"transfer-encoding", b"expect"})
 _UNPLAIN: Final = frozenset({b"transfer-encoding", b"expect"})
@@ -36,40 +36,40 @@ class Head(NamedTuple):
     query: str
     version: str
     pairs: Headers
-    """The headers as they came, names in lower case."""
+    """Headers as received; names in lower case."""
     headers: dict[str, str] | Malformed
-    """The same by name, or why they cannot be read so."""
+    """Headers by name, or the fault that prevents it."""
     keep_alive: bool
 
 
 class Asked(NamedTuple):
-    """A whole request."""
+    """A complete request."""
 
     head: Head
     body: bytes
 
 
 Heads = dict[bytes, tuple[Head, int]]
-"""Heads that were read before, with the length of the body they announce: clients repeat them."""
+"""Cache of parsed heads with the body length they announce: clients repeat their heads."""
 
 
 class _Unreadable(Exception):
-    """Raised out of the parser for a request that is not read to its end."""
+    """Raised out of the parser to abandon a request."""
 
 
 class RequestReader:
-    """Knows no sockets and no clocks: bytes in, whole requests out."""
+    """Sans-IO parser: bytes in, complete requests out; no sockets, no clocks."""
 
     def __init__(self, limits: Limits, heads: Heads | None = None) -> None:
-        """Take `heads` to share what was read before with other readers of one server."""
+        """Create a reader; `heads` is a cache shared by the readers of one server."""
         self._limits = limits
         self._heads: Heads = {} if heads is None else heads
         self._events: deque[Asked | Malformed] = deque()
         self._parser = self._new_parser()
         self.buffered = 0
-        """Bytes of requests that were not taken yet, or are not whole."""
+        """Bytes of requests not yet returned, or not yet complete."""
         self.expects = False
-        """Whether the peer waits for 100 Continue before it sends the body of a request."""
+        """True if the peer waits for 100 Continue before it sends the body."""
         self._ended = False
         self._in_message = False  # a request has begun and is not whole
         self._in_head = False
@@ -87,7 +87,7 @@ class RequestReader:
         self._body_size = 0
 
     def receive_data(self, data: bytes) -> None:
-        """Add bytes as they came. After a fault none are read: where the next request would begin is not known."""
+        """Add received bytes. After a fault they are ignored: where the next request would begin is unknown."""
         if self._fault is not None:
             return
         was_in_head, was_in_message = self._in_head, self._in_message
@@ -112,11 +112,11 @@ class RequestReader:
         self.buffered = self.buffered + len(data) if self._in_message or self._events else 0
 
     def receive_eof(self) -> None:
-        """Note that the peer will send no more."""
+        """Record that the peer sends no more data."""
         self._ended = True
 
     def next_event(self) -> Asked | Malformed | Pause:
-        """Return the next whole request, the fault that ended the reading, or why there is neither."""
+        """Return the next complete request, the fault that ended reading, or a Pause."""
         if not self._events:
             return CLOSED if self._ended else NEED_DATA
         event = self._events.popleft()
@@ -125,10 +125,10 @@ class RequestReader:
         return event
 
     def _remember(self, data: bytes, end: int) -> None:
-        """Keep the head of a plain request, if these bytes are that request and nothing else.
+        """Cache the head of a simple request, if these bytes are exactly that request.
 
-        What is kept must follow from the bytes it is kept under: a request that began before them, or behind blank
-        lines that stand for its head, would be given to everybody who sends the same bytes.
+        A cached head must depend only on the bytes that are its key. Otherwise a request that began in an earlier
+        chunk, or after blank lines, would be returned to every client that sends the same bytes.
         """
         last = self._events[-1]
         watched = self._watched
@@ -169,9 +169,10 @@ class RequestReader:
         return parser
 
     def _stay(self) -> bytes | Malformed:
-        """What to read in place of a head that asks for another protocol: it gets its answer in this one.
+        """Return replacement bytes for a head with `Upgrade`, so that the request is answered in HTTP/1.1.
 
-        The parser takes what follows such a head for the other protocol; RFC 9110 7.8 lets a server go on instead.
+        The parser treats the data after such a head as the other protocol; RFC 9110 7.8 lets a server ignore the
+        upgrade.
         """
         method = self._parser.get_method()
         wanted = b", ".join(value for name, value in self._headers if name == b"upgrade").lower()
@@ -185,7 +186,7 @@ class RequestReader:
         return b"\r\n".join(lines) + b"\r\n\r\n"
 
     def _measure(self, *, head: bool, message: bool) -> Malformed | None:
-        """Watch a message that comes in pieces: the parser keeps parts of it that it has not told yet."""
+        """Enforce the limits on a message that arrives in pieces: the parser buffers parts it has not reported yet."""
         limits = self._limits
         if head:
             self._head += self._piece
@@ -200,7 +201,7 @@ class RequestReader:
     # What the parser tells.
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Handle the start of a request."""
         self._in_message = self._in_head = True
         self._begun_here += 1
         self._begun = self._piece
@@ -210,11 +211,11 @@ class RequestReader:
         self._watched = {}
 
     def on_url(self, url: bytes) -> None:
-        """The target, or a part of it."""
+        """Handle the target, or a part of it."""
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header. What comes behind the body (trailers) was announced to nobody, and must add nothing."""
+        """Handle one header. Trailers, which come after the body, are dropped."""
         if self._in_head:
             name = name.lower()
             self._headers.append((name, value))
@@ -223,7 +224,7 @@ class RequestReader:
                 self._watched[name] = value if before is None else b"%b, %b" % (before, value)
 
     def on_headers_complete(self) -> None:
-        """The head is whole: everything that can be refused by it is refused now."""
+        """Handle the end of the head: refuse everything that the head alone can decide."""
         self._in_head = False
         fault = self._judge_size() or self._judge_framing()
         if fault is not None:
@@ -233,7 +234,7 @@ class RequestReader:
             self.expects = True
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body."""
+        """Handle a part of the body."""
         self._body.append(body)
         self._body_size += len(body)
         if self._body_size > self._limits.body:
@@ -241,7 +242,7 @@ class RequestReader:
             raise _Unreadable
 
     def on_message_complete(self) -> None:
-        """A request is whole."""
+        """Handle the end of a request."""
         self._in_message = self.expects = False
         parser = self._parser
         if parser.should_upgrade():
@@ -292,7 +293,7 @@ class RequestReader:
 
 
 def split_target(target: bytes) -> tuple[str, str]:
-    """Path and query of a target; a proxy may be sent a whole address."""
+    """Split a target into path and query; requests to a proxy may have an absolute URL."""
     text = target.decode("latin-1")
     if not text.startswith(("/", "*")):
         text = text[len(_before_path(text)) :]
@@ -301,12 +302,12 @@ def split_target(target: bytes) -> tuple[str, str]:
 
 
 def _with_host(headers: Headers, target: bytes) -> Headers:
-    """Headers with the host of a whole address, which goes before the one they name (RFC 9112 3.2.2)."""
+    """Return the headers with the host of an absolute URL, which overrides `Host` (RFC 9112 3.2.2)."""
     host = _before_path(target.decode("latin-1")).partition("://")[2]
     return [(b"host", host.encode("latin-1")), *(pair for pair in headers if pair[0] != b"host")]
 
 
 def _before_path(address: str) -> str:
-    """Scheme and host of an address."""
+    """Return the scheme and host of a URL."""
     start = address.find("://") + 3
     return address[:start] + re.split("[/?]", address[start:], maxsplit=1)[0]

@@ -26,7 +26,7 @@ class HttpServer(FaceServer):
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         max_connections: int = 10_000,
     ) -> None:
-        """Take `app` to pass requests through middleware on their way to the face."""
+        """Serve `face`; with `app`, pass requests through that middleware first."""
         super().__init__(timeouts=timeouts, max_connections=max_connections)
         self._serving = Serving(face, app)
 
@@ -35,9 +35,9 @@ class HttpServer(FaceServer):
         return HttpConnection(shared, self._serving, asyncio.get_running_loop())
 
     def refuse(self, fault: Malformed) -> bytes:
-        """Encode a refusal for a peer that gets no connection."""
+        """Encode a refusal for a peer that is not admitted."""
         return encode_refusal(self._serving, fault, Connection(face="http"))
 
     def tick(self) -> None:
-        """Renew the date that answers carry."""
+        """Update the `Date` header."""
         self._serving.date = b"date: %b\r\n" % formatdate(time.time(), usegmt=True).encode()

@@ -1,4 +1,4 @@
-"""One route table as HTTP sees it: paths with verbs, encoded headers, namespaces and documents."""
+"""The HTTP view of one route table: paths with verbs, encoded headers, namespaces and documents."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Pages = Mapping[str, Page | Root]
 MakePages = Callable[[RouteTable], Pages]
 
 NO_STORE: Final = (b"cache-control", b"no-store")
-"""What an endpoint answers is for one caller, and known by headers that caches do not look at."""
+"""Cache header of endpoint answers: they are for one caller, identified by headers that caches ignore."""
 
 
 class Site:
-    """What the face looks up. Never changed: another route table has a site of its own."""
+    """Lookup tables of the face. Immutable: a new route table gets a new site."""
 
     def __init__(self, routes: RouteTable, pages: Pages) -> None:
         self.routes = routes
         self.pages = pages
         # The blocks of routes live as long as the table, so that their identity says which one it is.
         self.blocks: dict[int, Headers] = {}
-        """Encoded header blocks."""
+        """Encoded header blocks, by block."""
         self.good: dict[int, Headers] = {}
-        """The same for outputs of endpoints, with all headers that every one of them has."""
+        """Encoded header blocks of successful endpoint answers, including all constant headers."""
         self.literal: dict[str, tuple[str, str]] = {}
-        """The path and the method of an endpoint by `/path:verb`."""
+        """Path and method of an endpoint, by `/path:verb`."""
         for method, path in routes.endpoints:
             found = routes.router.find(method, path)
             if found is not None:
@@ -51,15 +51,15 @@ class Site:
         } | own
 
     def is_known(self, path: str, method: str | None) -> bool:
-        """Return True if a document or an endpoint is at a path; `method` is that of X-AGIS-Method."""
+        """Return True if a document or an endpoint is at a path; `method` is the value of X-AGIS-Method."""
         found = split_verb(path) if method is None else (path, method)
         return path in self.pages or (found is not None and self.routes.router.find(found[1], found[0]) is not None)
 
     def is_readable(self, method: str, path: str) -> bool:
-        """Return True if an endpoint is there that GET may call."""
+        """Return True if the path has an endpoint that GET may call."""
         found = self.routes.router.find(method, path)
         return found is not None and found[0].is_readable
 
     def offered_at(self, path: str) -> list[str]:
-        """List the paths with verbs of the endpoints on a bare path."""
+        """List the `/path:verb` paths of the endpoints on a bare path."""
         return [f"{path}:{name.lower()}" for name in self.routes.named_at(path) if name in self.routes.allowed]

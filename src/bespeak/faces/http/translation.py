@@ -1,4 +1,4 @@
-"""Between the requests of HTTP and those of the exchange: which verb is meant, on which path, with which headers."""
+"""Between HTTP requests and the exchange: the verb, path and headers of a request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ READ_HEADERS: Final = (
     AGIS_GRAMMAR,
     AGIS_NAMESPACE,
 )
-"""What a caller may say about itself and its call beyond what HTTP has headers for."""
+"""Request headers read beyond those of HTTP itself."""
 
 EXPOSED_HEADERS: Final = (
     "AGTP-Status",
@@ -56,23 +56,23 @@ EXPOSED_HEADERS: Final = (
     "Server-ID",
     "Task-ID",
 )
-"""What a page of another site may read of an answer beyond what browsers show by themselves."""
+"""Response headers that pages of other origins may read (Access-Control-Expose-Headers)."""
 
 _SINGLE: Final = frozenset({*READ_HEADERS, "content-type", "content-length", "host", "origin"})
-"""Headers that may stand once: two readers of two would believe two things. Others are lists (RFC 9110 5.3)."""
+"""Headers that may occur only once: two readers could choose different ones. Others are lists (RFC 9110 5.3)."""
 
 _PLAIN: Final = "/:@!$&'()*+,;=~-._"
 SCHEMES: Final = {"open": "Agent-ID", "token": "Bearer", "mtls": "Client-Certificate", "signed": "Agent-Signature"}
-"""What a 401 asks for, by the mode of `[auth]`; only the second is a scheme that others know."""
+"""Authentication scheme of a 401, by mode of `[auth]`; only the second one is a registered scheme."""
 _NAMES_REMEMBERED: Final = 512
 _names: dict[bytes, str] = {}
-"""Names as they come, by the bytes: most callers send the same few."""
+"""Cache of decoded header names: most clients send the same few."""
 _encoded: dict[str, bytes] = {}
-"""Names of our own answers, which are few."""
+"""Cache of encoded response header names."""
 
 
 def local_path(scope: Scope) -> str:
-    """The path below where the face is mounted, percent-encoding untouched."""
+    """Return the path relative to the mount point, with its percent-encoding unchanged."""
     path: str = scope["path"]
     raw = scope.get("raw_path")
     encoded = raw.decode("latin-1").partition("?")[0] if raw else quote(path, safe=_PLAIN)
@@ -83,9 +83,9 @@ def local_path(scope: Scope) -> str:
 
 
 def _below(root: str, encoded: str) -> str | None:
-    """What is left of an encoded path without its root, which was found in the decoded one; None if it cannot be told.
+    """Remove the root, found in the decoded path, from the encoded path; return None if that is ambiguous.
 
-    The slashes of a root may come encoded: to count segments would take off others in their place.
+    The slashes of a root may be percent-encoded, so counting segments would remove the wrong ones.
     """
     end = encoded.find("/", 1)
     while end >= 0:
@@ -96,16 +96,16 @@ def _below(root: str, encoded: str) -> str | None:
 
 
 def without_prefix(path: str, prefix: str) -> str:
-    """A path without the one under which the world knows the service; a proxy may have taken it off already."""
+    """Remove the public prefix from a path; a proxy may have removed it already."""
     if prefix and path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("/", ""):
         return path[len(prefix) :] or "/"
     return path
 
 
 def read_headers(pairs: Headers, most: int) -> dict[str, str] | Malformed:
-    """The headers by name, read as AGTP reads them: UTF-8, and what AGTP takes once at most once.
+    """Return the headers by name, decoded as AGTP does: UTF-8, and AGTP's single headers at most once.
 
-    AGIS's name for the grammar is AGTP's with a prefix.
+    AGIS's name for the grammar header is AGTP's with a prefix.
     """
     if len(pairs) > most:
         return Malformed(431, "head-too-large", f"The request has more than {most} headers.")
@@ -135,7 +135,7 @@ def _read_name(name: bytes) -> str:
 
 
 def meant(path: str, headers: Mapping[str, str]) -> tuple[str, str] | None:
-    """The path and the method in AGTP's terms: by X-AGIS-Method, else by the verb behind the path; None for neither."""
+    """Return the AGTP path and method: from X-AGIS-Method, else from the verb in the path; None if there is neither."""
     named = headers.get(AGIS_METHOD)
     if named is None:
         return split_verb(path)
@@ -145,29 +145,31 @@ def meant(path: str, headers: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 class Target(NamedTuple):
-    """What a request calls."""
+    """The target of a request."""
 
     path: str
     method: str
-    """The method of AGTP."""
+    """The AGTP method."""
     reads: bool
-    """True for GET and HEAD, which must change nothing."""
+    """True for GET and HEAD, which must not change anything."""
 
 
 def to_request(target: Target, query: str, headers: Mapping[str, str], body: bytes, connection: Connection) -> Request:
-    """Make the request that the handler sees. On the web a `+` in a query is a space."""
+    """Build the exchange request. In a query string, `+` is a space."""
     path, method, reads = target
     query = query.replace("+", "%20") if "+" in query else query
     return Request(method, path, query, headers, body, connection, reads)
 
 
 def encode_block(block: HeaderBlock) -> Headers:
-    """A block of headers as HTTP sends it."""
+    """Encode a header block for HTTP."""
     return [_encode(name, value) for name, value in block.pairs]
 
 
 def to_http(response: Response, block: Headers, challenge: bytes) -> Reply:
-    """An answer of AGTP as one of HTTP; `block` is its own, encoded, `challenge` what a 401 asks for."""
+    """Convert an AGTP response to HTTP; `block` is its encoded header block, `challenge` the WWW-Authenticate of a
+    401.
+    """
     number, body = response.status, response.body
     headers = block + [_encode(name, value) for name, value in response.headers]
     if number in status.REASONS:
@@ -189,7 +191,7 @@ def to_http(response: Response, block: Headers, challenge: bytes) -> Reply:
 
 
 def to_good(response: Response, block: Headers) -> Reply:
-    """An answer that is 200 as most are; `block` has everything that is known of it before."""
+    """Convert a plain 200 response; `block` holds all headers known in advance."""
     body = response.body
     headers = block.copy()
     for name, value in response.headers:

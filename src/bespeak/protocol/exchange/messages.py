@@ -52,7 +52,7 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     connection: Connection
     reads: bool = False
-    """True for a request that promises to change nothing, a GET of HTTP."""
+    """True for a request that promises to change nothing, such as GET over HTTP."""
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 PREFIX: Final = b"AGTP/1.0 "
-"""Core 2.1: the version stands first, on requests and responses alike."""
+"""Core 2.1: requests and responses begin with the version."""
 
 # Core 2.1:  request-line   = "AGTP/1.0" SP method SP request-target CRLF
 #            request-target = path-absolute [ "?" query ]
@@ -34,4 +34,4 @@ CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 # RFC 9110 8.6:  Content-Length = 1*DIGIT
 MOST_DIGITS: Final = 15
-"""Fifteen digits are a petabyte; more is no length anybody means."""
+"""Maximum digits of a length: fifteen digits are a petabyte."""

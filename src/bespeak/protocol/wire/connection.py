@@ -1,4 +1,4 @@
-"""The client's end of an AGTP connection without its socket: responses in, and the bytes of requests to send."""
+"""The client's end of an AGTP connection, sans-IO: responses in, encoded requests out."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from bespeak.protocol.wire.writer import Pairs, encode_request
 
 
 class ClientConnection(ResponseReader):
-    """Reads responses. One that nobody asked for is a fault: it would be taken for the answer to the next request."""
+    """Reads responses. An unsolicited response is a fault: it would be taken as the answer to the next request."""
 
     __slots__ = ("awaited",)
 
     def __init__(self, limits: Limits = RESPONSE_LIMITS) -> None:
         super().__init__(limits)
         self.awaited = 0
-        """Requests sent and not yet answered."""
+        """Number of requests sent and not yet answered."""
 
     def send(self, method: str, target: str, headers: Pairs = (), body: bytes = b"") -> bytes:
         """Encode the next request."""
@@ -25,7 +25,7 @@ class ClientConnection(ResponseReader):
         return data
 
     def next_event(self) -> ResponseMessage | Malformed | Pause:
-        """Return the next response, the fault that ended the reading, or why there is neither."""
+        """Return the next response, the fault that ended reading, or a Pause."""
         if not self.awaited and self.buffered:
             return self._fail(Malformed(400, "unexpected-response", "The server sent bytes that answer no request."))
         event = super().next_event()

@@ -21,7 +21,7 @@ INVALID_CONTENT_LENGTH: Final = "invalid-content-length"
 ONCE: Final = frozenset(
     {"agent-id", "authority-scope", "authorization", "content-length", "idempotency-key", "session-id"}
 )
-"""Headers that frame a message or say who calls: two of them are two readings, so they are refused."""
+"""Headers that may occur only once: duplicates of framing or identity headers are ambiguous and refused."""
 
 
 class RequestHead(msgspec.Struct, frozen=True, gc=False):
@@ -44,7 +44,7 @@ class ResponseHead(msgspec.Struct, frozen=True, gc=False):
 
 
 def parse_request_head(head: bytes, limits: Limits) -> RequestHead | Malformed:
-    """Parse a request's head: every line with its line end, without the blank line that closes it."""
+    """Parse a request's head: all lines with their line ends, without the final blank line."""
     line = head[: head.find(b"\r\n")]
     if len(line) < limits.line - 1 and line.startswith(abnf.PREFIX):
         target = _request_lines[line]
@@ -56,9 +56,9 @@ def parse_request_head(head: bytes, limits: Limits) -> RequestHead | Malformed:
 
 
 def parse_any_request_head(head: bytes, limits: Limits) -> RequestHead | Malformed:
-    """Parse a request's head line by line; say what is wrong with a malformed one.
+    """Parse a request's head line by line, with a precise fault if it is malformed.
 
-    `parse_request_head` gives the same result for every head. It only takes a shorter way with a plain one.
+    `parse_request_head` returns the same result for every head, but has a shortcut for simple ones.
     """
     fault = check_beginning(head, limits, INVALID_REQUEST_LINE)
     if fault is not None:
@@ -72,7 +72,7 @@ def parse_any_request_head(head: bytes, limits: Limits) -> RequestHead | Malform
 
 
 def parse_response_head(head: bytes, limits: Limits) -> ResponseHead | Malformed:
-    """Parse a response's head, given in the same form as to `parse_request_head`."""
+    """Parse a response's head, in the same form as for `parse_request_head`."""
     fault = check_beginning(head, limits, INVALID_STATUS_LINE)
     if fault is not None:
         return fault
@@ -89,9 +89,9 @@ def parse_response_head(head: bytes, limits: Limits) -> ResponseHead | Malformed
 
 
 def check_beginning(data: bytes | bytearray, limits: Limits, code: str) -> Malformed | None:
-    """Refuse a message by its first bytes alone: a foreign protocol, or a start line without end.
+    """Refuse a message by its first bytes alone: another protocol, or a start line that is too long.
 
-    The answer is the same for the whole head and for any beginning of it that is long enough to be wrong.
+    The result is the same for the complete head and for any prefix that is long enough to be wrong.
     """
     if not data.startswith(abnf.PREFIX) and not abnf.PREFIX.startswith(data):
         seen = next(n for n, (have, want) in enumerate(zip(data, abnf.PREFIX, strict=False), start=1) if have != want)
@@ -104,7 +104,7 @@ def check_beginning(data: bytes | bytearray, limits: Limits, code: str) -> Malfo
 
 
 def _lines(head: bytes) -> list[bytes]:
-    """The lines without their ends, the start line first. They end with CRLF, or with LF alone."""
+    """Split the head into lines without their ends, start line first. Lines end with CRLF or LF."""
     lines = head.split(b"\r\n")
     if len(lines) != head.count(b"\n") + 1:
         lines = head.replace(b"\r\n", b"\n").split(b"\n")
@@ -112,7 +112,7 @@ def _lines(head: bytes) -> list[bytes]:
 
 
 def _text(line: bytes, code: str) -> str | Malformed:
-    """A line as text without control characters."""
+    """Decode a line; refuse control characters."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
@@ -124,7 +124,7 @@ def _text(line: bytes, code: str) -> str | Malformed:
 
 
 def _read_request_line(line: bytes) -> tuple[str, str, str] | Malformed:
-    """Method, path and query."""
+    """Parse method, path and query."""
     text = _text(line, INVALID_REQUEST_LINE)
     if isinstance(text, Malformed):
         return text
@@ -141,7 +141,9 @@ def _read_request_line(line: bytes) -> tuple[str, str, str] | Malformed:
 
 
 def _read_field(line: bytes) -> tuple[str, str] | Malformed:
-    """Name in lower case and value. The name is a token: not empty, no space before the colon, not folded."""
+    """Parse the name, in lower case, and the value. The name is a token: not empty, no space before the colon, not
+    folded.
+    """
     text = _text(line, INVALID_HEADER)
     if isinstance(text, Malformed):
         return text
@@ -157,7 +159,7 @@ _request_lines: Final = Memory(_read_request_line, most=16_384, longest=256)
 
 
 def _parse_plain_fields(head: bytes, limits: Limits) -> tuple[MappingProxyType[str, str], int] | None:
-    """Parse the headers in one pass and check what body they announce; return None where a line needs a closer look."""
+    """Parse the headers and the body length in one pass; return None if a line needs the full parser."""
     try:
         text = head.decode()
     except UnicodeDecodeError:
@@ -173,7 +175,7 @@ def _parse_plain_fields(head: bytes, limits: Limits) -> tuple[MappingProxyType[s
 
 
 def _parse_fields(lines: list[bytes], limits: Limits) -> tuple[MappingProxyType[str, str], int] | Malformed:
-    """Parse the headers behind the start line, names in lower case, and how many bytes of body they announce.
+    """Parse the headers after the start line, names in lower case, and the body length they announce.
 
     A repeated list-valued header is joined by commas (RFC 9110 5.3).
     """
@@ -196,7 +198,7 @@ def _parse_fields(lines: list[bytes], limits: Limits) -> tuple[MappingProxyType[
 
 
 def _length(headers: Mapping[str, str], limits: Limits) -> int | Malformed:
-    """How many bytes of body follow. Absent means none, as the reference client has it (core 1)."""
+    """Return the body length. A missing Content-Length means 0, as in the reference client (core 1)."""
     if "transfer-encoding" in headers:
         # Core 1: chunking does not exist; Content-Length is the only end-of-message signal.
         return Malformed(400, INVALID_HEADER, "AGTP has no Transfer-Encoding; send Content-Length.")
@@ -213,5 +215,5 @@ def _length(headers: Mapping[str, str], limits: Limits) -> int | Malformed:
 
 
 def _shown(text: str) -> str:
-    """Foreign text for a message: escaped and short."""
+    """Escape and truncate text of the peer for a message."""
     return ascii(text if len(text) <= 60 else text[:57] + "...")

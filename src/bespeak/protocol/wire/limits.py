@@ -1,4 +1,4 @@
-"""How much of a message is read before it is refused: the drafts set no limits, an open port needs them."""
+"""Size limits of messages: the drafts set none, but an open port needs them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import msgspec
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """The largest message a reader accepts. Sizes are bytes as they stand on the wire, line ends included."""
+    """The largest message a reader accepts. Sizes are bytes on the wire, line ends included."""
 
     line: int = 8192
-    """The start line."""
+    """Maximum size of the start line."""
     head: int = 65536
-    """Start line, headers and the blank line together."""
+    """Maximum size of start line, headers and blank line together."""
     headers: int = 128
-    """Header lines."""
+    """Maximum number of header lines."""
     body: int = 1024 * 1024
 
 
 DEFAULT_LIMITS: Final = Limits()
-"""For requests."""
+"""Limits for requests."""
 
 RESPONSE_LIMITS: Final = Limits(head=4 * DEFAULT_LIMITS.head, body=64 * 1024 * 1024)
-"""For responses, which echo parts of a request, and may be the manifest of a server with ten thousand endpoints."""
+"""Limits for responses, which echo parts of a request and may be the manifest of ten thousand endpoints."""

@@ -1,4 +1,4 @@
-"""What was read once need not be read again: clients repeat their headers from request to request."""
+"""A cache of parsed texts: clients repeat their headers from request to request."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ ValueT = TypeVar("ValueT")
 
 
 class Memory(dict[bytes, ValueT]):
-    """`memory[text]` is what the reading function gives for the text. It forgets everything when it is full.
+    """`memory[text]` returns the parser's result for the text. A full cache is emptied.
 
-    `most` texts of at most `longest` bytes are kept: strangers choose the texts, and must not choose its size.
-    The reading function must depend on nothing but the text, and what it gives must not be changed.
+    It holds up to `most` texts of at most `longest` bytes, because peers choose the texts and must not choose its size.
+    The parser must depend only on the text, and its results must not be modified.
     """
 
     __slots__ = ("_longest", "_most", "_read")

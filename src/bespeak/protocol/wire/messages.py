@@ -1,4 +1,4 @@
-"""What a reader gives: whole messages, or the fault that ends the connection."""
+"""Results of a reader: complete messages, or the fault that ends the connection."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ class ResponseMessage(msgspec.Struct, frozen=True, gc=False):
     status: int
     reason: str
     headers: Mapping[str, str]
-    """Names in lower case, each once; read-only."""
+    """Headers with names in lower case, each once; read-only."""
     body: bytes
 
 
 class Malformed(msgspec.Struct, frozen=True):
-    """Bytes that are not a message. Where the next one begins is unknown, so the connection closes after the answer."""
+    """Bytes that are not a valid message. Where the next one begins is unknown, so the connection closes after the
+    answer.
+    """
 
     status: int
     code: str
@@ -28,12 +30,12 @@ class Malformed(msgspec.Struct, frozen=True):
 
 
 class Pause(enum.Enum):
-    """Why a reader has no message."""
+    """The reason why a reader returns no message."""
 
     NEED_DATA = "need-data"
-    """No whole message yet."""
+    """No complete message yet."""
     CLOSED = "closed"
-    """The peer has finished, between messages."""
+    """The peer has closed, between two messages."""
 
 
 NEED_DATA: Final = Pause.NEED_DATA

@@ -1,4 +1,6 @@
-"""From bytes to messages, however the bytes are cut. The buffer never exceeds the limits by more than one feed."""
+"""From bytes to messages, independent of how the bytes are split. The buffer exceeds the limits by at most one
+chunk.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ class Head(Protocol):
 
     @property
     def length(self) -> int:
-        """Bytes of body that follow."""
+        """Length of the body in bytes."""
         ...
 
 
@@ -48,16 +50,16 @@ class Reader(Generic[HeadT, MessageT_co]):
         self._ended = False
 
     def build(self, head: HeadT, body: bytes) -> MessageT_co:
-        """Make a message of its two parts."""
+        """Build a message from head and body."""
         raise NotImplementedError
 
     @property
     def buffered(self) -> int:
-        """Bytes received and not yet given out as a message."""
+        """Bytes received and not yet returned as a message."""
         return len(self._buffer) - self._start
 
     def receive_data(self, data: bytes) -> None:
-        """Add bytes as they came from the peer."""
+        """Add bytes received from the peer."""
         buffer = self._buffer
         if self._fault is not None:
             return
@@ -72,11 +74,11 @@ class Reader(Generic[HeadT, MessageT_co]):
         buffer += data
 
     def receive_eof(self) -> None:
-        """The peer will send no more."""
+        """Record that the peer sends no more data."""
         self._ended = True
 
     def next_event(self) -> MessageT_co | Malformed | Pause:
-        """Return the next whole message, the fault that ended the reading, or why there is neither."""
+        """Return the next complete message, the fault that ended reading, or a Pause."""
         head = self._head
         buffer = self._buffer
         if head is None:
@@ -119,7 +121,7 @@ class Reader(Generic[HeadT, MessageT_co]):
         return self._fail(head) if isinstance(head, Malformed) else head
 
     def _without_head(self, start: int) -> Malformed | Pause:
-        """The head is not finished: refuse it now if no more bytes can make it good."""
+        """Refuse an incomplete head if no further bytes can make it valid."""
         buffer, limits = self._buffer, self._limits
         self._scanned = max(start, len(buffer) - 2)
         if len(buffer) == start:
@@ -153,7 +155,7 @@ class ResponseReader(Reader[ResponseHead, ResponseMessage]):
         super().__init__(_response_heads(limits), limits, INVALID_STATUS_LINE)
 
     def build(self, head: ResponseHead, body: bytes) -> ResponseMessage:
-        """Make a response of its two parts."""
+        """Build a response from head and body."""
         return ResponseMessage(head.status, head.reason, head.headers, body)
 
 

@@ -1,4 +1,4 @@
-"""Heads of requests by their bytes: parsed once, and apart from the ids that change with every request."""
+"""A cache of request heads, parsed once, with the ids that change per request kept separate."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from bespeak.protocol.wire.messages import Malformed
 
 MOST: Final = 512
 LONGEST: Final = 2048
-"""Heads that are remembered, and their length: the head of a client that sends nothing new is found in one look-up."""
+"""Number and length of cached heads: a repeated head costs one lookup."""
 
 _CHANGING: Final = ((b"\r\nTask-ID: ", "task-id"), (b"\r\nRequest-ID: ", "request-id"))
-"""Lines that are cut out of a head, written as clients write them."""
+"""Header lines that are cut out of a head before the lookup, spelled as clients do."""
 
 
 class RequestHeads(dict[bytes, RequestHead | Malformed]):
-    """`heads[head]` is what `parse_request_head` gives for the head.
+    """`heads[head]` returns the result of `parse_request_head` for the head.
 
-    A head without ids is remembered whole. Of one with ids the rest is remembered, and the ids are added to it: nothing
-    that is kept depends on bytes other than those it is kept under.
+    A head without ids is cached as a whole. Otherwise the rest of it is cached and the ids are added: a cached value
+    never depends on bytes other than its key.
     """
 
     __slots__ = ("_limits", "_rests")
@@ -71,5 +71,5 @@ class RequestHeads(dict[bytes, RequestHead | Malformed]):
 
 @functools.lru_cache(maxsize=8)
 def request_heads(limits: Limits) -> RequestHeads:
-    """Return the heads shared by all readers with these limits."""
+    """Return the cache shared by all readers with these limits."""
     return RequestHeads(limits)

@@ -10,7 +10,7 @@ from bespeak.errors import LocalProtocolError
 from bespeak.protocol.wire import abnf
 
 Pairs = Collection[tuple[str, str]]
-"""Headers as name and value."""
+"""Headers as pairs of name and value."""
 
 _NO_CONTENT: Final = 204
 _NOT_MODIFIED: Final = 304
@@ -18,7 +18,7 @@ _FRAMING: Final = frozenset({"content-length", "transfer-encoding"})
 
 
 def encode_request(method: str, target: str, headers: Pairs = (), body: bytes = b"") -> bytes:
-    """The bytes of a request, with all three tokens on its first line."""
+    """Encode a request, with all three tokens on its first line."""
     line = f"AGTP/1.0 {method} {target}"
     match = abnf.REQUEST_LINE.fullmatch(line) if line.isascii() else None
     if match is None or match.groups() != (method, target) or "#" in line:
@@ -29,7 +29,7 @@ def encode_request(method: str, target: str, headers: Pairs = (), body: bytes = 
 
 
 def encode_response(status: int, reason: str, block: bytes = b"", headers: Pairs = (), body: bytes = b"") -> bytes:
-    """The bytes of a response. `block` holds header lines that are encoded already and trusted."""
+    """Encode a response. `block` holds header lines that are already encoded and trusted."""
     if status in (_NO_CONTENT, _NOT_MODIFIED):
         body = b""
         if status == _NO_CONTENT:
@@ -41,7 +41,7 @@ def encode_response(status: int, reason: str, block: bytes = b"", headers: Pairs
 
 
 def encode_ok(block: bytes, headers: Pairs, body: bytes) -> bytes:
-    """Encode a response with status 200, which most have; the result is that of `encode_response`."""
+    """Encode a response with status 200, the most frequent; the result is that of `encode_response`."""
     lines = ""
     for name, value in headers:
         if not value.isprintable():
