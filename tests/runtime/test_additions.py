@@ -156,7 +156,7 @@ async def test_a_live_function_is_not_kept_in_a_store() -> None:
             await bench.bench.server.add_endpoint(make_endpoint("FETCH", "/pool", echo))
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgres":
         return str(request.getfixturevalue("postgres_dsn"))
