@@ -207,3 +207,17 @@ async def test_cancelling_the_pool_cancels_what_waits(steps: Steps) -> None:
     await asyncio.sleep(0.01)
     steps.pool.cancel()
     assert await steps.outcome() is asyncio.CancelledError
+
+
+async def test_a_task_ends_with_its_step_once_the_pool_drains() -> None:
+    steps = Steps()
+    await steps.park()
+    gate = asyncio.Event()
+    steps.run(gate.wait)
+    while not steps.pool.waiting:
+        await asyncio.sleep(0)
+    steps.pool.drain()
+    gate.set()
+    async with asyncio.timeout(10):
+        await asyncio.wait(steps.pool.waiting)
+    assert not steps.pool.waiting

@@ -91,6 +91,7 @@ class FaceServer:
         if shared is None:
             return
         shared.draining = True
+        shared.pool.drain()
         loop = asyncio.get_running_loop()
         for listener in self._listeners:
             loop.remove_reader(listener)

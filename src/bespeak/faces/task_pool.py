@@ -26,12 +26,13 @@ PARKED: Final = 64
 class TaskPool:
     """Runs steps, each in a task that no other unfinished step uses."""
 
-    __slots__ = ("_context", "_loop", "_parked", "waiting")
+    __slots__ = ("_context", "_draining", "_loop", "_parked", "waiting")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._context = copy_context()
         self._parked: list[_Worker] = []
+        self._draining = False
         self.waiting: set[asyncio.Task[None]] = set()
         """Tasks that run a step or wait for the rest of one."""
 
@@ -54,6 +55,10 @@ class TaskPool:
             self._parked.remove(worker)
             self.waiting.add(worker.task)
             worker.take_over(rest)
+
+    def drain(self) -> None:
+        """Park no more tasks: from now on each ends with its step, so that one can wait for those in `waiting`."""
+        self._draining = True
 
     def cancel(self) -> None:
         """Cancel every waiting step."""
@@ -80,7 +85,7 @@ class TaskPool:
             if rest is not None:
                 await rest
             # A step that ignored a cancellation leaves its mark on the task, which later ones would take for theirs.
-            if task.cancelling() or len(self._parked) >= PARKED:
+            if self._draining or task.cancelling() or len(self._parked) >= PARKED:
                 return
             worker = _Worker(task, self._loop.create_future())
             self._parked.append(worker)
