@@ -40,7 +40,7 @@ def test_no_amounts_are_no_cost() -> None:
         ("USD", "2 cents", "no amount"),
         ("USD", 0.001, "at most 2"),
         pytest.param("tokens", 10**5000, "no amount", id="digits-beyond-all-measure"),
-        ("calls", 0, "at least one call"),
+        ("calls", 0, "must be at least 1"),
     ],
 )
 def test_what_is_no_amount_is_named_with_its_unit(unit: str, value: Any, reason: str) -> None:

@@ -44,4 +44,4 @@ def test_a_fault_says_which_notation_was_expected(file: str, text: str, name: st
 def test_python_is_no_document() -> None:
     fault = parse_notation("from bespeak import App\n", "rooms.py")
     assert isinstance(fault, Diagnostic)
-    assert (fault.rule, fault.message) == ("D114", "this is Python, and no document")
+    assert (fault.rule, fault.message) == ("D114", "this is Python, not a document")

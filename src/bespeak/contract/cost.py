@@ -43,11 +43,11 @@ def read_cost(declared: Mapping[str, object]) -> tuple[Cost | None, list[Fault]]
 
 def _read(unit: str, value: object) -> Decimal | str:
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        return f"the cost in {brief(unit)} is a number or a text with one, not {brief(value)}"
+        return f"the cost in {brief(unit)} must be a number; got {brief(value)}"
     # The shortest text that means the float is what its author wrote: 0.02, and not 0.0200000000000000004.
     amount = parse_amount(unit, value if isinstance(value, str) else _digits(value))
     if isinstance(amount, Decimal) and unit == "calls" and amount < ONE_CALL:
-        return "a call is at least one call"
+        return "the cost in 'calls' must be at least 1"
     return amount
 
 
@@ -55,4 +55,4 @@ def _digits(value: float | Decimal) -> str:
     try:
         return str(value)
     except ValueError:  # an integer beyond the digits that Python converts
-        return "a number of too many digits"
+        return "a number with too many digits"

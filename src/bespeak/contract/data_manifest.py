@@ -21,8 +21,8 @@ class DataClass:
     )
     description: str = setting("", "What it contains, for people.")
     formats: tuple[str, ...] = setting((), "The formats it is available in.")
-    sensitivity: str | None = setting(None, "How sensitive it is.")
-    requires_authorization: bool | None = setting(None, "Whether an agent needs authority for it.", kind="boolean")
+    sensitivity: str | None = setting(None, "The sensitivity of the data.")
+    requires_authorization: bool | None = setting(None, "True if agents need authority for it.", kind="boolean")
 
     def to_json(self) -> dict[str, Any]:
         """Write the entry of `available_data`, without empty fields."""
@@ -41,7 +41,9 @@ class DataManifest:
     """The classes of data that agents may negotiate about. Other data is out of reach."""
 
     available_data: tuple[DataClass, ...] = tables(DataClass)
-    pre_auth_discovery: bool | None = setting(None, "Whether strangers may see the data manifest.", kind="boolean")
+    pre_auth_discovery: bool | None = setting(
+        None, "True if anonymous callers may see the data manifest.", kind="boolean"
+    )
 
     def to_json(self) -> dict[str, Any]:
         """Write the `data_manifest` block."""

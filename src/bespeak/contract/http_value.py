@@ -43,7 +43,7 @@ def joined(value: Any, sign: str, at: str, faults: list[Violation]) -> str:
     texts = [as_text(part) for _, part in parts]
     for (where, _), text in zip(parts, texts, strict=True):
         if sign in text:
-            faults.append(unusable(where, f"{brief(text)} holds {sign!r}, which separates items"))
+            faults.append(unusable(where, f"{brief(text)} contains {sign!r}, which separates items"))
     return sign.join(texts)
 
 
@@ -52,7 +52,7 @@ def in_path(value: Any, at: str, faults: list[Violation]) -> str:
     text = joined(value, ",", at, faults)
     # Servers resolve dot segments, also encoded ones: such a value would choose another resource.
     if value is None or text in ("", ".", ".."):
-        faults.append(unusable(at, f"{text!r} cannot stand in a path"))
+        faults.append(unusable(at, f"{text!r} is not allowed in a path"))
     return quote(text, safe="")
 
 
@@ -62,7 +62,7 @@ def in_header(value: Any, at: str, faults: list[Violation]) -> str:
     # Blanks at the ends of a header are nobody's, and would be lost.
     readable = is_header_value(text) and text == text.strip(" \t") and all(character <= "\xff" for character in text)
     if not readable or len(text) > MAX_HEADER:
-        faults.append(unusable(at, f"{brief(text)} cannot stand in a header"))
+        faults.append(unusable(at, f"{brief(text)} is not allowed in a header"))
         return ""
     return text
 
@@ -103,7 +103,7 @@ def _deep(
             continue
         below = child(at, key)
         if isinstance(key, str) and ("[" in key or "]" in key):
-            faults.append(unusable(below, f"the name {brief(key)} holds a bracket, which begins another level"))
+            faults.append(unusable(below, f"the name {brief(key)} contains a bracket, which starts another level"))
         inner = f"{name}[{key if numbered or isinstance(value, dict) else ''}]"
         if isinstance(item, list | dict) and depth < DEEPEST:
             yield from _deep(inner, item, below, faults, depth + 1)

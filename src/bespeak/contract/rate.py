@@ -45,10 +45,10 @@ def parse_rate(text: str) -> Rate | str:
         return "it is not of the form COUNT/UNIT or COUNT/UNIT burst COUNT"
     unit = found[2]
     if unit not in SECONDS:
-        return f"{unit!r} is none of the times {', '.join(SECONDS)}"
+        return f"{unit!r} is not one of the units {', '.join(SECONDS)}"
     count, burst = int(found[1]), int(found[3] or found[1])
     if not (1 <= count <= MOST and 1 <= burst <= MOST):
-        return f"its numbers go from 1 to {MOST}"
+        return f"its numbers must be 1 to {MOST}"
     return Rate(count, unit, burst)
 
 

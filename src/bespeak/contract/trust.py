@@ -24,7 +24,7 @@ def trust_fault(tier: int, path: str | None) -> str | None:
     """Return why a tier and a verification path do not fit together, or None."""
     if tier == VERIFIED and path not in ANCHORED:
         said = f"the path is {path!r}" if path else "none is given"
-        return f"trust tier 1 is for identities verified by {', '.join(ANCHORED)}, and {said}"
+        return f"trust tier 1 is for identities verified by {', '.join(ANCHORED)}; {said}"
     return None
 
 

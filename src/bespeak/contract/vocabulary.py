@@ -17,4 +17,4 @@ class Vocabulary:
         None, "A prefix that tells verbs of several services apart: `logistics` in `logistics.DISPATCH`."
     )
     version: str | None = setting(None, "The version of the vocabulary.")
-    negotiable: bool = setting(False, "Agents may propose endpoints, as far as the data manifest allows.")
+    negotiable: bool = setting(False, "Agents may propose endpoints within the data manifest.")

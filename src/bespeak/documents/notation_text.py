@@ -35,7 +35,7 @@ def parse_notation(text: str, file: str) -> Tree | Diagnostic:
     """Parse a text into a tree, or return a diagnostic. TOML is recognised by its file name, others by content."""
     if file.endswith(".py"):
         advice = "`bespeak export agis` writes the contract of an app as a document, which `bespeak lint -` reads."
-        return UNKNOWN_DOCUMENT.found("this is Python, and no document", Location(file), advice=advice)
+        return UNKNOWN_DOCUMENT.found("this is Python, not a document", Location(file), advice=advice)
     notation: Notation = "toml" if file.endswith(".toml") else detect_notation(text)
     if notation == "braces":
         # A text block of YAML may look like braces; brace notation is never a mapping of YAML.

@@ -82,7 +82,7 @@ def test_the_folder_is_served_and_says_what_is_to_be_written(tmp_path: Path) -> 
         ):
             service.call("ADMIT", "/patient", room_id="12")
     assert refused.value.status == 501
-    assert "write admit_patient() in handlers.py" in refused.value.message
+    assert "implement admit_patient() in handlers.py" in refused.value.message
 
 
 def test_nothing_is_replaced_unless_asked(tmp_path: Path) -> None:

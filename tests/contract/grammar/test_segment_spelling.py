@@ -26,7 +26,7 @@ def test_words_are_joined_by_hyphens(segment: str) -> None:
 def test_the_first_odd_character_is_named() -> None:
     assert odd_character("a b.c") == "a space"
     assert odd_character("caf\u00e9") == "'\u00e9'"
-    assert "between no words" in odd_character("-a")
+    assert "not between words" in odd_character("-a")
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_what_is_no_json_object_is_no_schema(schema: Any) -> None:
     ],
 )
 def test_a_reference_to_another_document_is_refused(schema: dict[str, Any]) -> None:
-    assert "stays inside its schema" in fault(schema).message
+    assert "must stay inside its schema" in fault(schema).message
 
 
 def test_a_reference_that_leads_nowhere_is_refused() -> None:

@@ -38,7 +38,7 @@ def test_folder_of_tools_is_a_deployment_with_a_review(tmp_path: Path) -> None:
     deployment, findings = read_deployment(tmp_path / "out")
     assert findings == []
     assert [str(endpoint) for endpoint in deployment.endpoints] == ["BOOK /room", "LIST /rooms"]
-    assert "made from a list of MCP tools" in made.files["REVIEW.md"]
+    assert "derived from a list of MCP tools" in made.files["REVIEW.md"]
     assert "ROOMS_TOKEN=" in made.files[".env.example"]
     assert all("Made by `bespeak import mcp`" in text for text in made.files.values())
     assert "of book_room, Acme Rooms." in made.files["endpoints/book-room.toml"]

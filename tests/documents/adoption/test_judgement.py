@@ -54,7 +54,7 @@ def test_everything_guessed_about_a_tool_is_flagged() -> None:
     named = {"impact", "is_idempotent", "confidence", "intent", "outcome"}
     assert set(flagged) == {"/method", "/path", *(f"/semantic/{name}" for name in named)}
     assert flagged["/semantic/impact"].risk == "high"
-    assert flagged["/path"].why == "no path is described; the name says what it is about"
+    assert flagged["/path"].why == "no path is described; the name names the subject"
 
 
 def test_tool_that_only_its_words_call_reading_is_a_high_risk() -> None:

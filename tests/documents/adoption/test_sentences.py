@@ -35,7 +35,7 @@ def written(verb: str, path: str, summary: str = "", description: str = "", *, i
         ("FETCH", "/pets", "Returns a list of pets.", "Return a list of pets"),
         ("FETCH", "/pets/{id}", "Info for a specific pet", "Fetch info for a specific pet"),
         ("CREATE", "/pets", "<p>Creates a pet.</p> More.", "Create a pet"),
-        ("FETCH", "/pets/{id}", "", "Fetch the pet that is named"),
+        ("FETCH", "/pets/{id}", "", "Fetch the named pet"),
         ("LIST", "/order-items", "", "List order items"),
         ("BOOK", "/rooms", "Returns a list of rooms", "Book rooms"),
         ("CREATE", "/rows", "Inserts a row into the database", "Create a row"),
@@ -56,18 +56,18 @@ def test_an_intent_is_a_command_that_says_what_the_verb_promises(
         ("FETCH", "/pets/{id}", "The pet is in the answer"),
         ("FETCH", "/users/me", "The user is in the answer"),
         ("FETCH", "/status", "The status is in the answer"),
-        ("FIND", "/pets/by-status", "The pets that fit are in the answer"),
+        ("FIND", "/pets/by-status", "The matching pets are in the answer"),
         ("FETCH", "/caches/{id}", "The cache is in the answer"),
         ("CREATE", "/users", "A user exists as the input describes it"),
         ("CREATE", "/data", "The data exists as the input describes it"),
         ("ORDER", "/store/orders", "The order has been made"),
-        ("COUNT", "/users", "How many users there are is in the answer"),
-        ("LIST", "/pets", "The pets that fit are in the answer"),
+        ("COUNT", "/users", "The number of users is in the answer"),
+        ("LIST", "/pets", "The matching pets are in the answer"),
         ("CREATE", "/orders", "An order exists as the input describes it"),
         ("REMOVE", "/pets/{id}", "The pet no longer exists"),
         ("UPDATE", "/pets/{id}", "The pet has the values of the input"),
         ("BOOK", "/rooms/{id}", "The room has been booked"),
-        ("CHECK", "/addresses", "What was found out about the address is in the answer"),
+        ("CHECK", "/addresses", "The result for the address is in the answer"),
     ],
 )
 def test_an_outcome_is_a_state(verb: str, path: str, outcome: str) -> None:
@@ -83,7 +83,7 @@ def test_an_outcome_is_a_state(verb: str, path: str, outcome: str) -> None:
     ],
 )
 def test_what_somebody_tells_about_it_is_no_intent(description: str) -> None:
-    assert written("CLOSE", "/disputes/{id}", "", description).intent == "Close the dispute that is named"
+    assert written("CLOSE", "/disputes/{id}", "", description).intent == "Close the named dispute"
 
 
 def test_a_description_that_speaks_to_a_model_is_left_out_and_a_high_risk() -> None:

@@ -60,7 +60,7 @@ def test_who_runs_the_service_is_asked_for_when_nobody_says_it() -> None:
     assert list(nameless(OF_DOCUMENT, Path("rooms.agis"))) == []
     [finding] = nameless(ServerIdentity(server_id="a", operator="unspecified", contact=""), Path("rooms.agis"))
     assert (finding.rule, finding.severity) == ("Y820", "warning")
-    assert "`operator` and `contact` are not given" in finding.message
+    assert "`operator` and `contact` are missing" in finding.message
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ def test_an_unknown_key_is_a_warning_with_the_key_that_was_meant() -> None:
         "/endpoints/0/input_schema": "Did you mean `input`?",
         "/endpoints/0/colour": "A key of your own starts with x-.",
         "/endpoints/0/handler": (
-            "A document does not say who answers: bind a handler in bespeak.toml, or with @app.handler in Python."
+            "A document cannot bind a handler: do that in bespeak.toml, or with @app.handler in Python."
         ),
         "/endpoints/0/semantic/impact": "Did you mean `impact_tier`?",
         "/endpoints/0/semantic/idempotent": "Did you mean `is_idempotent`?",

@@ -316,7 +316,10 @@ def test_an_unknown_key_is_a_warning_with_the_nearest(old: str, new: str, key: s
 def test_scopes_nobody_reads_are_refused(old: str, new: str) -> None:
     (finding,) = wrong(WHOLE.replace(old, new, 1))
     assert finding.rule == "D105"
-    assert finding.help == "Write required_scopes, directly under [endpoint]; as it stands nobody needs a scope."
+    assert (
+        finding.help
+        == "Write required_scopes, directly under [endpoint]; this key has no effect, so no scope is required."
+    )
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ class Lookup:
         search.capabilities += usable[: self._most]
         if self._most is not None and len(usable) > self._most:
             message = f"of {len(usable)} operations the first {self._most} are taken"
-            search.say(DOCUMENT_CUT, message, fetched.final_url, help="Ask for all of them (--all).")
+            search.say(DOCUMENT_CUT, message, fetched.final_url, help="Use --all to read all of them.")
         return True
 
     async def _read_named(self, search: Search) -> None:

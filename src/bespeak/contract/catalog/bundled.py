@@ -32,7 +32,7 @@ def bundled_versions() -> tuple[str, ...]:
 def load_bundled(version: str = DEFAULT_CATALOG) -> Catalog:
     """Load a bundled catalog once. Raises ContractError for a version that is not bundled."""
     if version not in bundled_versions():
-        raise ContractError(f"no catalog {version!r} comes with bespeak; there are {', '.join(bundled_versions())}")
+        raise ContractError(f"catalog {version!r} is not bundled; available: {', '.join(bundled_versions())}")
     path = _DATA / f"methods-{version}.json"
     catalog, findings = parse_catalog(path.read_bytes(), str(path))
     if catalog is None:

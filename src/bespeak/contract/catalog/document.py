@@ -128,7 +128,7 @@ class _Reader:
 
     def _verb(self, name: str, entry: Any, categories: Collection[str], at: _At) -> Verb | None:
         if not is_method_name(name):
-            self._report(BAD_NAME, f"{brief(name)} is no verb: 3 to 32 capital letters A to Z", at)
+            self._report(BAD_NAME, f"{brief(name)} is not a valid verb: 3 to 32 capital letters A to Z", at)
         elif name in LEGACY_VERBS:
             self._report(BAD_NAME, f"{name} is an HTTP method name", at, advice="It belongs under 'legacy'.")
         if not self._is(entry, dict, "the entry of a verb", at):
@@ -159,7 +159,7 @@ class _Reader:
             if self._is(category, str, "a category", place) and category not in known:
                 self._report(
                     UNKNOWN_CATEGORY,
-                    f"{brief(category)} is none of the document's categories",
+                    f"{brief(category)} is not one of the document's categories",
                     place,
                     advice=f"Known: {', '.join(sorted(known))}",
                 )
@@ -169,7 +169,7 @@ class _Reader:
         if verb.successor is not None and (verb.successor not in verbs or verb.successor == verb.name):
             self._report(
                 UNKNOWN_VERB,
-                f"the successor {brief(verb.successor)} is no other verb of this catalog",
+                f"the successor {brief(verb.successor)} is not another verb of this catalog",
                 (*at, "successor"),
                 advice="Name a verb to migrate to, or leave 'successor' out.",
             )
@@ -182,7 +182,7 @@ class _Reader:
         if since is not None and since > version:
             self._odd(f"{verb.name} is deprecated in {verb.deprecated_in}, after this version of the catalog", at)
         if until is not None and until <= version:
-            self._odd(f"{verb.name} should be gone since {verb.removed_in}, and is still listed", at)
+            self._odd(f"{verb.name} was to be removed in {verb.removed_in} but is still listed", at)
 
     def _odd(self, message: str, at: _At) -> None:
         self._report(ODD_DEPRECATION, message, at)
@@ -232,7 +232,7 @@ class _Reader:
             return None
         version = parse_version(text)
         if version is None:
-            self._report(BAD_VERSION, f"{brief(text)} is no version", (*at, key), advice="Write '1.0.0'.")
+            self._report(BAD_VERSION, f"{brief(text)} is not a valid version", (*at, key), advice="Write '1.0.0'.")
             return None
         return text, version
 
@@ -258,7 +258,7 @@ class _Reader:
     def _unknown_keys(self, node: Mapping[str, Any], known: Collection[str], at: _At) -> None:
         for key in node:
             if key not in known:
-                self._report(UNKNOWN_KEY, f"the key {brief(key)} is not known and ignored", at)
+                self._report(UNKNOWN_KEY, f"the key {brief(key)} is unknown and ignored", at)
 
 
 def _fault_of(data: bytes | str, origin: str, error: Exception) -> tuple[Location, str]:

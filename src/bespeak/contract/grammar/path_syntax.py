@@ -52,12 +52,12 @@ def check_structure(path: str) -> Fault | None:
         if "{" in segment or "}" in segment:
             if _PARAMETER.fullmatch(segment) is None:
                 return Fault(
-                    f"{_quote(segment)} is no parameter: a parameter is a whole segment of the form "
+                    f"{_quote(segment)} is not a valid parameter: a parameter is a whole segment of the form "
                     "{name}, with letters, digits and '_'",
                     segment,
                 )
         elif _SEGMENT.fullmatch(segment) is None:
-            return Fault(f"{_quote(segment)} has characters that a path segment cannot carry", segment)
+            return Fault(f"{_quote(segment)} contains characters that are not allowed in a path segment", segment)
     return None
 
 
@@ -78,7 +78,7 @@ def check_leakage(path: str, verbs: Container[str]) -> Fault | None:
     segment = leaking_segment(path, verbs)
     if segment is None:
         return None
-    return Fault(f"the segment {_quote(segment)} is a method name: methods stand before the path, not in it", segment)
+    return Fault(f"the segment {_quote(segment)} is a method name: methods go before the path, not in it", segment)
 
 
 def check_path(path: str, verbs: Container[str]) -> Fault | None:
@@ -103,7 +103,7 @@ def parse_template(path: str) -> Template | Fault:
             continue
         name = match.group(1)
         if name in parameters:
-            return Fault(f"the parameter {_quote(segment)} stands twice in {_quote(path)}", segment)
+            return Fault(f"the parameter {_quote(segment)} occurs twice in {_quote(path)}", segment)
         parameters.append(name)
         segments.append(None)
     return Template(path, tuple(segments), tuple(parameters))

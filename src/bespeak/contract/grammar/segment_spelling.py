@@ -38,7 +38,7 @@ def odd_character(segment: str) -> str:
     for char in segment:
         if not (char.isascii() and char.isalnum()) and char not in "-_":
             return _SIGNS.get(char, brief(char))
-    return "a hyphen or an underscore that stands between no words"
+    return "a hyphen or an underscore that is not between words"
 
 
 def is_parameter(segment: str) -> bool:

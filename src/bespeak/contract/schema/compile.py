@@ -107,10 +107,10 @@ def compile_schema(schema: Mapping[str, Any]) -> Validator | Fault:
 def _check(schema: object, text: bytes) -> Fault | None:
     """Check what the compiler misses or reports too late: dialect, depth, references to other documents."""
     if not isinstance(schema, dict):
-        return Fault(f"a schema is an object, not {type(schema).__name__}")
+        return Fault(f"a schema must be an object; got {type(schema).__name__}")
     dialect = schema.get("$schema", DIALECT)
     if dialect not in (DIALECT, DIALECT + "#"):
-        return Fault(f"the dialect is {DIALECT}, not {dialect!r}", "/$schema")
+        return Fault(f"the dialect must be {DIALECT}; got {dialect!r}", "/$schema")
     if b"$ref" not in text and b"$dynamicRef" not in text and text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
         return None  # nothing refers, nothing can be too deep: most schemas, and a server may start with thousands
     found = list(nodes(schema))
@@ -123,7 +123,7 @@ def _check(schema: object, text: bytes) -> Fault | None:
             target = node[name]
             if not isinstance(target, str) or not target.startswith("#"):
                 return Fault(
-                    f"a {name} stays inside its schema ('#...'), not {shorten(repr(target))}", pointer((*at, name))
+                    f"a {name} must stay inside its schema ('#...'); got {shorten(repr(target))}", pointer((*at, name))
                 )
     if references > _MOST_REFERENCES:
         return Fault(f"the schema has more than {_MOST_REFERENCES:,} references")

@@ -42,9 +42,9 @@ def excess(nodes: Iterable[tuple[Place, dict[str, Any]]]) -> str | None:
             # A step back to a node that is still being counted is a cycle; the validator goes round it once.
             ways[me] = 1 + sum(ways.get(id(step), 0) for step in steps)
             if ways[me] > MAX_WAYS:
-                return f"references multiply the schema: more than {MAX_WAYS:,} subschemas judge one value"
+                return f"references multiply the schema: more than {MAX_WAYS:,} subschemas apply to one value"
             longest[me] = 1 + max((longest.get(id(step), 0) for step in steps), default=0)
             if longest[me] > MAX_STEPS:
-                return f"more than {MAX_STEPS} subschemas lead from one to the next"
+                return f"more than {MAX_STEPS} subschemas form a chain"
             path.pop()
     return None

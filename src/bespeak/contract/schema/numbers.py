@@ -15,7 +15,7 @@ def non_finite(value: object) -> list[Violation]:
     while waiting:
         at, part = waiting.pop()
         if isinstance(part, float) and not math.isfinite(part):
-            found.append(Violation(at, "", "type", f"{part} is no JSON number"))
+            found.append(Violation(at, "", "type", f"{part} is not a JSON number"))
         elif isinstance(part, dict):
             waiting += [(child(at, str(name)), item) for name, item in part.items()]
         elif isinstance(part, list | tuple):

@@ -53,7 +53,7 @@ def traps(schema: Mapping[str, Any]) -> Iterator[Trap]:
             yield Trap("dynamic", pointer((*at, "$id")), message, "Remove $id, and refer with $ref: '#/...'.")
     ways = _ways(schema, {})
     if ways > _MOST_WAYS:
-        message = f"the schema can be met in more than {_MOST_WAYS} ways"
+        message = f"the schema can be satisfied in more than {_MOST_WAYS} ways"
         yield Trap("alternatives", "", message, "Use fewer alternatives, or an endpoint for each.")
     yield from _check_circles(schema)
 
@@ -70,11 +70,11 @@ def _check_patterns(at: tuple[str | int, ...], node: Mapping[str, Any]) -> Itera
             continue
         slow = slowness(pattern)
         if slow is not None:
-            message = f"the pattern {brief(pattern)} can take for ever: {slow}"
+            message = f"the pattern {brief(pattern)} can take unbounded time: {slow}"
             yield Trap("slow-pattern", pointer(place), message, "Write it without a repetition inside a repetition.")
         elif needs_backtracking(pattern):
-            message = f"the pattern {brief(pattern)} looks around or back, which many engines refuse"
-            yield Trap("backtracking", pointer(place), message, "Say what is allowed; use `not` for what is not.")
+            message = f"the pattern {brief(pattern)} uses look-around or back-references, which many engines refuse"
+            yield Trap("backtracking", pointer(place), message, "Describe what is allowed; use `not` for the rest.")
 
 
 def _ways(node: object, known: dict[int, int]) -> int:
@@ -122,8 +122,8 @@ def _check_circles(schema: Mapping[str, Any]) -> Iterator[Trap]:
             while len(path) > depth:
                 on_path.discard(path.pop())
             if here in on_path:
-                message = f"{' -> '.join([*path[path.index(here) :], here][:6])} leads in a circle"
-                yield Trap("circle", "", message, "Let one of them go down into a property or an item.")
+                message = f"{' -> '.join([*path[path.index(here) :], here][:6])} is circular"
+                yield Trap("circle", "", message, "Put a property or an item between them.")
                 return
             if here in done:
                 continue

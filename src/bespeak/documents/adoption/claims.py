@@ -97,7 +97,7 @@ def _path(candidate: Candidate, verb: str, word: str, catalog: Catalog) -> PathC
     topic = topic_of(candidate, catalog.names)
     choice = choose_path(described, verb, catalog.names, topic=topic, word=word)
     if candidate.path is None:
-        return replace(choice, reasons=(f"no path is described; {candidate.name_kind} says what it is about",))
+        return replace(choice, reasons=(f"no path is described; {candidate.name_kind} names the subject",))
     return choice
 
 

@@ -51,9 +51,7 @@ def make_deployment(
     files[REVIEW] = review_text(origin, entries, left_out, general, notes)
     variables = used_variables(entries)
     if variables:
-        lines = [
-            f"# {origin.made_by}: what the upstream knows this server by. Set these, and keep them out of the folder."
-        ]
+        lines = [f"# {origin.made_by}: credentials for the upstream. Set them, and keep them out of this folder."]
         lines += [f"# {printable(one.what)}\n{one.name}=" for one in variables.values()]
         files[ENVIRONMENT] = "\n".join(lines) + "\n"
     guesses = [*general, *(guess for facade in facades for guess in facade.guesses)]
@@ -75,11 +73,13 @@ def _service(origin: Origin, facades: Sequence[Facade]) -> tuple[Service, list[G
     host = hosts[0] if hosts else f"{slug}.example"
     source = origin.source if origin.source.startswith(("https://", "http://")) else ""
     guesses = [
-        _guess("server_id", f"server_id {host}", "the host of the upstream", 0.4, "the name this server is reached by"),
-        _guess("operator", f"operator {title or host}", "no description says who operates this server", 0.3, ""),
+        _guess("server_id", f"server_id {host}", "the host of the upstream", 0.4, "the host name of this server"),
+        _guess(
+            "operator", f"operator {title or host}", "a description does not name the operator of this server", 0.3, ""
+        ),
     ]
     if not origin.contact:
-        guesses.append(_guess("contact", f"contact https://{host}", "the description names nobody", 0.2, ""))
+        guesses.append(_guess("contact", f"contact https://{host}", "the description does not name a contact", 0.2, ""))
     if len(hosts) > 1:
         why = f"the description names {len(hosts)} hosts"
         guesses.append(_guess("server_id", f"all of {', '.join(hosts[:5])} are called", why, 0.6, ""))

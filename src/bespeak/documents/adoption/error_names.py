@@ -36,14 +36,14 @@ _NAMES: Final = {
 }
 _TEXTS: Final = {
     "invalid_input": "The upstream does not accept the input.",
-    "not_found": "What is asked for does not exist.",
-    "conflict": "It contradicts the present state.",
-    "invalid_values": "A value of the input is not acceptable.",
+    "not_found": "The requested resource does not exist.",
+    "conflict": "The request conflicts with the current state.",
+    "invalid_values": "A value of the input is not valid.",
     "rate_limited": "Too many calls; try again later.",
     "upstream_timeout": "The upstream did not answer in time.",
     "upstream_connection_error": "The upstream could not be reached.",
     "upstream_malformed_response": "The answer of the upstream could not be read.",
-    "upstream_authentication_failed": "The upstream did not accept this server.",
+    "upstream_authentication_failed": "The upstream refused this server.",
     "upstream_error": "The upstream failed.",
 }
 _OWN_TO_SERVER: Final = ("401", "403")
@@ -88,7 +88,7 @@ def shape_errors(candidate: Candidate, *, has_credential: bool) -> ErrorShape:
     if added:
         names = ", ".join(f"{status} {_NAMES[status]}" for status in added)
         why = "the description gives a range" if any("X" in status for status in documented) else "none is documented"
-        shape.guesses.append(_guess(names, why, 0.6, "what the upstream really answers"))
+        shape.guesses.append(_guess(names, why, 0.6, "the upstream's actual answers"))
     if not has_credential and any(status in shape.error_map for status in _OWN_TO_SERVER):
         why = "no credential is sent, so 401 and 403 are the upstream's own answer to the caller"
         shape.guesses.append(_guess("401 and 403 are named", why, 0.7, "upstream_authentication_failed"))

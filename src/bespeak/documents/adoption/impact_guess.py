@@ -81,7 +81,7 @@ def guess_impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> 
         Guess(
             at="/semantic/confidence",
             text=f"confidence {outcome}",
-            why="no description says how sure an outcome is",
+            why="descriptions do not state a confidence",
             confidence=0.5,
         ),
     ]
@@ -98,9 +98,9 @@ def guess_impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> 
 
 def _repetition_reason(candidate: Candidate, impact: str) -> str:
     if impact == "informational" and (candidate.method is None or not candidate.claims_to_read):
-        return "what only reads can be repeated"
+        return "reading can be repeated"
     if candidate.method:
-        return f"{candidate.method} by HTTP"
+        return f"{candidate.method} repeats like that in HTTP"
     return "its hints say so" if candidate.idempotent else "nothing says that it can be repeated"
 
 
@@ -113,7 +113,7 @@ def _impact_without_method(candidate: Candidate, choice: VerbChoice) -> tuple[st
         if candidate.read_only is None and _reads(choice):
             return "informational", f"'{choice.word}' only reads", 0.6, "irreversible"
     if choice.verb in _UNDONE_BY and candidate.destructive is not True:
-        return "reversible", f"another call takes {choice.verb} back", 0.6, "irreversible"
+        return "reversible", f"another call undoes {choice.verb}", 0.6, "irreversible"
     other = "informational" if candidate.read_only else "reversible"
     if candidate.destructive:
         return "irreversible", "its hints say that it is destructive", 0.8, other
@@ -132,17 +132,17 @@ def _impact(candidate: Candidate, choice: VerbChoice) -> tuple[str, str, float, 
     method, verb, can_be_read = candidate.method, choice.verb, candidate.has_readable_state
     if candidate.claims_to_read:
         if choice.word and changes(verb):
-            return "irreversible", f"its words say {verb}, whatever {method} promises", 0.4, "informational"
+            return "irreversible", f"its words mean {verb}, although {method} should only read", 0.4, "informational"
         return "informational", f"{method} changes nothing", 0.9, ""
     if method == "DELETE":
-        return "irreversible", "what is deleted is gone", 0.9, "reversible, if it can be restored"
+        return "irreversible", "deleted data is lost", 0.9, "reversible, if it can be restored"
     if method in ("PUT", "PATCH"):
         if can_be_read and (verb in _OVERWRITING or verb in _UNDONE_BY):
             return "reversible", "the former state can be read and written back", 0.6, "irreversible"
-        why = "the former state cannot be read, so nobody can write it back"
-        return "irreversible", why if not can_be_read else f"nothing takes {verb} back", 0.6, "reversible"
+        why = "the former state cannot be read, so it cannot be restored"
+        return "irreversible", why if not can_be_read else f"no call undoes {verb}", 0.6, "reversible"
     if _reads(choice):
         return "informational", f"'{choice.word}' only reads, although it is a {method}", 0.7, "irreversible"
     if verb in _UNDONE_BY:
-        return "reversible", f"another call takes {verb} back", 0.6, "irreversible"
+        return "reversible", f"another call undoes {verb}", 0.6, "irreversible"
     return "irreversible", f"nothing says that a {method} can be undone", 0.6, "reversible"

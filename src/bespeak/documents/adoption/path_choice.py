@@ -75,7 +75,7 @@ def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str 
         said = (word and "".join(words(piece)) == word) or _says(hyphenated(piece), verb)
         # What begins a path is what its parameters belong to, unless a thing follows: /search/issues.
         if said and (_acts(piece, last) if last else following[:1] not in ("", "{")):
-            reasons.append(f"{piece[:_SHOWN]!r} is what {verb} says")
+            reasons.append(f"{piece[:_SHOWN]!r} only repeats {verb}")
             continue
         name = _segment(piece, verb, verbs, reasons, alone=at == 0 and len(pieces) == 1, topic=topic)
         if name:
@@ -84,13 +84,13 @@ def choose_path(described: str, verb: str, verbs: frozenset[str], *, topic: str 
     version = version or later
     if not segments or segments[0].startswith("{"):
         thing = _thing(topic, segments, verb, verbs)
-        reasons.append(f"a path begins with what it is about: {thing}")
+        reasons.append(f"a path begins with a noun: {thing}")
         segments.insert(0, thing)
     if segments[0].isdecimal():
         segments.insert(0, _thing(topic, segments, verb, verbs))
         reasons.append("a path does not begin with a number")
     if described.endswith("/") and len(described) > 1:
-        reasons.append("no slash at the end")
+        reasons.append("no trailing slash")
     return PathChoice("/" + "/".join(segments), names, tuple(dict.fromkeys(reasons)), version)
 
 
@@ -126,7 +126,7 @@ def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
     """Return the subject of a candidate: its first tag, its first literal segment, or the noun in its name."""
     literals = [name for part in bare_path(candidate.path or "").split("/") for name in _literals(part)]
     things = [name for name in map(hyphenated, literals) if name and name not in _PREFIXES]
-    # A path that is nothing but a command names no thing.
+    # A path that is nothing but a command does not name a resource.
     if len(things) == 1 and leaking_segment(f"/{things[0]}", verbs) is not None:
         things.insert(0, _object_of(candidate))
     found = (hyphenated(name) for name in (*candidate.tags[:1], *things, _object_of(candidate)))
@@ -149,7 +149,7 @@ def _parameter_names(described: str, reasons: list[str]) -> dict[str, str]:
         if found not in names:
             names[found] = unused(snake_case(found, "id"), names.values())
             if names[found] != found:
-                reasons.append(f"{{{found[:_SHOWN]}}} is called {{{names[found]}}}")
+                reasons.append(f"{{{found[:_SHOWN]}}} is renamed to {{{names[found]}}}")
     return names
 
 
@@ -182,10 +182,10 @@ def _without_version(pieces: list[str], reasons: list[str]) -> tuple[list[str], 
         if pieces[0].lower() in _PREFIXES and not _is_version(pieces[1]):
             break
         dropped, *pieces = pieces
-        reasons.append(f"{dropped[:_SHOWN]!r} names no thing")
+        reasons.append(f"{dropped[:_SHOWN]!r} does not name a resource")
         version = dropped if _is_version(dropped) else version
     if len(pieces) == 1 and _is_version(pieces[0]):
-        reasons.append(f"{pieces[0][:_SHOWN]!r} names no thing")
+        reasons.append(f"{pieces[0][:_SHOWN]!r} does not name a resource")
         return [], pieces[0]
     return pieces, version
 
@@ -208,13 +208,13 @@ def _segment(piece: str, verb: str, verbs: frozenset[str], reasons: list[str], *
         return name
     compound = "-" in name and next(_nouns(name, verb, verbs), name)
     if compound and compound != name and not compound.startswith(name):
-        reasons.append(f"{name!r} is a method name; the thing is {compound!r}")
+        reasons.append(f"{name!r} is a method name; the noun is {compound!r}")
         return compound
     if alone and topic and topic != name and _is_fine(topic, verb, verbs):
-        reasons.append(f"{name!r} is a verb; it is about {topic}")
+        reasons.append(f"{name!r} is a verb; the noun is {topic}")
         return topic
     noun = next(_nouns(name, verb, verbs), "")
-    reasons.append(f"{name!r} is a method name; the thing is {noun!r}" if noun else f"{name!r} is a method name")
+    reasons.append(f"{name!r} is a method name; the noun is {noun!r}" if noun else f"{name!r} is a method name")
     return noun
 
 

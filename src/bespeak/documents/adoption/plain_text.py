@@ -44,7 +44,7 @@ def plain_text(text: str, most: int = 500) -> PlainText:
         if spoken is not None:
             return PlainText("", f"a text that {spoken.kind}")
         if role_marker(seen, strict=False) is not None:
-            return PlainText("", "a text with the mark of a speaker")
+            return PlainText("", "a text with a speaker label")
     return PlainText(_cut(seen, most), fault)
 
 

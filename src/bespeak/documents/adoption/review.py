@@ -10,9 +10,9 @@ from bespeak.documents.adoption.guess import RISKS, Guess, LeftOut
 from bespeak.text.diagnostics.printable import printable
 
 _TITLES: Final = {
-    "high": "High: what cannot be undone, and what does not work as it stands",
-    "medium": "Medium: what an agent may rely on",
-    "low": "Low: what reads better when a person has written it",
+    "high": "High: irreversible calls, and endpoints that do not work yet",
+    "medium": "Medium: statements that agents rely on",
+    "low": "Low: wording that a person can improve",
 }
 _IMPACTS: Final = ("irreversible", "reversible", "informational")
 
@@ -49,10 +49,10 @@ def _lines(
     yield f"{origin.made_by}."
     yield ""
     yield (
-        f"These endpoints were made from {origin.form}. It does not say what an agent needs to know, above "
-        "all whether something can be undone: what is written instead was guessed, and is not to be relied on before "
-        "a person has confirmed it (AGTP-API 14.1). Each guess stands as a comment `# review (confidence): ...` in "
-        "its file; remove the comment when you have looked. `bespeak lint` counts those that are left (R901)."
+        f"These endpoints were derived from {origin.form}. It lacks facts that agents need, above all whether a call "
+        "can be undone. Such facts were guessed: do not rely on them until a person has confirmed them (AGTP-API "
+        "14.1). Each guess is a comment `# review (confidence): ...` in its file; remove the comment after the "
+        "review. `bespeak lint` counts the comments that are left (R901)."
     )
     yield ""
     yield f"- endpoints: {len(entries)}"
@@ -62,7 +62,7 @@ def _lines(
     yield from _variables(used_variables(entries))
     yield from _renamed(entries)
     yield from _listed("Left out: operations without an endpoint", left_out)
-    yield from _listed("What the description does not say, or says so that it cannot be taken over", notes)
+    yield from _listed("Missing or unusable parts of the description", notes)
     for risk in RISKS:
         if counts[risk]:
             yield ""
@@ -87,7 +87,7 @@ def _variables(variables: Mapping[str, Variable]) -> Iterator[str]:
     yield ""
     yield "## Credentials to set before the server starts"
     yield ""
-    yield "The upstream knows this server by them; no identity of a caller is forwarded. `.env.example` lists them too."
+    yield "This server sends them upstream; a caller's identity is never forwarded. `.env.example` lists them too."
     yield ""
     yield from (f"- `{variable.name}`: {_plain(variable.what)}" for variable in variables.values())
 
@@ -101,12 +101,12 @@ def _renamed(entries: Entries) -> Iterator[str]:
     if not rows:
         return
     yield ""
-    yield "## Paths that are not the upstream's"
+    yield "## Changed paths"
     yield ""
     yield "| here | upstream | why |"
     yield "|---|---|---|"
     for here, upstream, why in rows:
-        yield f"| `{_cell(here)}` | `{_cell(upstream)}` | {_cell('; '.join(why) or 'another operation had it')} |"
+        yield f"| `{_cell(here)}` | `{_cell(upstream)}` | {_cell('; '.join(why) or 'the path was taken')} |"
 
 
 def _listed(title: str, entries: Sequence[LeftOut]) -> Iterator[str]:

@@ -164,7 +164,7 @@ def _plainly(verb: str, thing: _Thing) -> str:
     if thing.name == verb.lower():
         return f"{verb.capitalize()} what the caller asks for"
     if thing.single:
-        which = f"the {thing.name} that is named"
+        which = f"the named {thing.name}"
     else:
         which = _with_article(thing.name) if verb in _MAKING else thing.listed
     return f"{verb.capitalize()} {which}"
@@ -212,11 +212,11 @@ def _outcome(verb: str, thing: _Thing) -> str:
     main = classes.main if classes else "CONTROL"
     several = not thing.single and is_plural(thing.listed.split()[-1])
     if verb == "COUNT":
-        return f"How many {thing.listed} there are is in the answer"
+        return f"The number of {thing.listed} is in the answer"
     if main == "ANALYZE":
-        return f"What was found out about the {thing.name} is in the answer"
+        return f"The result for the {thing.name} is in the answer"
     if main == "READ":
-        return f"The {thing.listed} that fit are in the answer" if several else f"The {thing.name} is in the answer"
+        return f"The matching {thing.listed} are in the answer" if several else f"The {thing.name} is in the answer"
     if verb in _MAKING:
         name = _with_article(thing.name)
         return f"{name[0].upper()}{name[1:]} exists as the input describes it"
@@ -231,7 +231,7 @@ def _outcome(verb: str, thing: _Thing) -> str:
     if thing.name in ("logout", "signout", "logoff"):
         return "The session has ended"
     if verb == "AUTHENTICATE":
-        return "It is established who is calling"
+        return "The caller is authenticated"
     return f"The {thing.name} has been {'made' if thing.name == verb.lower() else participle(verb.lower())}"
 
 

@@ -114,7 +114,7 @@ def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
     method = candidate.method or ("GET" if candidate.claims_to_read and not any(changing_words(candidate)) else "")
     usual = (*_LISTS, *_BY_METHOD["GET"]) if method == "GET" and is_list(candidate) else None
     found = tuple(verb for verb in usual or _BY_METHOD.get(method, ("EXECUTE",)) if verb in names)
-    why = f"by {candidate.method} alone" if candidate.method else "no word of it says what is done"
+    why = f"by {candidate.method} alone" if candidate.method else "no word names the action"
     return VerbChoice(found[0], _ALONE.get(candidate.method or "", 0.7), why, found[1:])
 
 

@@ -79,6 +79,6 @@ def nameless(identity: ServerIdentity, document: Path) -> Iterable[Diagnostic]:
     missing = [name for name in ("operator", "contact") if getattr(identity, name) in ("", UNSPECIFIED)]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
-        message = f"`{'` and `'.join(missing)}` {verb} not given, which every manifest carries (AGTP-API 8.3)"
-        advice = f"Write them into the document, or into [server] of a {CONFIGURATIONS[0]} that names it."
+        message = f"`{'` and `'.join(missing)}` {verb} missing, but required in every manifest (AGTP-API 8.3)"
+        advice = f"Add them to the document, or to [server] of a {CONFIGURATIONS[0]} that names it."
         yield INCOMPLETE_IDENTITY.found(message, Location(str(document)), advice=advice)

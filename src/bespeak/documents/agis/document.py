@@ -87,7 +87,7 @@ def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
     )
     if shared.spent:
         message = f"the document is too large: its endpoints use shared schemas more than {MOST_BROUGHT:,} times"
-        advice = "Those that are reached through others count, too. Refer to fewer, or split the document."
+        advice = "Indirect uses count too. Use fewer, or split the document."
         findings.append(UNREADABLE.found(message, tree.locate("/schemas", key=True), "/schemas", advice))
     return document, findings
 

@@ -40,7 +40,9 @@ def format_agis(text: str, file: str, to: Form | None = None, *, drop_comments: 
     if isinstance(tree, Diagnostic):
         return tree
     if not isinstance(tree.data, dict):
-        return NOT_AN_OBJECT.in_tree(tree, "", "there is no document to format", "It is a mapping that has `agis`.")
+        return NOT_AN_OBJECT.in_tree(
+            tree, "", "there is no document to format", "A document is a mapping with the key `agis`."
+        )
     form = to or ("json" if tree.notation == "json" else "yaml")
     # Endpoints under keys must be items of a list before their short fields can be found.
     data = canonical(expand_shorthand(canonical(tree.data)))
@@ -52,7 +54,7 @@ def format_agis(text: str, file: str, to: Form | None = None, *, drop_comments: 
             return _refused(tree, comment, f"this comment, and any after it, cannot be kept in {NAMES[form]}")
     written = write_yaml(data, comments) if form == "yaml" else write_json(data)
     if form == "yaml" and not drop_comments and isinstance(tree, YamlTree) and not _keeps(written, tree, data):
-        return _refused(tree, first_comment(tree), "a comment stands where the canonical text has no place for it")
+        return _refused(tree, first_comment(tree), "the canonical text has no place for this comment")
     return written.replace("\n", "\r\n") if tree.crlf else written
 
 

@@ -144,11 +144,11 @@ def _check_header(tree: Tree, data: Mapping[str, Any]) -> Iterator[Diagnostic]:
     address = data.get("agtp")
     if isinstance(address, str) and address.strip() and not _address().is_valid(address):
         advice = "Write it as agtp://host, for example agtp://rooms.acme.example."
-        message = f"`agtp` is {brief(address)}, which is no AGTP address"
+        message = f"`agtp` is {brief(address)}, which is not a valid AGTP address"
         yield ADDRESS.in_tree(tree, "/agtp", message, advice, _with_scheme(address))
     endpoints = data.get("endpoints")
     if not _is_empty(endpoints) and not isinstance(endpoints, list):
-        message = f"`endpoints` is {_kind(endpoints)}, and AGIS 8.1 wants an array of definitions"
+        message = f"`endpoints` is {_kind(endpoints)}; AGIS 8.1 requires an array of definitions"
         advice = "Make each endpoint an entry with `method` and `path`; `bespeak format` does it for a mapping."
         yield ENDPOINTS_NOT_ARRAY.in_tree(tree, "/endpoints", message, advice)
 
@@ -166,10 +166,10 @@ def _check_version(tree: Tree, version: object) -> Iterator[Diagnostic]:
         return
     if isinstance(version, int | float) and version == 1 and not isinstance(version, bool):
         fix = Fix('Write "1.0"', (Change("replace", "/agis", "1.0"),))
-        message = f"`agis` is the number {version}, and a version is a text"
+        message = f"`agis` is the number {version}; a version must be a string"
         yield UNSUPPORTED_VERSION.in_tree(tree, "/agis", message, 'Write it in quotes: "1.0".', fix)
     else:
-        message = f'`agis` is {brief(version)}, and the version this document can have is "1.0"'
+        message = f'`agis` is {brief(version)}; the version must be "1.0"'
         yield UNSUPPORTED_VERSION.in_tree(tree, "/agis", message, 'Write agis: "1.0".')
 
 
@@ -278,12 +278,12 @@ def _unknown_fields(tree: Tree, at: str, part: dict[str, Any], known: Mapping[st
         advice = (
             f"Did you mean `{meant}`?" if meant else _ADVICE_ON_OTHERS.get(key, "A key of your own starts with x-.")
         )
-        message = f"`{brief(key)[1:-1]}` is not a key of AGIS, and nobody reads it"
+        message = f"`{brief(key)[1:-1]}` is not a key of AGIS and has no effect"
         yield UNKNOWN_FIELD.in_tree(tree, child(at, key), message, advice, fix, on_key=True)
 
 
 _ADVICE_ON_OTHERS: Final = {
-    "handler": "A document does not say who answers: bind a handler in bespeak.toml, or with @app.handler in Python.",
+    "handler": "A document cannot bind a handler: do that in bespeak.toml, or with @app.handler in Python.",
 }
 
 

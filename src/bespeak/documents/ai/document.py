@@ -99,8 +99,8 @@ def consume_ai(root: Table, *, most: int | None = MOST_CAPABILITIES) -> AiDocume
     kept: dict[str, AiCapability] = {}
     for entry in root.tables("capabilities"):
         if len(kept) == most:
-            message = f"of {len(entries)} capabilities the first {most} are taken"
-            root.findings.warning(DOCUMENT_CUT, message, "/capabilities", "Ask for all of them (--all).")
+            message = f"only the first {most} of {len(entries)} capabilities are read"
+            root.findings.warning(DOCUMENT_CUT, message, "/capabilities", "Use --all to read all of them.")
             break
         capability = _capability(entry)
         wrong = _unusable(capability, kept)
@@ -125,11 +125,11 @@ def consume_ai(root: Table, *, most: int | None = MOST_CAPABILITIES) -> AiDocume
 def _unusable(capability: AiCapability, others: Mapping[str, AiCapability]) -> str | None:
     """Return why a capability cannot be called, or None if it can."""
     if _ID.fullmatch(capability.id) is None:
-        return f"its id is {brief(capability.id)}, and not small letters, digits and underscores"
+        return f"its id is {brief(capability.id)}, but only lower-case letters, digits and underscores are allowed"
     if capability.id in others:
-        return f"the id {capability.id} was there before"
+        return f"the id {capability.id} is used twice"
     if not capability.method:
-        return f"{capability.id} has no method that is known"
+        return f"{capability.id} has no known method"
     if not capability.endpoint.strip():
         return f"{capability.id} has no endpoint"
     if not capability.description.strip():

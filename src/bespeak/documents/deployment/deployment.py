@@ -112,7 +112,7 @@ def _read_rest(
 ) -> tuple[Deployment, list[Diagnostic]]:
     faults = tuple(finding for finding in findings if finding.severity == "error")
     if server.identity is None and server.main.app is None:
-        message = f"no server_id is given, so that {_ASSUMED.server_id!r} is assumed"
+        message = f"server_id is missing; {_ASSUMED.server_id!r} is used"
         advice = f"Write [server] with server_id, operator and contact into {CONFIGURATIONS[0]}."
         findings.append(INCOMPLETE_IDENTITY.found(message, Location(str(configuration)), advice=advice))
     folder = server.main.endpoints or root / ENDPOINTS
@@ -120,7 +120,7 @@ def _read_rest(
     agents = _read_agents(server.agents.directory, root / AGENTS, findings)
     recipes = _read_recipes(server.recipes, (root / RECIPES, folder / RECIPES), findings)
     if not endpoints and server.main.app is None and server.document is None and not has_errors(findings):
-        message = "there is neither an endpoint file nor an app, so that only the built-in methods are served"
+        message = "no endpoint file and no app were found; only the built-in methods are served"
         advice = f"Put endpoint files into {folder}."
         findings.append(NOTHING_TO_SERVE.found(message, Location(str(root)), advice=advice))
     deployment = Deployment(

@@ -83,7 +83,7 @@ def read_output_schema(endpoint: Table) -> dict[str, Any]:
 
 def _refuse_both(endpoint: Table, lists: str, schema: str) -> None:
     if endpoint.has(lists):
-        message = f"`{lists}` and `{schema}` say the same thing twice"
+        message = f"`{lists}` and `{schema}` cannot be combined"
         endpoint.findings.error(DUPLICATE, message, endpoint.pointer(schema), "Keep one of them.")
 
 

@@ -86,7 +86,7 @@ def _read(block: Table, file: str) -> Endpoint | None:
 
 def _refuse_unread_scopes(findings: Findings) -> None:
     """Report each unread key about scopes as an error: its author relies on a check that does not happen."""
-    advice = "Write required_scopes, directly under [endpoint]; as it stands nobody needs a scope."
+    advice = "Write required_scopes, directly under [endpoint]; this key has no effect, so no scope is required."
     findings.found[:] = [
         replace(finding, severity="error", help=advice, fix=None)
         if finding.rule == UNKNOWN_KEY.id and "scope" in finding.pointer.rpartition("/")[2].lower()
@@ -108,7 +108,7 @@ def _read_method(block: Table) -> str:
     method = block.need_text("method")
     capitals = method.upper()
     if method != capitals:
-        message = f"`method` is {brief(method)}, and methods are written in capitals (AGTP-API 3.2)"
+        message = f"`method` is {brief(method)}; methods are written in capitals (AGTP-API 3.2)"
         shown = brief(capitals)[1:-1]
         fix = Fix(f"Write {shown}", (Change("replace", block.pointer("method"), capitals),))
         block.findings.warning(LOWERCASE_METHOD, message, block.pointer("method"), f"It is read as {shown}.", fix)

@@ -49,7 +49,7 @@ def _read_function(block: Table) -> RegisteredFunction:
     if function and not block.has("module") and not is_dotted_path(function):
         block.findings.error(
             WRONG_VALUE,
-            f"`{key}` is {brief(function)}, which is no dotted path of a module and a function (AGTP-API 12.2)",
+            f"`{key}` is {brief(function)}, which is not a dotted path of a module and a function (AGTP-API 12.2)",
             block.pointer(key),
         )
     return RegisteredFunction(function=function, blocking=block.boolean("blocking") or False)
@@ -102,7 +102,7 @@ def _read_error_map(block: Table) -> dict[str, str]:
     error_map = block.text_map("error_map")
     for status in error_map:
         if not is_upstream_status(status):
-            message = f"`error_map` has the key {brief(status)}, which is no HTTP status"
+            message = f"`error_map` has the key {brief(status)}, which is not an HTTP status"
             advice = 'Write three digits, "404", or "4XX" or "5XX" for all others of their kind.'
             block.findings.error(WRONG_VALUE, message, block.pointer("error_map"), advice)
     return error_map

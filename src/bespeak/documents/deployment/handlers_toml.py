@@ -11,7 +11,7 @@ from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.table import Table
 from bespeak.text.source.span import Location
 
-_FORM = 'Write [handlers."BOOK /reservation"]: the method, a blank, the path.'
+_FORM = 'Write [handlers."BOOK /reservation"]: the method, a space, the path.'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,7 +100,7 @@ class HttpSettings:
     auth_docs: str | None = setting(None, "The page that explains authentication.", **_URL)
     changelog: str | None = setting(None, "The page that lists changes.", **_URL)
     status_page: str | None = setting(None, "The page that shows whether the service works.", **_URL)
-    agent_tier: bool | None = setting(None, "Whether agents may ask for a higher rate.", kind="boolean")
+    agent_tier: bool | None = setting(None, "Agents may request a higher rate.", kind="boolean")
     ai_alias: bool = setting(False, "Serve `/.well-known/ai` at `/ai` too.")
     cors: tuple[str, ...] = setting(
         (),
@@ -113,14 +113,14 @@ class HttpSettings:
     )
     trusted_proxies: tuple[str, ...] = setting(
         (),
-        "Addresses and networks of proxies whose `X-Forwarded-For` is believed.",
+        "Addresses and networks of proxies whose `X-Forwarded-For` is trusted.",
         parse=_parse_network,
         form="an IP address or network",
         advice="Write addresses like 10.0.0.7 or networks like 10.0.0.0/8, of the proxies only.",
         rule=PROXY_ADDRESS,
         security=True,
     )
-    related_services: tuple[str, ...] = setting((), "Other services an agent may want to know (AGIS 11.1).")
+    related_services: tuple[str, ...] = setting((), "Related services (AGIS 11.1).")
 
     @property
     def prefix(self) -> str:

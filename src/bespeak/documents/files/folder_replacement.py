@@ -36,7 +36,7 @@ def write_folder(
         if there and not force:
             raise FolderTakenError(there)
     elif place.exists():
-        raise NotADirectoryError(20, "a file stands in the place of the folder", str(folder))
+        raise NotADirectoryError(20, "a file exists in place of the folder", str(folder))
     place.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
     try:
@@ -49,7 +49,7 @@ def write_folder(
         for parent in {(fresh / name).parent for name in files}:
             parent.mkdir(parents=True, exist_ok=True)
             if not parent.resolve().is_relative_to(fresh.resolve()):
-                raise NotADirectoryError(20, f"{parent.name} is a link that leads out of the folder", str(folder))
+                raise NotADirectoryError(20, f"{parent.name} is a link that points outside the folder", str(folder))
         for name, text in files.items():
             path = fresh / name
             path.unlink(missing_ok=True)

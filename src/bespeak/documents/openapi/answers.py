@@ -37,13 +37,13 @@ class AnswerReader:
         """Read the responses of an operation, in the order of the description."""
         listed = operation.below("responses")
         if not isinstance(listed.value, dict):
-            self._notices.warning(MISSING_KEY, "the operation describes no `responses`", operation)
+            self._notices.warning(MISSING_KEY, "the operation has no `responses`", operation)
             return ()
         found: dict[str, DocumentedResponse] = {}
         for key, spot in listed.entries():
             status = key.strip().upper()
             if _STATUS.fullmatch(status) is None:
-                self._notices.warning(WRONG_VALUE, f"{brief(key)} is no status of a response, and is left out", spot)
+                self._notices.warning(WRONG_VALUE, f"{brief(key)} is not a response status, and is left out", spot)
                 continue
             if len(found) == MAX_ANSWERS:
                 break

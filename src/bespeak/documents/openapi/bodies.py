@@ -38,9 +38,7 @@ class BodyReader:
             return Body(media_type=JSON, required=False, schema={})
         if method in _BODYLESS:
             if self._says_something(spot):
-                self._notices.warning(
-                    UNCLEAR_BODY, f"a body of {method} says nothing to a server, and is left out", given
-                )
+                self._notices.warning(UNCLEAR_BODY, f"a body of {method} has no meaning, and is left out", given)
             return None
         if spot.key not in self._known:
             self._known[spot.key] = self._read(spot)
@@ -55,7 +53,7 @@ class BodyReader:
         content = spot.below("content")
         found = self.content(content, "input")
         if found is None:
-            self._notices.error(UNCLEAR_BODY, "the body has no `content`; JSON of any form is sent", spot)
+            self._notices.error(UNCLEAR_BODY, "the body has no `content`; any JSON is sent", spot)
             return Body(media_type=JSON, required=False, schema={})
         media_type, schema, others = found
         return Body(
@@ -73,12 +71,12 @@ class BodyReader:
             return None
         if len(offered) > 1 and direction == "input":
             shown = ", ".join(offered[1:5])
-            self._notices.info(UNCLEAR_BODY, f"{offered[0]} is sent; {shown} could be as well", content)
+            self._notices.info(UNCLEAR_BODY, f"{offered[0]} is sent; {shown} is also offered", content)
         chosen = self._references.follow(content.below(offered[0]))
         schema = chosen.below("schema") if chosen is not None else None
         if schema is None or schema.value in (None, {}, True):
             if essence(offered[0]) == JSON:
-                self._notices.info(UNCLEAR_BODY, "the body has no schema: JSON of any form is taken", content)
+                self._notices.info(UNCLEAR_BODY, "the body has no schema; any JSON is accepted", content)
             return spoken(offered[0]), bodyless_schema(offered[0]), tuple(offered[1:])
         made = dict(self._schemas.read(schema, direction))
         if is_binary(offered[0]) and "type" not in made and "$ref" not in made:

@@ -40,7 +40,7 @@ def shape_body(body: Body | None, fitter: SchemaFitter) -> BodyShape | str:
         return BodyShape()
     form = _form(body.media_type)
     if form is None:
-        reason = f"its body is {body.media_type[:80]}, and only JSON, forms and multipart can be sent"
+        reason = f"its body is {body.media_type[:80]}; only JSON, forms and multipart can be sent"
         if body.required:
             return reason
         return BodyShape(guesses=[_guess("no body is sent", reason, 0.5, "an upstream that takes JSON")])
@@ -75,9 +75,9 @@ def _whole(shape: BodyShape, clean: dict[str, Any], body: Body) -> BodyShape | s
     if shape.form != "json":
         if clean.get("type") in (None, "object") and not clean.get("properties"):
             return f"its {body.media_type[:80]} body names no fields" if body.required else BodyShape()
-        return f"its {body.media_type[:80]} body is no plain list of fields" if body.required else BodyShape()
+        return f"its {body.media_type[:80]} body is not a plain list of fields" if body.required else BodyShape()
     shape.whole = clean
-    shape.guesses.append(_guess("the body is one field", "it is no plain object", 0.8, "a flat object of its own"))
+    shape.guesses.append(_guess("the body is one field", "it is not a plain object", 0.8, "a flat object of its own"))
     return shape
 
 

@@ -65,7 +65,7 @@ class CredentialChoice:
                 return self._meet(tuple(alternative), len(alternatives))
         named = ", ".join(sorted({name for alternative in alternatives for name in alternative}))
         kinds = {_kind(self._schemes[name]) for one in alternatives for name in one if name in self._schemes}
-        why = f"nothing here can send {', '.join(sorted(filter(None, kinds))) or named}"
+        why = f"bespeak cannot send {', '.join(sorted(filter(None, kinds))) or named}"
         guess = Guess(
             at="/handler/url",
             text="no credential is sent",
@@ -80,7 +80,7 @@ class CredentialChoice:
         if len(alternatives) < 2:
             return Credentials()
         named = ", ".join(sorted({name for alternative in alternatives for name in alternative}))
-        why = "the upstream asks for none, and agents then reach no more than anybody"
+        why = "the upstream needs none, so agents reach only public data"
         guess = Guess(at="/handler/url", text="no credential is sent", why=why, confidence=0.7, otherwise=named)
         return Credentials(guesses=[guess])
 
@@ -110,8 +110,8 @@ class CredentialChoice:
                 found.headers["Authorization"] = f"{'Basic' if _kind(scheme) == 'basic' else 'Bearer'} {value}"
         found.variables = tuple(variables)
         if alternatives > 1:
-            at, text = "/handler/url", f"the credential is {' and '.join(names)}"
-            found.guesses.append(Guess(at=at, text=text, why=f"the first of {alternatives} ways", confidence=0.8))
+            text, why = f"the credential is {' and '.join(names)}", f"the first of {alternatives} alternatives"
+            found.guesses.append(Guess(at="/handler/url", text=text, why=why, confidence=0.8))
         return found
 
     def _variable(self, scheme: SecurityScheme) -> Variable:

@@ -82,7 +82,7 @@ def _repeated_in_json(text: str, name: str) -> list[Diagnostic]:
 
 
 def _repeated(key: str, place: Location) -> Diagnostic:
-    message = f"the key {brief(key)} stands twice in one object; the last one counts"
+    message = f"the key {brief(key)} occurs twice in one object; the last one counts"
     return DUPLICATE.found(message, place, advice="Remove one of the two, or rename it.", severity="warning")
 
 
@@ -92,7 +92,9 @@ def _yaml(text: str, name: str, path: Path | None) -> tuple[Document | None, lis
         reader.read(text)
     except NotationError as reason:
         place = location_of(text, name, reason.start, reason.end)
-        return None, [MALFORMED.found(f"this is not YAML for JSON: {reason.message}", place, advice=reason.help)]
+        return None, [
+            MALFORMED.found(f"this YAML cannot be converted to JSON: {reason.message}", place, advice=reason.help)
+        ]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if not isinstance(error, yaml.YAMLError):
             return None, [MALFORMED.found(f"this is not YAML: {brief(str(error))}", Location(name))]

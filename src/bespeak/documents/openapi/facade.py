@@ -69,12 +69,12 @@ def as_candidate(operation: Operation, *, has_readable_state: bool = False) -> C
 
 def _unusable(operation: Operation) -> str:
     if operation.method not in UPSTREAM_METHODS:
-        return f"no upstream is called with {operation.method}"
+        return f"bespeak cannot call an upstream with {operation.method}"
     parts = urlsplit(operation.base)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        return "no server is known for it; give one with --server"
+        return "it has no server; give one with --server"
     if "{" in parts.netloc:
-        return "the name of its server has a variable in it; give one with --server"
+        return "the address of its server contains a variable; give one with --server"
     return ""
 
 
@@ -163,7 +163,7 @@ def _fixed(headers: Mapping[str, str]) -> tuple[dict[str, str], list[Guess]]:
         Guess(
             at="/handler/url",
             text=f"without the header {name}",
-            why="its described value is none that can be sent",
+            why="its described value cannot be sent",
             confidence=0.3,
             otherwise="a value of your own",
             risk="high",
@@ -183,7 +183,7 @@ def _url(operation: Operation, choice: PathChoice, given: InputShape) -> tuple[s
             Guess(
                 at="/handler/url",
                 text=f"{base} instead of plain http",
-                why="AGTP-API 12.3 takes no plain http",
+                why="AGTP-API 12.3 requires https",
                 confidence=0.3,
                 otherwise="another address of the upstream with TLS",
                 risk="high",

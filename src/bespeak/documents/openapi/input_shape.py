@@ -98,7 +98,7 @@ class _Shaper:
         if (parameter.place, parameter.name) in self._credentials:
             return
         if parameter.place in ("header", "cookie") and not self._is_sendable(parameter):
-            why = "it is no name, or there are two of it"
+            why = "its name is not valid, or is used twice"
             self._guess(f"without the {parameter.place} {parameter.name[:60]!r}", why, 0.5)
             return
         if self._is_settled(parameter):
@@ -175,9 +175,9 @@ class _Shaper:
             paged["default"] = min(max(_USUAL_PAGE, least), most)
             # Said in the URL, where what a caller says takes its place: so the default is what really happens.
             self._shape.own_query.append((name, str(paged["default"])))
-            told.append(f"{paged['default']} where nothing is said")
+            told.append(f"{paged['default']} by default")
         if told:
-            self._guess(f"{own}: {', '.join(told)}", "a page has to end somewhere", 0.6, "the upstream's own limits")
+            self._guess(f"{own}: {', '.join(told)}", "a page needs a limit", 0.6, "the upstream's own limits")
         return paged
 
     def _add_body(self, body: BodyShape) -> None:
@@ -227,7 +227,7 @@ class _Shaper:
         self._lost.update(dict.fromkeys(lost))
         shape.schema = fitted
         for loss in self._lost:
-            self._guess(f"without {loss}", "an endpoint file cannot carry it", 0.7, "a schema of your own")
+            self._guess(f"without {loss}", "an endpoint file cannot express it", 0.7, "a schema of your own")
 
     def _keeps_default(self, schema: Mapping[str, Any]) -> bool:
         compiled = compile_schema(schema)
@@ -251,7 +251,7 @@ class _Shaper:
         if own not in self._properties:
             return own
         clash = unused(f"{place}_{own}", self._properties)
-        self._guess(f"{clash} is the {name!r} of the {place}", "the name is taken by another place", 0.8)
+        self._guess(f"{clash} is the {name!r} of the {place}", "the name is already taken", 0.8)
         return clash
 
     def _rename(self, own: str, name: str) -> None:

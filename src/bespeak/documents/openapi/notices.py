@@ -60,5 +60,5 @@ class Notices:
         for (rule, severity), count in self._count.items():
             if count > _SHOWN:
                 message = f"{count - _SHOWN:,} more findings of {rule.id} are not shown"
-                advice = "Look at those that are shown."
+                advice = "Fix the listed ones first."
                 yield rule.found(message, Location(self._file), advice=advice, severity=severity)

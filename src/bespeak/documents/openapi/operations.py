@@ -75,8 +75,8 @@ class OperationReader:
                 self._notices.warning(WRONG_VALUE, f"the path {brief(written)} does not start with a slash", given)
                 path = f"/{path}"
             if "?" in path or "#" in path:
-                message = f"the path {brief(written)} holds a query or fragment, which is no part of a path"
-                advice = "A query is sent as it is, a fragment not at all. Describe them as parameters."
+                message = f"the path {brief(written)} contains a query or fragment, which is not part of a path"
+                advice = "A query is sent unchanged, a fragment is dropped. Describe them as parameters."
                 self._notices.warning(WRONG_VALUE, message, given, advice)
             yield path, item
 
@@ -122,7 +122,7 @@ class OperationReader:
     def _id(self, operation: Spot) -> str:
         name = operation.text("operationId")
         if name and self._ids.setdefault(name, operation.at) != operation.at:
-            message = f"the operationId {brief(name)} is also that of {self._ids[name]}; both operations are kept"
+            message = f"the operationId {brief(name)} is also used by {self._ids[name]}; both operations are kept"
             self._notices.warning(DUPLICATE_OPERATION_ID, message, operation, "Give one of them an id of its own.")
         return name
 

@@ -50,11 +50,13 @@ def shape_output(operation: Operation, fitter: SchemaFitter, known: Known) -> Ou
         return OutputShape(schema, "text", _TEXT)
     if not good:
         shape = OutputShape(output_field=_ONE)
-        shape.guesses.append(_guess("any object", "no success is documented", 0.5, "what the upstream answers"))
+        shape.guesses.append(
+            _guess("any object", "no successful response is documented", 0.5, "the upstream's actual answer")
+        )
         return shape
     media = next(answer.media_type for answer in good if answer.media_type) or ""
     if operation.method == "GET":
-        return f"its answer is {media[:80]}, and only JSON and text can be passed on"
+        return f"its answer is {media[:80]}; only JSON and text can be passed on"
     shape = OutputShape(answer="none")
     shape.guesses.append(_guess("nothing", f"an answer of {media[:80]} cannot be passed on", 0.5, "JSON or text"))
     return shape
@@ -93,7 +95,7 @@ def _json(answers: list[DocumentedResponse], fitter: SchemaFitter) -> OutputShap
     said = [schema for schema in schemas if schema]
     if not said:
         shape.output_field = _ONE
-        shape.guesses.append(_guess("any object", "no schema is given", 0.6, "what the upstream answers"))
+        shape.guesses.append(_guess("any object", "no schema is given", 0.6, "the upstream's actual answer"))
         return shape
     whole = _one(said, definitions.found, shape)
     if definitions.found:
@@ -101,7 +103,7 @@ def _json(answers: list[DocumentedResponse], fitter: SchemaFitter) -> OutputShap
     fitted, cut = bound(whole)
     lost.update(dict.fromkeys(cut))
     shape.schema = fitted if fitted.get("type") == "object" else {**fitted, "type": "object"}
-    shape.guesses += [_guess(f"without {loss}", "an endpoint file cannot carry it", 0.7, "your own") for loss in lost]
+    shape.guesses += [_guess(f"without {loss}", "an endpoint file cannot express it", 0.7, "your own") for loss in lost]
     return shape
 
 
@@ -114,7 +116,7 @@ def _one(schemas: list[dict[str, Any]], definitions: Mapping[str, Any], shape: O
     if "object" in kinds or "any" in kinds:
         # Which it is shows only when it comes: an object passes as it is, anything else becomes the field.
         shape.output_field = _ONE
-        shape.guesses.append(_guess(f"any object, or {_ONE}", "the answer may be an object or not", 0.6, ""))
+        shape.guesses.append(_guess(f"any object, or {_ONE}", "the answer is not always an object", 0.6, ""))
         return {"type": "object", "properties": {_ONE: several}} if "any" not in kinds else dict(_OPEN)
     shape.output_field = _LISTED if kinds == {"array"} else _ONE
     return {"type": "object", "properties": {shape.output_field: several}, "required": [shape.output_field]}

@@ -108,7 +108,7 @@ class ParameterReader:
             )
             return None
         if place == "header" and name.lower() in _IGNORED_HEADERS:
-            message = f"the header {brief(name)} is no parameter: the facade sets it itself"
+            message = f"the header {brief(name)} is not a parameter: the facade sets it itself"
             self._notices.info(UNCLEAR_PARAMETER, message, spot)
             return None
         style, explode = self._style(spot, place)
@@ -139,7 +139,7 @@ class ParameterReader:
             return (wanted if wanted in _STYLES[place] else default), repeated
         style = spot.text("style") or default
         if style not in _STYLES[place]:
-            message = f"the style {brief(style)} is none of a {place} parameter; {default} is taken"
+            message = f"the style {brief(style)} is not allowed for a {place} parameter; {default} is used"
             self._notices.warning(UNCLEAR_PARAMETER, message, spot.below("style"))
             style = default
         explode = spot.flag("explode")
@@ -155,13 +155,13 @@ class ParameterReader:
             schema = content.below(media_type, "schema")
             as_json = is_json(media_type)
             if not as_json:
-                message = f"a value of type {brief(media_type)} is sent as it is given"
+                message = f"a value of type {brief(media_type)} is sent unchanged"
                 self._notices.warning(UNCLEAR_PARAMETER, message, content)
             return (dict(self._schemas.read(schema, "input")) if schema.value is not None else {}), as_json
         schema = spot.below("schema")
         if schema.value is None:
             self._notices.info(
-                UNCLEAR_PARAMETER, f"the parameter {brief(spot.text('name'))} has no schema: a text is taken", spot
+                UNCLEAR_PARAMETER, f"the parameter {brief(spot.text('name'))} has no schema; a string is assumed", spot
             )
             return {"type": "string"}, False
         return dict(self._schemas.read(schema, "input")), False
@@ -169,12 +169,12 @@ class ParameterReader:
     def _with_path(self, found: dict[tuple[str, str], Parameter], operation: Spot, path: str) -> tuple[Parameter, ...]:
         wanted = list(dict.fromkeys(_TEMPLATE.findall(path)))
         for name, place in [key for key in found if key[1] == "path" and key[0] not in wanted]:
-            message = f"{{{name[:80]}}} is described and does not stand in the path {brief(path)}; it is left out"
+            message = f"{{{name[:80]}}} is described but is not in the path {brief(path)}; it is left out"
             self._notices.warning(UNCLEAR_PARAMETER, message, operation)
             del found[name, place]
         for name in wanted:
             if (name, "path") not in found:
-                message = f"{{{name[:80]}}} stands in the path and is not described: a text is taken"
+                message = f"{{{name[:80]}}} is in the path but not described; a string is assumed"
                 self._notices.warning(UNCLEAR_PARAMETER, message, operation, "Describe it under `parameters`.")
                 found[name, "path"] = Parameter(
                     name=name, place="path", required=True, schema={"type": "string"}, style="simple", explode=False

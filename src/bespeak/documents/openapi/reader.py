@@ -80,7 +80,7 @@ def _version(root: Spot, notices: Notices) -> tuple[int, int] | None:
     written = root.text("openapi") or root.text("swagger")
     found = _VERSION.fullmatch(written)
     if found is None:
-        said = f"says that it is of version {brief(written)}" if written else "has neither `openapi` nor `swagger`"
+        said = f"has the version {brief(written)}" if written else "has neither `openapi` nor `swagger`"
         notices.error(
             NOT_OPENAPI, f"the document {said}", root, 'A description starts with openapi: "3.1.0" or the like.'
         )

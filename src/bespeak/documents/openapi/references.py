@@ -47,8 +47,8 @@ class References:
         seen: set[tuple[str, str]] = set()
         while is_reference(spot.value) and not (alone and len(spot.value) > 1):
             if spot.key in seen or len(seen) == _LONGEST:
-                message = f"the reference {brief(spot.value['$ref'])} comes back to where it started"
-                self._notices.error(BROKEN_REFERENCE, message, spot, "Let one of them say what it is.")
+                message = f"the reference {brief(spot.value['$ref'])} is circular"
+                self._notices.error(BROKEN_REFERENCE, message, spot, "Replace one of them by a definition.")
                 return None
             seen.add(spot.key)
             target = self.target(spot)
@@ -82,26 +82,26 @@ class References:
         fragment = unquote(fragment)
         if fragment and not fragment.startswith("/"):
             found = self._anchors_of(document).get(fragment)
-            return found if found is not None else "names an anchor that is not there"
-        return _walk(document, fragment) or "names nothing that is there"
+            return found if found is not None else "names an anchor that does not exist"
+        return _walk(document, fragment) or "has no target"
 
     def _document(self, file: str, beside: Document) -> Document | str:
         if _REMOTE.match(file):
-            return "leads to another server, and nothing is fetched because a description says so"
+            return "points to another server, and remote documents are not fetched"
         if beside.path is None or self._folder is None:
-            return "leads to another file, and the description was not read from a folder"
+            return "points to another file, but the description was not read from a folder"
         try:
             path = (beside.path.parent / unquote(file)).resolve()
         except (OSError, ValueError, RuntimeError):
-            return "is no name of a file"
+            return "is not a valid file name"
         if not path.is_relative_to(self._folder):
-            return "leads out of the folder of the description"
+            return "points outside the folder of the description"
         if path not in self._files:
             if len(self._files) >= MAX_FILES:
-                return f"leads to one file too many: a description may have {MAX_FILES}"
+                return f"exceeds the limit of {MAX_FILES} files in a description"
             self._files[path] = self._load(path)
         document = self._files[path]
-        return document if document is not None else "leads to a file that cannot be read"
+        return document if document is not None else "points to a file that cannot be read"
 
     def _load(self, path: Path) -> Document | None:
         text = read_text(path, self._left)
@@ -144,7 +144,7 @@ class References:
         return anchors
 
 
-_ADVICE: Final = "Put what it names into the description, and refer to it there."
+_ADVICE: Final = "Copy the target into the description, and refer to it there."
 
 
 def is_reference(value: Any) -> bool:

@@ -79,7 +79,7 @@ class SchemaReader:
         if left:
             message = (
                 f"the schema reaches more than {limits.definitions} definitions, {limits.parts:,} parts or "
-                f"{limits.length:,} bytes; {len(left)} of those it refers to are left open"
+                f"{limits.length:,} bytes; {len(left)} of its references are left open"
             )
             self._notices.info(SCHEMA_CUT, message, spot, "Describe those that agents need in the endpoint file.")
         opened = {name: _open_schema(converter.definition(name)) for name in left}
@@ -160,12 +160,12 @@ def _with_fitting_defaults(schema: dict[str, Any], spot: Spot, notices: Notices)
     wrong = [name for name, part in named.items() if not _takes_default(part, schema)]
     if wrong:
         for name in wrong:
-            message = f"the default of {name} is none that its own schema takes, and is left out"
+            message = f"the default of {name} does not match its own schema, and is left out"
             notices.warning(SCHEMA_PART_DROPPED, message, spot)
         bare = {name: _without_default(part) if name in wrong else part for name, part in properties.items()}
         schema = {**schema, "properties": bare}
     if "default" in schema and not _takes_default(schema, schema):
-        notices.warning(SCHEMA_PART_DROPPED, "the default is none that its own schema takes, and is left out", spot)
+        notices.warning(SCHEMA_PART_DROPPED, "the default does not match its own schema, and is left out", spot)
         schema = _without_default(schema)
     return schema
 

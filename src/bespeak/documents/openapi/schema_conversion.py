@@ -130,10 +130,12 @@ class Converter:
         if value is False:
             return {"not": {}}
         if not isinstance(value, dict):
-            self._notices.warning(SCHEMA_PART_DROPPED, f"a schema is {brief(value)}, so anything is taken", here.spot)
+            self._notices.warning(
+                SCHEMA_PART_DROPPED, f"a schema is {brief(value)}, so any value is accepted", here.spot
+            )
             return {}
         if here.levels > MAX_LEVELS or self._nested >= _MOST_NESTED:
-            self._notices.warning(SCHEMA_CUT, "a schema is nested too deeply; what is below is left open", here.spot)
+            self._notices.warning(SCHEMA_CUT, "a schema is nested too deeply; deeper parts are left open", here.spot)
             return {}
         self._nested += 1
         try:
@@ -153,10 +155,8 @@ class Converter:
         else:
             name = self._name(target)
             if self._leads_back(name, here.chain):
-                message = f"{brief(here.spot.value['$ref'])} leads back here without going down into the data"
-                self._notices.warning(
-                    BROKEN_REFERENCE, message, here.spot, "Let one of them go down into a property or an item."
-                )
+                message = f"{brief(here.spot.value['$ref'])} is circular: it applies to the same value again"
+                self._notices.warning(BROKEN_REFERENCE, message, here.spot, "Put a property or an item between them.")
                 made = {}
             else:
                 here.reached.append(name)

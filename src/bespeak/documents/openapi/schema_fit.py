@@ -60,7 +60,7 @@ class SchemaFitter:
             lost.update(dict.fromkeys(self._losses[id(value)]))
             return known[1]
         if depth > _DEEPEST:
-            lost["what lies too deep"] = None
+            lost["parts that are too deep"] = None
             return {}
         own: dict[str, None] = {}
         clean = self._object(value, own, depth)
@@ -103,7 +103,7 @@ class SchemaFitter:
         named: dict[str, Any] = {}
         for name, part in value.items():
             if not _is_sayable(name):
-                lost["a name that is no text"] = None
+                lost["a name that is not a string"] = None
             elif key == "patternProperties" and _pattern(name, lost) is _NOTHING:
                 continue
             elif isinstance(part, Mapping | bool):
@@ -116,7 +116,7 @@ def bound(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     lost: dict[str, None] = {}
     depth = _depth_within(schema, _MOST_PARTS)
     if depth is not None:
-        lost[f"what lies deeper than {depth} levels"] = None
+        lost[f"parts deeper than {depth} levels"] = None
         schema = _cut(schema, depth)
     return _usable(schema, lost), tuple(lost)
 
@@ -198,7 +198,7 @@ def _usable(schema: dict[str, Any], lost: dict[str, None]) -> dict[str, Any]:
     for depth in _CUTS:
         if fault is None:
             return schema
-        lost[f"what lies deeper than {depth} levels ({fault})"] = None
+        lost[f"parts deeper than {depth} levels ({fault})"] = None
         schema = _cut(schema, depth)
         fault = _fault(schema)
     if fault is None:

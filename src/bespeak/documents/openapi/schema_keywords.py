@@ -72,7 +72,7 @@ def plain_keywords(schema: Mapping[str, Any], *, complain: Complaint) -> dict[st
 def pattern_fault(pattern: object) -> str | None:
     """Return why a pattern cannot be used; None if it can."""
     if not isinstance(pattern, str):
-        return "is no text"
+        return "is not a string"
     if len(pattern) > _LONGEST_PATTERN:
         return "is too long"
     return _pattern_fault(pattern)
@@ -81,13 +81,13 @@ def pattern_fault(pattern: object) -> str | None:
 @lru_cache(4096)
 def _pattern_fault(pattern: str) -> str | None:
     if needs_backtracking(pattern):
-        return "looks around or back"
+        return "uses look-around or back-references"
     if slowness(pattern) is not None:
         return "has a repetition inside a repetition"
     try:
         jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=_LINEAR, offline=True)
     except ValueError:
-        return "is no regular expression that is understood here"
+        return "is not a supported regular expression"
     return None
 
 
@@ -152,7 +152,7 @@ def _values(schema: Mapping[str, Any], made: dict[str, Any], complain: Complaint
         elif is_null_free(schema["const"]):
             made["const"] = schema["const"]
         else:
-            complain("const", "holds a null inside, which an endpoint file cannot say")
+            complain("const", "contains null, which an endpoint file cannot express")
     values = schema.get("enum")
     if values is None:
         return
@@ -161,7 +161,7 @@ def _values(schema: Mapping[str, Any], made: dict[str, Any], complain: Complaint
     elif len(values) > MOST_VALUES:
         complain("enum", f"has {len(values):,} values, more than {MOST_VALUES:,}")
     elif not all(value is None or is_null_free(value) for value in values):
-        complain("enum", "holds a null inside, which an endpoint file cannot say")
+        complain("enum", "contains null, which an endpoint file cannot express")
     else:
         made["enum"] = _distinct(values)
 

@@ -45,7 +45,7 @@ class SecurityReader:
         place, parameter = spot.text("in"), spot.text("name")
         if kind not in _KINDS:
             self._notices.error(
-                UNUSABLE_SCHEME, f"{brief(name)} is a scheme of type {brief(kind)}, and is left out", spot
+                UNUSABLE_SCHEME, f"{brief(name)} has the unknown type {brief(kind)}, and is left out", spot
             )
             return None
         if kind == "apiKey" and (place not in _PLACES or not parameter):
@@ -54,7 +54,7 @@ class SecurityReader:
             )
             return None
         if kind == "http" and not scheme:
-            self._notices.error(UNUSABLE_SCHEME, f"{brief(name)} does not name its scheme; bearer is taken", spot)
+            self._notices.error(UNUSABLE_SCHEME, f"{brief(name)} does not name its scheme; bearer is assumed", spot)
             scheme = "bearer"
         return SecurityScheme(
             name=name,

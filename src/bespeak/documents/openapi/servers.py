@@ -48,7 +48,7 @@ class ServerReader:
         scheme = next((one for one in ("https", "http") if one in offered), base.scheme or "https")
         if not host or not _is_host(host):
             self._notices.warning(
-                UNCLEAR_SERVER, "no server is described, so nobody knows where to call", self._root, _ADVICE
+                UNCLEAR_SERVER, "no server is described, so the upstream's address is unknown", self._root, _ADVICE
             )
             return ""
         return f"{scheme}://{host}/{path.strip('/')}".rstrip("/")
@@ -63,7 +63,7 @@ class ServerReader:
         if len(usable) > 1:
             others = ", ".join(_shown(spot.text("url")) for spot in usable[1:4])
             taken = brief(_shown(usable[0].text("url")))
-            message = f"{len(usable)} servers are described; {taken} is taken, not {others[:200]}"
+            message = f"{len(usable)} servers are described; {taken} is used, not {others[:200]}"
             self._notices.info(
                 UNCLEAR_SERVER, message, listed, "Write another address into the endpoint files if you need it."
             )
@@ -93,13 +93,13 @@ class ServerReader:
             whole, host, parts = url, "", None
         _, at_sign, named = host.rpartition("@")
         if at_sign:
-            message = "the address of the server has a user or a password in it, which are left out"
+            message = "the address of the server contains a user or password, which is left out"
             self._notices.warning(
                 UNCLEAR_SERVER, message, at, "Send credentials as a header whose value is a variable."
             )
         host = named
         if parts is None or parts.scheme not in {"http", "https"} or not _is_host(host):
-            message = f"the server {brief(_shown(url))} is no address that can be called"
+            message = f"the server {brief(_shown(url))} is not a valid http or https address"
             self._notices.warning(UNCLEAR_SERVER, message, at, _ADVICE)
             return ""
         return f"{parts.scheme}://{host}{parts.path}".rstrip("/")

@@ -124,19 +124,17 @@ class YamlReader:
         known = self._anchors.get(event.anchor)
         if known is None:
             inside = any(frame.anchor == event.anchor for frame in self._open)
-            message = (
-                "an alias stands inside its own anchor" if inside else "an alias (*) to an anchor that is not there"
-            )
+            message = "an alias is inside its own anchor" if inside else "an alias (*) to an anchor that is not there"
             raise _refused(event, message, "Write the part out, or use `$ref`.")
         value, size = known
         self._expanded += size
         self._values += size
         if self._expanded > MAX_EXPANDED:
-            message = f"aliases make more than {MAX_EXPANDED:,} values of this document"
+            message = f"aliases expand this document to more than {MAX_EXPANDED:,} values"
             raise _refused(event, message, "Write fewer aliases of aliases.")
         if self._open and self._open[-1].data.__class__ is dict and self._open[-1].key is None:
             if not isinstance(value, str):
-                raise _refused(event, "an alias of something else than a text is used as a key", "Write the key.")
+                raise _refused(event, "an alias that is not a string is used as a key", "Write the key.")
             self._key(self._open[-1], value, event)
             return
         self._put(value)

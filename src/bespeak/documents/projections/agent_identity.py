@@ -34,8 +34,8 @@ _PASSED_ON: Final = (
 contain code, keys, tokens or history, and an unknown field may hold any of them.
 """
 
-_UNVERIFIED: Final = "An organisation asserts this identity; no proof of it is at hand."
-_NO_SCORE: Final = "Nobody has worked out a trust score."
+_UNVERIFIED: Final = "An organisation asserts this identity; no proof of it is available."
+_NO_SCORE: Final = "No trust score has been computed."
 
 _SORTED: Final = msgspec.json.Encoder(order="sorted")
 

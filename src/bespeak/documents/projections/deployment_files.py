@@ -30,11 +30,11 @@ _UPSTREAM_KEYS: Final = (
 )
 _UPSTREAM_DEFAULTS: Final = {"answer": "json"}
 
-_HEAD: Final = '''"""What answers the endpoints of {service}. Every function here is still to be written.
+_HEAD: Final = '''"""Handlers of the endpoints of {service}. Every function here has yet to be implemented.
 
-A function gets the whole input as a dict that keeps the input schema, and returns a dict that keeps the output schema.
-It says no with `raise bespeak.Refusal("name of an error")`. Its parameters may also be named and typed: then it gets
-the fields of the input as they are called.
+A function gets the whole input as a dict that matches the input schema, and returns a dict that matches the output
+schema. To answer with a declared error, use `raise bespeak.Refusal("name of an error")`. A function may also have named
+and typed parameters: it then gets the input fields of these names.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from typing import Any
 from bespeak.protocol.exchange.refusal import Refused
 
 
-def _to_be_written(endpoint: str, function: str) -> Refused:
-    message = f"{{endpoint}} is declared but not written yet. Its operator has to write {{function}}() in handlers.py."
+def _not_implemented(endpoint: str, function: str) -> Refused:
+    message = f"{{endpoint}} is not implemented yet. The operator must implement {{function}}() in handlers.py."
     return Refused(501, "not-implemented", message)
 '''
 _FUNCTION: Final = '''
@@ -55,7 +55,7 @@ def {name}({parameter}: dict[str, Any]) -> dict[str, Any] | Refused:
 
 {body}
     """
-    return _to_be_written({endpoint!r}, {name!r})
+    return _not_implemented({endpoint!r}, {name!r})
 '''
 
 

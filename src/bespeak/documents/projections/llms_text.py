@@ -39,7 +39,7 @@ def project_llms(
     lines += [_HOW, "", "## Endpoints", ""]
     lines += [_line(endpoint, base) for endpoint in listed[:MOST_ENDPOINTS]]
     if len(listed) > MOST_ENDPOINTS:
-        lines.append(f"- {len(listed) - MOST_ENDPOINTS} more: the documents below have them all.")
+        lines.append(f"- {len(listed) - MOST_ENDPOINTS} more: see the documents below.")
     lines += ["", "## Documents", ""]
     lines += [f"- [{path}]({base}{path.translate(_UNSAFE)}): {about}" for path, about in documents.items()]
     return "\n".join(lines) + "\n"

@@ -104,8 +104,8 @@ def verify_content(envelope: object, content: bytes, trusted: OKPKey | None = No
     except (JoseError, ValueError, TypeError, RecursionError) as error:
         return SignatureVerdict("invalid", f"the signature cannot be checked: {error}")
     if not intact:
-        return SignatureVerdict("invalid", "the signature does not fit the content: one of them was changed")
-    whose = "the trusted key" if trusted is not None else "the key it carries, which nobody has pinned"
+        return SignatureVerdict("invalid", "the signature does not match the content: one of them was changed")
+    whose = "the trusted key" if trusted is not None else "the key it carries, which is not pinned"
     return SignatureVerdict("valid", f"signed by {whose}", key_id(key), trusted is not None)
 
 
@@ -116,7 +116,7 @@ def _choose_key(header: object, trusted: OKPKey | None) -> OKPKey | SignatureVer
     carried = header.get("jwk")
     key = parse_key(msgspec.json.encode(carried).decode()) if carried is not None else None
     if isinstance(key, Fault):
-        return SignatureVerdict("invalid", f"the key in the JWS is of no use: {key.message}")
+        return SignatureVerdict("invalid", f"the key in the JWS cannot be used: {key.message}")
     named = key_id(key) if key is not None else header.get("kid")
     if trusted is None:
         return key or SignatureVerdict(

@@ -18,9 +18,7 @@ class DocumentSchema(NamedTuple):
 
 SCHEMAS: Final = {
     "agis": DocumentSchema("agis-1.0.json", "An AGIS document (.agis), in YAML or JSON."),
-    "ai": DocumentSchema(
-        "ai-1.0.json", "A discovery document (/.well-known/ai), as whoever publishes one has to write it."
-    ),
+    "ai": DocumentSchema("ai-1.0.json", "A discovery document (/.well-known/ai), as its publisher must write it."),
 }
 """Bundled schemas by the names that commands use."""
 

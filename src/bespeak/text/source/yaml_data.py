@@ -60,7 +60,7 @@ class _Builder:
         me = id(node)
         if me in self._active:
             advice = "Write the inner part out, or use `$ref` in a JSON Schema."
-            raise self._at_alias(near, "an alias stands inside its own anchor", advice)
+            raise self._at_alias(near, "an alias is inside its own anchor", advice)
         if me not in self._first:
             self._first.add(me)
         else:
@@ -68,7 +68,7 @@ class _Builder:
             self._expanded += 1
             self._length += _length(node)
             if self._expanded > MAX_EXPANDED:
-                message = f"aliases make more than {MAX_EXPANDED:,} values of this document"
+                message = f"aliases expand this document to more than {MAX_EXPANDED:,} values"
                 raise self._at_alias(near, message, "Write fewer aliases of aliases.")
             if self._length > MAX_BYTES:
                 message = f"aliases make more than {MAX_BYTES >> 20} MiB of this document"

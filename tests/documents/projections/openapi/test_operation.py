@@ -30,7 +30,7 @@ def item(endpoint: Endpoint, **policies: bool) -> tuple[dict[str, Any], dict[str
 def test_an_endpoint_that_can_be_read_has_a_get_and_a_post() -> None:
     found, schemas = item(FIND)
     assert [parameter["name"] for parameter in found["parameters"]] == ["room_id"]
-    assert found["parameters"][0]["description"].startswith("Which room. It cannot be")
+    assert found["parameters"][0]["description"].startswith("Which room. It must not be")
     query = [entry for entry in found["get"]["parameters"] if "$ref" not in entry]
     assert query == [{"name": "beds", "in": "query", "required": True, "schema": {"type": "integer"}}]
     assert found["post"]["requestBody"] == {

@@ -396,7 +396,7 @@ _DESCRIPTIONS: Final = {
     "upstream_timeout": "The upstream did not answer in time.",
     "upstream_connection_error": "The upstream could not be reached.",
     "upstream_malformed_response": "The answer of the upstream could not be read.",
-    "upstream_authentication_failed": "The upstream did not accept this server.",
+    "upstream_authentication_failed": "The upstream refused this server.",
     "upstream_error": "The upstream failed.",
 }
 

@@ -72,7 +72,7 @@ def project_openapi(
 
 def _info(service: Service, settings: HttpSettings, version: str) -> dict[str, Any]:
     identity = service.identity
-    note = f"Derived from the AGTP manifest at {service.address}, which has the last word."
+    note = f"Derived from the AGTP manifest at {service.address}, which is authoritative."
     return {
         "title": identity.name or identity.server_id,
         "version": version,

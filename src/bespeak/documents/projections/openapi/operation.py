@@ -16,7 +16,7 @@ from bespeak.documents.projections.openapi.schemas import PLACE, SchemaComponent
 from bespeak.documents.projections.openapi.security import security_of
 from bespeak.protocol.exchange.headers import MEDIA_JSON
 
-_NO_METHOD: Final = "It cannot be the name of an AGTP method, which no segment of a path may be."
+_NO_METHOD: Final = "It must not be the name of an AGTP method, because no path segment may be one."
 """Rule for path parameters (AGTP-API 5.1), in words: as a pattern of hundreds of verbs it would be unreadable."""
 
 

@@ -27,14 +27,14 @@ PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "AgentId": {
         "name": "Agent-ID",
         "in": "header",
-        "description": "Which agent calls. This server takes it without proof.",
+        "description": "Id of the calling agent. This server accepts it without proof.",
         "schema": _AGENT,
     },
     "RequiredAgentId": {
         "name": "Agent-ID",
         "in": "header",
         "required": True,
-        "description": "Which agent calls: without one nobody has authority. This server takes it without proof.",
+        "description": "Id of the calling agent, needed for its authority. This server accepts it without proof.",
         "schema": _AGENT,
     },
     "AuthorityScope": {
@@ -46,7 +46,7 @@ PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "BudgetLimit": {
         "name": "Budget-Limit",
         "in": "header",
-        "description": "What the call may cost at most, such as `tokens=5000,USD=0.50`; beyond it, it is not made.",
+        "description": "Maximum cost of the call, such as `tokens=5000,USD=0.50`. A call that costs more is refused.",
         "style": "simple",
         "explode": True,
         "schema": {
@@ -62,45 +62,45 @@ PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "ConfirmationId": {
         "name": "Confirmation-ID",
         "in": "header",
-        "description": "The id that a refusal for want of a confirmation gave, once somebody has confirmed the call.",
+        "description": "The id from the refusal that asked for a confirmation, once the call is confirmed.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,128}$"},
     },
     "IdempotencyKey": {
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "The same key gets the same answer again, and nothing is done twice.",
+        "description": "A repeated key gets the first answer again, without a second execution.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
     },
     "RequiredIdempotencyKey": {
         "name": "Idempotency-Key",
         "in": "header",
         "required": True,
-        "description": "Needed: what is done cannot be undone. The same key gets the same answer again.",
+        "description": "Required, because the call cannot be undone. A repeated key gets the first answer again.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
     },
     "TaskId": {
         "name": "Task-ID",
         "in": "header",
-        "description": "The caller's own name for what it is at; answers repeat it.",
+        "description": "The caller's id for its task; answers repeat it.",
         "schema": {"type": "string"},
     },
     "Compact": {
         "name": "compact",
         "in": "query",
-        "description": "`true` for an answer without the optional fields that are empty.",
+        "description": "`true` to omit empty optional fields from the answer.",
         "schema": {"type": "boolean"},
     },
     "Fields": {
         "name": "fields",
         "in": "query",
-        "description": "The fields of the answer that are wanted, separated by commas: `id,room.name`. The others are "
-        "left out, even those that the schema of the answer requires.",
+        "description": "Fields of the answer to return, separated by commas: `id,room.name`. Other fields are "
+        "omitted, even if the schema requires them.",
         "schema": {"type": "string"},
     },
     "Since": {
         "name": "since",
         "in": "query",
-        "description": "Only what has changed since this time.",
+        "description": "Return only changes since this time.",
         "schema": {"type": "string", "format": "date-time"},
     },
 }

@@ -16,19 +16,19 @@ PROBLEM: Final = "Problem"
 
 PROBLEM_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
-    "description": "Why a call was not carried out (RFC 9457). `code` is what to rely on.",
+    "description": "The reason why a call was refused (RFC 9457). `code` is stable.",
     "required": ["type", "title", "status", "detail", "code", "agtp_status"],
     "properties": {
         "type": {"type": "string", "format": "uri-reference"},
         "title": {"type": "string"},
         "status": {"type": "integer", "minimum": 400, "maximum": 599},
         "detail": {"type": "string", "description": "What is wrong, and what to do."},
-        "code": {"type": "string", "description": "The name of the refusal, stable."},
-        "agtp_status": {"type": "integer", "description": "The number the refusal has on AGTP."},
+        "code": {"type": "string", "description": "The stable name of the refusal."},
+        "agtp_status": {"type": "integer", "description": "The AGTP status code of the refusal."},
         "task_id": {"type": "string"},
         "violations": {
             "type": "array",
-            "description": "Each place where the input breaks its schema.",
+            "description": "The violations of the input schema.",
             "items": {"type": "object"},
         },
     },
@@ -36,43 +36,46 @@ PROBLEM_SCHEMA: Final[Mapping[str, Any]] = {
 
 HEADERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "AGTP-Status": {
-        "description": "The status on AGTP, where it has more of them.",
+        "description": "The AGTP status, which may be more specific.",
         "required": True,
         "schema": {"type": "integer"},
     },
     "AGTP-Catalog-Warning": {
-        "description": "The method is deprecated in the catalog: its successor, and when it goes.",
+        "description": "Successor and removal of a method that the catalog has deprecated.",
         "schema": {"type": "string"},
     },
     "AGTP-Endpoint-Warning": {
-        "description": "The endpoint is deprecated: its successor, and when it goes.",
+        "description": "Successor and removal of a deprecated endpoint.",
         "schema": {"type": "string"},
     },
-    "Cost-Estimate": {"description": "What the call costs at most.", "schema": {"type": "string"}},
+    "Cost-Estimate": {"description": "Maximum cost of the call.", "schema": {"type": "string"}},
     "Idempotency-Replayed": {
         "description": "`true` on the answer of an earlier call with the same key.",
         "schema": {"type": "string", "const": "true"},
     },
-    "Response-ID": {"description": "The server's name for this answer.", "schema": {"type": "string"}},
+    "Response-ID": {"description": "The server's id for this answer.", "schema": {"type": "string"}},
     "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}},
-    "WWW-Authenticate": {"description": "How to prove who calls.", "schema": {"type": "string"}},
+    "WWW-Authenticate": {
+        "description": "Accepted authentication schemes.",
+        "schema": {"type": "string"},
+    },
 }
 """`components.headers`."""
 
 _REFUSALS: Final[Mapping[int, tuple[str, str, tuple[str, ...]]]] = {
-    400: ("BadRequest", "The request cannot be read, or its path or a header breaks its grammar.", ()),
-    401: ("Unauthorized", "Nothing says who calls, or what says it is not believed.", ("WWW-Authenticate",)),
+    400: ("BadRequest", "The request, its path or a header is malformed.", ()),
+    401: ("Unauthorized", "The caller is not identified, or its credential is not valid.", ("WWW-Authenticate",)),
     402: ("TooDear", "The call costs more than Budget-Limit allows.", ()),
     403: ("Forbidden", "The caller's authority does not suffice, or the call waits for a confirmation.", ()),
-    404: ("NotFound", "Nothing is there.", ()),
-    408: ("Expired", "The session or the confirmation is over.", ()),
+    404: ("NotFound", "The resource or the confirmation does not exist.", ()),
+    408: ("Expired", "The session or the confirmation has expired.", ()),
     409: ("Conflict", "The key or the confirmation is in use, or was used for something else.", ("Retry-After",)),
     410: ("AgentGone", "The agent was revoked.", ()),
-    413: ("TooLarge", "The body is larger than this server takes.", ()),
-    429: ("TooMany", "The caller calls more often than it may.", ("Retry-After",)),
-    500: ("ServerError", "The service failed; nothing of how is shown.", ()),
-    501: ("NotAvailable", "The call has to be confirmed, and this server keeps no confirmations.", ()),
-    503: ("Unavailable", "The service cannot answer for now.", ("Retry-After",)),
+    413: ("TooLarge", "The body is larger than this server accepts.", ()),
+    429: ("TooMany", "The caller has exceeded a rate limit.", ("Retry-After",)),
+    500: ("ServerError", "The service failed; details are not disclosed.", ()),
+    501: ("NotAvailable", "The call needs a confirmation, but this server has no store for confirmations.", ()),
+    503: ("Unavailable", "The service is temporarily unavailable.", ("Retry-After",)),
 }
 
 _INPUT_ERROR: Final = "input-validation-failed"
@@ -161,7 +164,7 @@ def _unprocessable(endpoint: Endpoint, circumstances: Circumstances) -> dict[str
         }
     told = "; ".join(f"`{error.name}`: {error.description or 'declared'}" for error in endpoint.errors)
     return {
-        "description": "The input breaks its schema" + (f", or a declared error occurred. {told}" if told else "."),
+        "description": "The input violates its schema" + (f", or a declared error occurred. {told}" if told else "."),
         "headers": _headers(("AGTP-Status", *_advisories(endpoint, circumstances))),
         "content": {MEDIA_PROBLEM: content},
     }
