@@ -177,6 +177,16 @@ async def test_answers_outlive_the_process(tmp_path: Path) -> None:
         assert again.header(MARKER[0]) == "true"
 
 
+async def test_more_keys_than_are_loaded_are_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bespeak.runtime.idempotency.MOST_LOADED", 1)
+    place = str(tmp_path / "s.db")
+    async with keeping(counting(), store=open_store(place, role="sole")) as bench:
+        answers = [await bench.send("BOOK", "/room", {}, idempotency_key=key) for key in "abc"]
+    async with keeping(counting(), store=open_store(place, role="sole")) as bench:
+        again = [await bench.send("BOOK", "/room", {}, idempotency_key=key) for key in "abc"]
+    assert [each.response.body for each in again] == [each.response.body for each in answers]
+
+
 async def test_a_claim_whose_lease_has_ended_is_taken_over_and_the_first_answer_is_refused(tmp_path: Path) -> None:
     started, finish = asyncio.Event(), asyncio.Event()
     numbers = count(1)

@@ -74,6 +74,12 @@ class Dispatcher:
         """True if answers are kept under idempotency keys and put on record."""
         return self._settlement is not None
 
+    async def start(self) -> None:
+        """Prepare for requests; the store has been started."""
+        await self.server.start()
+        if self._settlement is not None:
+            await self._settlement.start()
+
     def __call__(self, request: Request, *, renewed: bool = False) -> Response | Coroutine[Any, Any, Response]:
         """Answer a request; a coroutine only when the handler or the store is really waited for.
 

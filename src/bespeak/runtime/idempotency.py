@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -16,6 +17,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.registration import BODY_KEYS
 from bespeak.runtime.route import Route
+from bespeak.runtime.seen_keys import MOST_LOADED, SeenKeys
 from bespeak.state.store.command import Command
 from bespeak.state.store.commands.idempotency import (
     Claimed,
@@ -23,6 +25,7 @@ from bespeak.state.store.commands.idempotency import (
     FindKey,
     FinishKey,
     InProgress,
+    ListKeys,
     Recorded,
     RecordKey,
     ReleaseKey,
@@ -85,6 +88,8 @@ class Idempotency:
         self._retention = retention
         self._require = require
         self._held: dict[tuple[str, str], bytes] = {}
+        self._seen: SeenKeys | None = None
+        """Keys in the store; None while they are unknown or too many, so that each key is looked up."""
         self._owed: dict[tuple[str, str], tuple[bytes, Kept]] = {}
         """Answers that could not be kept, by whoever asks again for them."""
 
@@ -129,6 +134,18 @@ class Idempotency:
         if held is claim.request_hash:
             return None
         return _in_progress(1.0) if held == claim.request_hash else _mismatch()
+
+    def list_keys(self) -> ListKeys:
+        """Return the command that lists the keys in the store, one more than are loaded."""
+        return ListKeys(MOST_LOADED + 1)
+
+    def load(self, keys: Sequence[tuple[str, str]]) -> None:
+        """Remember the keys in the store, if no other process can add any."""
+        self._seen = SeenKeys(keys) if len(keys) <= MOST_LOADED else None
+
+    def is_new(self, claim: Claim) -> bool:
+        """Return True if the key was certainly never used; from now on it counts as used."""
+        return self._seen is not None and self._seen.add(claim.scope, claim.key)
 
     def find(self, claim: Claim) -> FindKey:
         """How to look whether a claim that is held in memory was answered before."""

@@ -72,6 +72,11 @@ class Settlement:
         self._faltering = False
         """Whether the store failed when it was last to keep an answer."""
 
+    async def start(self) -> None:
+        """Load what can be remembered instead of being looked up for each call."""
+        if self._store.sole:
+            self._idempotency.load(await self._store.read(self._idempotency.list_keys()))
+
     def concerns(self, call: RoutedCall) -> bool:
         """Whether a call needs the store; most do not, and are then not slowed down."""
         given = call.request.headers
@@ -222,8 +227,8 @@ class Settlement:
         if not isinstance(claim, Claim):
             return claim
         refused = idempotency.hold(claim)
-        if refused is not None:
-            return refused
+        if refused is not None or idempotency.is_new(claim):
+            return refused or claim
         assert self._look is not None
         judged: Claim | Kept | Refused | None = None
         try:

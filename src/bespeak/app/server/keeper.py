@@ -36,7 +36,7 @@ class Keeper:
     async def start(self) -> None:
         """Start in the running loop."""
         await self._store.start()
-        await self._server.start()
+        await self.dispatcher.start()
         if self._trail is not None:
             await self._trail.start()
         if self._exchange is not None:

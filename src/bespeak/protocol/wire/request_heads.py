@@ -17,7 +17,11 @@ MOST: Final = 512
 LONGEST: Final = 2048
 """Number and length of cached heads: a repeated head costs one lookup."""
 
-_CHANGING: Final = ((b"\r\nTask-ID: ", "task-id"), (b"\r\nRequest-ID: ", "request-id"))
+_CHANGING: Final = (
+    (b"\r\nTask-ID: ", "task-id"),
+    (b"\r\nRequest-ID: ", "request-id"),
+    (b"\r\nIdempotency-Key: ", "idempotency-key"),
+)
 """Header lines that are cut out of a head before the lookup, spelled as clients do."""
 
 

@@ -14,6 +14,7 @@ from bespeak.state.store.commands.idempotency import (
     FindKey,
     FinishKey,
     InProgress,
+    ListKeys,
     Recorded,
     RecordKey,
     ReleaseKey,
@@ -148,3 +149,11 @@ async def test_of_many_who_take_over_at_once_one_succeeds(first: Store, second: 
     await first.do(claim(lease=0))
     results = await asyncio.gather(*(store.do(claim()) for _ in range(10) for store in (first, second)))
     assert [result[0] for result in results if not isinstance(result, Conflict)].count(Claimed(2)) == 1
+
+
+async def test_keys_that_have_not_expired_are_listed_up_to_a_limit(store: Store) -> None:
+    await store.do(claim("a"))
+    await store.do(claim("b"))
+    await store.do(claim("gone", retention=-1.0))
+    assert sorted(map(tuple, await store.read(ListKeys(10)))) == [("agent /path", "a"), ("agent /path", "b")]
+    assert len(await store.read(ListKeys(1))) == 1

@@ -130,6 +130,16 @@ class FindKey(Command, frozen=True):
         return InProgress(request_hash, seconds) if seconds > 0 else None
 
 
+class ListKeys(Command, frozen=True):
+    """List the scopes and keys that have not expired, up to a limit."""
+
+    limit: int
+
+    def steps(self) -> Steps:
+        """Return pairs of scope and key."""
+        return (yield Statement("SELECT scope, key FROM idempotency WHERE expires > {now} LIMIT ?", (self.limit,)))
+
+
 class FinishKey(Command, frozen=True):
     """Record the answer under a claim; a Conflict if the claim was taken over."""
 
