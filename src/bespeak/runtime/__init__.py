@@ -1,1 +1,1 @@
-"""How a call is answered: gates, dispatcher, bindings, built-in methods. faces and app may import it."""
+"""Answering calls: gates, dispatcher, bindings, built-in methods. faces and app may import it."""

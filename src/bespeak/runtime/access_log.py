@@ -1,4 +1,4 @@
-"""The access log: one line for each answer, with names, ids and numbers, never a value that the caller sent."""
+"""The access log: one line per answer, with names, ids and numbers, never a value the caller sent."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _logger = logging.getLogger(LOGGER)
 
 
 def access_log() -> tuple[Subscriber, ...]:
-    """Return the subscriber that writes the lines, or nothing where the log is configured to drop them."""
+    """Return the subscriber that writes the lines; None if the log level suppresses them."""
     return (log_exchange,) if _logger.isEnabledFor(logging.DEBUG) else ()
 
 
 def log_exchange(exchange: Exchange) -> None:
-    """Write the line of an exchange."""
+    """Log one exchange."""
     args = (exchange.response.status, exchange.method, exchange.path, exchange.caller)
     _logger.debug("%d %s %s by %s", *args, extra={"particulars": exchange.particulars})

@@ -29,11 +29,11 @@ _logger = logging.getLogger(__name__)
 
 Key = tuple[str, str]
 Install = Callable[[Sequence[Route], float], None]
-"""Puts routes in force; the second argument is the time of the change."""
+"""Puts routes into force; the second argument is the time of the change."""
 
 
 class Additions:
-    """The added endpoints. With a store they are those in it, so that all processes have the same and keep them."""
+    """The added endpoints. With a store they are persistent and the same in all processes."""
 
     def __init__(self, registrar: Registrar, install: Install, store: Store | None = None) -> None:
         self._registrar = registrar
@@ -46,19 +46,19 @@ class Additions:
         self._changing = asyncio.Lock()
 
     async def start(self) -> None:
-        """Take the endpoints of the store in, now and whenever they change."""
+        """Load the endpoints of the store, now and whenever they change."""
         if self._store is not None:
             await self._follower.follow(self._store)
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel pending work."""
         await self._follower.close()
 
     async def add(self, endpoint: Endpoint) -> None:
         """Add an endpoint; it is served when this returns.
 
-        Raises ContractError with the findings if it is not valid beside the others, and ConfigError if it has to be
-        kept in a store and cannot be.
+        Raises ContractError with the findings if it is not valid beside the others, and ConfigError if it cannot be
+        stored.
         """
         document = "" if self._store is None else write_endpoint(endpoint)
         async with self._changing:
@@ -76,7 +76,7 @@ class Additions:
     async def remove(self, method: str, path: str) -> None:
         """Remove an endpoint that was added. Calls it has accepted are finished.
 
-        Raises ContractError if no such endpoint was added; those of the configuration stay.
+        Raises ContractError if no such endpoint was added; configured endpoints cannot be removed.
         """
         async with self._changing:
             while True:
@@ -90,7 +90,9 @@ class Additions:
                     return
 
     async def _commit(self, store: Store, command: Command) -> bool:
-        """Carry a change out and take it in. False if another process made one before: then all is checked again."""
+        """Commit a change and load the result. Return False if another process made a change first: then check
+        again.
+        """
         done = await store.do(command)
         await self._follower.refresh()
         return not isinstance(done, Conflict)

@@ -11,7 +11,7 @@ ENDPOINT_WARNING = "AGTP-Endpoint-Warning"
 
 
 def endpoint_advisories(endpoint: Endpoint, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """Return the warnings that every response of an endpoint carries."""
+    """Return the deprecation warnings of an endpoint, sent with every response."""
     found: tuple[tuple[str, str], ...] = ()
     warning = catalog.warns_of(endpoint.method)
     if warning is not None:
@@ -22,7 +22,7 @@ def endpoint_advisories(endpoint: Endpoint, catalog: Catalog) -> tuple[tuple[str
 
 
 def catalog_warning(catalog: Catalog, requested: str, route: Route | None) -> tuple[tuple[str, str], ...]:
-    """Return the warning for the method as it was requested, where no endpoint of that method answers."""
+    """Return the warning for the requested method, unless an endpoint of that method answers."""
     if route is not None and (route.method == requested or catalog.warns_of(route.method) is not None):
         return ()
     warning = catalog.warns_of(requested)

@@ -1,4 +1,4 @@
-"""The agents a server knows: those of its files and those of its store, whose word counts where both speak."""
+"""The agents a server knows, from its files and its store; the store takes precedence."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _ONE_BY_ONE: Final = 16
-"""Up to so many changed agents are read by id; the start of a server reads all at once."""
+"""Maximum number of changed agents that are read by id; at startup all are read at once."""
 _KEY_LENGTH: Final = 32
 
 
 class Agents:
-    """Read by every request, replaced as a whole when something changes."""
+    """The agents, read by every request and replaced as a whole when something changes."""
 
     def __init__(self, filed: Iterable[Agent] = ()) -> None:
         self._filed = {agent.agent_id: agent for agent in filed}
@@ -38,7 +38,7 @@ class Agents:
         self._watchers: list[Callable[[], None]] = []
         self._follower = Follower(TOPIC, self._take_in)
         self.revision = 0
-        """Grows with every change, so that whoever made something of the agents knows when to make it anew."""
+        """Counter of changes, by which derived values learn that they are stale."""
 
     def __iter__(self) -> Iterator[Agent]:
         return iter(self._known.values())
@@ -47,25 +47,27 @@ class Agents:
         return len(self._known)
 
     def get(self, agent_id: str | None) -> Agent | None:
-        """The agent of an id."""
+        """Return the agent with an id."""
         return self._known.get(agent_id) if agent_id is not None else None
 
     def named(self, name: str) -> Agent | None:
-        """The agent of a local name (core 3). Who is gone makes room for another of that name."""
+        """Return the agent with a local name (core 3). A retired agent's name can be reused."""
         return self._named.get(name)
 
     def changed_at(self, agent_id: str) -> float | None:
-        """When the store last changed the agent, in seconds since 1970; None for one that only a file describes."""
+        """Return the time of the last change in the store, in seconds since 1970; None for an agent that is only in
+        a file.
+        """
         row = self._rows.get(agent_id)
         return row.updated if row is not None else None
 
     def grant_of(self, agent_id: str) -> Scopes | None:
-        """The authority of an agent in its own right; None for one that is not known and active."""
+        """Return the authority of an agent; None if it is not known and active."""
         agent = self._known.get(agent_id)
         return Scopes(agent.scopes) if agent is not None and agent.status == ACTIVE else None
 
     def key_of(self, agent_id: str) -> PublicKey | None:
-        """The Ed25519 key an agent proves itself with, if its document has one."""
+        """Return the Ed25519 public key of an agent, if its document has one."""
         if agent_id not in self._keys:
             agent = self._known.get(agent_id)
             if agent is None:
@@ -78,15 +80,15 @@ class Agents:
         self._watchers.append(watcher)
 
     async def follow(self, store: Store) -> None:
-        """Take the agents of a store in, now and whenever they change. Raises StoreError if it cannot be read now."""
+        """Load the agents of a store, now and whenever they change. Raises StoreError if it cannot be read now."""
         await self._follower.follow(store)
 
     async def refresh(self) -> None:
-        """Take in what has changed in the store that is followed."""
+        """Load the changes of the store."""
         await self._follower.refresh()
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel pending work."""
         await self._follower.close()
 
     async def _take_in(self, store: Store) -> None:
@@ -119,7 +121,7 @@ class Agents:
         return held is not None and held.revision == mark.revision
 
     def _read(self, row: AgentRow) -> Agent | None:
-        """The agent of a row. None where the store has no more than the state `active` of one it knows nothing of."""
+        """Build the agent of a row. Return None for an otherwise unknown agent with no more than the state `active`."""
         if row.document is None:
             filed = self._filed.get(row.agent_id)
             if filed is None:
@@ -136,7 +138,7 @@ class Agents:
 
 
 def _by_name(agents: Iterable[Agent]) -> dict[str, Agent]:
-    """Agents by their local names; where several have one name, an active agent has it before others."""
+    """Map local names to agents; an active agent takes precedence over others of the same name."""
     named: dict[str, Agent] = {}
     for agent in agents:
         label = agent.label
@@ -146,7 +148,7 @@ def _by_name(agents: Iterable[Agent]) -> dict[str, Agent]:
 
 
 def may_delegate(agent: Agent) -> bool:
-    """Whether an agent's document lets it pass its authority on (core 7.3)."""
+    """Return True if an agent's document lets it delegate its authority (core 7.3)."""
     return agent.delegation_permitted is not False and agent.max_delegation_depth != 0
 
 

@@ -1,4 +1,4 @@
-"""What a built-in method answers in place of an output object: bytes, an envelope, or a change of state first."""
+"""Results of built-in methods other than an output object: bytes, an envelope, or effects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bespeak.state.store.command import Command, Conflict
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What to send in place of an endpoint's output object."""
+    """A response body in place of an output object."""
 
     body: bytes
     status: int = status.OK
@@ -23,7 +23,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """A result that floor methods answer inside the AGTP envelope `{status, task_id, result}` (core 5.3)."""
+    """A result that a floor method returns inside the AGTP envelope `{status, task_id, result}` (core 5.3)."""
 
     result: Mapping[str, Any]
     status: int = status.OK
@@ -32,9 +32,9 @@ class Envelope(msgspec.Struct, frozen=True):
 class Effects(msgspec.Struct, frozen=True):
     """Changes of state that an answer depends on.
 
-    They are committed in one transaction with the audit record and the idempotency answer of the request, and the
-    response leaves after that. `answer` makes the response of what the commands returned, or of their conflict; it
-    runs inside the transaction, so it only computes.
+    They are committed in one transaction with the audit record and the idempotency answer of the request; the response
+    is sent after the commit. `answer` builds the response from the results of the commands, or from their conflict. It
+    runs inside the transaction, so it must only compute.
     """
 
     commands: tuple[Command, ...]

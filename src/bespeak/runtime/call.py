@@ -16,35 +16,35 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """A request whose endpoint is not known yet. Each gate reads what earlier ones found out and adds its own."""
+    """A request whose endpoint is not known yet. Each gate reads the results of earlier gates and adds its own."""
 
     __slots__ = ("method", "nonce", "path", "preset", "principal", "request", "routes", "server")
 
     route: Route | None = None
-    """None here: the type that has one is RoutedCall."""
+    """Always None here: RoutedCall has the route."""
 
     def __init__(self, request: Request, server: Server) -> None:
         self.request = request
         self.server = server
         self.routes: RouteTable = server.routes
-        """The endpoints at the moment the request came; a change while it is answered does not concern it."""
+        """The route table when the request arrived; later changes do not affect this request."""
         self.method: str = request.method
-        """The method in force: a redirect or a legacy mapping may change it."""
+        """The method in force, which a redirect or a legacy mapping may change."""
         self.path: str = request.path
         self.principal: Principal = ANONYMOUS
         self.nonce: tuple[str, float] | None = None
-        """The nonce of a signed request, which may be used once, and the seconds to remember it for."""
+        """Nonce of a signed request, valid once, and the seconds to remember it for."""
         self.preset: dict[str, Any] | None = None
-        """Input a legacy mapping adds, `action: "delete"` (AGTP-API 3.6)."""
+        """Input added by a legacy mapping, such as `action: "delete"` (AGTP-API 3.6)."""
 
     @property
     def speaks_agis(self) -> bool:
-        """True if the request asks for AGIS rules; the vocabulary gate has refused every other grammar."""
+        """True if the request asks for AGIS rules; the vocabulary gate refuses all other grammars."""
         return METHOD_GRAMMAR in self.request.headers
 
     @property
     def agent_id(self) -> str | None:
-        """The calling agent, or None for an anonymous call."""
+        """Agent-ID of the caller; None for an anonymous call."""
         return self.principal.agent_id
 
 
@@ -68,7 +68,7 @@ class RoutedCall(Call):
         self.preset = call.preset
         self.route = route
         self.captures = captures
-        """The values of the template's parameters; None for a literal path."""
+        """Values of the template's parameters; None for a literal path."""
         self.input = {}
         self.hints: TokenHints | None = None
-        """Which part of the answer the caller wants; None for all of it."""
+        """Token hints of the caller; None for the complete answer."""

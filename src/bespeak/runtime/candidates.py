@@ -1,4 +1,4 @@
-"""What an agent may be looking for on this server: its endpoints and, where they are disclosed, its agents."""
+"""Search over the endpoints of this server and, where they are disclosed, its agents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bespeak.runtime.relevance import Index
 
 
 class Candidates:
-    """The endpoints an operator wrote and the agents the server hosts, ranked by what is sought."""
+    """The operator's endpoints and the hosted agents, ranked by relevance."""
 
     def __init__(self, endpoints: Iterable[Endpoint], agents: Iterable[Agent]) -> None:
         written = [endpoint for endpoint in endpoints if endpoint.is_listed]
@@ -31,6 +31,6 @@ class Candidates:
         self._endpoints = len(written)
 
     def find(self, need: str, limit: int, *, agents: bool) -> list[dict[str, Any]]:
-        """The best matches, each with its relevance; agents among them only if the caller may know of them."""
+        """Return the best matches, each with its relevance; agents only if the caller may see them."""
         ranked = ((score, index) for score, index in self._index.rank(need) if agents or index < self._endpoints)
         return [{**self._entries[index], "relevance": score} for score, index in islice(ranked, limit)]

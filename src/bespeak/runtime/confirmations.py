@@ -1,4 +1,4 @@
-"""Calls that wait until somebody other than the caller has confirmed them, and then run exactly as confirmed."""
+"""Calls that wait until a third party has confirmed them, and then run exactly as confirmed."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, Case, Ope
 from bespeak.state.store.settings import CaseSettings
 
 MOST_SUBJECT: Final = 256 * 1024
-"""Bytes of a call that somebody can be asked to look at."""
+"""Maximum bytes of a call that is submitted for confirmation."""
 
 _CASE_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def is_case_id(text: str) -> bool:
-    """Whether a case could go by this id; any other text is not looked up."""
+    """Return True if the text has the format of a case id; only such ids are looked up."""
     return _CASE_ID.fullmatch(text) is not None
 
 
 def call_digest(
     agent_id: str | None, method: str, path: str, given: Mapping[str, Any], delegators: Sequence[str] = ()
 ) -> str:
-    """What exactly is called, by whom: SHA-256 over the canonical form of agent, method in force, path and input.
+    """Return the SHA-256 digest of the canonical form of agent, method in force, path and input.
 
-    Behind them stand those in whose name the agent acts, if there are any: who confirms has seen whose authority it is.
+    If the agent acts on delegated authority, the delegators are included: the confirmation covers them too.
     """
     parts: list[Any] = [agent_id, method, path, given]
     return hashlib.sha256(_encode([*parts, delegators] if delegators else parts)).hexdigest()
@@ -49,7 +49,7 @@ class Confirmations:
         self._settings = settings
 
     def ask(self, call: RoutedCall) -> OpenCase | UseCase | Refused | None:
-        """None: admitted. A command: its result decides."""
+        """Return None if the call is admitted, a refusal, or a command whose result decides."""
         if not call.route.is_confirmed:
             return None
         agent_id = call.principal.agent_id
@@ -64,7 +64,7 @@ class Confirmations:
         return UseCase(case_id, digest, agent_id or "")
 
     def judge(self, call: RoutedCall, found: Opened | Case | Conflict) -> Refused | None:
-        """The verdict on what the command returned, a Conflict included."""
+        """Judge the result of the command, which may be a Conflict."""
         if isinstance(found, Opened):
             return required(found.case)
         if isinstance(found, Conflict) and found.reason == "too-many":
@@ -103,7 +103,7 @@ class Confirmations:
 
 
 def too_many_cases(conflict: Conflict) -> Refused:
-    """429: the agent has asked for more decisions than anybody has taken."""
+    """Build the 429 for an agent with too many undecided cases."""
     return Refused(
         status.RATE_LIMITED,
         "too-many-cases",
@@ -113,7 +113,7 @@ def too_many_cases(conflict: Conflict) -> Refused:
 
 
 def required(case: Case) -> Refused:
-    """262: the call waits for a confirmation, or has one that it does not name."""
+    """Build the 262 for a call that waits for a confirmation, or does not name the one it has."""
     if case.state == ACCEPTED:
         message = "This call has been confirmed; send it again as it was, with the Confirmation-ID."
     else:
@@ -136,7 +136,7 @@ def required(case: Case) -> Refused:
 
 
 def refusal(conflict: Conflict, case_id: str) -> Refused:
-    """Why a confirmation does not let a call through."""
+    """Build the refusal for a confirmation that does not admit the call."""
     reason = conflict.reason
     details: dict[str, Any] = {"type": "confirmation-required", "confirmation_id": case_id}
     if reason == "pending":

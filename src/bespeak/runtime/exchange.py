@@ -1,4 +1,4 @@
-"""One exchange, request and answer, as an event for whoever records or counts them."""
+"""One exchange, request and answer, as an event for loggers and counters."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _ECHOED: Final = {
 """Headers of an answer that name it, its request or its record."""
 
 _LONGEST: Final = 128
-"""The most characters of an id or a method that somebody else chose."""
+"""Maximum characters of an id or a method chosen by a peer."""
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """A call and its answer. What its properties return may be logged: no value that the caller sent is among it."""
+    """A call and its answer. Its properties may be logged: none of them contains a value the caller sent."""
 
     call: Call
     response: Response
     seconds: float | None = None
-    """How long the answer took; None before it is complete."""
+    """Duration of the answer; None before it is complete."""
     replayed: bool = False
-    """True if the answer is that of an earlier request with the same idempotency key."""
+    """True if the answer is replayed from an earlier request with the same idempotency key."""
 
     @property
     def method(self) -> str:
@@ -41,15 +41,15 @@ class Exchange(msgspec.Struct, frozen=True):
 
     @property
     def template(self) -> str | None:
-        """The path of the endpoint as its contract has it; None for a call that reached none."""
+        """Path template of the endpoint; None if the call did not reach an endpoint."""
         route = self.call.route
         return None if route is None else route.endpoint.path
 
     @property
     def path(self) -> str:
-        """The template; without one, the request's path with `*` for each part that no contract has.
+        """The template; without one, the request's path with `*` for each segment that no contract has.
 
-        A part of a path can be a token or a name of a person, and a log is read by more people than a request.
+        A path segment can be a token or a person's name, and more people read a log than a request.
         """
         call = self.call
         route = call.route
@@ -61,17 +61,17 @@ class Exchange(msgspec.Struct, frozen=True):
 
     @property
     def face(self) -> str:
-        """The face the request came by, `agtp` or `http`."""
+        """The face that received the request, `agtp` or `http`."""
         return self.call.request.connection.face
 
     @property
     def refusal(self) -> str | None:
-        """The code of the refusal; None for an answer."""
+        """Code of the refusal; None for a success."""
         return self.response.code
 
     @property
     def claimed_agent_id(self) -> str | None:
-        """The id a caller claimed that was refused before it was known who calls."""
+        """Agent-ID claimed by a caller that was refused before it was identified."""
         if self.call.principal.agent_id is not None:
             return None
         claimed = self.call.request.headers.get(AGENT_ID)
@@ -80,13 +80,13 @@ class Exchange(msgspec.Struct, frozen=True):
 
     @property
     def caller(self) -> str:
-        """The caller, in words."""
+        """Description of the caller, for people."""
         claimed = self.claimed_agent_id
         return self.call.agent_id or ("nobody" if claimed is None else f"somebody who claims to be {claimed}")
 
     @property
     def particulars(self) -> dict[str, Any]:
-        """The members of a log entry."""
+        """Members of the log entry."""
         principal = self.call.principal
         return {
             **_ids(self.response.headers),
@@ -102,11 +102,11 @@ class Exchange(msgspec.Struct, frozen=True):
 
 
 Subscriber = Callable[[Exchange], None]
-"""Called with every exchange once its answer is complete. It must not raise, and must not wait."""
+"""Callback for every exchange once its answer is complete. It must not raise or block."""
 
 
 def particulars_of_fault(connection: Connection, status: int, headers: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Return the members of a log entry about bytes that were not a request."""
+    """Return the members of a log entry about bytes that are not a valid request."""
     return {**_ids(headers), "status": status, "peer": connection.peer}
 
 

@@ -1,4 +1,4 @@
-"""Something in the store that a process holds in memory and reads again whenever it changes."""
+"""Follower of a topic in the store: an in-memory copy, read again whenever the store changes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bespeak.state.store.store import Store
 _logger = logging.getLogger(__name__)
 
 _PAUSE: Final = 1.0
-"""Seconds until a store that could not be read is asked again."""
+"""Seconds until a failed read of the store is retried."""
 
 
 class Follower:
-    """Calls `take_in` after every change of a topic, by whichever process, and never twice at the same time."""
+    """Calls `take_in` after every change of a topic, by any process, and never twice concurrently."""
 
     def __init__(self, topic: str, take_in: Callable[[Store], Awaitable[None]]) -> None:
         self._topic = topic
@@ -28,26 +28,26 @@ class Follower:
         self._refreshing = asyncio.Lock()
 
     async def follow(self, store: Store) -> None:
-        """Take the content of a store in, now and whenever it changes. Raises StoreError if it cannot be read now."""
+        """Load the content of a store, now and whenever it changes. Raises StoreError if it cannot be read now."""
         if self._store is not store:
             self._store = store
             store.watch(self._topic, self._catch_up)
         await self.refresh()
 
     async def refresh(self) -> None:
-        """Take in what has changed in the store that is followed."""
+        """Load the changes of the store."""
         if self._store is not None:
             async with self._refreshing:  # so that nobody puts what was read before over what was read after
                 await self._take_in(self._store)
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel pending work."""
         if self._catching_up is not None:
             self._catching_up.cancel()
             await asyncio.gather(self._catching_up, return_exceptions=True)
 
     def _catch_up(self) -> None:
-        """Begin to refresh; a change that is reported meanwhile is read when that is done."""
+        """Start a refresh; a change reported meanwhile is read afterwards."""
         self._behind = True
         if self._catching_up is None or self._catching_up.done():
             self._catching_up = asyncio.get_running_loop().create_task(self._refresh_until_done())

@@ -1,4 +1,4 @@
-"""454: a request that says `Method-Grammar: AGIS/1.0` has its method judged by AGIS (9.2, 13)."""
+"""454: AGIS rules for the method of a request with `Method-Grammar: AGIS/1.0` (9.2, 13)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN: Final = 64
 
 
 def check_method_grammar(call: Call) -> Refused | None:
-    """Run passes 2 and 3 on the method of a request that asks for them. What they only warn of, passes."""
+    """Run passes 2 and 3 on the method of a request that asks for them. Warnings do not refuse it."""
     asked = call.request.headers[METHOD_GRAMMAR]
     if asked.strip().upper() != GRAMMAR:
         # Whoever names a grammar relies on its being applied; to ignore an unknown one would feign that it was.
@@ -43,7 +43,7 @@ def check_method_grammar(call: Call) -> Refused | None:
 
 
 def _judge(call: Call) -> list[Diagnostic]:
-    """A verb of the vocabulary is a verb, but has to have its form; another custom method is right by its operator."""
+    """Check a method: a declared verb is checked for its form only, any other custom method is accepted."""
     service = call.routes.service
     declared = service.vocabulary.declared_verbs if service.vocabulary else ()
     custom = call.routes.policies.methods.custom if call.method.upper() not in declared else ()

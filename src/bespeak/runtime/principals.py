@@ -1,4 +1,4 @@
-"""From the identity of a request, believed or proven, to its principal."""
+"""From the identity of a request, claimed or proven, to its principal."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _logger = logging.getLogger(__name__)
 _GONE: Final = frozenset({"revoked", "retired", "deprecated"})
 _REMEMBERED: Final = 4096
 _LONGEST_REMEMBERED: Final = 512
-"""Longer claims are read anew each time, so that strangers cannot fill the memory with them."""
+"""Maximum length of a cached claim, so that callers cannot fill the cache with long ones."""
 
 
 class Principals:
-    """Who may be meant by an id, and with which authority. Recent answers are remembered until an agent changes."""
+    """Resolves ids to principals with their authority. Recent results are cached until an agent changes."""
 
     def __init__(
         self,
@@ -48,21 +48,21 @@ class Principals:
         self._require_known = require_known
         self._clock = clock
         self.authenticator: Authenticator | None = None
-        """Verifies credentials; None where headers are believed."""
+        """Verifier of credentials; None if headers are trusted."""
         self._server_key = server_key
-        """Verifies the delegations this server has signed for agents."""
+        """Public key for the delegations this server has signed."""
         self._recent = lru_cache(_REMEMBERED)(self._resolve)
         self._recently_proven = lru_cache(_REMEMBERED)(self._prove)
         agents.watch(self._forget)
 
     def resolve(self, agent_id: str | None, scope: str | None) -> Principal | Refused:
-        """The principal behind Agent-ID and Authority-Scope as they are claimed, or why there is none."""
+        """Return the principal for claimed Agent-ID and Authority-Scope headers, or a refusal."""
         if len(scope or "") + len(agent_id or "") > _LONGEST_REMEMBERED:
             return self._resolve(agent_id, scope)
         return self._recent(agent_id, scope)
 
     def prove(self, found: Authenticated, scope: str | None) -> Principal | Refused:
-        """The principal of an agent that has proven its id."""
+        """Return the principal of an agent that has proven its id."""
         if found.nonce is not None:
             found = msgspec.structs.replace(found, nonce=None, nonce_expires_at=None)
         if scope is not None and len(scope) > _LONGEST_REMEMBERED:
@@ -70,7 +70,7 @@ class Principals:
         return self._recently_proven(found, scope)
 
     def delegate(self, own: Principal, header: str, scope: str | None) -> Principal | Refused:
-        """The principal of an agent that acts with the authority of others, as far as the chain proves it."""
+        """Return the principal of an agent with delegated authority, limited to what its chain proves."""
         chain = self.chain(own.agent_id, header)
         if isinstance(chain, Refused):
             return chain
@@ -83,7 +83,7 @@ class Principals:
         return msgspec.structs.replace(own, scopes=narrowed, delegators=chain.delegators)
 
     def chain(self, caller: str | None, header: str) -> Chain | Refused:
-        """The chain of delegation that leads to a caller, or where it breaks."""
+        """Verify the delegation chain that leads to a caller, or return a refusal."""
         from bespeak.state.identity.delegation import verify_chain  # noqa: PLC0415 - loads cryptography, if there is a chain
 
         if caller is None:
@@ -108,16 +108,18 @@ class Principals:
         return chain
 
     def _delegable(self, agent_id: str) -> Scopes | None:
-        """What an agent could pass on: its grant, if it is active and its document lets it delegate."""
+        """Return the authority an agent can delegate: its grant, if it is active and its document permits
+        delegation.
+        """
         agent = self._agents.get(agent_id)
         return self._agents.grant_of(agent_id) if agent is not None and may_delegate(agent) else None
 
     def key_of(self, name: str) -> PublicKey | None:
-        """The Ed25519 key of a registered agent, or of this server by its id."""
+        """Return the Ed25519 key of a registered agent, or of this server by its id."""
         return self._server_key if name == self._server_id else self._agents.key_of(name)
 
     def credentials_missing(self, why: str) -> Refused:
-        """262 for a caller that presents nothing where something is needed, with what to send."""
+        """Build the 262 for missing credentials, with what to send."""
         modes = list(self.authenticator.modes) if self.authenticator is not None else []
         if not modes:
             return authorization_required("credentials-missing", f"{why}; send Agent-ID.")
@@ -126,7 +128,7 @@ class Principals:
         )
 
     async def renew_keys(self) -> None:
-        """Bring the keys that credentials are checked with up to date."""
+        """Refresh the keys that verify credentials."""
         if self.authenticator is not None:
             await self.authenticator.refresh()
 
@@ -179,7 +181,7 @@ class Principals:
         )
 
     def _find(self, agent_id: str) -> Agent | Refused | None:
-        """The agent of an id if it may act; None for a stranger where strangers are served."""
+        """Return the agent with an id if it may act; None for an unknown agent where those are served."""
         agent = self._agents.get(agent_id)
         if agent is None:
             if not self._require_known:
@@ -190,7 +192,7 @@ class Principals:
 
 
 def inactive(agent: Agent) -> Refused | None:
-    """Why an agent may not act, and cannot be resolved (core 3, 7.4); None for one that may."""
+    """Return a refusal if an agent may not act or be resolved (core 3, 7.4); None if it may."""
     state = agent.status.lower()
     if state == ACTIVE:
         return None
@@ -219,7 +221,7 @@ def _principal_of(agent: Agent, scopes: Scopes) -> Principal:
 
 
 def _read_claim(scope: str | None) -> Scopes | Refused | None:
-    """The scopes in Authority-Scope; None where nothing is claimed."""
+    """Parse Authority-Scope; return None if nothing is claimed."""
     if not scope:
         return None if scope is None else NO_SCOPES
     claimed = parse_scopes(scope)
@@ -234,7 +236,7 @@ def _read_claim(scope: str | None) -> Scopes | Refused | None:
 
 
 def _narrow(granted: Scopes, claimed: Scopes | None, who: str) -> Scopes | Refused:
-    """The authority in force: all that is granted, or the part of it that is claimed (core 2.3)."""
+    """Return the authority in force: everything granted, or the claimed part of it (core 2.3)."""
     if claimed is None:
         return granted
     wider = granted.missing(list(claimed))

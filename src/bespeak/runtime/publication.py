@@ -1,4 +1,4 @@
-"""The documents a server publishes about itself: encoded when they change, answered from memory with their ETag."""
+"""The documents a server publishes about itself: encoded when they change, served from memory with their ETag."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from bespeak.runtime.candidates import Candidates
 from bespeak.runtime.signer import Signer
 
 _FRESHNESS: Final = 60.0
-"""Seconds for which a document may be kept; the Agent Namespace Document is rebuilt as often (core 7.3)."""
+"""Cache lifetime of a document in seconds; the Agent Namespace Document is rebuilt as often (core 7.3)."""
 _PUBLIC: Final = ("Cache-Control", f"max-age={_FRESHNESS:g}")
 _PRIVATE: Final = ("Cache-Control", f"private, max-age={_FRESHNESS:g}")
 
 
 class Document:
-    """Encoded content with the headers that let a client keep it."""
+    """Encoded content with its cache headers."""
 
     def __init__(self, content: Any, content_type: str, *, private: bool = False) -> None:
         self.body = body = msgspec.json.encode(content)
@@ -52,7 +52,7 @@ class Document:
 
 
 class Publication:
-    """The documents of one route table, each built when it is first asked for and again when agents have changed."""
+    """The documents of one route table, each built on first use and again after agents have changed."""
 
     def __init__(
         self,
@@ -84,22 +84,22 @@ class Publication:
 
     @cached_property
     def inventory(self) -> Document:
-        """The list of all endpoints that DISCOVER /methods answers."""
+        """List of all endpoints, as answered by DISCOVER /methods."""
         return Document(project_inventory(self._endpoints.values()), MEDIA_JSON)
 
     @property
     def version(self) -> str:
-        """The version of the manifest that everybody may see; other documents about the service repeat it."""
+        """Version of the public manifest; other documents about the service repeat it."""
         self.manifest_for(ANONYMOUS)
         return self._versions[self.discloses(ANONYMOUS)]
 
     def discloses(self, principal: Principal) -> bool:
-        """Return True if the caller may learn which agents this server hosts (AGTP-API 8.5)."""
+        """Return True if the caller may see which agents this server hosts (AGTP-API 8.5)."""
         disclosure = self._service.agent_disclosure
         return disclosure == "public" or (disclosure == "authenticated" and principal.verified is not None)
 
     def manifest_for(self, principal: Principal) -> Document:
-        """Return the manifest for a caller; with agents that others may not see it is a document of its own."""
+        """Return the manifest for a caller; if it lists agents that others may not see, it is a separate document."""
         disclosed = self.discloses(principal)
         self._notice_changes()
         if disclosed not in self._manifests:
@@ -116,7 +116,7 @@ class Publication:
 
     @property
     def namespace(self) -> Document:
-        """The Agent Namespace Document: signed, if there is a key, and never older than its freshness."""
+        """The Agent Namespace Document: signed if there is a key, and never older than its freshness."""
         self._notice_changes()
         now = self._clock()
         if self._namespace is None or not 0 <= now - self._namespace[0] < _FRESHNESS:
@@ -139,9 +139,9 @@ class Publication:
         return self._identities[agent.agent_id]
 
     def agis_for(self, principal: Principal) -> Document:
-        """Return the AGIS document of what is served (AGIS 11), as a caller may see it.
+        """Return the AGIS document of the served endpoints (AGIS 11), as a caller may see it.
 
-        AGIS 8.3: if the data manifest is not for callers without credentials, theirs is a document without it.
+        AGIS 8.3: if the data manifest is not public, callers without credentials get a document without it.
         """
         manifest = self._service.data_manifest
         selective = manifest is not None and manifest.pre_auth_discovery is False
@@ -182,7 +182,7 @@ class Publication:
 
     @property
     def _is_selective(self) -> bool:
-        """True if what is said of agents is not for everybody."""
+        """True if agents are not disclosed to everyone."""
         return self._service.agent_disclosure != "public"
 
     @property

@@ -1,4 +1,4 @@
-"""Token buckets: how often each caller may call, counted within bounded memory, here and perhaps elsewhere too."""
+"""Token buckets: rate limits per caller within bounded memory, optionally shared with other processes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from bespeak.protocol.exchange.principal import Principal
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 MOST_BUCKETS: Final = 65_536
-"""How many callers one limit keeps apart; those beyond share one bucket until there is room again."""
+"""Maximum number of callers with their own bucket; others share one until there is room."""
 
 _CROWD: Final = "*"
 _LOOKED_AT: Final = 16
-"""How many old buckets a newcomer looks at for one that is full again: few, so that no request pays for a sweep."""
+"""Number of old buckets a new caller examines for a full one: few, so that no request pays for a sweep."""
 
 _IPV6_HOST_BITS: Final = 64
 
 
 class Taken:
-    """What was taken from one bucket since others were told."""
+    """Tokens taken from one bucket since the last exchange."""
 
     __slots__ = ("count", "since")
 
@@ -36,10 +36,10 @@ class Taken:
 
 
 class Buckets:
-    """One bucket for each key, all of the same rate.
+    """One bucket for each key, all with the same rate.
 
-    A bucket is kept as the moment at which it is full again. One that is full says nothing, so that dropping it changes
-    nothing; one that is not is never dropped, however many strangers come.
+    A bucket is stored as the time at which it will be full. A full bucket carries no information and may be dropped;
+    any other is never dropped, however many new callers arrive.
     """
 
     __slots__ = ("_capacity", "_clock", "_full_at", "_interval", "_most", "rate", "taken")
@@ -47,7 +47,7 @@ class Buckets:
     def __init__(self, rate: Rate, clock: Callable[[], int], most: int = MOST_BUCKETS) -> None:
         self.rate = rate
         self.taken: dict[str, Taken] | None = None
-        """What other processes are to be told of; None where this one counts alone."""
+        """Tokens to report to other processes; None if this one counts alone."""
         self._interval = rate.interval
         self._capacity = rate.burst * rate.interval
         self._clock = clock
@@ -58,7 +58,7 @@ class Buckets:
         return len(self._full_at)
 
     def take(self, key: str) -> int:
-        """Take one token. 0 when there was one, else the nanoseconds until there is; a refusal costs nothing."""
+        """Take one token. Return 0 on success, else the nanoseconds until there is one; a refusal costs nothing."""
         now = self._clock()
         full_at = self._full_at.get(key)
         if full_at is None:
@@ -77,21 +77,23 @@ class Buckets:
         return 0
 
     def tell(self) -> dict[str, tuple[int, int]]:
-        """What was taken since the last time: by key, its cost in nanoseconds of refilling, and since when."""
+        """Return and reset what was taken since the last call: by key, the cost in nanoseconds of refilling, and its
+        age.
+        """
         now = self._clock()
         told = {key: (taken.count * self._interval, now - taken.since) for key, taken in (self.taken or {}).items()}
         self.taken = {}
         return told
 
     def learn(self, key: str, wait: int) -> None:
-        """A bucket is full again after so many nanoseconds, as all processes together see it."""
+        """Update a bucket from the store: it is full after `wait` nanoseconds, counting all processes."""
         since = (self.taken or {}).get(key)
         full_at = self._clock() + wait + (since.count * self._interval if since else 0)
         if full_at > self._full_at.get(key, 0) and (key in self._full_at or len(self._full_at) < self._most):
             self._full_at[key] = full_at
 
     def _admit(self, key: str, now: int) -> tuple[str, int]:
-        """A bucket for a newcomer: its own where there is room, else the one that the crowd shares."""
+        """Return the bucket of a new caller: its own if there is room, else the shared one."""
         known = self._full_at
         for _ in range(min(_LOOKED_AT, len(known))):
             oldest = next(iter(known))
@@ -105,7 +107,7 @@ class Buckets:
 
 
 class Rates:
-    """The buckets of a service, one set for each limit it has."""
+    """The buckets of a service, one set per limit."""
 
     __slots__ = ("address", "agent", "endpoints", "principal")
 
@@ -121,20 +123,20 @@ class Rates:
         self.endpoints = {key: Buckets(rate, clock, most) for key, rate in limits.endpoints.items()}
 
     def named(self) -> dict[str, Buckets]:
-        """Every set of buckets by a name that is the same in all processes."""
+        """Return all sets of buckets, by names that are the same in every process."""
         found = {"address": self.address, "agent": self.agent, "principal": self.principal}
         named = {name: buckets for name, buckets in found.items() if buckets is not None}
         return named | {f"{method} {path}": buckets for (method, path), buckets in self.endpoints.items()}
 
 
 def caller(principal: Principal, address: str) -> str:
-    """Whose bucket a call is taken from: the agent's, or its network's, for leaving an id away must not help."""
+    """Return the key of a call's bucket: the agent, or its network, because omitting the id must not help."""
     return principal.agent_id or network(address)
 
 
 @lru_cache(4096)
 def network(address: str) -> str:
-    """The part of an address that one subscriber has: of IPv6 the first half, for the other half is free to choose."""
+    """Return the part of an address that one subscriber has: for IPv6 the first half, as the rest is freely chosen."""
     try:
         host = ip_address(address.partition("%")[0])
     except ValueError:
@@ -147,7 +149,7 @@ def network(address: str) -> str:
 
 
 def unused_limits(limits: RateLimits, endpoints: Iterable[Endpoint]) -> list[Diagnostic]:
-    """A warning for each limit of an endpoint that is not there."""
+    """Warn about limits for endpoints that do not exist."""
     known = {endpoint.key for endpoint in endpoints}
     return [
         NO_EFFECT.found(

@@ -1,8 +1,9 @@
-"""One limit over several processes: each takes from its own buckets, and tells the store a few times a second.
+"""One limit over several processes: each takes from its own buckets and synchronises with the store a few times a
+second.
 
-No request waits for the store. Between two exchanges every process admits what its own bucket holds, so that at most
-`processes * (burst + rate * PERIOD)` calls come at once; what was too much is owed, and all of them refuse until it is
-made up for. Over a longer time the rate is kept. While the store is away each process counts for itself.
+No request waits for the store. Between two exchanges every process admits what its own bucket holds, so at most
+`processes * (burst + rate * PERIOD)` calls pass at once. The excess is a debt: all processes refuse until it is made up
+for, so the rate holds over a longer time. While the store is unavailable, each process counts on its own.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ PERIOD: Final = 0.2
 """Seconds between two exchanges."""
 
 _LONGEST_SILENCE: Final = 60.0
-"""Seconds for which the log says nothing more about a store that is away."""
+"""Minimum seconds between two log entries about an unavailable store."""
 
 _MOST: Final = 512
-"""Buckets of one transaction, so that no other has to wait long for it."""
+"""Maximum number of buckets per transaction, so that others do not wait long for it."""
 
 _SECOND: Final = 1_000_000_000
 _logger = logging.getLogger(__name__)
 
 
 class RateExchange:
-    """Keeps the buckets of this process in step with those of others."""
+    """Synchronises the buckets of this process with those of others."""
 
     def __init__(self, rates: Rates, store: Store) -> None:
         self._named = rates.named()
@@ -42,11 +43,11 @@ class RateExchange:
             buckets.taken = {}
 
     def start(self) -> None:
-        """Exchange from now on, in the running loop."""
+        """Start exchanging in the running loop."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="rate-exchange")
 
     async def close(self) -> None:
-        """Tell the store what it does not know yet, and stop."""
+        """Send the remaining counts to the store, and stop."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -54,7 +55,7 @@ class RateExchange:
             await self._attempt()
 
     async def exchange(self) -> None:
-        """Tell what this process took, and learn what all have. Raises StoreError when the store cannot answer."""
+        """Send what this process took and receive the totals. Raises StoreError if the store is unavailable."""
         sources: dict[str, tuple[Buckets, str]] = {}
         uses: list[BucketUse] = []
         for scope, buckets in self._named.items():

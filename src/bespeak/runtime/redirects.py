@@ -1,4 +1,4 @@
-"""Redirects of the method policy, resolved once: a request is sent on by look-ups (AGTP-API 9.2)."""
+"""Redirects of the method policy, resolved once so that a request needs only lookups (AGTP-API 9.2)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bespeak.runtime.router import Router
 
 
 class Redirects:
-    """The redirect entries of a server. An entry for a path goes before an entry for the method alone."""
+    """The redirect entries of a server. An entry with a path takes precedence over one for the method alone."""
 
     def __init__(self, entries: Iterable[Redirect]) -> None:
         self._by_path: Router[Redirect] = Router()
@@ -39,7 +39,9 @@ class Redirects:
         return entry.to_method, target
 
     def follow(self, method: str, path: str) -> tuple[str, str]:
-        """Where a request really goes. A chain is followed to its end; a circle ends where it began to repeat."""
+        """Return the final method and path of a request. A chain is followed to its end; a cycle stops where it
+        repeats.
+        """
         seen = {(method, path)}
         while (target := self._next(method, path)) is not None and target not in seen:
             seen.add(target)
@@ -47,6 +49,6 @@ class Redirects:
         return method, path
 
     def for_path(self, path: str) -> dict[str, str]:
-        """Method to method, for the entries that apply to a path: what a 405 tells the agent."""
+        """Return the method redirects that apply to a path, for the body of a 405."""
         found = ((method, self._next(method, path)) for method in sorted(self._methods))
         return {method: target[0] for method, target in found if target is not None}

@@ -1,4 +1,4 @@
-"""From endpoints to routes: each is checked, bound and compiled, or left out with a finding."""
+"""From endpoints to routes: each is checked, bound and compiled, or omitted with a finding."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 
 BODY_KEYS: Final = frozenset({"EXECUTE", "REGISTER"})
-"""The methods whose drafts have an `idempotency_key` among their parameters."""
+"""Methods whose drafts define an `idempotency_key` parameter."""
 
 
 class Registrar:
-    """Registers the endpoints of one service (AGTP-API 13.2): those it begins with, and those added later."""
+    """Registers the endpoints of one service (AGTP-API 13.2): the initial ones, and those added later."""
 
     def __init__(
         self, service: Service, catalog: Catalog, builtins: Iterable[Endpoint], environment: Mapping[str, str]
@@ -60,17 +60,17 @@ class Registrar:
         self.catalog = catalog
         self.policies = policies
         self.upstreams: UpstreamPool | None = None
-        """The connections that external services share; None as long as there is none."""
+        """Connection pool shared by external services; None until one is needed."""
         self._environment = environment
         self._block = HeaderBlock(("Server-ID", service.identity.server_id), ("AGTP-API-Version", API_VERSION))
         self._builtins = self._register_builtins(builtins)
         self._configured, found = self.register(service.endpoints)
         findings += found
         self.endpoints = _endpoints(self._layer(()))
-        """The endpoints the server begins with, built-in ones included."""
+        """The initial endpoints, built-in ones included."""
         findings += unused_limits(service.rate_limits, self.endpoints.values())
         self.findings = findings
-        """What is wrong with the service; an endpoint with an error is left out."""
+        """Findings about the service; an endpoint with an error is omitted."""
         handler = service.wildcard_handler
         accepts = handler is not None and policies.wildcards_accepted
         self._wildcard = _wildcard_route(handler, self._block, policies) if handler is not None and accepts else None
@@ -78,7 +78,7 @@ class Registrar:
     def register(
         self, endpoints: Iterable[Endpoint], beside: Iterable[Route] | None = None
     ) -> tuple[list[Route], list[Diagnostic]]:
-        """Check endpoints, one by one and beside others, bind and compile them; leave out those with errors.
+        """Check endpoints, individually and against others, bind and compile them; omit those with errors.
 
         `beside` are routes added earlier. With it, the configured endpoints count as earlier ones too.
         """
@@ -115,9 +115,9 @@ class Registrar:
         added: Iterable[Route] = (),
         signer: Signer | None = None,
     ) -> RouteTable:
-        """Build the table of everything registered here and of the routes added later.
+        """Build the table of all registered endpoints and the routes added later.
 
-        An operator's endpoint takes the place of a built-in one.
+        An operator's endpoint replaces a built-in one.
         """
         router: Router[Route] = Router()
         routes = self._layer(added)
@@ -228,13 +228,13 @@ def _endpoints(routes: Iterable[Route]) -> Mapping[tuple[str, str], Endpoint]:
 
 
 def _pair(endpoint: Endpoint) -> tuple[str, tuple[str | None, ...] | str]:
-    """Return method and path, whatever the parameters in it are called."""
+    """Return method and path, independent of parameter names."""
     template = parse_template(endpoint.path)
     return endpoint.method, endpoint.path if isinstance(template, Fault) else tuple(template.segments)
 
 
 def _with_vocabulary(service: Service, catalog: Catalog) -> Policies:
-    """Add the verbs beyond the catalog that an AGIS vocabulary declares as custom methods (AGIS 2, Tier 4)."""
+    """Add the verbs that an AGIS vocabulary declares beyond the catalog as custom methods (AGIS 2, Tier 4)."""
     policies = service.policies
     verbs = service.vocabulary.declared_verbs if service.vocabulary else ()
     known = {*catalog.names, *catalog.legacy, *policies.methods.custom}
@@ -245,7 +245,7 @@ def _with_vocabulary(service: Service, catalog: Catalog) -> Policies:
 
 
 def _wildcard_route(handler: Callable[..., Any], block: HeaderBlock, policies: Policies) -> Route:
-    """Build the one route of all ad-hoc calls: no contract was agreed on, so any object passes both ways."""
+    """Build the route of all ad-hoc calls: there is no agreed contract, so any object is valid as input and output."""
     anything = compile_schema({})
     assert isinstance(anything, Validator)
     semantic = Semantic(
@@ -288,7 +288,7 @@ def _wildcard_route(handler: Callable[..., Any], block: HeaderBlock, policies: P
 
 
 def _inherit_capability(endpoint: Endpoint, catalog: Catalog) -> Endpoint:
-    """Give an endpoint the capability of its method's category unless it declares another (AGTP-API 7.1)."""
+    """Set the capability to that of the method's category unless the endpoint declares one (AGTP-API 7.1)."""
     verb = catalog.verbs.get(endpoint.method)
     if endpoint.semantic.capability or verb is None:
         return endpoint
@@ -296,6 +296,6 @@ def _inherit_capability(endpoint: Endpoint, catalog: Catalog) -> Endpoint:
 
 
 def _estimate(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
-    """Yield the header Cost-Estimate of an endpoint that declares what it costs (core 2.4)."""
+    """Yield the Cost-Estimate header of an endpoint with a declared cost (core 2.4)."""
     if endpoint.cost is not None:
         yield "Cost-Estimate", str(endpoint.cost)

@@ -1,4 +1,4 @@
-"""How well a text answers a need: shared words, rare ones counting more. Simple, and the same on every machine."""
+"""Relevance of a text to a need: shared words, weighted by rarity. Simple and deterministic."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _FILLERS = frozenset(
 
 
 def as_text(value: object) -> str:
-    """A value whose words count: text as it is, anything else as JSON."""
+    """Return text unchanged and anything else as JSON, for its words."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def words(text: str) -> list[str]:
-    """The words of a text that carry meaning, in a crude base form."""
+    """Return the significant words of a text, roughly stemmed."""
     found = _WORD.findall(text[:50_000].lower())[:_MAX_WORDS]
     return [_base(word) for word in found if word not in _FILLERS]
 
@@ -38,7 +38,7 @@ def _base(word: str) -> str:
 
 
 class Index:
-    """Texts by their words, so that ranking costs as much as there are matches, not as there are texts."""
+    """Texts by word, so that ranking costs as much as there are matches rather than texts."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._places: dict[str, list[int]] = {}
@@ -49,7 +49,7 @@ class Index:
                 self._places.setdefault(word, []).append(index)
 
     def rank(self, need: str) -> list[tuple[float, int]]:
-        """Score and index of the texts that share a word with the need, best first. Scores lie in (0, 1]."""
+        """Return score and index of the texts that share a word with the need, best first. Scores are in (0, 1]."""
         wanted = {word: self._weight(word) for word in words(need)}
         total = sum(wanted.values())
         scores: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""The lease of a claim, prolonged while the handler of its request is at work."""
+"""Renewal of a claim's lease while the handler of its request runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Renewal:
-    """Prolongs the lease of a claim at half its time, until it is cancelled: its handler is still at work."""
+    """Renews the lease of a claim at half its time, until it is cancelled."""
 
     def __init__(self, store: Store, claim: Claim, lease: float) -> None:
         assert claim.fence is not None
@@ -35,5 +35,5 @@ class Renewal:
                 _logger.warning("the lease of a request that is being carried out could not be prolonged")
 
     def cancel(self) -> None:
-        """The handler has come to its end."""
+        """Stop renewing: the handler has ended."""
         self._task.cancel()

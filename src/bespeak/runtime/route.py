@@ -1,4 +1,4 @@
-"""A registered endpoint, ready to be called: everything that can be known before a request is known."""
+"""A registered endpoint, ready to be called, with everything that is known before a request."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Route:
     endpoint: Endpoint
     method: str
     builtin: bool
-    """True for a method of bespeak itself, which is called with the RoutedCall."""
+    """True for a built-in method, which is called with the RoutedCall."""
     call: Callable[..., Any]
-    """`(input, context)`, of a built-in method `(call)`; returns the output, a Refused, or a coroutine of either.
+    """`(input, context)`, or `(call)` for a built-in method; returns the output, a Refused, or a coroutine of either.
 
     A built-in method may also return an Answer, an Envelope or Effects.
     """
@@ -33,29 +33,31 @@ class Route:
     block: HeaderBlock
     """Headers of every response: server, content type, deprecation warnings."""
     error_descriptions: Mapping[str, str]
-    """The declared errors; nothing else may be raised by name."""
+    """Descriptions of the declared errors; no others may be raised by name."""
     has_parameters_field: bool
-    """The input has a property `parameters` of its own, so the envelope is only the second guess."""
+    """True if the input has its own property `parameters`, so that unwrapping the envelope is tried second."""
     coercions: Mapping[str, Callable[[str], Any]]
-    """How a text from the path or the query becomes the JSON value its property asks for."""
+    """Parsers of path and query parameters, by property."""
     shaping: Shaping | None = None
-    """How token hints are followed; None where no contract says what an answer is made of."""
+    """Token hints of the endpoint; None if no contract describes its output."""
     is_readable: bool = False
-    """True if a GET of HTTP may call it: it changes nothing and its input is flat."""
+    """True if HTTP GET may call it: it changes nothing and its input is flat."""
     is_confirmed: bool = False
-    """True if a call waits until somebody other than the caller has confirmed it."""
+    """True if a call waits until someone other than the caller has confirmed it."""
     needs_key: bool = False
-    """True if a second call does harm, so that an operator may demand an idempotency key."""
+    """True if a repeated call does harm, so that an operator may require an idempotency key."""
     takes_body_key: bool = False
     """True if the body may carry an `idempotency_key`."""
 
 
 _MOST_DIGITS = 300
-"""Of an integer in a path or a query: what a body may say can be said there too, and is read in no time."""
+"""Maximum length of an integer in a path or a query: covers every integer of a body, and parses fast."""
 
 
 def read_integer(text: str) -> Any:
-    """The integer a text says, else the text, for the schema to refuse. In JSON Schema `2.0` is an integer too."""
+    """Parse an integer; return other text unchanged, for the schema to refuse. In JSON Schema `2.0` is an integer
+    too.
+    """
     digits, point, zeros = text.partition(".")
     if point and (not zeros or zeros.strip("0")):
         return text
@@ -68,7 +70,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 def read_number(text: str) -> Any:
-    """The number a text says, else the text."""
+    """Parse a number; return other text unchanged."""
     whole = read_integer(text)
     if isinstance(whole, int) or _NUMBER.fullmatch(text) is None:
         return whole
@@ -77,7 +79,7 @@ def read_number(text: str) -> Any:
 
 
 def read_boolean(text: str) -> Any:
-    """The boolean a text says, else the text."""
+    """Parse 'true' or 'false'; return other text unchanged."""
     return {"true": True, "false": False}.get(text, text)
 
 
@@ -90,7 +92,7 @@ _NAMES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", 
 
 
 def plan_coercions(input_schema: Mapping[str, Any]) -> dict[str, Callable[[str], Any]]:
-    """Readers for the properties that a text cannot be; query and path carry nothing but text."""
+    """Return parsers for the properties that cannot be strings; query and path only carry text."""
     properties = input_schema.get("properties")
     if not isinstance(properties, Mapping):
         return {}
@@ -104,7 +106,7 @@ def plan_coercions(input_schema: Mapping[str, Any]) -> dict[str, Callable[[str],
 
 
 def property_types(schema: object) -> set[str]:
-    """The JSON types a property may have, as far as its schema says: `type`, alternatives, listed values."""
+    """Return the JSON types that a property may have by its schema: `type`, alternatives, listed values."""
     if not isinstance(schema, Mapping):
         return set()
     kind = schema.get("type", ())

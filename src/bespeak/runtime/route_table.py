@@ -1,4 +1,4 @@
-"""The endpoints of a server at one moment: routes, vocabulary, policy and what is published of them."""
+"""The endpoints of a server at one moment: routes, vocabulary, policy and published documents."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from bespeak.runtime.router import Router
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RouteTable:
-    """Everything a gate looks up. Never changed: a server whose endpoints change gets another table.
+    """Everything a gate looks up. Immutable: a change of endpoints builds a new table.
 
-    `runtime.registration` builds it, so that nothing invalid is in it.
+    `runtime.registration` builds it, so that it contains only valid entries.
     """
 
     service: Service
@@ -35,26 +35,26 @@ class RouteTable:
     endpoints: Mapping[tuple[str, str], Endpoint]
     router: Router[Route]
     wildcard: Route | None
-    """The route of ad-hoc calls; None where the server accepts none."""
+    """Route of ad-hoc calls; None if the server does not accept them."""
     redirects: Redirects
     updated: str
-    """When the service was last changed; the same in every process that serves it."""
+    """Time of the last change of the service; the same in every process that serves it."""
     publication: Publication
     """The documents about these endpoints."""
 
     @cached_property
     def admitted(self) -> frozenset[str]:
-        """The methods of the catalog and the custom ones."""
+        """Methods of the catalog and custom methods."""
         return self.catalog.names | frozenset(self.policies.methods.custom)
 
     @cached_property
     def allowed(self) -> frozenset[str]:
-        """The admitted methods that the policy lets through."""
+        """Admitted methods that the policy allows."""
         return frozenset(method for method in self.admitted if self.policies.methods.admits(method))
 
     @cached_property
     def direct(self) -> Mapping[str, Mapping[str, Route]]:
-        """path -> method -> route, for requests that neither vocabulary nor path nor policy can refuse or change."""
+        """path -> method -> route, for requests that vocabulary, path and policy can neither refuse nor change."""
         return {
             path: {
                 method: route
@@ -66,23 +66,23 @@ class RouteTable:
 
     @cached_property
     def supported_methods(self) -> list[str]:
-        """The methods of all endpoints but the internal ones, as far as the policy admits them, sorted."""
+        """Methods of all endpoints except internal ones, if the policy allows them, sorted."""
         named = {method for (method, _), endpoint in self.endpoints.items() if not endpoint.internal}
         return sorted(named & self.allowed)
 
     @cached_property
     def introduction(self) -> tuple[str, str]:
-        """The header that introduces the server on the first response of a connection."""
+        """Header that introduces the server on the first response of a connection."""
         return "Supported-Methods", ", ".join(self.supported_methods)
 
     @cached_property
     def error_block(self) -> HeaderBlock:
-        """Headers of refusals that concern no endpoint."""
+        """Headers of refusals that belong to no endpoint."""
         return self.block.plus(("Content-Type", MEDIA_AGTP))
 
     @cached_property
     def path_words(self) -> frozenset[str]:
-        """The literal segments of all templates, which may appear in a log."""
+        """Literal segments of all templates, which may be logged."""
         return frozenset({part for _, path in self.endpoints for part in path.split("/") if "{" not in part} | {""})
 
     def named_at(self, path: str) -> list[str]:
@@ -91,7 +91,7 @@ class RouteTable:
         return [name for name, found in at if found is not None and not found[0].endpoint.internal]
 
     def not_allowed(self, method: str, path: str, message: str) -> Refused:
-        """Build a 405 with the two fields it must carry (AGTP-API 11), so that the agent can recover by itself."""
+        """Build a 405 with its two required fields (AGTP-API 11), from which the agent can recover."""
         offered = [name for name in self.named_at(path) if name in self.allowed]
         advice = f" Offered here: {', '.join(offered)}." if offered else ""
         return Refused(

@@ -23,15 +23,15 @@ class _Node(Generic[T]):
 
 
 class Router(Generic[T]):
-    """Finds what is registered for a method on a path. The most specific match wins."""
+    """Finds the value registered for a method on a path. The most specific match wins."""
 
     def __init__(self) -> None:
         self.literals: dict[str, dict[str, T]] = {}
-        """path -> method -> value: what the hot path looks up."""
+        """path -> method -> value, for the hot path."""
         self._templates: dict[str, _Node[T]] = {}
 
     def add(self, method: str, template: Template, value: T) -> None:
-        """Register; an earlier value on the same pair is replaced. Ambiguity is refused before, by lint."""
+        """Register a value, replacing an earlier one for the same pair. Lint has refused ambiguous templates."""
         if template.is_literal:
             self.literals.setdefault(template.path, {})[method] = value
             return
@@ -45,7 +45,7 @@ class Router(Generic[T]):
         node.value = (value, template.parameters)
 
     def find(self, method: str, path: str) -> tuple[T, dict[str, str] | None] | None:
-        """The value for a method on a path, with the captured parameters of a template, percent-decoded."""
+        """Return the value for a method on a path, with the template's captured parameters, percent-decoded."""
         methods = self.literals.get(path)
         if methods is not None:
             value = methods.get(method)
@@ -65,7 +65,7 @@ class Router(Generic[T]):
         return value, {name: unquote(text) for name, text in zip(names, best[2], strict=True)}
 
     def methods_at(self, path: str) -> list[str]:
-        """Every method registered on a path, sorted: what a 405 tells the agent."""
+        """Return the methods registered on a path, sorted, for the body of a 405."""
         found = set(self.literals.get(path, ()))
         found.update(method for method in self._templates if self.find(method, path) is not None)
         return sorted(found)

@@ -1,4 +1,4 @@
-"""What a serving process holds while it runs: state, callers, limits, and the routes of the moment."""
+"""The state of a serving process: store, agents, limits, and the current routes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """Complete when constructed, and passed to gates and methods with every call. Only `routes` is ever replaced."""
+    """Complete when constructed, and passed to gates and methods with every call. Only `routes` is replaced."""
 
     def __init__(
         self,
@@ -39,13 +39,13 @@ class Server:
         server_id = service.identity.server_id
         self.registrar = registrar
         self.signer = signer
-        """Signs documents and delegations; None for a server without a key."""
+        """Signer of documents and delegations; None for a server without a key."""
         self.store = store
-        """Where state is kept; None in a process without a store, where methods that need one are not available."""
+        """The store; None in a process without one, where methods that need it are not available."""
         self.sessions = sessions or SessionSettings()
-        """How long sessions live."""
+        """Settings of sessions."""
         self.cases = cases or CaseSettings()
-        """Who decides cases, and how long they stay open."""
+        """Settings of cases: who decides them, and how long they stay open."""
         self.agents = Agents(service.agents)
         self.principals = Principals(
             self.agents,
@@ -58,22 +58,22 @@ class Server:
 
             self.principals.authenticator = Authenticator(auth, server_id, self.principals.key_of)
         self.rates = Rates(service.rate_limits) if service.rate_limits else None
-        """How often callers may call; None where nothing is limited."""
+        """Rate limits; None if there are none."""
         self.routes = registrar.table(self.agents, updated=updated, signer=signer)
-        """The endpoints served now. A call keeps the table it was routed with."""
+        """The current endpoints. A call keeps the table it was routed with."""
         self._updated = updated
         self._additions = Additions(registrar, self._install, store)
 
     async def add_endpoint(self, endpoint: Endpoint) -> None:
         """Serve one more endpoint, on every face and in every process that shares the store.
 
-        Raises ContractError with the findings if it is not valid beside the others, and ConfigError if it has to be
-        kept in the store and its function cannot be imported.
+        Raises ContractError with the findings if it is not valid beside the others, and ConfigError if it must be
+        stored but its function cannot be imported.
         """
         await self._additions.add(endpoint)
 
     async def remove_endpoint(self, method: str, path: str) -> None:
-        """Stop serving an endpoint that was added; calls that it has accepted are finished.
+        """Stop serving an endpoint that was added; calls it has accepted are finished.
 
         Raises ContractError for any other endpoint.
         """
@@ -84,14 +84,14 @@ class Server:
         self.routes = self.registrar.table(self.agents, updated=updated, added=added, signer=self.signer)
 
     async def start(self) -> None:
-        """Begin to follow the store, which has been started, and fetch the keys that credentials are checked with."""
+        """Start following the store, which must be started, and fetch the keys that verify credentials."""
         if self.store is not None:
             await self.agents.follow(self.store)
         await self._additions.start()
         await self.principals.renew_keys()
 
     async def close(self) -> None:
-        """Give up what is under way and close the connections to other servers."""
+        """Cancel pending work and close the connections to other servers."""
         if self.principals.authenticator is not None:
             await self.principals.authenticator.close()
         await self._additions.close()

@@ -1,4 +1,4 @@
-"""Which sessions this process knows, so that most requests of a session need not ask the store (core 8)."""
+"""A cache of sessions, so that most requests of a session do not ask the store (core 8)."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from bespeak.state.store.store import Store
 _logger = logging.getLogger(__name__)
 
 MOST: Final = 65_536
-"""How many sessions a process remembers; for any other it asks the store."""
+"""Maximum number of cached sessions; any other is looked up in the store."""
 
 SUSPENDED: Final = "session-suspended"
-"""The code by which requests of a suspended session are refused."""
+"""Error code of requests in a suspended session."""
 
 _RESUME: Final = "RESUME"
 _WEAK: Final = Refused(
@@ -56,7 +56,7 @@ _EXPIRED: Final = Refused(
 
 
 class Sessions:
-    """Admits the requests of a session: from the agent and the TLS identity that used it first, while it is active."""
+    """Admits the requests of an active session: from the agent and the TLS identity that used it first."""
 
     def __init__(
         self, settings: SessionSettings, clock: Callable[[], float] = time.monotonic, most: int = MOST
@@ -72,11 +72,11 @@ class Sessions:
         return len(self._known)
 
     def watch(self, store: Store) -> None:
-        """Forget what is known when any process suspends or resumes a session."""
+        """Clear the cache when any process suspends or resumes a session."""
         store.watch(TOPIC, self._known.clear)
 
     def ask(self, call: Call) -> BindSession | SeekSession | Refused | None:
-        """None: admitted. A command: its result decides."""
+        """Return None if the call is admitted, a refusal, or a command whose result decides."""
         session_id = call.request.headers.get(SESSION_ID)
         if session_id is None:
             return None
@@ -96,7 +96,7 @@ class Sessions:
         return BindSession(session_id, agent_id, tls_identity, self.settings.idle, call.method == _RESUME)
 
     def judge(self, call: Call, found: Any) -> Refused | None:
-        """The verdict on what the command returned, a Conflict included."""
+        """Judge the result of the command, which may be a Conflict."""
         if call.principal.agent_id is None:
             return self._of_another(call) if isinstance(found, Conflict) else None
         session_id = call.request.headers[SESSION_ID]
@@ -113,7 +113,7 @@ class Sessions:
         return _EXPIRED if found.reason == "expired" else suspended(found)
 
     def _expect(self, session_id: str, agent_id: str, tls_identity: str) -> None:
-        """Keep a place for what the store will say; if the place is gone by then, so is what was said."""
+        """Reserve a cache entry for the store's answer; if it is cleared meanwhile, the answer is not cached."""
         self._known.setdefault(session_id, (agent_id, tls_identity, -inf))
         self._known.move_to_end(session_id)
         if len(self._known) > self._most:
@@ -130,7 +130,7 @@ class Sessions:
 
 
 def suspended(conflict: Conflict) -> Refused:
-    """Why a suspended session takes no requests."""
+    """Build the refusal of a suspended session."""
     resume_by = conflict.details.get("resume_by")
     details = {"resume_by": write_instant(resume_by)} if resume_by else {}
     return Refused(

@@ -1,4 +1,4 @@
-"""How the answers of one endpoint are made smaller: by its contract it is known what can be asked for, and left out."""
+"""Token hints at one endpoint: the contract defines which parts of an output can be selected or omitted."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from bespeak.protocol.exchange.token_hints import (
 )
 
 _MOST_NAMED: Final = 50
-"""Fields that a refusal lists: enough to choose from, and no second answer."""
+"""Maximum number of fields that a refusal lists."""
 _MOST_SUGGESTED: Final = 5
 _MOST_COMPARED: Final = 100
-"""Near names are found by comparing letters: some milliseconds at most, whoever asks for what."""
+"""Maximum number of names compared for suggestions: a few milliseconds, whatever the caller asks for."""
 _LONGEST: Final = 80
 
 
 class Shaping:
-    """Token hints at one endpoint. Nothing is worked out before somebody sends one."""
+    """Token hints at one endpoint. Nothing is computed before the first hint arrives."""
 
     def __init__(self, endpoint: Endpoint, output: Validator) -> None:
         self._endpoint = endpoint
@@ -44,12 +44,12 @@ class Shaping:
 
     @cached_property
     def _hints(self) -> frozenset[str]:
-        """The names that are hints here: what the endpoint declares for itself is its own."""
+        """Names that are hints here: those the endpoint declares as input are not."""
         declared = members_of(self._endpoint.input_schema)
         return frozenset(name for name in HINTS if not declared.declares(name))
 
     def take(self, parameters: dict[str, str]) -> TokenHints | Refused | None:
-        """Take the hints out of the parameters of a query; None if there are none."""
+        """Remove the hints from the query parameters; return None if there are none."""
         given = {name: parameters.pop(name) for name in self._hints & parameters.keys()}
         if not given:
             return None
@@ -65,7 +65,7 @@ class Shaping:
         return hints if isinstance(hints, Refused) else self._refuse(hints) or hints
 
     def apply(self, hints: TokenHints, output: Any) -> Any:
-        """An output that keeps its schema, as the caller wants it; UNCHANGED if there is nothing to tell."""
+        """Apply the hints to an output, which stays valid; return UNCHANGED if nothing has changed."""
         try:
             return self._shaped(hints, output)
         except RecursionError:
@@ -100,7 +100,7 @@ class Shaping:
 
 
 def _unknown(wanted: Wanted, members: Members, around: str = "") -> Iterator[tuple[str, str, Members]]:
-    """The fields that an output cannot have: the whole name, the part that is wrong, and what is there."""
+    """Yield the fields that an output cannot have: the full name, the wrong part, and the available members."""
     for name, inside in wanted.items():
         found = members.step(name)
         if found is None:

@@ -1,4 +1,4 @@
-"""The key a server signs with, and what it makes of it. Cryptography is loaded when something is signed."""
+"""The signing key of a server. Cryptography is loaded when something is signed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Signer:
 
     @cached_property
     def key_id(self) -> str:
-        """The id by which verifiers find the key."""
+        """Id by which verifiers find the key."""
         from bespeak.state.identity.key_text import key_id  # noqa: PLC0415 - slow to load
 
         return key_id(self._key)
@@ -39,7 +39,7 @@ class Signer:
         return sign_content(content, self._key)
 
     def sign_manifest(self, manifest: dict[str, Any]) -> None:
-        """Put the signature of a manifest into it."""
+        """Add its signature to a manifest."""
         from bespeak.documents.projections import manifest_signature as jws  # noqa: PLC0415 - slow to load
 
         manifest[jws.SIGNATURE_MEMBER] = jws.sign_manifest(manifest, self._key)

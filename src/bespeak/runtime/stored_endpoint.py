@@ -1,4 +1,4 @@
-"""An endpoint as text that every process of a deployment can read back."""
+"""Endpoints as text that every process of a deployment can read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bespeak.text.source.span import Location
 
 
 def write_endpoint(endpoint: Endpoint) -> str:
-    """Return an endpoint as JSON, in the form of an endpoint file.
+    """Encode an endpoint as JSON, in the form of an endpoint file.
 
     Raises ConfigError if its handler is a function that other processes cannot import.
     """
@@ -30,7 +30,7 @@ def write_endpoint(endpoint: Endpoint) -> str:
 
 
 def read_endpoint(text: str, name: str) -> tuple[Endpoint | None, list[Diagnostic]]:
-    """Read an endpoint back; `name` is what findings call it. None when any finding is an error."""
+    """Decode an endpoint; `name` identifies it in findings. Return None if any finding is an error."""
     try:
         data = msgspec.json.decode(text, type=dict[str, Any])
     except msgspec.DecodeError as error:

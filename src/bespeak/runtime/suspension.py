@@ -1,6 +1,6 @@
-"""A coroutine that is run at once and becomes something to await only when it really waits.
+"""Eager coroutines: run at once, and become an awaitable only if they really wait.
 
-Most async handlers never suspend. Making a task, or even awaiting, for each of them would cost more than the handler.
+Most async handlers never suspend. Creating a task, or even awaiting, for each of them would cost more than the handler.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ ResultT = TypeVar("ResultT")
 
 
 class Finished(msgspec.Struct, frozen=True, gc=False):
-    """A coroutine came to its end without waiting."""
+    """The result of a coroutine that ended without waiting."""
 
     value: Any
 
 
 def begin(coroutine: Coroutine[Any, Any, ResultT], variables: Context) -> Finished | Coroutine[Any, Any, ResultT]:
-    """Run a coroutine up to its first real wait, in the current task; then the rest of it is to be awaited there.
+    """Run a coroutine up to its first real wait, in the current task; the rest must be awaited there.
 
-    It sees and sets context variables of its own: the task answers one agent after another. Where there is no task, as
-    in a protocol's callback, nothing is run before it is awaited in one: timeouts and task groups need it.
+    It has its own context variables, because the task answers several agents in turn. Without a current task, as in a
+    protocol's callback, nothing runs before it is awaited in one: timeouts and task groups need a task.
     """
     try:
         outside = current_task() is None

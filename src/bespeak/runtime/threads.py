@@ -1,4 +1,4 @@
-"""Threads for handlers that wait without `await`."""
+"""Threads for handlers that block without `await`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _running: set[object] = set()
 
 
 async def run_in_thread(function: Callable[..., ResultT], *arguments: Any) -> ResultT:
-    """Call a function in a thread, with the context variables of here."""
+    """Call a function in a thread, with the current context variables."""
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(_pool, contextvars.copy_context().run, _call, function, arguments)
 
 
 def running_threads() -> int:
-    """How many calls have not come back."""
+    """Return the number of calls that have not returned."""
     return len(_running)
 
 

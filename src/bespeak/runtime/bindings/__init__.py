@@ -1,1 +1,1 @@
-"""How the handler of an endpoint is called."""
+"""Handler bindings: how the handler of an endpoint is called."""

@@ -1,4 +1,4 @@
-"""An HTTPS upstream behind a contract: the external_service binding and its five upstream errors (AGTP-API 12.3)."""
+"""Upstream HTTPS services: the external_service binding and its five upstream errors (AGTP-API 12.3)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 _logger = logging.getLogger(__name__)
 
 MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
-"""A larger upstream response is refused, whatever it holds; the draft sets no limit."""
+"""Maximum size of an upstream response; the draft sets no limit."""
 
 _MOST_VIOLATIONS: Final = 100
 _DRAINED_BYTES: Final = 64 * 1024
@@ -45,10 +45,10 @@ def bind_external(
     pool: UpstreamPool | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> ExternalBinding | list[Diagnostic]:
-    """The binding of an external_service endpoint, or what keeps it from being registered.
+    """Build the binding of an external_service endpoint, or return the findings that prevent its registration.
 
-    `environment` resolves `${VAR}` in credentials. `pool` has the connections that are shared with other endpoints;
-    without one the binding has its own, and `tls` replaces the system's trust store there.
+    `environment` resolves `${VAR}` in credentials. `pool` holds the connections shared with other endpoints. Without a
+    pool the binding has its own connections, for which `tls` replaces the system's trust store.
     """
     findings = check_setup(endpoint, handler)
     credentials = resolve_credentials(endpoint, handler, environment)
@@ -61,7 +61,7 @@ def bind_external(
 
 
 class ExternalBinding:
-    """Calls one upstream. What the upstream does wrong comes back as a declared error, never as an exception."""
+    """Calls one upstream. Upstream failures are returned as declared errors, never raised."""
 
     def __init__(
         self, endpoint: Endpoint, handler: ExternalService, plan: RequestPlan, pool: UpstreamPool, url: httpx.URL
@@ -78,7 +78,7 @@ class ExternalBinding:
         self._incoming = {theirs: ours for ours, theirs in handler.output_transform.items()}
 
     async def call(self, input: Mapping[str, Any], context: Context) -> Any:  # noqa: A002 - the draft's word
-        """Pass the input on and give the output back. Nothing of the context is sent: an upstream cannot judge it."""
+        """Forward the input and return the output. The context is not sent: an upstream cannot verify it."""
         request = self._plan.build(input)
         if isinstance(request, list):
             return self._unusable(request)
@@ -95,7 +95,7 @@ class ExternalBinding:
             return msgspec.structs.replace(failed, headers=_LATER) if isinstance(error, httpx.ConnectError) else failed
 
     async def aclose(self) -> None:
-        """Close the kept connections, those of other endpoints with the same pool too."""
+        """Close the pooled connections, including those of other endpoints with the same pool."""
         await self._pool.aclose()
 
     async def _exchange(self, request: httpx.Request) -> Any:
@@ -170,7 +170,7 @@ class ExternalBinding:
 
 
 async def _drain(response: httpx.Response) -> None:
-    """Take in a short answer that nobody reads: only a connection with nothing left in it can be used again."""
+    """Read and discard a short response: only a drained connection can be reused."""
     left = _DRAINED_BYTES
     with contextlib.suppress(TimeoutError, httpx.TransportError):
         async with asyncio.timeout(_DRAINED_SECONDS):

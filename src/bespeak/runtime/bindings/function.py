@@ -1,4 +1,4 @@
-"""Registered functions: a Python callable, by itself or by its dotted path (AGTP-API 12.2)."""
+"""Registered functions: a Python callable, given directly or by its dotted path (AGTP-API 12.2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 
 def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCall | Diagnostic:
-    """The call of an endpoint's function, or why there is none. Imports the module: registration is the time."""
+    """Build the call of an endpoint's function, or return the findings. Imports its module, during registration."""
     function = handler.target or resolve_function(handler.function)
     if isinstance(function, str):
         return NOT_IMPORTABLE.at(
@@ -43,7 +43,7 @@ def _in_thread(call: HandlerCall) -> HandlerCall:
 
 
 def resolve_function(dotted: str) -> Callable[..., Any] | str:
-    """The callable a dotted path names, or what is wrong with it."""
+    """Resolve a dotted path to a callable, or return what is wrong with it."""
     module_name, _, attribute = dotted.rpartition(".")
     if not module_name:
         return "a dotted path has a module and a function, like rooms.handlers.book_room"
@@ -60,7 +60,7 @@ def resolve_function(dotted: str) -> Callable[..., Any] | str:
 
 
 def import_failure(what: str, error: BaseException) -> str:
-    """Why an operator's module cannot be imported, and at which line of theirs."""
+    """Describe why an operator's module cannot be imported, with the line in their code."""
     ours = str(Path(__file__).parents[2])
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((ours, "<frozen"))

@@ -1,4 +1,4 @@
-"""What an upstream's answer says: JSON, a text, when to come back."""
+"""Decoding of upstream responses: JSON, text, Retry-After."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import httpx
 import msgspec
 
 LONGEST_WAIT: Final = 24 * 3600
-"""Seconds; whoever is told to wait for longer may ask once a day."""
+"""Maximum Retry-After in seconds; a longer wait is shortened to one day."""
 
 _TOLD: Final = frozenset({httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE})
 # Encodings of texts. Python knows others, some of which take quadratic time or are none of text.
@@ -24,7 +24,7 @@ _CHARSET: Final = re.compile(
 
 
 def decode_json(body: bytes | bytearray) -> Any:
-    """The JSON of a body; raises ValueError, which says what is wrong, if it is none."""
+    """Decode a JSON body; raise ValueError with the reason if it is not valid."""
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -32,7 +32,7 @@ def decode_json(body: bytes | bytearray) -> Any:
 
 
 def decode_text(body: bytes | bytearray, charset: str | None, encoding: str | None) -> str:
-    """The text of a body by the charset its sender names, else UTF-8; raises ValueError if it cannot be read."""
+    """Decode a text body by its declared charset, else UTF-8; raise ValueError if it is not valid."""
     if encoding is not None and encoding.strip().lower() not in ("", "identity"):
         # Identity was asked for. Nearly every byte is a letter to some charsets, a compressed one too.
         raise ValueError("is compressed, which was not asked for")
@@ -45,7 +45,7 @@ def decode_text(body: bytes | bytearray, charset: str | None, encoding: str | No
 
 
 def retry_after(code: int, headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The header that tells a caller when to come back, if the upstream said it to us (RFC 9110 10.2.3)."""
+    """Return the Retry-After header of the upstream, to pass it on (RFC 9110 10.2.3)."""
     told = headers.get("retry-after", "").strip() if code in _TOLD else ""
     seconds = _seconds(told)
     return () if seconds is None else (("Retry-After", str(min(max(seconds, 1), LONGEST_WAIT))),)
@@ -64,7 +64,7 @@ def _seconds(told: str) -> int | None:
 
 
 def rename(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The fields under their names on our side; where two would meet, the renamed one counts."""
+    """Rename upstream fields to the names of the contract; if two collide, the renamed one wins."""
     renamed = {name: value for name, value in fields.items() if name not in names}
     renamed.update((names[name], value) for name, value in fields.items() if name in names)
     return renamed

@@ -1,4 +1,4 @@
-"""The body of a request to an upstream: JSON, a form, or a form with files."""
+"""Bodies of upstream requests: JSON, a form, or a form with files."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from bespeak.text.diagnostics.brief import brief
 from bespeak.text.source.pointer import child
 
 Part = tuple[str, tuple[str | None, bytes, str | None]]
-"""A part of a multipart body as httpx takes it: its name, then file name, content and media type."""
+"""A part of a multipart body for httpx: its name, then file name, content and media type."""
 
 
 class Field(NamedTuple):
-    """A field of the input on its way into a query or a body."""
+    """An input field to be written into a query or a body."""
 
     name: str
-    """As the contract calls it."""
+    """Name in the contract."""
     value: Any
     style: str
-    """How several values are written, one of LIST_STYLES."""
+    """Format of several values, one of LIST_STYLES."""
 
     @property
     def pointer(self) -> str:
-        """Its place in the input."""
+        """JSON Pointer of the field in the input."""
         return child("", self.name)
 
 
 def form_body(fields: Mapping[str, Field], faults: list[Violation]) -> bytes:
-    """Fields by their upstream names, as a form."""
+    """Encode fields, by upstream name, as a form."""
     return encode_pairs(form_pairs(fields, faults)).encode("ascii")
 
 
 def form_pairs(fields: Mapping[str, Field], faults: list[Violation]) -> list[tuple[str, str]]:
-    """The names and encoded values of fields in a query or a form."""
+    """Return the names and encoded values of fields for a query or a form."""
     return [
         pair for name, field in fields.items() for pair in pairs(name, field.value, field.style, field.pointer, faults)
     ]
 
 
 def multipart_body(fields: Mapping[str, Field], files: Collection[str], faults: list[Violation]) -> list[Part]:
-    """Fields by their upstream names, as parts; those among the files, by the contract's names, are decoded."""
+    """Encode fields, by upstream name, as parts; `files` lists, by contract name, those to be decoded as files."""
     parts: list[Part] = []
     for name, field in fields.items():
         parts += _file_parts(name, field, faults) if field.name in files else _text_parts(name, field.value)
@@ -77,5 +77,5 @@ def _file_parts(name: str, field: Field, faults: list[Violation]) -> Iterator[Pa
 
 
 def json_body(fields: Mapping[str, Field]) -> bytes:
-    """Fields by their upstream names, as an object."""
+    """Encode fields, by upstream name, as a JSON object."""
     return msgspec.json.encode({name: field.value for name, field in fields.items()})

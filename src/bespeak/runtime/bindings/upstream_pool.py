@@ -1,4 +1,4 @@
-"""Connections to upstreams, shared by the endpoints that lead to the same one."""
+"""Connections to upstreams, shared by endpoints with the same host."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LIMITS: Final = httpx.Limits(max_connections=100, max_keepalive_connections=20,
 class UpstreamPool:
     """One transport for each host and port.
 
-    A transport and no client: a client keeps the cookies an upstream sets, so that one caller's session would be
-    another's, and writes every URL with its query into the log.
+    Transports rather than clients: a client stores the cookies an upstream sets, which would share one caller's session
+    with another, and logs every URL with its query.
     """
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
@@ -23,7 +23,7 @@ class UpstreamPool:
         self._transports: dict[tuple[str, str, int | None], httpx.AsyncHTTPTransport] = {}
 
     def transport(self, url: httpx.URL) -> httpx.AsyncHTTPTransport:
-        """The connections to the host of a URL; none is opened before the first call."""
+        """Return the connections to the host of a URL; none is opened before the first call."""
         key = (url.scheme, url.host, url.port)
         found = self._transports.get(key)
         if found is None:
@@ -33,11 +33,11 @@ class UpstreamPool:
 
     @property
     def hosts(self) -> int:
-        """How many upstreams there are connections to."""
+        """Number of upstream hosts."""
         return len(self._transports)
 
     async def aclose(self) -> None:
-        """Close the kept connections. A call that comes later opens new ones."""
+        """Close the pooled connections. A later call opens new ones."""
         transports = list(self._transports.values())
         self._transports.clear()
         for transport in transports:
@@ -46,5 +46,5 @@ class UpstreamPool:
 
 @cache
 def _system_trust() -> ssl.SSLContext:
-    """The operating system's trust store, where an operator adds a CA of their own; loading it is slow, so once."""
+    """Load the operating system's trust store, where operators add their own CAs; once, because it is slow."""
     return ssl.create_default_context()

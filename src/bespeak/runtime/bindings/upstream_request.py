@@ -1,4 +1,4 @@
-"""The request to an upstream, made of an input and nothing else: each field goes to its one place (AGTP-API 12.3)."""
+"""Upstream requests, built from the input alone: each field goes to exactly one place (AGTP-API 12.3)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bespeak.text.source.pointer import child
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What proves to an upstream who this server is, resolved; no representation shows it."""
+    """Resolved credentials for an upstream; excluded from repr."""
 
     headers: Mapping[str, str] = member(default_factory=dict, repr=False)
     query: Mapping[str, str] = member(default_factory=dict, repr=False)
@@ -35,7 +35,7 @@ class Credentials:
 
 
 class RequestPlan:
-    """How an input becomes a request, worked out once from the handler."""
+    """How an input becomes a request; computed once from the handler."""
 
     def __init__(self, handler: ExternalService, credentials: Credentials) -> None:
         self._handler = handler
@@ -58,7 +58,7 @@ class RequestPlan:
         self._secret = encode_pairs([(name, quote(value, safe="")) for name, value in credentials.query.items()])
 
     def build(self, given: Mapping[str, Any]) -> httpx.Request | list[Violation]:
-        """The request, or why this input cannot be sent."""
+        """Build the request, or return why this input cannot be sent."""
         faults: list[Violation] = []
         remaining = dict(given)
         try:
@@ -75,13 +75,13 @@ class RequestPlan:
             return [unusable("", f"the input does not fit into a URL: {error}")]
 
     def _fill_url(self, remaining: dict[str, Any], faults: list[Violation]) -> tuple[str, str]:
-        """The URL's address and its own query, with the fields that stand in it."""
+        """Return the URL without its query, and its own query, with input fields filled in."""
         fields = self._handler.path_fields
         fill = {name: in_path(remaining.pop(name, None), child("", name), faults) for name in fields}.__getitem__
         return fill_placeholders(self._address, fill), fill_placeholders(self._own, fill)
 
     def _fill_headers(self, remaining: dict[str, Any], faults: list[Violation]) -> dict[str, str]:
-        """Every header but those of the body. What is configured is never replaced by what came in."""
+        """Build all headers except those of the body. Input never replaces configured headers."""
         headers: dict[str, str] = dict(self._standard)
         for name, header in self._handler.header_fields.items():
             value = remaining.pop(name, None)
@@ -100,7 +100,7 @@ class RequestPlan:
         return headers
 
     def _fill_body(self, remaining: dict[str, Any], headers: dict[str, str], faults: list[Violation]) -> dict[str, Any]:
-        """The body as httpx takes it; the fields that are in it remain no longer."""
+        """Build the body arguments for httpx; remove the fields used from `remaining`."""
         whole = self._handler.body_field
         if whole is not None:
             if whole not in remaining:
@@ -121,7 +121,7 @@ class RequestPlan:
         return {"content": json_body(fields)}
 
     def _fill_query(self, remaining: Mapping[str, Any], own: str, faults: list[Violation]) -> str:
-        """What remains, behind the URL's own query, where it replaces what has the same name."""
+        """Append the remaining fields to the URL's own query, replacing parameters of the same name."""
         fields = self._named(remaining)
         pairs = form_pairs(fields, faults)
         names = {name for name, _ in pairs}
@@ -134,7 +134,7 @@ class RequestPlan:
         return "&".join(filter(None, (*kept, encode_pairs(pairs), self._secret)))
 
     def _named(self, fields: Mapping[str, Any]) -> dict[str, Field]:
-        """Fields by their upstream names; where two would meet, the renamed one counts."""
+        """Map upstream names to fields; if two collide, the renamed one wins."""
         names = self._handler.input_transform
         styled = {name: Field(name, value, self._style(name)) for name, value in fields.items()}
         found = {name: field for name, field in styled.items() if name not in names}

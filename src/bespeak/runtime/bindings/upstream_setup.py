@@ -1,4 +1,4 @@
-"""What keeps an upstream from being called as its handler describes it, found before the first call (AGTP-API 12.3)."""
+"""Checks of an upstream handler's description before the first call (AGTP-API 12.3)."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _AUTHORITY: Final = re.compile(r"[^:/?#]+://[^/?#]*")
 
 
 def check_setup(endpoint: Endpoint, handler: ExternalService) -> list[Diagnostic]:
-    """Findings about the URL and the names of fields."""
+    """Check the URL and the names of fields."""
     return [*_check_url(endpoint, handler), *_check_transforms(endpoint, handler)]
 
 
 def upstream_url(handler: ExternalService) -> httpx.URL | None:
-    """The URL with something in the place of each field, or None if it is none."""
+    """Parse the URL with a sample value for each field; return None if it is not valid."""
     try:
         url = httpx.URL(fill_placeholders(handler.url, lambda _: "1"))
     except httpx.InvalidURL:
@@ -38,7 +38,7 @@ def upstream_url(handler: ExternalService) -> httpx.URL | None:
 def resolve_credentials(
     endpoint: Endpoint, handler: ExternalService, environment: Mapping[str, str]
 ) -> Credentials | list[Diagnostic]:
-    """The configured headers, parameters and cookies with the environment's values, or what is wrong with them."""
+    """Resolve the configured headers, parameters and cookies from the environment, or return the findings."""
     findings: list[Diagnostic] = []
 
     def resolve(member: str, what: str, templates: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a handler's docstring says of its endpoint: intent, outcome, parameters and errors."""
+"""Parsing of a handler's docstring: intent, outcome, parameters and errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ENTRY: Final = re.compile(r"(\s*)([A-Za-z_][A-Za-z0-9_.-]*)(?:\s*\([^)]*\))?:\s
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A docstring, taken apart."""
+    """A parsed docstring."""
 
     intent: str = ""
     """The first paragraph."""
@@ -42,9 +42,9 @@ class Prose:
 
 @lru_cache(maxsize=1024)
 def parse_docstring(text: str | None) -> Prose:
-    """Read a docstring. What is neither the first paragraph nor under a known heading is for people only.
+    """Parse a docstring. Text outside the first paragraph and the known headings is for people only.
 
-    Functions that a factory makes, by the thousand perhaps, have one text.
+    Cached: functions made by a factory, possibly thousands, share one docstring.
     """
     parts: dict[str, list[str]] = {"intent": [], "outcome": [], "parameters": [], "errors": [], "other": []}
     current = "intent"
@@ -70,7 +70,7 @@ def _joined(lines: Iterable[str]) -> str:
 
 
 def _entries(lines: Iterable[str]) -> dict[str, str]:
-    """`name: text` entries; a line indented deeper than the first entry goes on with the one before."""
+    """Parse `name: text` entries; a line indented deeper than the first entry continues the one before."""
     found: dict[str, list[str]] = {}
     margin: int | None = None
     name = ""

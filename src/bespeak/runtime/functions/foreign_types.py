@@ -1,18 +1,18 @@
-"""Types that describe themselves: pydantic models, where pydantic is installed. Nothing here imports it."""
+"""Types with their own schema: pydantic models, where pydantic is installed. Nothing here imports it."""
 
 from __future__ import annotations
 
 from typing import Any, Final, Literal, Protocol, TypeGuard
 
 NO_SCHEMA: Final = "has no JSON Schema; use a dataclass, Struct, TypedDict or pydantic model"
-"""What is said of any other class."""
+"""Message for any other class."""
 
 Side = Literal["validation", "serialization"]
-"""Whether a schema is for what comes in or for what goes out; pydantic models may differ in that."""
+"""Direction of a schema, input or output; pydantic models may have two."""
 
 
 class SelfDescribing(Protocol):
-    """The three methods needed of a pydantic model."""
+    """The three methods used of a pydantic model."""
 
     @classmethod
     def model_json_schema(cls, *, ref_template: str, mode: Side) -> dict[str, Any]: ...
@@ -24,19 +24,19 @@ class SelfDescribing(Protocol):
 
 
 def describes_itself(kind: object) -> TypeGuard[type[SelfDescribing]]:
-    """Whether a type is a pydantic model or looks exactly like one."""
+    """Return True if a type is a pydantic model or has the same methods."""
     return isinstance(kind, type) and hasattr(kind, "model_json_schema") and hasattr(kind, "model_validate")
 
 
 def validate_foreign(kind: type, value: Any) -> Any:
-    """A value of a self-describing type from JSON data: the `dec_hook` of msgspec."""
+    """Validate JSON data into a self-describing type: the `dec_hook` of msgspec."""
     if describes_itself(kind):
         return kind.model_validate(value)
     raise NotImplementedError(f"{kind.__name__} cannot be read from JSON")
 
 
 def dump_foreign(value: Any) -> dict[str, Any]:
-    """A value of a self-describing type as JSON data: the `enc_hook` of msgspec."""
+    """Dump a value of a self-describing type as JSON data: the `enc_hook` of msgspec."""
     if describes_itself(type(value)):
         dumped: dict[str, Any] = value.model_dump(mode="json")
         return dumped

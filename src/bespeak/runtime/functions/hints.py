@@ -1,4 +1,4 @@
-"""JSON Schemas from type hints: the input from a handler's parameters, the output from what it returns."""
+"""JSON Schemas from type hints: the input from a handler's parameters, the output from its return annotation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Schema = dict[str, Any]
 
 
 def input_schema(signature: Signature, descriptions: Mapping[str, str]) -> _Schema:
-    """The schema of a handler's parameters: closed, at the top and in every object inside (AGTP-API 13.3)."""
+    """Build the schema of a handler's parameters: closed at the top and in every nested object (AGTP-API 13.3)."""
     for parameter in signature.parameters:
         if parameter.annotation is MISSING:
             raise ContractError(f"the parameter {parameter.name!r} has no annotation, so its schema is unknown")
@@ -42,7 +42,7 @@ def input_schema(signature: Signature, descriptions: Mapping[str, str]) -> _Sche
 
 
 def _properties(signature: Signature) -> tuple[dict[str, _Schema], dict[str, _Schema]]:
-    """The schema of each parameter, and what these refer to."""
+    """Return the schema of each parameter, and the definitions they refer to."""
     _ = signature.has_foreign_types  # names the parameter whose type nobody can describe
     signature.check_defaults()
     schemas, definitions = _schemas_of(signature.annotations, "validation")
@@ -57,7 +57,7 @@ def _properties(signature: Signature) -> tuple[dict[str, _Schema], dict[str, _Sc
 
 
 def output_schema(returns: Any) -> _Schema:
-    """The schema of a return annotation: an object, open for fields to come, or an array."""
+    """Build the schema of a return annotation: an object, open to additional fields, or an array."""
     # A class is often returned by many functions, and always hashable.
     return _class_output(returns) if isinstance(returns, type) else _output(returns)
 
@@ -85,7 +85,7 @@ _class_output: Final = lru_cache(maxsize=1024)(_output)
 
 
 def _schemas_of(annotations: Sequence[Any], side: Side) -> tuple[list[_Schema], dict[str, _Schema]]:
-    """The schemas of annotations that stand together, with their definitions."""
+    """Build the schemas of several annotations, with shared definitions."""
     composed = [annotation for annotation in annotations if not is_plain(annotation)]
     made, definitions = _composed_schemas(composed, side) if composed else ((), {})
     rest = iter(made)
@@ -167,7 +167,7 @@ def _document(root: _Schema, definitions: Mapping[str, _Schema]) -> _Schema:
 
 
 def _close(node: Any) -> None:
-    """Refuse undeclared fields in every object that says which fields it has, unless its type says otherwise."""
+    """Forbid undeclared fields in every object that declares fields, unless its type allows them."""
     if isinstance(node, list):
         for item in node:
             _close(item)
@@ -189,7 +189,9 @@ def _date_fields(known: Object, schema: _Schema) -> None:
 
 
 def _date(kind: kinds.Type, schema: _Schema) -> None:
-    """Say `date-time` for a datetime. msgspec leaves it open, but JSON Schema asks for the offset, and so do agents."""
+    """Use `date-time` for a datetime. msgspec leaves the offset optional, but JSON Schema requires it, and so do
+    agents.
+    """
     match kind:
         case kinds.Metadata(type=inner):
             _date(inner, schema)

@@ -1,4 +1,4 @@
-"""All that a handler function says of its endpoint, read once however many endpoints it serves."""
+"""Everything a handler function declares about its endpoint, read once even if it serves many."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from bespeak.text.source.span import Location
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A function, read."""
+    """The declarations of a function."""
 
     prose: Prose
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any]
     refused: tuple[tuple[str, int], ...]
-    """Names the function refuses with, each with its line."""
+    """Error names the function refuses with, each with its line."""
     is_async: bool
 
 
 def read_handler(function: Callable[..., Any]) -> Reading:
-    """Read a function. Raises ContractError when it cannot describe an endpoint."""
+    """Read a function. Raises ContractError if it cannot describe an endpoint."""
     prose = parse_docstring(inspect.getdoc(function))
     signature = read_signature(function)
     known = {*(parameter.name for parameter in signature.parameters), signature.context and signature.context.name}
@@ -47,7 +47,7 @@ def read_handler(function: Callable[..., Any]) -> Reading:
 
 
 def locate(function: Callable[..., Any]) -> Location | None:
-    """Where a function is defined."""
+    """Return the location of a function's definition."""
     try:
         code = getattr(inspect.unwrap(function), "__code__", None)
     except ValueError:  # it wraps itself

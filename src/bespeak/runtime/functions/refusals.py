@@ -1,4 +1,4 @@
-"""The error names a handler refuses with, as far as its source tells."""
+"""The error names a handler refuses with, found in its source."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bespeak.contract.refusal import Refusal
 
 
 def refused_names(function: Callable[..., Any]) -> Iterator[tuple[str, int]]:
-    """Each name in a `Refusal("name", ...)` of the function with its line.
+    """Return each name in a `Refusal("name", ...)` of the function with its line.
 
-    Names that are made at run time, and refusals in functions it calls, are seen by the dispatcher only.
+    Names computed at run time, and refusals in called functions, are only seen by the dispatcher.
     """
     plain = inspect.unwrap(function)
     if not isinstance(plain, FunctionType):
@@ -42,7 +42,7 @@ def _called(target: ast.expr) -> str | None:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """The names some code uses, inner functions included: reading the source is slow and mostly not needed."""
+    """Return the names used in code, nested functions included: a cheap test before the source is read."""
     yield from code.co_names
     yield from code.co_varnames
     yield from code.co_freevars

@@ -1,4 +1,4 @@
-"""What a handler function takes: parameters filled from the input, and perhaps the Context."""
+"""The parameters of a handler function: those filled from the input, and the Context if it takes one."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _VAR_POSITIONAL: Final = inspect.Parameter.VAR_POSITIONAL
 _VAR_KEYWORD: Final = inspect.Parameter.VAR_KEYWORD
 
 CONTEXT_NAMES: Final = frozenset({"context", "ctx"})
-"""A parameter with one of these names and no annotation gets the Context."""
+"""Names of an unannotated parameter that receives the Context."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter that is filled from the input."""
+    """A parameter that is filled from the input."""
 
     name: str
     annotation: Any
@@ -42,22 +42,22 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class Signature:
-    """The parameters of a handler, with the Context apart from those of the input."""
+    """The parameters of a handler, with the Context separate from those of the input."""
 
     name: str
-    """What the handler is called."""
+    """Name of the handler."""
     parameters: tuple[Parameter, ...]
     context: Parameter | None
     context_at: int
-    """How many positional parameters stand before the Context."""
+    """Number of positional parameters before the Context."""
     takes_rest: bool
-    """Whether `**rest` takes what no parameter names."""
+    """True if `**rest` receives all further properties."""
     returns: Any
     """The resolved return annotation, or MISSING."""
 
     @cached_property
     def struct(self) -> type[msgspec.Struct]:
-        """What the input is converted to: a field for each parameter, in order. Made for the first input."""
+        """Struct that the input is converted to: a field per parameter, in order. Built on first use."""
         fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
         for parameter in self.parameters:
             annotation = Any if parameter.annotation is MISSING else parameter.annotation
@@ -71,7 +71,7 @@ class Signature:
             raise ContractError(f"a parameter of {self.name}() cannot be read from JSON: {error}") from None
 
     def check_defaults(self) -> None:
-        """Refuse a default that a struct cannot have, such as a list that all calls would share."""
+        """Refuse a default that a struct cannot have, such as a list shared by all calls."""
         if any(parameter.default is not MISSING for parameter in self.parameters):
             _ = self.struct
 
@@ -82,7 +82,7 @@ class Signature:
 
     @cached_property
     def has_foreign_types(self) -> bool:
-        """Whether some type in it validates itself. A type that nothing can read from JSON is an error."""
+        """True if some type validates itself. Raises ContractError for a type that cannot be read from JSON."""
         foreign = _foreign_types(self.annotations)
         if not all(map(describes_itself, foreign)):
             self._refuse_opaque()
@@ -132,11 +132,11 @@ def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signat
 
 
 _read_once: Final = lru_cache(maxsize=1 << 14)(_read)
-"""An endpoint's function is read when it is declared and when it is bound, and one may serve many endpoints."""
+"""Cached `_read`: a function is read when it is declared and when it is bound, and may serve many endpoints."""
 
 
 def _told(function: Callable[..., Any]) -> Iterable[tuple[str, object, Any]]:
-    """Name, kind and default of each parameter. A function that wraps none tells them itself, in far less time."""
+    """List name, kind and default of each parameter. For a plain function this avoids the slow `inspect.signature`."""
     if not isinstance(function, FunctionType) or function.__dict__:
         try:
             told = inspect.signature(function).parameters.values()
@@ -162,7 +162,7 @@ def _is_context(parameter: Parameter, context_names: frozenset[str]) -> bool:
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations as types. They may be written as text, so their names must exist when the module runs."""
+    """Resolve the annotations. They may be strings, so their names must exist at run time."""
     target: Any = function
     while isinstance(target, partial):
         target = target.func
@@ -180,5 +180,5 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """What a function is called; an object that can be called has the name of its class."""
+    """Return the name of a function, or the class name of a callable object."""
     return getattr(function, "__name__", type(function).__name__)

@@ -1,4 +1,4 @@
-"""What annotations are made of, in the terms of msgspec."""
+"""The types that annotations consist of, in terms of msgspec."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ _CONTAINERS: Final = frozenset({Annotated, Union, UnionType, list, set, frozense
 
 
 def is_plain(annotation: Any) -> bool:
-    """Whether there is nothing to look for in an annotation: no object, no datetime, no type of somebody else's."""
+    """Return True if an annotation contains no object, datetime or foreign type, and needs no inspection."""
     if type(annotation) is type:
         return annotation in PLAIN_TYPES
     return get_origin(annotation) in _CONTAINERS and all(is_plain(part) for part in annotation.__args__)
 
 
 def read_types(annotations: Sequence[Any]) -> tuple[kinds.Type, ...]:
-    """What those annotations are that are not plain. Raises ContractError if JSON data cannot become one of them."""
+    """Inspect the annotations that are not plain. Raises ContractError if JSON data cannot be converted to one of
+    them.
+    """
     try:
         msgspec.msgpack.Decoder(tuple[tuple(annotations)])  # type: ignore[misc]
         return kinds.multi_type_info(kind for kind in annotations if not is_plain(kind))
@@ -38,12 +40,12 @@ def read_types(annotations: Sequence[Any]) -> tuple[kinds.Type, ...]:
 
 
 def reason(error: Exception) -> str:
-    """What msgspec says against a type: its last line, the others are advice to whoever calls it."""
+    """Return the last line of a msgspec error; the others are advice for its caller."""
     return shorten(str(error).splitlines()[-1])
 
 
 def walk(found: Iterable[kinds.Type], seen: set[Any] | None = None) -> Iterator[kinds.Type]:
-    """Every type that types are made of; one with fields comes once."""
+    """Yield every type that the types consist of; those with fields once."""
     seen = set() if seen is None else seen
     for kind in found:
         if isinstance(kind, Object):

@@ -1,9 +1,9 @@
 """The gates of the dispatcher, in one order; the first refusal wins.
 
-The drafts leave the order open (AGTP-API A.2 and 13.2 name input before scope). Here authority comes before
-input, because a refusal then tells a caller without authority nothing about the contract's inside.
+The drafts leave the order open (AGTP-API A.2 and 13.2 name input before scope). Here authority comes before input, so
+that a refusal reveals nothing about the contract to a caller without authority.
 
-ARRIVAL concerns every request, ROUTING finds its endpoint, and ROUTED has the endpoint to judge by.
+ARRIVAL applies to every request, ROUTING finds its endpoint, and ROUTED judges by the endpoint.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""456: the call would cost more than its caller allows. 400: what the caller allows cannot be read."""
+"""456: the call would exceed the caller's Budget-Limit. 400: the Budget-Limit is not valid."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from bespeak.protocol.fault import Fault
 from bespeak.runtime.call import RoutedCall
 
 _LONGEST_REMEMBERED = 200
-"""Any list of all units is shorter; longer texts are read anew, so that strangers cannot fill the memory."""
+"""Maximum length of a cached header, enough for a list of all units; callers cannot fill the cache with longer ones."""
 
 _remembered = lru_cache(1024)(parse_budget)
 
 
 def budget_gate(call: RoutedCall) -> Refused | None:
-    """Hold the cost that the endpoint declares against Budget-Limit, unit by unit."""
+    """Compare the endpoint's declared cost with Budget-Limit, unit by unit."""
     headers = call.request.headers
     if BUDGET_LIMIT not in headers:
         return None

@@ -1,4 +1,4 @@
-"""501: the call has to be confirmed, and a server without a store has nowhere to keep confirmations."""
+"""501: the call needs a confirmation, but a server without a store cannot keep confirmations."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ _UNCONFIRMABLE: Final = Refused(
 
 
 def confirmation_gate(call: RoutedCall) -> Refused | None:
-    """Refuse a call that nobody can confirm; where there is a store, the settlement asks for the confirmation."""
+    """Refuse a call that cannot be confirmed; with a store, the settlement asks for the confirmation."""
     return _UNCONFIRMABLE if call.route.is_confirmed and call.server.store is None else None

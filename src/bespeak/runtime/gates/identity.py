@@ -1,4 +1,4 @@
-"""400, 401, 262, 410, 503 and 551: who calls, and with which authority."""
+"""400, 401, 262, 410, 503 and 551: the caller's identity and authority."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def identity_gate(call: Call) -> Refused | Outdated | None:
-    """Find the principal. An anonymous call passes here; the scope gate knows where that is not enough."""
+    """Determine the principal. An anonymous call passes here; the scope gate refuses it where that is not enough."""
     headers = call.request.headers
     principals = call.server.principals
     scope = headers.get(AUTHORITY_SCOPE)
@@ -37,7 +37,7 @@ def identity_gate(call: Call) -> Refused | Outdated | None:
 
 
 def _authenticated(call: Call, authenticator: Authenticator, scope: str | None) -> Principal | Refused | Outdated:
-    """Return the principal that the credentials prove; an anonymous one if nothing is presented or claimed."""
+    """Return the principal that the credentials prove; an anonymous one if there are no credentials and no claim."""
     found = authenticator.authenticate(call.request)
     if isinstance(found, (Refused, Outdated)):
         return found
@@ -56,7 +56,7 @@ def _authenticated(call: Call, authenticator: Authenticator, scope: str | None) 
 
 
 def _delegated(call: Call, own: Principal | Refused, scope: str | None) -> Principal | Refused:
-    """Give the caller the authority of others: a claim narrows theirs, and not its own."""
+    """Give the caller delegated authority: a claimed scope narrows that, not the caller's own grant."""
     if isinstance(own, Refused):
         return own
     return call.server.principals.delegate(own, call.request.headers[DELEGATION_CHAIN], scope)

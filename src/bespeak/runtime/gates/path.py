@@ -1,4 +1,4 @@
-"""460, or 454 by AGIS: the path breaks the path grammar."""
+"""460, or 454 under AGIS rules: the path breaks the path grammar."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bespeak.runtime.call import Call
 
 
 def path_gate(call: Call) -> Refused | None:
-    """Refuse malformed paths and method names in them. A registered literal path was checked when it came in."""
+    """Refuse malformed paths and method names in them. Registered literal paths were checked at registration."""
     if call.path in call.routes.router.literals:
         return None
     fault = check_path(call.path, call.routes.catalog.names)
@@ -29,7 +29,7 @@ def path_gate(call: Call) -> Refused | None:
 
 
 def _check_values(path: str) -> Fault | None:
-    """Find what only a request path can have wrong: a template's parameter, or bytes that are not text."""
+    """Find faults that only a request path can have: template parameters, or bytes that are not valid text."""
     for segment in path.split("/"):
         if "{" in segment:
             return Fault("a request path has values where the template has {parameters}", segment)

@@ -1,4 +1,4 @@
-"""Redirects, and 405 for methods the policy does not let through (AGTP-API 9)."""
+"""Redirects, and 405 for methods that the policy does not allow (AGTP-API 9)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bespeak.runtime.call import Call
 
 
 def policy_gate(call: Call) -> Refused | None:
-    """Follow a redirect, then ask the policy about the method in force."""
+    """Follow a redirect, then check the method in force against the policy."""
     routes = call.routes
     if routes.redirects:
         call.method, call.path = routes.redirects.follow(call.method, call.path)

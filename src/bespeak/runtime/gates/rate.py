@@ -1,4 +1,4 @@
-"""429: the address, the agent, its principal, or the agent at this endpoint calls more often than it may."""
+"""429: the address, the agent, its principal, or the agent at this endpoint exceeds a rate limit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SECOND = 1_000_000_000
 
 
 def address_rate_gate(call: Call) -> Refused | None:
-    """Before anything else, so that nobody keeps the server busy with proving who they are."""
+    """Limit calls per address, before the cost of verifying credentials."""
     rates = call.server.rates
     if rates is None or rates.address is None:
         return None
@@ -19,7 +19,9 @@ def address_rate_gate(call: Call) -> Refused | None:
 
 
 def agent_rate_gate(call: Call) -> Refused | None:
-    """Once the caller is known. The agent pays first: what it is refused must not cost its principal's other agents."""
+    """Limit calls per agent, then per principal: a call refused for its agent must not cost the principal's other
+    agents.
+    """
     rates = call.server.rates
     if rates is None:
         return None
@@ -34,7 +36,7 @@ def agent_rate_gate(call: Call) -> Refused | None:
 
 
 def endpoint_rate_gate(call: RoutedCall) -> Refused | None:
-    """Once the endpoint is known: what one agent may ask of this one."""
+    """Limit an agent's calls of this endpoint."""
     rates = call.server.rates
     if rates is None or not rates.endpoints:
         return None

@@ -1,4 +1,4 @@
-"""404 and 405: which endpoint is meant. Wildcard invocations by mutual consent end here too."""
+"""404 and 405: find the endpoint. Wildcard invocations by mutual consent end here too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BY_POST: Final = (("Allow", "POST, OPTIONS"),)
 
 
 def route_gate(call: Call) -> RoutedCall | Refused:
-    """Find the endpoint, or say what the path does offer."""
+    """Find the endpoint, or refuse with the methods that the path has."""
     routes = call.routes
     found = routes.router.find(call.method, call.path)
     if found is not None:
@@ -43,6 +43,6 @@ def route_gate(call: Call) -> RoutedCall | Refused:
 
 
 def _not_for_reading(call: Call) -> Refused:
-    """Refuse a request that promises to change nothing (RFC 9110 9.2.1) and leads to an endpoint that may."""
+    """Refuse a request that promises to change nothing (RFC 9110 9.2.1) if its endpoint may."""
     message = f"{call.method[:40]} {call.path[:120]} is not for GET: send it by POST to its path and verb."
     return Refused(status.METHOD_NOT_ALLOWED, "method-not-allowed", message, headers=_BY_POST)

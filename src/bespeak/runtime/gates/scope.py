@@ -1,4 +1,4 @@
-"""455: the declared authority does not cover the endpoint. 262: there is no authority to judge."""
+"""455: the declared scopes do not cover the endpoint. 262: there is no authority to judge."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from bespeak.runtime.call import RoutedCall
 
 _ROOT = ("DISCOVER", "/")
 _INVENTORY = ("DISCOVER", "/methods")
-"""An operator's own version of it is discovery all the same (AGTP-API 5.8), unless it asks for scopes."""
+"""Target of the inventory. An operator's own version is discovery too (AGTP-API 5.8), unless it requires scopes."""
 
 
 def scope_gate(call: RoutedCall) -> Refused | None:
-    """Before the body is read: a caller without authority learns nothing about the input."""
+    """Check the authority before the body is read: a caller without authority learns nothing about the input."""
     endpoint = call.route.endpoint
     principal = call.principal
     policies = call.routes.policies
@@ -53,7 +53,7 @@ def scope_gate(call: RoutedCall) -> Refused | None:
 
 
 def _is_public(call: RoutedCall) -> bool:
-    """Whether the AGIS document is asked for, and its data manifest promises it without credentials (AGIS 8.3)."""
+    """Return True for a request of the AGIS document if its data manifest makes it public (AGIS 8.3)."""
     manifest = call.routes.service.data_manifest
     return (
         manifest is not None

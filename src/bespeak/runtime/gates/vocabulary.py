@@ -22,7 +22,7 @@ _LEGACY: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
 
 
 def vocabulary_gate(call: Call) -> Refused | None:
-    """Admit catalog and custom methods; deprecated ones too, for a deprecated verb is never a 459 (4.4)."""
+    """Admit catalog and custom methods, including deprecated ones: a deprecated verb is never a 459 (4.4)."""
     routes = call.routes
     if METHOD_GRAMMAR in call.request.headers:
         refused = check_method_grammar(call)
@@ -51,7 +51,7 @@ def vocabulary_gate(call: Call) -> Refused | None:
 
 
 def _translate_legacy(call: Call) -> None:
-    """Give a legacy verb its meaning on the path (AGTP-API 3.6)."""
+    """Translate a legacy verb by what is registered on the path (AGTP-API 3.6)."""
     asked, routes = call.method, call.routes
     # A verb the policy disallows stays as it is, and so does one it redirects: both are for the policy gate.
     if asked in routes.policies.methods.disallow or routes.redirects.follow(asked, call.path)[0] != asked:

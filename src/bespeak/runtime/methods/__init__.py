@@ -1,1 +1,1 @@
-"""The methods every server has, registered like any other endpoint."""
+"""The built-in methods of every server, registered like any other endpoint."""

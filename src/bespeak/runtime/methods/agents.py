@@ -1,4 +1,4 @@
-"""/agents: which agents this server hosts, and who each of them is (core 3, 7.3), as far as that is disclosed."""
+"""/agents: the agents this server hosts and their identity documents (core 3, 7.3), where disclosed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ AGENT_METHODS: Final[tuple[tuple[str, FloorMethod], ...]] = (
         for name in _METHODS
     ),
 )
-"""Core 13, 10: the prefix is only taken for these two methods; operators have it for all others."""
+"""Core 13, 10: the prefix is reserved for these two methods only; operators may use it with all others."""
 
 
 def agents(call: RoutedCall) -> Answer | Refused:

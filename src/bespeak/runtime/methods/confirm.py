@@ -1,4 +1,4 @@
-"""CONFIRM: the decision of a case, taken once and by somebody other than who asked (core 4.10)."""
+"""CONFIRM: decides a case, once, by someone other than the requester (core 4.10)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, ESCALATION, EXECUTED, Case, DecideCase
 
 SCOPES: Final[Mapping[str, str]] = {ESCALATION: "escalation:confirm", CONFIRMATION: "confirmation:decide"}
-"""The scope with which an agent decides cases of a kind that it was not asked itself."""
+"""Scope with which an agent may decide cases of a kind addressed to others."""
 
 MOST_ATTESTATION: Final = 64 * 1024
-"""Bytes of an attestation."""
+"""Maximum bytes of an attestation."""
 _LONGEST_REASON: Final = 4096
 
 _NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "There is no case of this target_id here.")

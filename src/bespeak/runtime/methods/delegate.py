@@ -1,8 +1,8 @@
-"""DELEGATE: a part of the caller's authority in another agent's hands, as a signed token (core 4.8, 7.6).
+"""DELEGATE: grants a part of the caller's authority to another agent, as a signed token (core 4.8, 7.6).
 
-The draft wants `delegation_token` as the delegator's proof. It is a token the delegator has signed with its registered
-key, or the word `issue`: then this server, which knows who calls, signs one for it. The answer has what the delegate
-sends as Delegation-Chain.
+The draft requires `delegation_token` as the delegator's proof. It is a token the delegator has signed with its
+registered key, or the word `issue`: then this server, which has identified the caller, signs one for it. The answer
+contains the value that the delegate sends as Delegation-Chain.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from bespeak.state.identity.jws import PrivateKey
 
 ISSUE: Final = "issue"
-"""In place of a token: the server is to sign one."""
+"""Value in place of a token that asks the server to sign one."""
 
 LIFETIME: Final = 3600.0
-"""Seconds a delegation is good for when no deadline is given."""
+"""Default lifetime of a delegation in seconds, without a deadline."""
 LONGEST_LIFETIME: Final = 86400.0
 MOST_TASK: Final = 64 * 1024
-"""Bytes of a task."""
+"""Maximum bytes of a task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What is to be delegated, read out of the input."""
+    """The requested delegation, parsed from the input."""
 
     delegator: str
     delegate: str
@@ -53,7 +53,7 @@ class Wish:
     token: str
     task: str
     parent: Chain | None
-    """The chain by which the delegator holds its own authority; None where it is its own."""
+    """Chain through which the delegator holds its own authority; None if it has it in its own right."""
 
 
 def delegate(call: RoutedCall) -> Effects | Refused:
@@ -81,7 +81,7 @@ def delegate(call: RoutedCall) -> Effects | Refused:
 
 
 def _not_permitted(delegator: Agent | None) -> Refused | None:
-    """Why the caller cannot delegate anything."""
+    """Return a refusal if the caller may not delegate at all."""
     if delegator is None:
         message = "Only an agent that is registered with this server can delegate: nothing else says what it may do."
     elif not may_delegate(delegator):
@@ -124,7 +124,7 @@ def _read(call: RoutedCall, now: float) -> Wish | Refused:
 
 
 def _task(given: str | Mapping[str, Any]) -> str | Refused:
-    """What is to be done, as it is kept."""
+    """Encode the task for storage."""
     task = given if isinstance(given, str) else msgspec.json.encode(given).decode()
     if "\0" in task:
         return invalid("task", "holds a NUL, which cannot be kept.")
@@ -143,7 +143,7 @@ def _scopes(given: str | Sequence[Any]) -> tuple[str, ...] | Refused:
 
 
 def _expiry(deadline: str | None, now: float) -> float | Refused:
-    """When the delegation ends: at the deadline, but no later than this server promises."""
+    """Return the expiry of the delegation: the deadline, limited by the server's maximum."""
     if deadline is None:
         return now + LIFETIME
     seconds = read_time("deadline", deadline)
@@ -155,7 +155,7 @@ def _expiry(deadline: str | None, now: float) -> float | Refused:
 
 
 def _beyond(call: RoutedCall, delegator: Agent, wish: Wish) -> Refused | None:
-    """Why the wish is more than the delegator has to give."""
+    """Return a refusal if the request exceeds the delegator's authority."""
     from bespeak.state.identity.delegation_grant import refuse_wider  # noqa: PLC0415 - loads cryptography, for delegators
 
     wider = refuse_wider(wish.delegator, wish.delegate, wish.scopes, call.principal.scopes)
@@ -193,7 +193,7 @@ def _issue(call: RoutedCall, key: PrivateKey, wish: Wish, now: float) -> Chain |
 
 
 def _accept(call: RoutedCall, wish: Wish) -> Chain | Refused:
-    """The caller's chain with the hop that the caller has signed itself."""
+    """Append the hop that the caller has signed to its chain."""
     before = "" if wish.parent is None else f"{wish.parent.header}, "
     chain = call.server.principals.chain(wish.delegate, before + wish.token)
     if isinstance(chain, Refused):

@@ -1,4 +1,4 @@
-"""DESCRIBE: what this server can do, or who a hosted agent is (core 4.3)."""
+"""DESCRIBE: the capabilities of this server, or the identity of a hosted agent (core 4.3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DOMAINS: Final = ("methods", "modalities", "tools", "version", "budget", "zones"
 
 
 def describe(call: RoutedCall) -> Answer | Envelope | Refused:
-    """Answer DESCRIBE /: the identity document of a named agent or of the one that asks, else capabilities."""
+    """Answer DESCRIBE /: the identity document of a named agent or of the caller, else capabilities."""
     caller = call.principal
     wanted = call.input.get("agent_id")
     if wanted is not None:
@@ -62,7 +62,7 @@ def _capabilities(routes: RouteTable, domains: Iterable[str], version_min: str |
 
 
 def _budget_units(routes: RouteTable) -> list[str]:
-    """List the units that a Budget-Limit can bound here: those some endpoint costs, and calls."""
+    """List the units a Budget-Limit can limit here: those of declared costs, and calls."""
     used = {unit for endpoint in routes.endpoints.values() if endpoint.cost for unit in endpoint.cost.amounts}
     return [unit for unit in UNITS if unit in used or unit == "calls"]
 

@@ -1,4 +1,4 @@
-"""DISCOVER: the manifest or the AGIS document for everybody, candidates for agents, the inventory at /methods."""
+"""DISCOVER: the manifest or the AGIS document for everyone, candidates for agents, the inventory at /methods."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _DEFAULT_RESULTS = 20
 
 
 def discover(call: RoutedCall) -> Answer | Envelope | Refused:
-    """Answer DISCOVER / (AGTP-API 8.10): no Agent-ID asks for the manifest, criteria for candidates.
+    """Answer DISCOVER / (AGTP-API 8.10): without an Agent-ID the manifest, with criteria the candidates.
 
-    AGIS 11 wants the AGIS document there; callers that ask for it in `Accept` get it. Otherwise AGTP-API comes first.
+    AGIS 11 expects the AGIS document there; callers get it if they ask for it in `Accept`. Otherwise AGTP-API takes
+    precedence.
     """
     publication = call.routes.publication
     if prefers_agis(call.request.headers):

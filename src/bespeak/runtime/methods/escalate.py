@@ -1,4 +1,4 @@
-"""ESCALATE: a decision that an agent must not take alone becomes a case that nobody loses (core 4.9)."""
+"""ESCALATE: opens a durable case for a decision that an agent must not take alone (core 4.9)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bespeak.state.store.commands.cases import ESCALATION, Case, OpenCase
 from bespeak.state.store.commands.outbox import PutOutbox
 
 MOST_CONTENT: Final = 256 * 1024
-"""Bytes of an escalation."""
+"""Maximum bytes of an escalation."""
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _exactly = msgspec.json.Decoder(float_hook=Decimal).decode
@@ -30,7 +30,7 @@ _sorted = msgspec.json.Encoder(order="sorted", decimal_format="number").encode
 
 
 def escalate(call: RoutedCall) -> Effects | Refused:
-    """Answer ESCALATE /. The same escalation, sent again while it is open, is the same case."""
+    """Answer ESCALATE /. Repeating an escalation while it is open returns the same case."""
     refused = refuse_without_needs(call)
     if refused is not None:
         return refused
@@ -62,7 +62,7 @@ def escalate(call: RoutedCall) -> Effects | Refused:
 
 
 def _as_it_came(call: RoutedCall) -> dict[str, Any]:
-    """The input with its members in the very text of the body (core 4.9): to read a number can mean to round it."""
+    """Return the input with its members as raw JSON from the body (core 4.9): decoding a number may round it."""
     came = _members(call.request.body) if call.request.body else {}
     if "parameters" in came:  # the envelope, for ESCALATE has no such parameter
         came = _members(came["parameters"])

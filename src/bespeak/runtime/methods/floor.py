@@ -1,4 +1,4 @@
-"""The twelve floor methods as data: what each is for, and the parameters core 4 gives it."""
+"""The twelve floor methods as data: the purpose of each, and its parameters in core 4."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 ID_SCHEMA: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-"""Of an Agent-ID or an Audit-ID."""
+"""Schema of an Agent-ID or an Audit-ID."""
 _TEXT: Final[Mapping[str, Any]] = {"type": "string", "minLength": 1}
 _OBJECT: Final[Mapping[str, Any]] = {"type": "object"}
 _ANYTHING: Final[Mapping[str, Any]] = {}
@@ -33,7 +33,7 @@ class FloorMethod:
     parameters: Mapping[str, Mapping[str, Any]]
     required: tuple[str, ...] = ()
     takes_anything: bool = False
-    """The draft knows many forms of the body, so no member of it is unknown."""
+    """True if the draft allows many forms of the body, so that no member is refused."""
 
 
 FLOOR: Final[tuple[FloorMethod, ...]] = (

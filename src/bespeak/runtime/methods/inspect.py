@@ -1,6 +1,7 @@
-"""INSPECT: read records of the audit trail and the life of an agent, by whom they concern.
+"""INSPECT: reads records of the audit trail and the history of an agent.
 
-An agent may inspect what is about itself; the scope `audit:read` opens the rest, and anonymous callers see nothing.
+An agent may inspect what concerns itself; the scope `audit:read` gives access to the rest. Anonymous callers see
+nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from bespeak.state.store.commands.audit import ReadAudit, ReadChainHead
 from bespeak.state.store.store import Store
 
 READ: Final = "audit:read"
-"""The scope that lets a caller inspect what is about other agents."""
+"""Scope that lets a caller inspect records of other agents."""
 
 TARGETS: Final = ("audit", "chain_head", "lifecycle")
 
@@ -79,7 +80,7 @@ async def _lifecycle(store: Store, agent_id: str) -> Envelope | Refused:
 
 
 def _may(call: RoutedCall, agent_id: str) -> bool:
-    """Whether the caller may know. Records of anonymous calls belong to nobody, so they need the scope."""
+    """Return True if the caller may see it. Records of anonymous calls have no owner, so they need the scope."""
     return call.agent_id == agent_id or call.principal.scopes.covers(READ)
 
 

@@ -1,7 +1,7 @@
-"""ACTIVATE, DEACTIVATE, REINSTATE, REVOKE, DEPRECATE: the life of an agent, changed only by whom it concerns.
+"""ACTIVATE, DEACTIVATE, REINSTATE, REVOKE, DEPRECATE: the lifecycle of an agent.
 
-Core 12 names the methods and leaves open who may use them. Here an agent may suspend and deprecate itself, and all else
-is for callers with the scope `agents:manage`. Nobody without an id changes anything.
+Core 12 names the methods and leaves their authorization open. Here an agent may suspend and deprecate itself, and
+everything else requires the scope `agents:manage`. Anonymous callers may change nothing.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.agents import RETIRED, SetAgentStatus, Transition
 
 MANAGE: Final = "agents:manage"
-"""The scope that lets a caller change the state of other agents."""
+"""Scope that lets a caller change the state of other agents."""
 
 _PLAIN: Final = "^[^\\x00-\\x1f\\x7f-\\x9f]*$"
-"""No control characters: no database keeps all of them, and operators read these texts on terminals."""
+"""Pattern without control characters: not every database stores them, and operators read these texts on terminals."""
 _PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "agent_id": ID_SCHEMA,
     "reason": {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": _PLAIN},
@@ -40,7 +40,7 @@ class Change:
     status: str
     allowed_from: frozenset[str]
     by_itself: bool = False
-    """Whether an agent may do it to itself without a scope."""
+    """True if an agent may apply it to itself without a scope."""
 
 
 def _method(name: str, description: str, intent: str, outcome: str, impact: str, *required: str) -> FloorMethod:
@@ -118,7 +118,7 @@ CHANGES: Final[tuple[Change, ...]] = (
 
 
 def lifecycle(change: Change) -> Callable[[RoutedCall], Effects | Refused]:
-    """Make the handler of one of these methods at `/`."""
+    """Build the handler of one of these methods at `/`."""
     event = change.method.name
 
     def answer(call: RoutedCall) -> Effects | Refused:
@@ -160,7 +160,7 @@ def lifecycle(change: Change) -> Callable[[RoutedCall], Effects | Refused]:
 
 
 def _not_for(caller: Principal, agent_id: str, change: Change) -> Refused | None:
-    """Why a caller may not do this to an agent; None if it may."""
+    """Return a refusal if the caller may not do this to an agent; None if it may."""
     event = change.method.name
     if (change.by_itself and caller.agent_id == agent_id) or caller.scopes.covers(MANAGE):
         return None

@@ -1,4 +1,4 @@
-"""What methods that keep state need of a server and of a caller."""
+"""Requirements of stateful methods on the server and the caller."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bespeak.runtime.call import RoutedCall
 
 
 def refuse_without_needs(call: RoutedCall) -> Refused | None:
-    """Refuse with 501 on a server that keeps no state, with 262 for a caller that does not say who it is."""
+    """Refuse with 501 on a server without a store, with 262 for an anonymous caller."""
     if call.server.store is None:
         return not_available(call.method, "a store to keep state in")
     if call.agent_id is None:
@@ -18,13 +18,13 @@ def refuse_without_needs(call: RoutedCall) -> Refused | None:
 
 
 def not_available(method: str, missing: str, advice: str = "") -> Refused:
-    """501 that names what a method would need."""
+    """Build a 501 that names what a method requires."""
     message = f"{method} is known here but not available, for want of {missing}.{advice}"
     return Refused(status.NOT_IMPLEMENTED, "not-implemented", message, {"method": method, "missing": missing})
 
 
 def read_time(member: str, text: str) -> float | Refused:
-    """The seconds since 1970 that a member of the input means."""
+    """Parse a timestamp in the input into seconds since 1970, or return a refusal."""
     seconds = read_instant(text)
     if seconds is None:
         return invalid(member, f"is {text[:80]!r}, which is no time; write it like 2026-11-16T08:00:00Z.")
@@ -32,14 +32,14 @@ def read_time(member: str, text: str) -> float | Refused:
 
 
 def invalid(member: str, fault: str) -> Refused:
-    """422 for a member of the input that the schema lets pass and that cannot be used."""
+    """Build a 422 for a member of the input that passes the schema but cannot be used."""
     return Refused(
         status.UNPROCESSABLE, f"invalid-{member.replace('_', '-')}", f"`{member}` {fault}", {"field": f"/{member}"}
     )
 
 
 def too_large(member: str, most: int) -> Refused:
-    """413 for more content than is kept."""
+    """Build a 413 for content beyond the limit."""
     return Refused(
         status.CONTENT_TOO_LARGE,
         f"{member.replace('_', '-')}-too-large",

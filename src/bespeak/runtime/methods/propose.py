@@ -1,4 +1,4 @@
-"""PROPOSE while this server negotiates nothing: a clear refusal that points at what exists (AGTP-API 8.7, 10.2)."""
+"""PROPOSE on a server that does not negotiate: a refusal that refers to the existing endpoints (AGTP-API 8.7, 10.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""QUERY: answers a need for information out of the resources an operator has registered (core 4.1)."""
+"""QUERY: answers a need for information from the resources an operator has registered (core 4.1)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from bespeak.runtime.relevance import Index, as_text
 from bespeak.runtime.threads import run_in_thread
 
 _MAX_ITEMS: Final = 10_000
-"""How much of one resource is searched; more content than this wants an endpoint of its own."""
+"""Maximum number of searched items per resource; larger ones deserve an endpoint of their own."""
 
 _MAX_RESULTS: Final = 20
 
 
 async def query(call: RoutedCall) -> Envelope | Refused:
-    """Answer QUERY /. Resources are read in a thread: what they read from is not known here."""
+    """Answer QUERY /. Resources are read in a thread, because their readers may block."""
     resources = call.routes.service.resources
     if not resources:
         return Refused(

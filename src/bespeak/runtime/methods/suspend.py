@@ -1,4 +1,4 @@
-"""SUSPEND: pause a session, and keep its checkpoint until the session is resumed (core 4.11)."""
+"""SUSPEND: pauses a session and stores its checkpoint until the session is resumed (core 4.11)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bespeak.state.store.command import Conflict
 from bespeak.state.store.commands.sessions import SUSPENDED, SuspendSession
 
 MOST_CHECKPOINT: Final = 64 * 1024
-"""Bytes of a checkpoint."""
+"""Maximum bytes of a checkpoint."""
 
 _NONCE_BYTES: Final = 16
 _NOT_FOUND: Final = Refused(
@@ -62,12 +62,12 @@ def suspend(call: RoutedCall) -> Effects | Refused:
 
 
 def hash_nonce(nonce: str) -> str:
-    """What is kept of a nonce."""
+    """Return the digest under which a nonce is stored."""
     return hashlib.sha256(nonce.encode()).hexdigest()
 
 
 def _resume_by(text: str | None, now: float, most: float) -> float | Refused:
-    """When the session has to be resumed: when the agent says, but no later than this server keeps it."""
+    """Return the time by which the session must be resumed: as requested, limited by the server's maximum."""
     if text is None:
         return now + most
     wanted = read_time("resume_by", text)

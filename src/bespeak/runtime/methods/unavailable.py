@@ -1,4 +1,4 @@
-"""Floor methods that nothing on this server can carry out yet: an honest 501 that names what is missing."""
+"""Floor methods that this server cannot carry out: a 501 that names what is missing."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MISSING: Final[Mapping[str, str]] = {
     "EXECUTE": "registered actions",
     "NOTIFY": "a way to deliver notifications",
 }
-"""What each method would need; an operator who has it binds the method to a handler at `/`."""
+"""Requirement of each method; an operator who can fulfil it binds the method to a handler at `/`."""
 
 
 def unavailable(method: str) -> Callable[[RoutedCall], Refused]:
-    """Make the handler of a floor method this server admits but cannot carry out."""
+    """Build the handler of a floor method that this server admits but cannot carry out."""
     advice = f" The operator of this server can bind {method} / to a handler."
     refused = not_available(method, MISSING[method], advice)
 
