@@ -83,11 +83,11 @@ def test_a_handler_need_not_be_a_function(tmp_path: Path) -> None:
     assert contract.endpoints[0].handler is upstream
 
 
-def test_a_handler_for_what_is_not_declared_is_told_what_is(tmp_path: Path) -> None:
+def test_handler_of_an_undeclared_endpoint_gets_suggestions(tmp_path: Path) -> None:
     contract = opened(tmp_path)
     [finding] = contract.bind("BOOK", "/rooms", function(book), HERE)
     assert (finding.rule, finding.location) == ("H706", HERE)
-    assert "rooms.agis declares no BOOK /rooms" in finding.message
+    assert "rooms.agis does not declare BOOK /rooms" in finding.message
     assert finding.help == "Did you mean BOOK /room?"
     [finding] = contract.bind("X" * 5000, "/" + "y" * 5000, function(book), HERE)
     assert len(str(finding)) < 1000
@@ -101,7 +101,7 @@ def test_an_endpoint_has_one_handler(tmp_path: Path) -> None:
     assert str(HERE) in finding.message
 
 
-def test_a_function_that_does_not_fit_is_told_where_the_input_is_declared(tmp_path: Path) -> None:
+def test_mismatched_function_is_reported_with_the_location_of_the_input(tmp_path: Path) -> None:
     contract = opened(tmp_path)
     [finding] = contract.bind("BOOK", "/room", function(lambda guest, nights: {}), HERE)
     assert (finding.rule, finding.location) == ("H703", HERE)
@@ -121,7 +121,7 @@ WRONG: dict[str, Callable[[dict[str, Any]], None]] = {
 
 
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
-def test_an_endpoint_that_breaks_a_rule_is_left_out_and_the_others_stay(
+def test_invalid_endpoint_is_skipped_and_others_are_served(
     tmp_path: Path, change: Callable[[dict[str, Any]], None]
 ) -> None:
     contract = opened(tmp_path, change)
@@ -133,7 +133,7 @@ def test_an_endpoint_that_breaks_a_rule_is_left_out_and_the_others_stay(
     assert len(contract.endpoints) == 1
 
 
-def test_a_handler_of_an_endpoint_that_is_left_out_is_no_second_error(tmp_path: Path) -> None:
+def test_handler_of_a_skipped_endpoint_adds_no_error(tmp_path: Path) -> None:
     contract = opened(tmp_path, add("AVAILABLE"))
     assert contract.bind("AVAILABLE", "/room", function(book), HERE) == []
     assert contract.endpoints == ()
@@ -156,9 +156,7 @@ FATAL: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 @pytest.mark.parametrize("change", FATAL.values(), ids=FATAL)
-def test_a_document_that_is_wrong_as_a_whole_is_not_served(
-    tmp_path: Path, change: Callable[[dict[str, Any]], object]
-) -> None:
+def test_document_level_error_prevents_serving(tmp_path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     with pytest.raises(ContractError, match="is not valid") as caught:
         opened(tmp_path, change)
     assert caught.value.findings
@@ -178,13 +176,13 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
-def test_what_is_no_document_is_refused_with_the_place(tmp_path: Path, content: bytes) -> None:
+def test_invalid_document_is_refused_with_its_location(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.agis"
     path.write_bytes(content)
     refused(path)
 
 
-def test_a_document_that_is_too_large_or_not_there_is_refused(tmp_path: Path) -> None:
+def test_oversized_or_missing_document_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "large.agis"
     with path.open("wb") as file:
         file.truncate(MAX_BYTES + 1)
@@ -192,7 +190,7 @@ def test_a_document_that_is_too_large_or_not_there_is_refused(tmp_path: Path) ->
     assert refused(tmp_path / "none.agis")[0].rule == "D101"
 
 
-def test_nothing_bound_is_answered_with_what_to_write(tmp_path: Path) -> None:
+def test_document_without_handlers_gets_a_draft(tmp_path: Path) -> None:
     error = opened(tmp_path).unserved()
     assert isinstance(error, ConfigError)
     assert '[handlers."BOOK /room"]' in str(error)
@@ -200,7 +198,7 @@ def test_nothing_bound_is_answered_with_what_to_write(tmp_path: Path) -> None:
     assert 'App.from_agis("rooms.agis")' in str(error)
 
 
-def test_nothing_valid_is_answered_with_what_is_wrong(tmp_path: Path) -> None:
+def test_document_without_valid_endpoints_reports_its_errors(tmp_path: Path) -> None:
     def only(document: dict[str, Any]) -> None:
         document["endpoints"][0]["path"] = "/Book"
 
@@ -210,14 +208,14 @@ def test_nothing_valid_is_answered_with_what_is_wrong(tmp_path: Path) -> None:
     assert error.findings == contract.errors
 
 
-def test_verbs_the_author_allows_for_lint_are_allowed_here(tmp_path: Path) -> None:
+def test_verbs_allowed_for_lint_are_allowed(tmp_path: Path) -> None:
     change = add("ZWURBEL", semantic={"intent": "Zwurbels a room."})
     assert opened(tmp_path, change).errors
     (tmp_path / "bespeak.toml").write_text('[lint]\nallowed-verbs = ["ZWURBEL"]\n')
     assert opened(tmp_path, change).errors == ()
 
 
-def test_a_document_with_more_errors_than_are_looked_for_is_not_served(tmp_path: Path) -> None:
+def test_document_with_too_many_errors_is_not_served(tmp_path: Path) -> None:
     def change(document: dict[str, Any]) -> None:
         document["endpoints"] = [{**document["endpoints"][0], "path": f"/r{index}", "input": 7} for index in range(150)]
 
@@ -226,7 +224,7 @@ def test_a_document_with_more_errors_than_are_looked_for_is_not_served(tmp_path:
     assert len(caught.value.findings) == 100
 
 
-def test_advice_however_much_hides_no_error(tmp_path: Path) -> None:
+def test_many_warnings_do_not_hide_an_error(tmp_path: Path) -> None:
     def change(document: dict[str, Any]) -> None:
         [first] = document["endpoints"]
         document["endpoints"] = [{**first, "path": f"/room/r{index}"} for index in range(3500)]
@@ -239,7 +237,7 @@ def test_advice_however_much_hides_no_error(tmp_path: Path) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(documents())
-def test_whatever_can_be_opened_is_served_and_published_again(document: dict[str, Any]) -> None:
+def test_valid_document_is_served_and_published_unchanged(document: dict[str, Any]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "any.agis"
         path.write_bytes(msgspec.json.encode(document))
@@ -258,7 +256,7 @@ def test_whatever_can_be_opened_is_served_and_published_again(document: dict[str
 
 @settings(deadline=None)
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
-def test_no_bytes_are_more_than_refused(content: bytes) -> None:
+def test_arbitrary_bytes_are_refused_without_a_crash(content: bytes) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "any.agis"
         path.write_bytes(content)

@@ -67,7 +67,7 @@ def asking(room_id: str, guest: str, nights: int = 1) -> None: ...
         (asking, "BOOK /room: asking(): the function needs 'guest', which the input does not have"),
     ],
 )
-def test_a_function_that_does_not_is_told_which_parameter(function: Callable[..., Any], message: str) -> None:
+def test_mismatched_parameter_is_reported(function: Callable[..., Any], message: str) -> None:
     assert fits(function) == [message]
 
 
@@ -75,9 +75,9 @@ def misspelt(roomid):  # type: ignore[no-untyped-def]
     ...
 
 
-def test_a_lone_parameter_that_nearly_names_a_field_is_not_taken_for_the_whole_input() -> None:
+def test_misspelt_single_parameter_does_not_take_the_whole_input() -> None:
     assert fits(misspelt) == [
-        "BOOK /room: misspelt(): the parameter 'roomid' is no field of the input, which has 'room_id'"
+        "BOOK /room: misspelt(): the parameter 'roomid' is not a field of the input; did you mean 'room_id'?"
     ]
 
 
@@ -85,7 +85,7 @@ def refusing(room_id: str, nights: int = 1) -> None:
     raise Refusal("too_late")
 
 
-def test_a_refusal_with_a_name_that_is_not_declared_is_found_at_its_line() -> None:
+def test_undeclared_refusal_is_reported_at_its_line() -> None:
     [finding] = check_fit(ROOM, refusing, blocking=False, advice="")
     assert "refuses with 'too_late'" in finding.message
     assert finding.help == "Add 'too_late' to the errors of the endpoint."
@@ -93,7 +93,7 @@ def test_a_refusal_with_a_name_that_is_not_declared_is_found_at_its_line() -> No
     assert finding.location.line == refusing.__code__.co_firstlineno + 1
 
 
-def test_a_coroutine_is_not_run_in_a_thread() -> None:
+def test_coroutine_is_not_run_in_a_thread() -> None:
     [message] = fits(waiting, blocking=True)
-    assert "blocking=True is for functions without async" in message
+    assert "blocking=True is not allowed for async functions" in message
     assert list(check_behaviour(ROOM, (), "", waits=False)) == []

@@ -48,15 +48,13 @@ def drafted(folder: Path, schema: dict[str, Any]) -> dict[str, str]:
     read, _ = read_agis(tree)
     assert read is not None
     text = draft("rooms.agis", read.endpoints[0].endpoint)
-    parts = re.split(r"^# (\S+)$", text.replace("or, in Python alone, and serve that file:", ""), flags=re.MULTILINE)[
-        1:
-    ]
+    parts = re.split(r"^# (\S+)$", text.replace("or write this file and serve it:", ""), flags=re.MULTILINE)[1:]
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 @pytest.mark.parametrize("schema", INPUTS)
 @pytest.mark.parametrize("files", [("bespeak.toml", "handlers.py"), ("rooms.py",)], ids=["toml", "python"])
-def test_a_draft_that_is_copied_binds_the_endpoint(
+def test_copied_draft_binds_the_endpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: dict[str, Any], files: tuple[str, ...]
 ) -> None:
     texts = drafted(tmp_path, schema)

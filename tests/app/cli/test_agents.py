@@ -1,4 +1,4 @@
-"""`bespeak agents`: who may use a deployment, kept in its store."""
+"""Test `bespeak agents`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def refused(*arguments: object) -> str:
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Path:
-    """A deployment with a signing key and one agent in a file."""
+    """Create a deployment with a signing key and one agent in a file."""
     folder = tmp_path / "hotel"
     (folder / "agents").mkdir(parents=True)
     (folder / "server.pem").write_text(private_text(generate_key()))
@@ -57,7 +57,7 @@ def listed(deployment: Path) -> dict[str, dict[str, Any]]:
     return {entry["name"]: entry for entry in json.loads(good("list", deployment, "--json"))}
 
 
-def test_a_new_agent_gets_an_id_a_key_and_a_document_that_hold(deployment: Path, tmp_path: Path) -> None:
+def test_new_agent_gets_an_id_a_key_and_a_valid_document(deployment: Path, tmp_path: Path) -> None:
     key = tmp_path / "desk.pem"
     output = good("add", deployment, "--name", "desk", "--scope", "booking:room", "--new-key", key)
     entry = listed(deployment)["desk"]
@@ -74,7 +74,7 @@ def test_a_new_agent_gets_an_id_a_key_and_a_document_that_hold(deployment: Path,
     assert public_jwk(made)["kid"] in good("show", "desk", deployment)  # type: ignore[arg-type]
 
 
-def test_two_agents_alike_are_two_agents(deployment: Path) -> None:
+def test_two_agents_with_equal_settings_have_different_ids(deployment: Path) -> None:
     good("add", deployment, "--name", "one")
     good("add", deployment, "--name", "two")
     found = listed(deployment)
@@ -82,7 +82,7 @@ def test_two_agents_alike_are_two_agents(deployment: Path) -> None:
     assert "name" in refused("add", deployment, "--name", "one")
 
 
-def test_a_document_is_registered_as_it_is(deployment: Path, tmp_path: Path) -> None:
+def test_document_is_registered_unchanged(deployment: Path, tmp_path: Path) -> None:
     document = tmp_path / "a.json"
     document.write_text(json.dumps({"agent_id": "a" * 64, "name": "a", "scopes_accepted": ["mail:send"]}))
     assert "a" * 64 in good("add", document, deployment)
@@ -95,7 +95,7 @@ def test_a_document_is_registered_as_it_is(deployment: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "content", ["", "{}", '{"agent_id": "x", "name": "y"}', "[1]", '{"agent_id": "' + "a" * 64 + '"}']
 )
-def test_a_document_that_is_none_registers_nothing(deployment: Path, tmp_path: Path, content: str) -> None:
+def test_invalid_document_registers_nothing(deployment: Path, tmp_path: Path, content: str) -> None:
     document = tmp_path / "a.json"
     document.write_text(content)
     assert "nothing was changed" in refused("add", document, deployment)
@@ -113,38 +113,38 @@ def test_agents_of_files_are_listed_and_can_be_suspended(deployment: Path) -> No
     assert good("reinstate", "lobby", deployment) == "lobby is active, and was suspended\n"
 
 
-def test_revoked_is_for_ever(deployment: Path, tmp_path: Path) -> None:
+def test_revocation_is_permanent(deployment: Path, tmp_path: Path) -> None:
     document = tmp_path / "a.json"
     document.write_text(json.dumps({"agent_id": "a" * 64, "name": "a"}))
     good("add", document, deployment)
     assert run("revoke", "a", deployment).exit_code == 2
     good("revoke", "a", deployment, "--reason", "key lost")
     assert "retired" in refused("reinstate", "a", deployment)
-    assert "for ever" in refused("add", document, deployment)
+    assert "cannot be reused" in refused("add", document, deployment)
     assert listed(deployment)["a"]["status"] == "retired"
 
 
-def test_an_agent_that_a_file_has_retired_is_not_added_again(deployment: Path, tmp_path: Path) -> None:
+def test_agent_retired_by_a_file_cannot_be_added(deployment: Path, tmp_path: Path) -> None:
     document = {"agent_id": FILED, "name": "lobby"}
     (deployment / "agents" / "lobby.json").write_text(json.dumps({**document, "status": "Revoked"}))
     again = tmp_path / "again.json"
     again.write_text(json.dumps(document))
-    assert "for ever" in refused("add", again, deployment)
+    assert "cannot be reused" in refused("add", again, deployment)
 
 
-def test_the_memory_of_a_server_is_out_of_reach(deployment: Path) -> None:
+def test_memory_store_is_refused(deployment: Path) -> None:
     for command in (("list", deployment), ("suspend", "lobby", deployment), ("add", deployment, "--name", "desk")):
         result = run(*command, "--store", "memory")
         assert isinstance(result.exception, ConfigError)
         assert "memory" in str(result.exception)
 
 
-def test_who_is_not_there_is_named(deployment: Path) -> None:
+def test_unknown_agent_is_reported(deployment: Path) -> None:
     for command in (("show",), ("suspend",), ("revoke", "--reason", "r")):
         assert "'nobody'" in refused(command[0], "nobody", deployment, *command[1:])
 
 
-def test_a_store_may_be_named(deployment: Path, tmp_path: Path) -> None:
+def test_store_option_names_the_store(deployment: Path, tmp_path: Path) -> None:
     place = tmp_path / "elsewhere.db"
     good("add", deployment, "--name", "desk", "--store", place)
     assert "desk" not in listed(deployment)
@@ -161,13 +161,13 @@ def test_a_store_may_be_named(deployment: Path, tmp_path: Path) -> None:
         ("document.json", "--name", "desk"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_happens(deployment: Path, arguments: tuple[str, ...]) -> None:
+def test_invalid_options_are_refused_before_any_change(deployment: Path, arguments: tuple[str, ...]) -> None:
     assert run("add", deployment, *arguments).exit_code == 2
     assert run("add").exit_code == 2
     assert not (deployment / "bespeak.db").exists()
 
 
-def test_a_key_of_its_own_may_be_brought_along(deployment: Path, tmp_path: Path) -> None:
+def test_existing_key_can_be_registered(deployment: Path, tmp_path: Path) -> None:
     key = generate_key()
     public = tmp_path / "public.json"
     public.write_text(json.dumps(public_jwk(key)))
@@ -175,7 +175,7 @@ def test_a_key_of_its_own_may_be_brought_along(deployment: Path, tmp_path: Path)
     assert public_jwk(key)["kid"] in good("show", "desk", deployment)
 
 
-def test_an_existing_key_file_is_not_overwritten_and_nobody_is_registered(deployment: Path, tmp_path: Path) -> None:
+def test_existing_key_file_is_not_overwritten_and_no_agent_is_registered(deployment: Path, tmp_path: Path) -> None:
     key = tmp_path / "key.pem"
     key.write_text("precious")
     result = run("add", deployment, "--name", "desk", "--new-key", key)
@@ -184,13 +184,13 @@ def test_an_existing_key_file_is_not_overwritten_and_nobody_is_registered(deploy
     assert "desk" not in listed(deployment)
 
 
-def test_a_key_is_not_left_behind_by_an_agent_that_was_not_registered(deployment: Path, tmp_path: Path) -> None:
+def test_key_file_is_removed_if_registration_fails(deployment: Path, tmp_path: Path) -> None:
     good("add", deployment, "--name", "desk")
     refused("add", deployment, "--name", "desk", "--new-key", tmp_path / "key.pem")
     assert not (tmp_path / "key.pem").exists()
 
 
-def test_without_a_key_to_sign_with_it_is_said_which(tmp_path: Path) -> None:
+def test_missing_issuer_key_is_reported(tmp_path: Path) -> None:
     (tmp_path / "bespeak.toml").write_text('[server]\nserver_id = "a"\noperator = "A"\ncontact = "a@a.example"\n')
     result = run("add", tmp_path, "--name", "desk")
     assert isinstance(result.exception, ConfigError)
@@ -203,7 +203,7 @@ def test_without_a_key_to_sign_with_it_is_said_which(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_running_server_notices(tmp_path: Path) -> None:
+async def test_running_server_picks_up_changes(tmp_path: Path) -> None:
     place = tmp_path / "state.db"
     desk = Agent(agent_id=AGENT, name="desk")
     async with keeping(
@@ -219,21 +219,21 @@ async def test_a_running_server_notices(tmp_path: Path) -> None:
         assert (await bench.send("FETCH", "/room")).status == 503
 
 
-def test_an_empty_list_says_so_and_a_store_that_is_not_there_is_no_empty_one(tmp_path: Path) -> None:
+def test_empty_list_is_reported_and_missing_store_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "bespeak.toml").write_text(
         '[server]\nserver_id = "a.example"\noperator = "A"\ncontact = "a@a.example"\n'
     )
-    assert "no agent is registered" in good("list", tmp_path)
+    assert "no agents are registered" in good("list", tmp_path)
     assert good("list", tmp_path, "--json").strip() == "[]"
     result = run("list", tmp_path, "--store", tmp_path / "typo.db")
     assert isinstance(result.exception, ConfigError)
-    assert "there is no store at" in str(result.exception)
+    assert "no store at" in str(result.exception)
 
 
-def test_a_key_file_that_is_there_is_kept_and_no_option_is_named_that_is_not(deployment: Path, tmp_path: Path) -> None:
+def test_existing_key_file_is_kept_and_the_message_omits_force(deployment: Path, tmp_path: Path) -> None:
     (tmp_path / "agent.pem").write_text("in use")
     result = run("add", deployment, "--name", "desk", "--new-key", tmp_path / "agent.pem")
     assert isinstance(result.exception, ConfigError)
-    assert "exists already" in str(result.exception)
+    assert "already exists" in str(result.exception)
     assert "--force" not in str(result.exception)
     assert (tmp_path / "agent.pem").read_text() == "in use"

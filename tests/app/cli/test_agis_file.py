@@ -1,4 +1,4 @@
-"""Documents that commands are given: used when their structure is whole, refused with findings when not."""
+"""AGIS document arguments: used if valid, refused with findings if not."""
 
 from __future__ import annotations
 
@@ -14,26 +14,24 @@ from bespeak.documents.agis.text import write_json, write_yaml
 
 
 @pytest.mark.parametrize("write", [write_yaml, write_json])
-def test_a_whole_document_is_a_service(tmp_path: Path, write: Callable[[dict[str, object]], str]) -> None:
+def test_valid_document_gives_a_service(tmp_path: Path, write: Callable[[dict[str, object]], str]) -> None:
     path = tmp_path / "menu.agis"
     path.write_text(write(booking()))
     assert [str(endpoint) for endpoint in open_agis(path).endpoints] == ["BOOK /room"]
 
 
-def test_a_document_that_is_not_whole_is_refused_with_its_findings(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_document_with_errors_is_refused_with_its_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = booking()
     del data["endpoints"][0]["method"]
     path = tmp_path / "menu.agis"
     path.write_text(write_yaml(data))
-    with pytest.raises(CommandFailedError, match="before its errors are mended"):
+    with pytest.raises(CommandFailedError, match="has errors; fix them first"):
         open_agis(path)
     assert "error[D120] `method` is missing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["agis: [", "- a", "", None])
-def test_what_is_no_document_is_refused(tmp_path: Path, text: str | None) -> None:
+def test_file_that_is_not_a_document_is_refused(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "menu.agis"
     if text is not None:
         path.write_text(text)

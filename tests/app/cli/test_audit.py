@@ -1,4 +1,4 @@
-"""`bespeak audit`: what an operator types, and what is said."""
+"""Test `bespeak audit`: commands, output and exit codes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def fill(place: Path, signing: Signing | None) -> list[str]:
 
 
 class Deployment:
-    """A folder with a key, a configuration and a trail."""
+    """Create a folder with a key, a configuration and a trail."""
 
     def __init__(self, folder: Path, signing: Signing | None = "each") -> None:
         self.folder = folder
@@ -68,12 +68,12 @@ def deployment(tmp_path: Path) -> Deployment:
     return Deployment(tmp_path)
 
 
-def test_a_whole_trail_is_said_to_be_whole(deployment: Deployment) -> None:
+def test_intact_trail_has_no_faults(deployment: Deployment) -> None:
     output = run("verify", deployment.folder).output
     assert "records      4 of 3 agents, in 1 stream\n" in output
     assert "checkpoints  1, the last one " in output
     assert "signatures   4 good, by 1 trusted key\n" in output
-    assert output.endswith("no fault\n")
+    assert output.endswith("no faults\n")
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def test_a_whole_trail_is_said_to_be_whole(deployment: Deployment) -> None:
         ("UPDATE checkpoints SET jws = jws || 'A'", "checkpoint"),
     ],
 )
-def test_a_trail_that_was_touched_is_a_finding(deployment: Deployment, sql: str, kind: str) -> None:
+def test_tampered_trail_exits_with_one(deployment: Deployment, sql: str, kind: str) -> None:
     deployment.change(sql)
     output = run("verify", deployment.folder, code=1).output
     assert output.startswith(kind)
-    assert "no fault" not in output
+    assert "no faults" not in output
 
 
-def test_findings_are_data_too(deployment: Deployment) -> None:
+def test_faults_are_reported_as_json(deployment: Deployment) -> None:
     deployment.change("DELETE FROM audit WHERE sequence = 2")
     found = json.loads(run("verify", deployment.folder, "--json", code=1).output)
     assert (found["records"], found["faults"]) == (3, 1)
@@ -101,7 +101,7 @@ def test_findings_are_data_too(deployment: Deployment) -> None:
     assert found["found"][0]["sequence"] == 2
 
 
-def test_an_export_is_checked_without_the_store(deployment: Deployment, tmp_path: Path) -> None:
+def test_export_is_verified_without_the_store(deployment: Deployment, tmp_path: Path) -> None:
     out, key = tmp_path / "trail.jsonl", tmp_path / "key.json"
     assert "6 lines written" in run("export", deployment.folder, "-o", out).output
     assert run("export", deployment.folder).stdout_bytes == out.read_bytes()
@@ -112,12 +112,12 @@ def test_an_export_is_checked_without_the_store(deployment: Deployment, tmp_path
 
 
 @pytest.mark.requirement("CORE-10.3-3")
-def test_another_key_finds_forgery_and_no_key_is_said(deployment: Deployment, tmp_path: Path) -> None:
+def test_wrong_key_reports_forgery_and_missing_key_is_reported(deployment: Deployment, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_text(json.dumps(public_jwk(generate_key())))
     assert "not a trusted key" in run("verify", deployment.folder, "--key", other, code=1).output
     output = run("verify", "--store", deployment.folder / "bespeak.db").output
-    assert "4 not checked, as no key is known: name it with --key" in output
+    assert "4 not checked: no key is available; give one with --key" in output
     output = run("verify", deployment.folder, "--store", deployment.folder / "bespeak.db").output
     assert "4 good" in output
 
@@ -130,15 +130,15 @@ def test_records_signed_before_a_rotation_still_verify(deployment: Deployment) -
     assert "4 good, by 2 trusted keys" in run("verify", deployment.folder).output
 
 
-def test_an_unsigned_trail_is_said_to_prove_little(tmp_path: Path) -> None:
+def test_unsigned_trail_is_reported_as_forgeable(tmp_path: Path) -> None:
     deployment = Deployment(tmp_path, None)
-    assert "signatures   none: whoever could write" in run("verify", deployment.folder).output
+    assert "signatures   none: anyone with write access" in run("verify", deployment.folder).output
 
 
-def test_what_is_expected_must_be_there(deployment: Deployment) -> None:
+def test_missing_expected_checkpoint_is_a_fault(deployment: Deployment) -> None:
     run("verify", deployment.folder, "--expect", deployment.ids[1])
     output = run("verify", deployment.folder, "--expect", "e" * 64, code=1).output
-    assert f"removed {'e' * 64}: it is expected" in output
+    assert f"removed {'e' * 64}: no record or checkpoint has this expected id" in output
 
 
 def test_one_record_is_shown_in_full(deployment: Deployment) -> None:
@@ -158,11 +158,11 @@ def test_the_latest_records_of_an_agent_are_shown_newest_first(deployment: Deplo
     assert len(json.loads(run("show", deployment.folder, "--agent", "anonymous", "--json").output)) == 1
 
 
-def test_what_is_not_there_is_a_refusal(deployment: Deployment, tmp_path: Path) -> None:
+def test_missing_record_or_store_is_refused(deployment: Deployment, tmp_path: Path) -> None:
     with pytest.raises(CommandFailedError, match="no record has the id"):
         run("show", "e" * 64, deployment.folder)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ConfigError, match="there is no store"):
+    with pytest.raises(ConfigError, match="no store at"):
         run("verify", tmp_path / "empty")
     with pytest.raises(ConfigError, match="cannot be read"):
         run("verify", "--file", tmp_path / "missing")
@@ -171,13 +171,13 @@ def test_what_is_not_there_is_a_refusal(deployment: Deployment, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("arguments", [("e" * 64, "d" * 64), ("a", "b"), ("--agent", "Ann")])
-def test_wrong_usage_is_said(arguments: tuple[str, ...]) -> None:
+def test_wrong_usage_is_reported(arguments: tuple[str, ...]) -> None:
     result = CliRunner().invoke(audit, ["show", *arguments])
     assert result.exit_code == 2
     assert "Usage" in result.output
 
 
-def test_the_beginning_of_an_audit_id_is_not_taken_for_a_deployment(tmp_path: Path) -> None:
+def test_prefix_of_an_audit_id_is_not_read_as_a_target(tmp_path: Path) -> None:
     result = CliRunner().invoke(audit, ["show", "3f5e12", "--store", str(tmp_path / "bespeak.db")])
     assert result.exit_code == 2
-    assert "64 hexadecimal digits, not '3f5e12'" in result.output
+    assert "64 hexadecimal digits; got '3f5e12'" in result.output

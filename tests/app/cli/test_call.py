@@ -29,14 +29,14 @@ def hotel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield served
 
 
-def test_fields_take_the_type_the_schema_asks_for(hotel: Served) -> None:
+def test_fields_are_converted_to_the_type_in_the_schema(hotel: Served) -> None:
     result = bespeak("call", hotel.uri, "QUERY", "/rooms", "beds=3")
     assert result.returncode == 0, result.stderr
     assert {room["beds"] for room in json.loads(result.stdout)["rooms"]} == {3}
     assert bespeak("call", hotel.uri, "query", "/rooms", "beds:=2").returncode == 0
 
 
-def test_a_booking_goes_in_and_comes_back(hotel: Served) -> None:
+def test_booking_is_sent_and_the_response_is_printed(hotel: Served) -> None:
     booked = bespeak("call", hotel.uri, "BOOK", "/room", "-d", json.dumps(BOOKING), *AUTHORITY)
     assert booked.returncode == 0, booked.stderr
     reservation = json.loads(booked.stdout)["reservation_id"]
@@ -51,7 +51,7 @@ def test_a_booking_goes_in_and_comes_back(hotel: Served) -> None:
     assert "2031-05-03" in again.stderr
 
 
-def test_a_refusal_is_exit_code_1_and_says_what_to_do(hotel: Served) -> None:
+def test_refusal_exits_with_one_and_prints_help(hotel: Served) -> None:
     scope = bespeak("call", hotel.uri, "BOOK", "/room", "--agent-id", AGENT)
     assert scope.returncode == 1
     assert "--scope booking:room --scope calendar:write" in scope.stderr
@@ -63,7 +63,7 @@ def test_a_refusal_is_exit_code_1_and_says_what_to_do(hotel: Served) -> None:
     assert "party" in invalid.stderr
 
 
-def test_warnings_are_shown_beside_the_answer(hotel: Served) -> None:
+def test_warnings_are_printed_with_the_response(hotel: Served) -> None:
     result = bespeak("call", hotel.uri, "QUERY", "/availability", "arrival=2031-01-01", "departure=2031-01-02")
     assert result.returncode == 0
     assert "warning: this endpoint is deprecated; use QUERY /rooms; removed in 2.0.0" in result.stderr
@@ -82,7 +82,7 @@ def test_discover_is_readable_and_complete(hotel: Served) -> None:
     }
 
 
-def test_a_folder_answers_like_its_server(hotel: Served, tmp_path: Path) -> None:
+def test_folder_responds_like_its_server(hotel: Served, tmp_path: Path) -> None:
     live = json.loads(bespeak("discover", hotel.uri, "--json").stdout)
     local = json.loads(bespeak("discover", str(HOTEL), "--json").stdout)
     assert local["endpoints"] == live["endpoints"]
@@ -116,7 +116,7 @@ def test_a_folder_answers_like_its_server(hotel: Served, tmp_path: Path) -> None
         ["call", str(HOTEL), "QUERY", "/", "--scope", "nonsense"],
     ],
 )
-def test_what_cannot_be_done_is_exit_code_2_with_one_clear_message(arguments: list[str]) -> None:
+def test_impossible_call_exits_with_two_and_one_message(arguments: list[str]) -> None:
     result = bespeak(*arguments)
     assert result.returncode == 2, result
     assert "Traceback" not in result.stderr
@@ -124,7 +124,7 @@ def test_what_cannot_be_done_is_exit_code_2_with_one_clear_message(arguments: li
     assert result.stderr.strip()
 
 
-def test_discovering_a_folder_shows_what_is_wrong_with_it(tmp_path: Path) -> None:
+def test_discovering_a_folder_shows_its_findings(tmp_path: Path) -> None:
     folder = tmp_path / "endpoints"
     folder.mkdir()
     source = (HOTEL / "endpoints" / "book-room.toml").read_text()
@@ -134,7 +134,7 @@ def test_discovering_a_folder_shows_what_is_wrong_with_it(tmp_path: Path) -> Non
     assert "bad.toml:3:1: error[P302]" in result.stderr
 
 
-def test_a_broken_output_is_a_refusal_like_any_other(tmp_path: Path) -> None:
+def test_invalid_output_is_reported_like_any_refusal(tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(
         'from bespeak import App\n\napp = App("x", server_id="x", operator="x", contact="x")\n\n\n'
         '@app.endpoint("QUERY", "/rooms", impact="informational")\n'
@@ -150,12 +150,12 @@ def test_a_broken_output_is_a_refusal_like_any_other(tmp_path: Path) -> None:
     assert "--scope DOMAIN:ACTION" in unscoped.stderr
 
 
-def test_a_pinned_key_is_insisted_on(hotel: Served, tmp_path: Path) -> None:
+def test_pinned_key_is_required(hotel: Served, tmp_path: Path) -> None:
     assert bespeak("keys", "new", "--out", str(tmp_path / "key.pem")).returncode == 0
     for command in (["discover", hotel.uri], ["call", hotel.uri, "QUERY", "/rooms"]):
         result = bespeak(*command, "--signing-key", str(tmp_path / "key.pem"))
         assert (result.returncode, result.stdout) == (1, "")
-        assert "is not called" in result.stderr
+        assert "was not called" in result.stderr
         assert "Traceback" not in result.stderr
 
 
@@ -166,14 +166,14 @@ def test_a_value_nested_too_deeply_is_sent_as_text(hotel: Served) -> None:
 
 
 @pytest.mark.parametrize("options", [["-d", "@pipe"], ["--signing-key", "pipe"]])
-def test_a_pipe_nobody_writes_to_is_not_waited_for(tmp_path: Path, options: list[str]) -> None:
+def test_pipe_without_a_writer_does_not_block(tmp_path: Path, options: list[str]) -> None:
     os.mkfifo(tmp_path / "pipe")
     result = bespeak("call", str(HOTEL), "QUERY", "/rooms", *options, cwd=tmp_path)
     assert result.returncode == 2
-    assert "not an ordinary file" in result.stderr
+    assert "not a regular file" in result.stderr
 
 
-def test_a_signing_key_that_is_no_text_is_a_clear_error(tmp_path: Path) -> None:
+def test_signing_key_that_is_not_text_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(b"\xff\xfe")
     result = bespeak("discover", "agtp://127.0.0.1:1", "--signing-key", str(tmp_path / "key"))
     assert result.returncode == 2
@@ -187,13 +187,13 @@ def test_headers_are_sent_as_given(hotel: Served) -> None:
 
 
 @pytest.mark.parametrize("header", ["Task-ID", "Task ID: t", ": t", "Task-ID: a\nb"])
-def test_what_is_no_header_is_wrong_usage(header: str) -> None:
+def test_invalid_header_is_wrong_usage(header: str) -> None:
     result = bespeak("call", str(HOTEL), "QUERY", "/rooms", "-H", header)
     assert result.returncode == 2
-    assert "is no header" in result.stderr
+    assert "is not a valid header" in result.stderr
 
 
-def test_a_call_with_a_key_is_carried_out_once(hotel: Served) -> None:
+def test_call_with_an_idempotency_key_is_executed_once(hotel: Served) -> None:
     stay = json.dumps({**BOOKING, "arrival": "2032-01-01", "departure": "2032-01-02"})
     call = ("call", hotel.uri, "BOOK", "/room", "-d", stay, *AUTHORITY, "--idempotency-key", "stay-1")
     first, again = bespeak(*call), bespeak(*call)
@@ -202,7 +202,7 @@ def test_a_call_with_a_key_is_carried_out_once(hotel: Served) -> None:
     assert ("earlier call" in first.stderr, "earlier call" in again.stderr) == (False, True)
 
 
-def test_a_claim_beyond_the_grant_is_answered_with_the_advice_to_claim_less(tmp_path: Path) -> None:
+def test_scope_claim_beyond_the_grant_gets_help_to_declare_fewer_scopes(tmp_path: Path) -> None:
     (tmp_path / "agents").mkdir()
     document = {"agent_id": AGENT, "name": "desk", "scopes_accepted": ["booking:room"]}
     (tmp_path / "agents" / "desk.json").write_text(json.dumps(document))
@@ -212,7 +212,7 @@ def test_a_claim_beyond_the_grant_is_answered_with_the_advice_to_claim_less(tmp_
     )
     result = bespeak("call", str(tmp_path), "QUERY", "/rooms", "--agent-id", AGENT, "--scope", "admin:all")
     assert "scope-claim-invalid" in result.stderr
-    assert "help: claim less with --scope" in result.stderr
+    assert "help: declare fewer scopes with --scope" in result.stderr
 
 
 NOTICES = '''
@@ -242,7 +242,7 @@ def fetch() -> Notice:
 '''
 
 
-def test_less_of_an_answer_is_asked_for_by_options(tmp_path: Path) -> None:
+def test_options_reduce_the_response(tmp_path: Path) -> None:
     (tmp_path / "notices.py").write_text(NOTICES)
 
     def fetch(*options: str) -> tuple[int, str]:
@@ -254,7 +254,7 @@ def test_less_of_an_answer_is_asked_for_by_options(tmp_path: Path) -> None:
     code, text = fetch("--compact", "--since", "2026-11-01")
     assert (code, json.loads(text)) == (0, {"text": "Rain.", "updated_at": "2026-12-01T10:00:00Z"})
     code, text = fetch("--since", "2026-12-02")
-    assert (code, text) == (0, "note: nothing has changed since then\n")
+    assert (code, text) == (0, "note: nothing changed since then\n")
     code, text = fetch("--fields", "texts")
     assert code == 1
     assert "unknown-fields: fields: 'texts' is no field of the output; there are text, updated_at, author." in text

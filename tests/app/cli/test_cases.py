@@ -1,4 +1,4 @@
-"""`bespeak cases`: the operator sees what waits for a decision, and decides, server or no server."""
+"""Test `bespeak cases`: the operator lists and decides cases, with or without a running server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def do(place: Path, *commands: Command, role: Any = "visitor") -> Any:
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Path:
-    """A folder with a store: one confirmation, one escalation, one that has expired."""
+    """Create a folder with a store: one confirmation, one escalation, one expired case."""
     (tmp_path / "bespeak.toml").write_text('[server]\nserver_id = "s"\noperator = "o"\ncontact = "c"\n')
     do(
         tmp_path / "bespeak.db",
@@ -53,7 +53,7 @@ def run(*arguments: object, code: int = 0) -> Result:
     return result
 
 
-def test_what_waits_is_listed_by_default(deployment: Path) -> None:
+def test_open_cases_are_listed_by_default(deployment: Path) -> None:
     lines = run("list", deployment).output.splitlines()
     assert len(lines) == 2
     assert "pending   conf-1" in lines[0]
@@ -71,14 +71,14 @@ def test_what_waits_is_listed_by_default(deployment: Path) -> None:
         ("pending", ["conf-1", "esc-1"]),
     ],
 )
-def test_other_states_are_listed_when_asked_for(deployment: Path, state: str, ids: list[str]) -> None:
+def test_other_states_are_listed_on_request(deployment: Path, state: str, ids: list[str]) -> None:
     found = json.loads(run("list", deployment, "--state", state, "--json").output)
     assert sorted(case["case_id"] for case in found) == ids
-    assert ("no case is accepted" in run("list", deployment, "--state", state).output) == (not ids)
+    assert ("no accepted cases" in run("list", deployment, "--state", state).output) == (not ids)
     assert len(json.loads(run("list", deployment, "--state", state, "--limit", 1, "--json").output)) == min(1, len(ids))
 
 
-def test_a_case_is_shown_with_what_was_asked_and_nothing_in_it_steers_the_terminal(deployment: Path) -> None:
+def test_case_is_shown_with_its_request_and_control_characters_are_escaped(deployment: Path) -> None:
     output = run("show", "conf-1", deployment).output
     assert "state        pending" in output
     assert f"agent        {AGENT}" in output
@@ -98,7 +98,7 @@ def test_an_accepted_confirmation_lets_the_call_run(deployment: Path) -> None:
     assert run("accept", "conf-1", deployment, "--by", "ann").output == output
 
 
-def test_a_decision_is_final_and_who_took_it_is_named(deployment: Path) -> None:
+def test_decision_is_final_and_names_the_decider(deployment: Path) -> None:
     run("reject", "esc-1", deployment, "--by", "ann")
     error = run("accept", "esc-1", deployment, "--by", "bob", code=1).exception
     assert isinstance(error, CommandFailedError)
@@ -106,10 +106,10 @@ def test_a_decision_is_final_and_who_took_it_is_named(deployment: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["show", "accept", "reject"])
-def test_a_case_that_is_not_there_is_refused(deployment: Path, command: str) -> None:
+def test_unknown_case_is_refused(deployment: Path, command: str) -> None:
     error = run(command, "conf-9", deployment, code=1).exception
     assert isinstance(error, CommandFailedError)
-    assert "no case 'conf-9'" in str(error)
+    assert "case 'conf-9' not found" in str(error)
 
 
 def test_an_expired_case_is_not_decided(deployment: Path) -> None:
@@ -118,7 +118,7 @@ def test_an_expired_case_is_not_decided(deployment: Path) -> None:
     assert "has expired" in str(error)
 
 
-def test_a_decision_is_taken_while_a_server_holds_the_store(deployment: Path) -> None:
+def test_case_is_decided_while_a_server_uses_the_store(deployment: Path) -> None:
     async def serve() -> None:
         store = open_store(str(deployment / "bespeak.db"), role="sole")
         await store.start()
@@ -131,15 +131,15 @@ def test_a_decision_is_taken_while_a_server_holds_the_store(deployment: Path) ->
     asyncio.run(serve())
 
 
-def test_the_store_can_be_named_and_no_store_is_made_by_looking(deployment: Path, tmp_path: Path) -> None:
+def test_store_option_names_the_store_and_no_store_is_created(deployment: Path, tmp_path: Path) -> None:
     place = deployment / "bespeak.db"
     assert "conf-1" in run("list", "--store", place).output
     error = run("list", "--store", tmp_path / "other.db", code=1).exception
     assert isinstance(error, ConfigError)
-    assert "there is no store" in str(error)
+    assert "no store at" in str(error)
     assert not (tmp_path / "other.db").exists()
 
 
 @pytest.mark.parametrize("arguments", [("--by", " "), ("--by", "a\nb"), ("--reason", "\x00")])
-def test_what_cannot_be_printed_is_wrong_usage(deployment: Path, arguments: tuple[str, str]) -> None:
-    assert "can be printed" in run("accept", "conf-1", deployment, *arguments, code=2).output
+def test_unprintable_text_is_wrong_usage(deployment: Path, arguments: tuple[str, str]) -> None:
+    assert "must be printable text" in run("accept", "conf-1", deployment, *arguments, code=2).output

@@ -1,4 +1,4 @@
-"""`bespeak catalog`: verbs looked up by people and by programs."""
+"""Test `bespeak catalog`: text and JSON output."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ def test_output_in_a_pipe_is_plain_and_never_cut() -> None:
 
 
 @pytest.mark.parametrize("name", ["DELEGATE", "delegate"])
-def test_show_tells_what_a_verb_is_for(name: str) -> None:
+def test_show_describes_a_verb(name: str) -> None:
     result = run("show", name)
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "DELEGATE  Hand a task to another agent with bounded authority",
         "categories     mechanics",
         "catalog        1.1.0",
-        "floor method   every server supports it",
+        "floor method   supported by every server",
     ]
 
 
-def test_show_tells_the_fate_of_a_deprecated_verb() -> None:
+def test_show_describes_a_deprecated_verb() -> None:
     assert run("show", "AUDITLOG").stdout.splitlines()[-3:] == [
         "deprecated in  1.1.0",
         "removed in     2.0.0",
@@ -96,12 +96,12 @@ def test_show_as_json() -> None:
         (["RESERV"], "'RESERV' is not in catalog 1.1.0. Did you mean RESERVE"),
         (["XQZ"], "'XQZ' is not in catalog 1.1.0. See `bespeak catalog list`."),
         (["LOG", "--version", "1.0.0"], "'LOG' is not in catalog 1.0.0. It is in 1.1.0."),
-        (["get"], "GET is an HTTP verb, admitted only where a server opts in. Use FETCH."),
+        (["get"], "GET is an HTTP verb, which servers accept only if they opt in. Use FETCH."),
         (["BOOK" * 5_000], "BOOKBOOK' is not in catalog 1.1.0."),
         (["\x1b[31mRED"], "'\\x1b[31mRED' is not in catalog 1.1.0."),
     ],
 )
-def test_a_verb_that_is_not_there_is_an_error_that_helps(arguments: list[str], told: str) -> None:
+def test_unknown_verb_gets_a_suggestion(arguments: list[str], told: str) -> None:
     result = run("show", *arguments)
     assert result.exit_code == 1
     assert result.stdout == ""
@@ -110,13 +110,13 @@ def test_a_verb_that_is_not_there_is_an_error_that_helps(arguments: list[str], t
 
 
 @pytest.mark.parametrize("command", [["list"], ["show", "BOOK"]])
-def test_a_catalog_that_cannot_be_read_is_told_with_exit_code_2(command: list[str], tmp_path: Path) -> None:
+def test_unreadable_catalog_exits_with_two(command: list[str], tmp_path: Path) -> None:
     result = run(*command, "--version", tmp_path / "none.json")
     assert result.exit_code == 2
     assert "none.json" in result.stderr
 
 
-def test_a_catalog_document_of_ones_own_can_be_listed(tmp_path: Path) -> None:
+def test_custom_catalog_document_can_be_listed(tmp_path: Path) -> None:
     own = tmp_path / "own.json"
     document = json.loads(
         (Path(__file__).parents[3] / "src/bespeak/contract/catalog/data/methods-1.0.0.json").read_text()

@@ -87,7 +87,7 @@ def document(version: str = "1.1.0") -> dict[str, Any]:
 
 @pytest.fixture
 def next_major(tmp_path: Path) -> Path:
-    """A catalog 2.0.0 that removes AUDITLOG, adds TEST and deprecates BOOK."""
+    """Create a catalog 2.0.0 that removes AUDITLOG, adds TEST and deprecates BOOK."""
     new = document()
     new["version"] = "2.0.0"
     del new["verbs"]["AUDITLOG"]
@@ -100,7 +100,7 @@ def next_major(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def deploy(tmp_path: Path) -> Callable[..., Path]:
-    """Writes a deployment folder from its endpoints."""
+    """Return a function that writes a deployment folder from its endpoints."""
 
     def write(*endpoints: tuple[str, str], recipes: str = "", server: str = "") -> Path:
         folder = tmp_path / "deployment"
@@ -129,9 +129,9 @@ def test_removed_verbs_without_a_deployment_are_shown_first_and_break_nothing(ne
         "  TEST  Try something out [analysis]",
         "",
         "Newly deprecated (1)",
-        "  BOOK  deprecated in 2.0.0, no date of removal, no successor",
+        "  BOOK  deprecated in 2.0.0, no removal planned, no successor",
         "",
-        "These changes need a major step; 1.1.0 -> 2.0.0 is a major step.",
+        "These changes need a major bump; 1.1.0 -> 2.0.0 is a major bump.",
     ]
 
 
@@ -155,18 +155,18 @@ def test_every_kind_of_change_has_its_section(tmp_path: Path) -> None:
         "Floor methods added (1)",
         "Legacy verbs changed (1)",
         "Categories changed (1)",
-        "These changes need a minor step; 1.1.0 -> 1.1.1 is a patch step: too small.",
+        "These changes need a minor bump; 1.1.0 -> 1.1.1 is a patch bump: too small.",
     ]
     assert "  BOOK  transaction -> creation" in lines
-    assert "  AUDITLOG  deprecated in 1.1.0, goes in 2.0.0, use LOG -> not deprecated" in lines
+    assert "  AUDITLOG  deprecated in 1.1.0, removed in 2.0.0, use LOG -> not deprecated" in lines
 
 
-def test_equal_catalogs_have_nothing_to_tell() -> None:
+def test_equal_catalogs_have_no_changes() -> None:
     assert run("1.0.0", "1.0.0").stdout == "Catalog 1.0.0 -> 1.0.0\n\nNothing changed.\n"
 
 
-def test_a_step_back_is_named() -> None:
-    assert "1.1.0 -> 1.0.0 is a step back: too small." in run("1.1.0", "1.0.0").stdout
+def test_downgrade_is_reported() -> None:
+    assert "1.1.0 -> 1.0.0 is a downgrade: too small." in run("1.1.0", "1.0.0").stdout
 
 
 @pytest.mark.requirement("API-4.7-1", "API-4.7-2")
@@ -186,9 +186,7 @@ def test_every_kind_of_conflict_in_a_folder_is_found(next_major: Path, deploy: C
 
 
 @pytest.mark.requirement("API-4.7-2")
-def test_a_deployment_the_change_does_not_touch_gives_exit_code_0(
-    next_major: Path, deploy: Callable[..., Path]
-) -> None:
+def test_unaffected_deployment_exits_with_zero(next_major: Path, deploy: Callable[..., Path]) -> None:
     folder = deploy(("QUERY", "/rooms"))
     result = run("1.1.0", next_major, "--against-deployment", folder)
     assert result.exit_code == 0, result.output
@@ -213,7 +211,7 @@ def test_the_shipped_upgrade_breaks_a_path_that_is_now_a_verb(deploy: Callable[.
 
 
 @pytest.mark.requirement("API-4.7-2")
-def test_a_deployment_that_cannot_be_read_gives_exit_code_2(next_major: Path, deploy: Callable[..., Path]) -> None:
+def test_unreadable_deployment_exits_with_two(next_major: Path, deploy: Callable[..., Path]) -> None:
     folder = deploy(("AUDITLOG", "/entries"))
     (folder / "endpoints" / "broken.toml").write_text("[endpoint\n")
     result = run("1.1.0", next_major, "--against-deployment", folder)
@@ -222,14 +220,14 @@ def test_a_deployment_that_cannot_be_read_gives_exit_code_2(next_major: Path, de
     assert "Endpoints that name a removed verb (1)" in result.stdout
 
 
-def test_an_app_in_python_is_named_as_not_scanned(next_major: Path, deploy: Callable[..., Path]) -> None:
+def test_python_app_is_reported_as_not_scanned(next_major: Path, deploy: Callable[..., Path]) -> None:
     folder = deploy(("QUERY", "/rooms"))
     (folder / "agtp-server.toml").rename(folder / "bespeak.toml")
     with (folder / "bespeak.toml").open("a") as file:
         file.write('app = "rooms:app"\n')
     result = run("1.1.0", next_major, "--against-deployment", folder)
     assert result.exit_code == 0, result.output
-    assert "the endpoints of rooms:app are written in Python and not scanned" in result.stderr
+    assert "the endpoints of rooms:app are written in Python and were not scanned" in result.stderr
 
 
 def test_the_document_of_a_deployment_is_scanned_too(tmp_path: Path) -> None:
@@ -247,7 +245,7 @@ def test_the_document_of_a_deployment_is_scanned_too(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("API-4.7-2")
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"version": "1"}'])
-def test_a_document_that_is_no_catalog_gives_exit_code_2(content: str, tmp_path: Path) -> None:
+def test_invalid_catalog_document_exits_with_two(content: str, tmp_path: Path) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text(content)
     result = run("1.0.0", bad)
@@ -279,7 +277,7 @@ def test_json_is_one_document_with_the_diff() -> None:
     assert report["findings"] == []
 
 
-def test_json_tells_findings_when_a_document_is_bad(tmp_path: Path) -> None:
+def test_json_includes_findings_of_an_invalid_document(tmp_path: Path) -> None:
     result = run("1.0.0", tmp_path / "none.json", "--json")
     assert result.exit_code == 2
     report = json.loads(result.stdout)

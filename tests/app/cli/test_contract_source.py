@@ -1,4 +1,4 @@
-"""From what was typed to a contract."""
+"""Test reading contracts from command-line arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def read(target: object) -> Contract:
         return contract_of(str(target), "other", {}, files).contract
 
 
-def test_a_folder_gives_policies_and_a_single_endpoint_does_not() -> None:
+def test_folder_has_policies_and_a_single_endpoint_has_none() -> None:
     with ExitStack() as files:
         folder = contract_of(str(HOTEL), "", {}, files).contract
         single = contract_of(str(HOTEL / "endpoints" / "book-room.toml"), "", {}, files).contract
@@ -28,7 +28,7 @@ def test_a_folder_gives_policies_and_a_single_endpoint_does_not() -> None:
     assert (single.policies, single.catalog_version) == (None, None)
 
 
-def test_documents_of_a_folder_are_read_and_its_functions_not_imported(tmp_path: Path) -> None:
+def test_folder_documents_are_read_without_importing_handlers(tmp_path: Path) -> None:
     text = (HOTEL / "endpoints" / "book-room.toml").read_text().replace("hotel.desk.book_room", "no.such.function")
     (tmp_path / "endpoints").mkdir()
     (tmp_path / "endpoints" / "book.toml").write_text(text)
@@ -45,7 +45,7 @@ def test_a_folder_whose_configuration_names_a_document_has_its_contract() -> Non
     assert folder.policies is not None
 
 
-def test_a_document_may_be_as_large_as_for_lint(tmp_path: Path) -> None:
+def test_size_limit_is_the_same_as_for_lint(tmp_path: Path) -> None:
     text = (ROOT / "examples" / "restaurant" / "menu.agis").read_text("utf-8")
     small, large = tmp_path / "small.agis", tmp_path / "large.agis"
     small.write_text(text, "utf-8")
@@ -57,7 +57,7 @@ def test_a_document_may_be_as_large_as_for_lint(tmp_path: Path) -> None:
     ("name", "text"),
     [("a.json", "[1]"), ("a.agis", "\0"), ("a.yaml", "x: 1"), ("a.toml", "[server]\ncatalog = 7"), ("a.agis", "- 1")],
 )
-def test_a_document_that_is_none_is_refused(name: str, text: str, tmp_path: Path) -> None:
+def test_invalid_document_is_refused(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(ContractError):
         read(tmp_path / name)
@@ -65,6 +65,6 @@ def test_a_document_that_is_none_is_refused(name: str, text: str, tmp_path: Path
 
 @pytest.mark.process
 @pytest.mark.parametrize("target", ["", "git:", "git:HEAD", "nowhere", "ftp://example.com", "git:HEAD:"])
-def test_nothing_to_compare_is_said(target: str) -> None:
+def test_missing_path_is_reported(target: str) -> None:
     with pytest.raises(ConfigError):
         read(target)

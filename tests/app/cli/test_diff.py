@@ -1,4 +1,4 @@
-"""`bespeak diff`: real documents, folders, revisions and servers, from the command line."""
+"""Test `bespeak diff` with real documents, folders, revisions and servers."""
 
 from __future__ import annotations
 
@@ -99,11 +99,11 @@ def commit(folder: Path) -> None:
 
 @pytest.fixture
 def pair(tmp_path: Path) -> tuple[Path, Path]:
-    """The same AGIS document twice, the second with a lower limit and no longer idempotent."""
+    """Write an AGIS document twice, the second with a lower limit and no longer idempotent."""
     return agis(tmp_path / "old.agis"), agis(tmp_path / "new.agis", "1.1.0", "false", 10)
 
 
-def test_a_report_shows_each_change_its_place_and_what_to_do(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_report_shows_each_change_with_location_and_help(pair: tuple[Path, Path], tmp_path: Path) -> None:
     done = run("old.agis", "new.agis", cwd=tmp_path)
     assert done.returncode == 1
     fingerprint = r"[0-9a-f]{16}"
@@ -118,7 +118,7 @@ BOOK /room
                   new\.agis:18:7  FINGERPRINT
 
 2 breaking\.
-These changes need a major step; 1\.0\.0 -> 1\.1\.0 is a minor step: too small\.
+These changes need a major bump; 1\.0\.0 -> 1\.1\.0 is a minor bump: too small\.
 """
     assert re.fullmatch(expected.replace("FINGERPRINT", fingerprint), done.stdout), done.stdout
     assert "\x1b" not in done.stdout
@@ -153,7 +153,7 @@ def test_a_folder_is_compared_with_its_policies(tmp_path: Path) -> None:
     assert document["changes"][0]["location"].startswith(f"{configuration}:")
 
 
-def test_a_folder_and_the_server_that_serves_it_are_one_contract(tmp_path: Path) -> None:
+def test_folder_and_its_server_have_the_same_contract(tmp_path: Path) -> None:
     with serving(HOTEL) as server:
         assert rules(found(HOTEL, server.uri, cwd=tmp_path)) == []
         assert rules(found(server.uri, HOTEL, cwd=tmp_path)) == []
@@ -172,7 +172,7 @@ def test_a_live_server_that_lost_an_endpoint_breaks_clients_of_the_file(tmp_path
     assert "AUDITLOG /stays\n  breaking  C101  the endpoint is gone" in done.stdout
 
 
-def test_a_revision_of_a_file_a_folder_and_a_path_of_its_own(tmp_path: Path) -> None:
+def test_revision_of_a_file_a_folder_and_another_path(tmp_path: Path) -> None:
     agis(tmp_path / "rooms.agis")
     commit(tmp_path)
     agis(tmp_path / "rooms.agis", longest=10)
@@ -184,7 +184,7 @@ def test_a_revision_of_a_file_a_folder_and_a_path_of_its_own(tmp_path: Path) -> 
     assert [(change["old"], change["new"], change["location"]) for change in between] == [(20, 10, None)]
 
 
-def test_two_revisions_of_an_app_do_not_meet(tmp_path: Path) -> None:
+def test_two_revisions_of_an_app_are_imported_separately(tmp_path: Path) -> None:
     for name, parameter in (("rooms.py", "beds: int = 1"), ("rooms.py", "beds: int")):
         (tmp_path / name).write_text(APP.format(parameter=parameter))
         commit(tmp_path)
@@ -193,13 +193,13 @@ def test_two_revisions_of_an_app_do_not_meet(tmp_path: Path) -> None:
         assert ("C120", "breaking", "QUERY /rooms") in rules(document), target
 
 
-def test_a_deployment_with_an_app_is_asked_for_its_contract(tmp_path: Path) -> None:
+def test_deployment_with_an_app_is_imported(tmp_path: Path) -> None:
     (tmp_path / "rooms.py").write_text(APP.format(parameter="beds: int = 1"))
     (tmp_path / "bespeak.toml").write_text('[server]\napp = "rooms:app"\n')
     assert rules(found("rooms.py", ".", cwd=tmp_path)) == []
 
 
-def test_categories_widen_what_is_seen(tmp_path: Path) -> None:
+def test_wider_category_shows_more_changes(tmp_path: Path) -> None:
     old, new = agis(tmp_path / "old.agis"), agis(tmp_path / "new.agis", idempotent="false", longest=10)
     new.write_text(new.read_text().replace("Reserve a room.", "Take a room."))
     seen = {name: found(old, new, "--category", name, cwd=tmp_path) for name in ("wire", "contract", "prose")}
@@ -220,7 +220,7 @@ def test_categories_widen_what_is_seen(tmp_path: Path) -> None:
         ({"version": "2.0.0"}, {"breaking": 0, "risky": 0, "any": 0, "bump": 0, "none": 0}),
     ],
 )
-def test_the_exit_code_follows_what_should_fail(changed: dict[str, Any], codes: dict[str, int], tmp_path: Path) -> None:
+def test_exit_code_follows_fail_on(changed: dict[str, Any], codes: dict[str, int], tmp_path: Path) -> None:
     agis(tmp_path / "old.agis")
     agis(tmp_path / "new.agis", **changed)
     assert {name: run("old.agis", "new.agis", "--fail-on", name, cwd=tmp_path).returncode for name in codes} == codes
@@ -243,7 +243,7 @@ def test_approved_changes_are_shown_and_do_not_fail(pair: tuple[Path, Path], tmp
     assert (tmp_path / "bespeak-approvals.toml").read_text() == written
 
 
-def test_a_further_change_is_not_covered_and_joins_the_list(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_new_change_is_not_covered_and_is_added_to_the_approvals(pair: tuple[Path, Path], tmp_path: Path) -> None:
     run("old.agis", "new.agis", "--approve", "--reason", "one", cwd=tmp_path)
     agis(tmp_path / "new.agis", "1.1.0", "false", 5)
     done = run("old.agis", "new.agis", cwd=tmp_path)
@@ -254,7 +254,7 @@ def test_a_further_change_is_not_covered_and_joins_the_list(pair: tuple[Path, Pa
     assert re.findall(r'reason = "(\w+)"', text) == ["one", "one", "two"]
 
 
-def test_an_expired_approval_is_reported_and_counts_no_more(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_expired_approval_is_reported_and_ignored(pair: tuple[Path, Path], tmp_path: Path) -> None:
     run(
         "old.agis",
         "new.agis",
@@ -284,7 +284,9 @@ def test_an_expired_approval_is_reported_and_counts_no_more(pair: tuple[Path, Pa
         ("concise", "new.agis:24:11: "),
     ],
 )
-def test_other_programs_read_the_changes(form: str, part: str, pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_machine_readable_formats_include_the_changes(
+    form: str, part: str, pair: tuple[Path, Path], tmp_path: Path
+) -> None:
     done = run("old.agis", "new.agis", "--format", form, cwd=tmp_path)
     assert done.returncode == 1
     assert part in done.stdout
@@ -304,21 +306,21 @@ def test_json_is_one_document_with_everything(pair: tuple[Path, Path], tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("nowhere.agis", "new.agis"), "there is nothing to compare at 'nowhere.agis'"),
+        (("nowhere.agis", "new.agis"), "'nowhere.agis' not found"),
         (("broken.agis", "new.agis"), "broken.agis cannot be compared"),
-        (("new.agis", "broken.toml"), "must be mended first"),
-        (("ftp://example.com", "new.agis"), "is no service that can be reached"),
+        (("new.agis", "broken.toml"), "has errors; fix them first"),
+        (("ftp://example.com", "new.agis"), "is not a supported URI"),
         (("git:HEAD", "new.agis"), "is in no git repository"),
         (("git:HEAD", "agtp://127.0.0.1"), "write git:HEAD:PATH"),
         (("agtp://127.0.0.1:1", "new.agis"), "127.0.0.1"),
         (("nosuchmodule:app", "new.agis"), "nosuchmodule"),
         (("other.json", "new.agis"), "no kind of document that bespeak knows"),
         (("old.agis", "new.agis", "--approve"), "--approve needs --reason"),
-        (("old.agis", "new.agis", "--approvals", "none.toml"), "the list of approvals cannot be read"),
-        (("old.agis", "new.agis", "--approvals", "broken.toml"), "the list of approvals cannot be used"),
+        (("old.agis", "new.agis", "--approvals", "none.toml"), "the approvals file cannot be read"),
+        (("old.agis", "new.agis", "--approvals", "broken.toml"), "the approvals file has errors"),
     ],
 )
-def test_what_cannot_be_compared_is_said_in_words(
+def test_invalid_contract_is_reported(
     arguments: tuple[str, ...], part: str, pair: tuple[Path, Path], tmp_path: Path
 ) -> None:
     (tmp_path / "broken.agis").write_text("agis: [")
@@ -330,7 +332,7 @@ def test_what_cannot_be_compared_is_said_in_words(
     assert "Traceback" not in done.stderr
 
 
-def test_an_old_document_may_break_rules_and_a_new_one_may_not(tmp_path: Path) -> None:
+def test_old_document_may_have_errors_but_new_one_may_not(tmp_path: Path) -> None:
     agis(tmp_path / "good.agis")
     (tmp_path / "bad.agis").write_text(
         AGIS.replace("service: Rooms\n", "").format(version="1.0.0", idempotent="true", longest=20)
@@ -338,7 +340,7 @@ def test_an_old_document_may_break_rules_and_a_new_one_may_not(tmp_path: Path) -
     assert run("bad.agis", "good.agis", cwd=tmp_path).returncode == 0
     done = run("good.agis", "bad.agis", cwd=tmp_path)
     assert done.returncode == 2
-    assert "bad.agis must be mended first" in done.stderr
+    assert "bad.agis has errors; fix them first" in done.stderr
 
 
 def test_colours_are_for_terminals(pair: tuple[Path, Path], tmp_path: Path) -> None:

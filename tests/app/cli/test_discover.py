@@ -1,4 +1,4 @@
-"""`bespeak discover` and `bespeak call` against servers that try to steer the reader's terminal."""
+"""Test `bespeak discover` and `bespeak call` against servers that send terminal control characters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def is_harmless(text: str) -> bool:
     return all(char.isprintable() or char == "\n" for char in text)
 
 
-async def test_a_manifest_cannot_steer_the_terminal() -> None:
+async def test_manifest_cannot_control_the_terminal() -> None:
     offered = {**endpoint("BOOK", f"/{ESCAPE}", is_idempotent=True), "description": ESCAPE, "required_scopes": [ESCAPE]}
     hostile = manifest(
         offered,
@@ -34,7 +34,7 @@ async def test_a_manifest_cannot_steer_the_terminal() -> None:
             assert "owned" in result.stdout
 
 
-async def test_an_inventory_cannot_steer_the_terminal() -> None:
+async def test_inventory_cannot_control_the_terminal() -> None:
     inventory = [{"method": "BOOK", "path": f"/{ESCAPE}", "description": ESCAPE}]
     async with serving(always(200, inventory)) as server:
         result = await asyncio.to_thread(bespeak, "discover", server.uri, "--methods")
@@ -43,7 +43,7 @@ async def test_an_inventory_cannot_steer_the_terminal() -> None:
     assert "owned" in result.stdout
 
 
-async def test_a_refusal_cannot_steer_the_terminal() -> None:
+async def test_refusal_cannot_control_the_terminal() -> None:
     refusal = {
         "code": ESCAPE,
         "message": ESCAPE,
@@ -58,7 +58,7 @@ async def test_a_refusal_cannot_steer_the_terminal() -> None:
     assert result.stderr.count("owned") >= 6
 
 
-async def test_an_error_about_a_server_cannot_steer_the_terminal() -> None:
+async def test_server_error_cannot_control_the_terminal() -> None:
     async with serving(always(401, {"error": {"code": ESCAPE, "message": f"{ESCAPE}\nsecond line"}})) as server:
         result = await asyncio.to_thread(bespeak, "discover", server.uri)
     assert result.returncode == 2
@@ -66,7 +66,7 @@ async def test_an_error_about_a_server_cannot_steer_the_terminal() -> None:
     assert "owned" in result.stderr
 
 
-async def test_json_keeps_its_values_without_the_controls_a_terminal_obeys() -> None:
+async def test_json_escapes_terminal_control_characters() -> None:
     async with serving(always(200, {"text": ESCAPE})) as server:
         result = await asyncio.to_thread(bespeak, "call", server.uri, "QUERY", "/x")
     assert is_harmless(result.stdout)

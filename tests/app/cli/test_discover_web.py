@@ -1,4 +1,4 @@
-"""`bespeak discover`, `call`, `diff` and `export` with services on the web."""
+"""Test `bespeak discover`, `call`, `diff` and `export` with web services."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SITE: dict[str, Any] = {
 
 @contextmanager
 def hosted(opener: Any) -> Iterator[Any]:
-    """What an asynchronous opener gives, alive in a thread of its own."""
+    """Run an asynchronous context manager in a thread."""
     started, ended, found = threading.Event(), threading.Event(), []
 
     async def serve() -> None:
@@ -55,7 +55,7 @@ def run(*arguments: str, cache: Path | None = None, **env: str) -> Any:
     return bespeak(*arguments, env={"BESPEAK_CACHE": str(cache) if cache else "off", **env})
 
 
-def test_a_service_on_the_web_is_summed_up() -> None:
+def test_web_service_is_summarized() -> None:
     with site() as (_, url):
         done = run("discover", url)
     assert done.returncode == 0, done.stderr
@@ -64,16 +64,16 @@ def test_a_service_on_the_web_is_summed_up() -> None:
         "called by ai-discovery",
         "/.well-known/ai  200, ",
         "authentication apikey in X-API-Key",
-        "60 requests a minute",
+        "60 requests per minute",
         "tdm-reservation: 1",
-        "rules for producers",
+        "producer rules",
         "search_flights  GET /api/flights  Search flights between two airports",
         "from: string, required -- airport code",
     ):
         assert part in done.stdout
 
 
-def test_the_same_for_programs() -> None:
+def test_web_service_is_printed_as_json() -> None:
     with site() as (_, url):
         done = run("discover", url, "--json")
     told = json.loads(done.stdout)
@@ -83,7 +83,7 @@ def test_the_same_for_programs() -> None:
     assert "D170" in [finding["rule"] for finding in told["producer_findings"]]
 
 
-def test_nothing_found_is_told_with_what_was_looked_at() -> None:
+def test_nothing_found_lists_the_requested_documents() -> None:
     with site({}) as (_, url):
         done = run("discover", url)
     assert done.returncode == 1
@@ -97,17 +97,17 @@ def test_nothing_found_is_told_with_what_was_looked_at() -> None:
         (("discover", "http://127.0.0.1:1"), "nobody listens there"),
         (("discover", "http://flights.example"), "--insecure"),
         (("discover", "https://me:pw@flights.example"), "a user or a password"),
-        (("discover", "ftp://flights.example"), "is no service that can be reached"),
+        (("discover", "ftp://flights.example"), "is not a supported URI"),
     ],
 )
-def test_what_cannot_be_asked_is_said(arguments: tuple[str, ...], words: str) -> None:
+def test_unsupported_address_is_reported(arguments: tuple[str, ...], words: str) -> None:
     done = run(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
     assert "pw" not in done.stderr
 
 
-def test_a_capability_is_called_by_its_id_and_by_its_place(tmp_path: Path) -> None:
+def test_capability_is_called_by_id_or_by_path(tmp_path: Path) -> None:
     with site() as (web, url):
         by_id = run("call", url, "search_flights", "from=ZRH", cache=tmp_path, BESPEAK_TOKEN="sekret")
         by_place = run("call", url, "GET", "/api/flights", "from=ZRH", "--json")
@@ -123,7 +123,7 @@ def test_a_capability_is_called_by_its_id_and_by_its_place(tmp_path: Path) -> No
     assert not any(b"sekret" in file.read_bytes() for file in tmp_path.iterdir())
 
 
-def test_a_face_of_agtp_is_used_like_agtp(tmp_path: Path) -> None:
+def test_agtp_over_http_is_used_like_agtp(tmp_path: Path) -> None:
     with hosted(served()) as place:
         url = place.uris["http"]
         shown = run("discover", url)
@@ -140,7 +140,7 @@ def test_a_face_of_agtp_is_used_like_agtp(tmp_path: Path) -> None:
     assert "method: BOOK" in (tmp_path / "rooms.agis").read_text()
 
 
-def test_what_has_no_contract_of_agtp_is_not_exported_as_one() -> None:
+def test_service_without_an_agtp_contract_is_not_exported() -> None:
     with site() as (_, url):
         done = run("export", "agis", url)
     assert done.returncode == 1

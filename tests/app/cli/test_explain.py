@@ -1,4 +1,4 @@
-"""`bespeak explain`."""
+"""Test `bespeak explain`."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def test_every_rule_is_explained() -> None:
     check_each(all_rules().values(), check, name=lambda rule: rule.id)
 
 
-def test_a_rule_goes_by_its_name_too() -> None:
+def test_rule_is_found_by_name() -> None:
     assert run("method-name-in-path").output == run("P302").output
 
 
-def test_a_rule_nobody_knows_is_wrong_usage_with_near_misses() -> None:
+def test_unknown_rule_is_wrong_usage_with_suggestions() -> None:
     result = run("P3O2")
     assert result.exit_code == 2
-    assert "There is no rule 'P3O2'. Did you mean P302" in result.output
-    assert "lists all rules" in run("qqqqqq").output
+    assert "Rule 'P3O2' not found. Did you mean P302" in result.output
+    assert "for all rules" in run("qqqqqq").output
 
 
 def test_changes_are_explained_by_id_and_by_name() -> None:
@@ -52,13 +52,13 @@ def test_changes_are_explained_by_id_and_by_name() -> None:
     assert run("C197").output.startswith("C197\n\nAn approval has expired.\n")
 
 
-def test_the_settings_here_are_told(tmp_path: Path) -> None:
+def test_settings_of_the_current_folder_are_shown(tmp_path: Path) -> None:
     assert "here      error (no settings)" in run("P302").output
     Path("bespeak.toml").write_text('[lint]\nseverity = { P302 = "info" }\nignore = ["S401"]\n')
     assert f"here      info ({tmp_path / 'bespeak.toml'})" in run("P302").output
     assert f"here      off ({tmp_path / 'bespeak.toml'})" in run("S401").output
     Path("bespeak.toml").write_text("[lint]\nconformance = true\n")
-    assert "no ignore hides it" in run("P302").output
+    assert "cannot be ignored" in run("P302").output
 
 
 def test_all_rules_are_listed_by_pass() -> None:
@@ -67,7 +67,7 @@ def test_all_rules_are_listed_by_pass() -> None:
     assert {line.split()[0] for line in lines if line.startswith("  ")} == set(all_rules())
 
 
-def test_a_rule_is_data() -> None:
+def test_rule_is_printed_as_json() -> None:
     data = json.loads(run("P302", "--format", "json").output)
     assert (data["id"], data["normative"], data["pass"]) == ("P302", "MUST", None)
     assert data["here"] == {"on": True, "severity": "error", "settings": None}

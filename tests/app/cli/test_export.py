@@ -1,4 +1,4 @@
-"""`bespeak export`: any service as a document, live or not."""
+"""Test `bespeak export` with local and live services."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_deployment_is_written_as_yaml_or_json() -> None:
 
 
 @pytest.mark.process
-def test_a_live_service_gives_the_same_contract() -> None:
+def test_live_service_exports_the_same_contract() -> None:
     with serving(HOTEL) as served:
         live = document(run(served.uri).stdout)
     here = document(run(HOTEL).stdout)
@@ -62,7 +62,7 @@ def test_a_live_service_gives_the_same_contract() -> None:
         }
 
 
-def test_a_file_is_replaced_only_when_asked(tmp_path: Path) -> None:
+def test_file_is_replaced_only_with_force(tmp_path: Path) -> None:
     path = tmp_path / "hotel.agis"
     path.write_text("mine")
     with pytest.raises(ConfigError, match="--force"):
@@ -72,7 +72,7 @@ def test_a_file_is_replaced_only_when_asked(tmp_path: Path) -> None:
     assert document(path.read_text())["operator"] == "Harbour Hotel"
 
 
-def test_a_service_that_offers_nothing_has_no_document(tmp_path: Path) -> None:
+def test_service_without_endpoints_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bespeak.toml").write_text(
         '[server]\nserver_id = "a.example"\noperator = "A"\ncontact = "a@a.example"\n'
     )
@@ -80,7 +80,7 @@ def test_a_service_that_offers_nothing_has_no_document(tmp_path: Path) -> None:
         run(tmp_path)
 
 
-def test_a_document_nothing_is_bound_to_is_exported_too(tmp_path: Path) -> None:
+def test_document_without_handlers_is_exported(tmp_path: Path) -> None:
     path = tmp_path / "menu.agis"
     path.write_text(write_yaml(booking()))
     data = document(run(path, "--to", "json").stdout)
@@ -89,32 +89,32 @@ def test_a_document_nothing_is_bound_to_is_exported_too(tmp_path: Path) -> None:
 
 
 async def served(target: object, path: str) -> httpx.Response:
-    """What a service has at a path of the web."""
+    """Fetch what a service serves at a web path."""
     service = bespeak.asgi(str(target))
     async with service.running(), httpx.AsyncClient(transport=httpx.ASGITransport(service)) as http:
         return await http.get(f"http://hotel.example{path}")
 
 
 @pytest.mark.anyio
-async def test_the_openapi_document_is_the_one_that_is_served() -> None:
+async def test_openapi_document_equals_the_served_one() -> None:
     text = run(HOTEL, kind="openapi").stdout
     assert json.loads(text) == (await served(HOTEL, "/openapi.json")).json()
     assert yaml.safe_load(run(HOTEL, "--to", "yaml", kind="openapi").stdout) == json.loads(text)
 
 
 @pytest.mark.anyio
-async def test_the_page_for_language_models_is_the_one_that_is_served() -> None:
+async def test_llms_text_equals_the_served_one() -> None:
     assert run(HOTEL, kind="llms").stdout == (await served(HOTEL, "/llms.txt")).text
 
 
 @pytest.mark.anyio
-async def test_the_discovery_document_is_the_one_that_is_served() -> None:
+async def test_discovery_document_equals_the_served_one() -> None:
     here, there = json.loads(run(HOTEL, kind="ai").stdout), (await served(HOTEL, "/.well-known/ai")).json()
     assert {**here, "meta": None} == {**there, "meta": None}
 
 
 @pytest.mark.process
-def test_the_openapi_document_of_a_live_service_tells_what_its_manifest_does() -> None:
+def test_openapi_document_of_a_live_service_has_what_its_manifest_has() -> None:
     with serving(HOTEL) as live:
         found = json.loads(run(live.uri, "--url", "https://rooms.example/", kind="openapi").stdout)
     here = json.loads(run(HOTEL, kind="openapi").stdout)
@@ -136,7 +136,7 @@ def parameters(found: Any) -> list[Any]:
     return [found["components"]["parameters"][name] for name in named]
 
 
-def test_a_document_nothing_is_bound_to_has_a_face_on_the_web_too(tmp_path: Path) -> None:
+def test_document_without_handlers_has_web_documents(tmp_path: Path) -> None:
     path = tmp_path / "menu.agis"
     path.write_text(write_yaml(booking()))
     assert json.loads(run(path, kind="openapi").stdout)["info"]["title"] == "Acme Rooms"
@@ -144,7 +144,7 @@ def test_a_document_nothing_is_bound_to_has_a_face_on_the_web_too(tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", ["openapi", "ai", "llms"])
-def test_there_is_no_document_of_a_service_that_offers_nothing(tmp_path: Path, kind: str) -> None:
+def test_service_without_endpoints_has_no_web_documents(tmp_path: Path, kind: str) -> None:
     (tmp_path / "bespeak.toml").write_text(
         '[server]\nserver_id = "a.example"\noperator = "A"\ncontact = "a@a.example"\n'
     )
@@ -163,5 +163,5 @@ def test_a_large_service_is_written_in_parts(tmp_path: Path) -> None:
     assert "--part" in whole.stderr
     part = json.loads(run(path, "--part", "a", kind="ai").stdout)
     assert len(part["capabilities"]) == 60
-    with pytest.raises(ConfigError, match="it has"):
+    with pytest.raises(ConfigError, match="use one of"):
         run(path, "--part", "c", kind="ai")

@@ -1,4 +1,4 @@
-"""The service that is exported, wherever it comes from."""
+"""Test opening services for export."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def deployment(folder: Path, module: str, more: str = "") -> str:
     return str(folder)
 
 
-def test_a_deployment_brings_what_its_configuration_says(tmp_path: Path) -> None:
+def test_deployment_includes_its_configuration(tmp_path: Path) -> None:
     found = open_exported(deployment(tmp_path, "exported_rooms"), {})
     assert found.http.url == "https://a.example/rooms"
     assert found.auth == AuthSettings(modes=("signed",))
@@ -64,20 +64,20 @@ def test_a_deployment_brings_what_its_configuration_says(tmp_path: Path) -> None
     assert open_exported(str(tmp_path), {}, url="https://b.example/").http.url == "https://b.example"
 
 
-def test_its_endpoints_are_those_that_are_served_with_what_they_inherit() -> None:
+def test_endpoints_are_those_that_are_served_with_inherited_values() -> None:
     found = open_exported(str(HOTEL), {})
     assert all(endpoint.semantic.capability for endpoint in found.service.endpoints)
     assert found.catalog_warnings.keys() == {"AUDITLOG"}
     assert found.version.startswith("v-")
 
 
-def test_what_is_internal_is_nothing_to_write_about(tmp_path: Path) -> None:
+def test_service_with_only_internal_endpoints_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CommandFailedError, match="no endpoints"):
         open_exported(deployment(tmp_path, "exported_hidden", "internal=True"), {})
 
 
 @pytest.mark.process
-def test_a_live_service_on_the_web_keeps_the_name_that_its_documents_give_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_live_web_service_keeps_the_name_in_its_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BESPEAK_CACHE", "off")
     here = open_exported(str(HOTEL), {}).service
     with serving(HOTEL, "--http", "127.0.0.1:0") as live:

@@ -1,4 +1,4 @@
-"""`bespeak format`: files in place, nothing lost, and an exit code that says whether there was something to do."""
+"""Test `bespeak format`: files are rewritten in place without loss, and the exit code reports changes."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def test_a_file_is_formatted_in_place_and_only_when_it_changes(tmp_path: Path) -
     before = good.stat().st_ino
     result = run(tmp_path)
     assert result.return_value == 0
-    assert result.stderr == "1 file formatted, 1 file left as it is\n"
+    assert result.stderr == "1 file formatted, 1 file unchanged\n"
     assert good.stat().st_ino == before
     assert loose.read_text() == GOOD.replace("method: BOOK", "method: BOOK # the verb")
-    assert run(tmp_path).stderr == "2 files left as they are\n"
+    assert run(tmp_path).stderr == "2 files unchanged\n"
 
 
-def test_check_changes_nothing_and_says_what_would_change(tmp_path: Path) -> None:
+def test_check_writes_nothing_and_lists_the_files_that_would_change(tmp_path: Path) -> None:
     loose = tmp_path / "loose.agis"
     loose.write_text(LOOSE)
     result = run("--check", tmp_path)
@@ -80,7 +80,7 @@ def test_a_file_that_cannot_be_formatted_is_a_finding_and_the_others_are_formatt
     assert broken.read_text() == "agis: ["
 
 
-def test_findings_name_standard_input_as_asked() -> None:
+def test_stdin_filename_is_used_in_findings() -> None:
     result = run("--stdin-filename", "menu.agis", "-", given="agis: [")
     assert result.return_value == 1
     assert "menu.agis:1" in result.stderr
@@ -101,25 +101,25 @@ def test_a_missing_file_is_a_finding() -> None:
     assert "D101" in result.stderr
 
 
-def test_a_folder_without_documents_is_said_to_have_none(tmp_path: Path) -> None:
+def test_folder_without_documents_is_reported(tmp_path: Path) -> None:
     assert run(tmp_path).stderr == "no AGIS documents found\n"
 
 
 @pytest.mark.parametrize("name", ["a.agis", "a.yaml"])
-def test_a_file_that_is_named_is_formatted_whatever_its_name(tmp_path: Path, name: str) -> None:
+def test_named_file_is_formatted_whatever_its_extension(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text(LOOSE)
     assert run(path, path).stderr == "1 file formatted\n"
 
 
 @pytest.mark.parametrize("given", ["x: é" * (1 << 22), b"agis: \xff\n"])
-def test_standard_input_that_is_too_long_or_no_text_is_refused_and_never_cut(given: str | bytes) -> None:
+def test_standard_input_that_is_too_long_or_not_text_is_refused(given: str | bytes) -> None:
     result = CliRunner().invoke(format_documents, ["-"], input=given, standalone_mode=False)
     assert (result.return_value, result.stdout) == (1, "")
     assert "D101" in result.stderr
 
 
-def test_the_difference_of_a_huge_file_is_shown_without_a_search() -> None:
+def test_diff_of_a_huge_file_is_one_hunk() -> None:
     endpoints = "".join(f"  - {{path: /d{number}, method: find}}\n" for number in range(15_000))
     result = run("--diff", "-", given=f'agis: "1.0"\n\nendpoints:\n{endpoints}x-last: 1\n')
     head = result.stdout.split("\n", 4)
@@ -129,7 +129,7 @@ def test_the_difference_of_a_huge_file_is_shown_without_a_search() -> None:
 
 
 @pytest.mark.process
-def test_a_file_that_cannot_be_written_keeps_none_of_the_others_from_it(tmp_path: Path) -> None:
+def test_unwritable_file_does_not_stop_the_others(tmp_path: Path) -> None:
     large = LOOSE + "x-notes: |\n" + "  A line of notes.\n" * 1_000
     for name, text in (("a", LOOSE), ("b", large), ("c", LOOSE)):
         (tmp_path / f"{name}.agis").write_text(text)

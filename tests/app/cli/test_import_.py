@@ -1,4 +1,4 @@
-"""`bespeak import agis`: a document becomes a folder that loads, starts, and says what is to be written."""
+"""Test `bespeak import agis`: the folder loads, starts and lists the functions to implement."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_folder_has_the_endpoints_of_the_document(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_the_folder_is_served_and_says_what_is_to_be_written(tmp_path: Path) -> None:
+def test_folder_can_be_served_and_placeholders_name_the_function_to_write(tmp_path: Path) -> None:
     run(saved(tmp_path, admission()), "-o", tmp_path / "out")
     with serving(tmp_path / "out", "--strict") as served:
         assert "2 endpoints" in served.announcement
@@ -85,7 +85,7 @@ def test_the_folder_is_served_and_says_what_is_to_be_written(tmp_path: Path) -> 
     assert "implement admit_patient() in handlers.py" in refused.value.message
 
 
-def test_nothing_is_replaced_unless_asked(tmp_path: Path) -> None:
+def test_existing_files_are_replaced_only_with_force(tmp_path: Path) -> None:
     file, out = saved(tmp_path, booking()), tmp_path / "out"
     run(file, "-o", out)
     (out / "handlers.py").write_text("mine")
@@ -96,14 +96,14 @@ def test_nothing_is_replaced_unless_asked(tmp_path: Path) -> None:
     assert "book_room" in (out / "handlers.py").read_text()
 
 
-def test_a_schema_that_toml_cannot_say_is_refused_with_its_place(tmp_path: Path) -> None:
+def test_schema_that_toml_cannot_represent_is_refused_with_its_location(tmp_path: Path) -> None:
     data = booking()
     data["endpoints"][0]["output"] = {"properties": {"a": {"enum": ["x", None]}}}
     with pytest.raises(CommandFailedError, match="null at /properties/a/enum/1"):
         run(saved(tmp_path, data), "-o", tmp_path / "out")
 
 
-def test_words_of_a_document_are_never_code(tmp_path: Path) -> None:
+def test_document_texts_are_never_code(tmp_path: Path) -> None:
     data = booking()
     evil = '"""\nimport os\nos.abort()\n"""\\'
     data["service"] = evil
@@ -116,7 +116,7 @@ def test_words_of_a_document_are_never_code(tmp_path: Path) -> None:
     ]
 
 
-def test_the_service_is_the_one_of_the_document(tmp_path: Path) -> None:
+def test_service_equals_that_of_the_document(tmp_path: Path) -> None:
     data = booking() | {"operator": "Acme", "contact": "ops@acme.example"}
     data["vocabulary"]["negotiable"] = True
     data["data_manifest"] = {"available_data": [{"class": "rooms", "formats": ["json"]}], "pre_auth_discovery": True}
@@ -136,7 +136,7 @@ def test_the_service_is_the_one_of_the_document(tmp_path: Path) -> None:
     )
 
 
-def test_the_names_of_files_do_not_steer_a_terminal(tmp_path: Path) -> None:
+def test_file_names_cannot_control_the_terminal(tmp_path: Path) -> None:
     data = booking() | {"schemas": {"Room": {"type": "object"}}}
     document = saved(tmp_path, data).rename(tmp_path / "a\x1b[2J.agis")
     result = run(document, "-o", tmp_path / "b\x07")

@@ -1,4 +1,4 @@
-"""`bespeak import openapi`: from a file or an address to a folder, or a reason and nothing."""
+"""Test `bespeak import openapi` with files and URLs; a failed import writes nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in (folder / "endpoints").iterdir()}
 
 
-def test_the_summary_says_what_to_do_next(file: Path, tmp_path: Path) -> None:
+def test_summary_lists_the_next_steps(file: Path, tmp_path: Path) -> None:
     told = run(file, "-o", tmp_path / "out").stdout
     assert "10 endpoints" in told
     assert "REVIEW.md" in told
@@ -41,7 +41,7 @@ def test_the_summary_says_what_to_do_next(file: Path, tmp_path: Path) -> None:
     assert "bespeak serve" in told
 
 
-def test_programs_get_the_summary_as_json(file: Path, tmp_path: Path) -> None:
+def test_summary_is_printed_as_json(file: Path, tmp_path: Path) -> None:
     summary = json.loads(run(file, "-o", tmp_path / "out", "--json").stdout)
     assert summary["endpoints"] == 10
     assert summary["variables"] == ["UPSTREAM_ACME_NOTES_API_KEY"]
@@ -49,12 +49,12 @@ def test_programs_get_the_summary_as_json(file: Path, tmp_path: Path) -> None:
     assert all((tmp_path / "out" / name).is_file() for name in summary["files"])
 
 
-def test_operations_are_chosen_by_patterns(file: Path, tmp_path: Path) -> None:
+def test_operations_are_selected_by_patterns(file: Path, tmp_path: Path) -> None:
     run(file, "-o", tmp_path / "out", "--include", "/notes", "--exclude", "create*")
     assert names(tmp_path / "out") == {"list-notes.toml"}
 
 
-def test_a_folder_with_files_is_left_alone(file: Path, tmp_path: Path) -> None:
+def test_folder_with_files_is_not_changed(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "mine.txt").write_text("mine")
@@ -63,7 +63,7 @@ def test_a_folder_with_files_is_left_alone(file: Path, tmp_path: Path) -> None:
     assert [path.name for path in out.iterdir()] == ["mine.txt"]
 
 
-def test_force_replaces_what_an_import_wrote_and_nothing_else(file: Path, tmp_path: Path) -> None:
+def test_force_replaces_only_files_of_an_earlier_import(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run(file, "-o", out)
     (out / "mine.txt").write_text("mine")
@@ -73,7 +73,7 @@ def test_force_replaces_what_an_import_wrote_and_nothing_else(file: Path, tmp_pa
     assert (out / "mine.txt").read_text() == "mine"
 
 
-def test_force_does_not_replace_what_somebody_wrote(file: Path, tmp_path: Path) -> None:
+def test_force_does_not_replace_other_files(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run(file, "-o", out)
     (out / "bespeak.toml").write_text('[server]\nserver_id = "mine.example"\n')
@@ -95,13 +95,13 @@ def test_a_description_without_a_server_needs_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("server", ["ftp://x", "notes", "https://", "https://x/?a=1"])
-def test_a_server_is_an_address(file: Path, tmp_path: Path, server: str) -> None:
+def test_server_must_be_a_url(file: Path, tmp_path: Path, server: str) -> None:
     with pytest.raises(ConfigError, match="--server"):
         run(file, "-o", tmp_path / "out", "--server", server)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"openapi": "3.0.0"}', "a: b", "\x00"])
-def test_what_is_no_description_is_refused_and_writes_nothing(tmp_path: Path, text: str) -> None:
+def test_invalid_description_is_refused_and_nothing_is_written(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
     with pytest.raises(CommandFailedError):
@@ -109,7 +109,7 @@ def test_what_is_no_description_is_refused_and_writes_nothing(tmp_path: Path, te
     assert not (tmp_path / "out").exists()
 
 
-def test_a_description_of_which_nothing_is_chosen_is_refused(file: Path, tmp_path: Path) -> None:
+def test_empty_selection_is_refused(file: Path, tmp_path: Path) -> None:
     with pytest.raises(CommandFailedError, match="no operation"):
         run(file, "-o", tmp_path / "out", "--include", "nothing")
     assert not (tmp_path / "out").exists()
@@ -120,7 +120,7 @@ def test_an_output_that_is_a_file_is_refused(file: Path) -> None:
         run(file, "-o", file, "--force")
 
 
-def test_what_is_noted_is_not_said_to_be_left_out(file: Path, tmp_path: Path) -> None:
+def test_notes_are_not_counted_as_left_out(file: Path, tmp_path: Path) -> None:
     described = json.loads(file.read_text())
     described["webhooks"] = {"changed": {"post": {"responses": {"200": {"description": "ok"}}}}}
     file.write_text(json.dumps(described))
@@ -129,7 +129,7 @@ def test_what_is_noted_is_not_said_to_be_left_out(file: Path, tmp_path: Path) ->
     assert "1 webhook is not imported" in (tmp_path / "out" / "REVIEW.md").read_text()
 
 
-def test_a_server_that_is_named_answers_the_question_for_one(file: Path, tmp_path: Path) -> None:
+def test_server_option_resolves_the_missing_server_finding(file: Path, tmp_path: Path) -> None:
     described = json.loads(file.read_text())
     del described["servers"]
     file.write_text(json.dumps(described))

@@ -1,4 +1,4 @@
-"""`bespeak keys`: files only their owner can read, and nothing overwritten by accident."""
+"""Test `bespeak keys`: files are readable by their owner only and never overwritten by accident."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def test_force_replaces_the_file_and_its_permissions(tmp_path: Path) -> None:
     assert out.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_folder_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
+def test_missing_folder_is_a_clear_error(tmp_path: Path) -> None:
     result = run("new", "--out", tmp_path / "missing" / "key.pem")
     assert isinstance(result.exception, ConfigError)
     assert "missing" in str(result.exception)
 
 
-def test_show_prints_the_public_half_of_a_key_it_can_read_back(tmp_path: Path) -> None:
+def test_show_prints_the_public_key(tmp_path: Path) -> None:
     out = tmp_path / "key.pem"
     run("new", "--out", out)
     shown = run("show", out).output
@@ -75,7 +75,7 @@ def test_show_prints_the_public_half_of_a_key_it_can_read_back(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("content", [b"no key", b"\xff\xfe", b"{", b'{"a":' + b"[" * 100_000])
-def test_show_says_what_is_wrong_with_a_file(tmp_path: Path, content: bytes) -> None:
+def test_show_reports_invalid_files(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "x"
     file.write_bytes(content)
     result = run("show", file)
@@ -83,14 +83,14 @@ def test_show_says_what_is_wrong_with_a_file(tmp_path: Path, content: bytes) -> 
     assert str(file) in str(result.exception)
 
 
-def test_show_does_not_wait_for_a_pipe(tmp_path: Path) -> None:
+def test_show_does_not_block_on_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     result = run("show", tmp_path / "pipe")
     assert isinstance(result.exception, ConfigError)
-    assert "not an ordinary file" in str(result.exception)
+    assert "not a regular file" in str(result.exception)
 
 
-def test_force_replaces_ordinary_files_only(tmp_path: Path) -> None:
+def test_force_replaces_regular_files_only(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     (tmp_path / "precious").write_text("precious")
@@ -99,12 +99,12 @@ def test_force_replaces_ordinary_files_only(tmp_path: Path) -> None:
     for name in ("pipe", "folder", "link"):
         result = run("new", "--out", tmp_path / name, "--force")
         assert isinstance(result.exception, ConfigError)
-        assert "not an ordinary file" in str(result.exception)
+        assert "not a regular file" in str(result.exception)
     assert {file.name: file.lstat().st_mode for file in tmp_path.iterdir()} == before
     assert (tmp_path / "precious").read_text() == "precious"
 
 
-def test_force_leaves_nothing_but_the_key(tmp_path: Path) -> None:
+def test_force_leaves_no_temporary_files(tmp_path: Path) -> None:
     assert run("new", "--out", tmp_path / "key.pem", "--force").exit_code == 0
     assert run("new", "--out", tmp_path / "key.pem", "--force").exit_code == 0
     assert [file.name for file in tmp_path.iterdir()] == ["key.pem"]
@@ -126,7 +126,7 @@ def listed(folder: Path) -> list[str]:
     return [entry["kid"] for entry in json.loads((folder / "key.pem.keys.json").read_text())["keys"]]
 
 
-def test_rotate_makes_a_new_key_and_keeps_the_public_halves_of_the_old_ones(tmp_path: Path) -> None:
+def test_rotate_creates_a_key_and_keeps_the_old_public_keys(tmp_path: Path) -> None:
     out, key = made(tmp_path)
     ids = [key_id(key)]
     for _ in range(3):
@@ -141,7 +141,7 @@ def test_rotate_makes_a_new_key_and_keeps_the_public_halves_of_the_old_ones(tmp_
     assert sorted(file.name for file in tmp_path.iterdir()) == ["key.pem", "key.pem.keys.json"]
 
 
-def test_what_the_old_key_signed_is_verified_by_the_set(tmp_path: Path) -> None:
+def test_signatures_of_the_old_key_are_verified_with_the_set(tmp_path: Path) -> None:
     out, key = made(tmp_path)
     manifest = {"agtp_version": "1.0"}
     signed = {**manifest, "manifest_signature": sign_manifest(manifest, key)}
@@ -169,7 +169,7 @@ def test_show_prints_every_key_of_a_file_and_of_a_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"keys": [7]}', '{"keys": [{"kty": "oct", "k": "x"}]}'])
-def test_a_set_that_cannot_be_read_is_not_overwritten(tmp_path: Path, text: str) -> None:
+def test_unreadable_key_set_is_not_overwritten(tmp_path: Path, text: str) -> None:
     out, key = made(tmp_path)
     (tmp_path / "key.pem.keys.json").write_text(text)
     for command in ("rotate", "show"):
@@ -180,7 +180,7 @@ def test_a_set_that_cannot_be_read_is_not_overwritten(tmp_path: Path, text: str)
     assert key_id(read(out)) == key_id(key)
 
 
-def test_rotate_needs_a_private_key_in_an_ordinary_file(tmp_path: Path) -> None:
+def test_rotate_needs_a_private_key_in_a_regular_file(tmp_path: Path) -> None:
     out, key = made(tmp_path)
     (tmp_path / "public").write_text(json.dumps(public_jwk(key)))
     (tmp_path / "text").write_text("no key")
@@ -204,7 +204,7 @@ def test_a_failure_between_the_two_files_loses_no_key(tmp_path: Path, monkeypatc
     monkeypatch.setattr(Path, "replace", fail_at_the_key)
     result = run("rotate", out)
     assert isinstance(result.exception, ConfigError)
-    assert "old key still counts" in str(result.exception)
+    assert "the old key is still in use" in str(result.exception)
     assert key_id(read(out)) == key_id(key)
     monkeypatch.undo()
     assert run("rotate", out).exit_code == 0

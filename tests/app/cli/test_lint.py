@@ -1,4 +1,4 @@
-"""`bespeak lint`, as it is run."""
+"""Test `bespeak lint` from the command line."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run(*arguments: str, text: str | None = None) -> Result:
     return CliRunner().invoke(lint, ["--select", "P30,D1", *arguments], input=text)
 
 
-def test_the_folder_one_is_in_is_checked() -> None:
+def test_current_folder_is_the_default() -> None:
     result = run()
     assert result.exit_code == 1
     first, frame, caret, *_ = result.output.splitlines()
@@ -72,7 +72,7 @@ def test_a_clean_run_exits_with_zero() -> None:
     assert (result.exit_code, result.output) == (0, "Checked 1 file: nothing found.\n")
 
 
-def test_a_path_that_is_not_there_is_wrong_usage() -> None:
+def test_missing_path_is_wrong_usage() -> None:
     result = run("none.agis")
     assert result.exit_code == 2
     assert "none.agis" in result.output
@@ -98,7 +98,7 @@ def test_exit_codes(arguments: list[str], code: int) -> None:
     assert run(*arguments).exit_code == code
 
 
-def test_a_rule_nobody_knows_has_a_near_miss() -> None:
+def test_unknown_rule_gets_a_suggestion() -> None:
     assert "did you mean P302" in run("--select", "P3O2").output
 
 
@@ -110,7 +110,7 @@ def test_severities_decide_what_fails() -> None:
 
 
 @pytest.mark.process
-def test_a_baseline_that_is_not_there_is_wrong_usage(folder: Path) -> None:
+def test_missing_baseline_is_wrong_usage(folder: Path) -> None:
     command = [sys.executable, "-m", "bespeak", "lint", "--baseline", "none.json"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -118,7 +118,7 @@ def test_a_baseline_that_is_not_there_is_wrong_usage(folder: Path) -> None:
 
 
 @pytest.mark.process
-def test_wrong_settings_stop_the_run(folder: Path) -> None:
+def test_invalid_settings_stop_the_run(folder: Path) -> None:
     Path("bespeak.toml").write_text("[lint]\nselekt = []\n")
     done = subprocess.run(
         [sys.executable, "-m", "bespeak", "lint"], cwd=folder, capture_output=True, text=True, check=False
@@ -128,7 +128,7 @@ def test_wrong_settings_stop_the_run(folder: Path) -> None:
     assert "Did you mean `select`?" in done.stderr
 
 
-def test_the_json_document_keeps_the_schema_that_is_printed() -> None:
+def test_json_report_matches_the_printed_schema() -> None:
     schema = json.loads(CliRunner().invoke(lint, ["--schema"]).output)
     document = json.loads(run("--format", "json").stdout)
     jsonschema_rs.validator_for(schema).validate(document)
@@ -137,30 +137,30 @@ def test_the_json_document_keeps_the_schema_that_is_printed() -> None:
     assert document["tool"]["version"]
 
 
-def test_several_reports_at_once() -> None:
+def test_several_reports_are_written_in_one_run() -> None:
     result = run("--format", "concise", "--output", "sarif=out.sarif", "--output", "junit=out.xml")
     assert result.output.startswith("book.toml:4:8: P302 ")
     assert json.loads(Path("out.sarif").read_text())["version"] == "2.1.0"
     assert Path("out.xml").read_text().startswith("<?xml")
 
 
-def test_quiet_leaves_the_summary_out() -> None:
+def test_quiet_skips_the_summary() -> None:
     assert len(run("-q", "--format", "concise").output.splitlines()) == 1
 
 
-def test_standard_input_has_the_name_it_is_given() -> None:
+def test_stdin_filename_is_used_in_findings() -> None:
     result = run("-", "--stdin-filename", "rooms/x.toml", "--format", "concise", text=ENDPOINT.format(path="/book"))
     assert result.output.startswith("rooms/x.toml:4:8: P302 ")
     assert 'path = "/book"' in run("-", "--stdin-filename", "x.toml", text=ENDPOINT.format(path="/book")).output
 
 
-def test_standard_input_without_a_name_is_read_by_its_notation() -> None:
+def test_unnamed_standard_input_is_detected_by_its_notation() -> None:
     result = run("-", "--format", "concise", text='agis: "1.0"\nendpoints: [\n')
     assert result.output.startswith("<stdin>:")
     assert result.exit_code == 1
 
 
-def test_no_more_findings_are_shown_than_wanted_and_all_count() -> None:
+def test_max_findings_limits_output_but_all_findings_count() -> None:
     result = run("--max-findings", "0")
     assert (result.exit_code, result.output) == (1, "Checked 1 file: nothing found. 1 more are not shown.\n")
 
@@ -170,13 +170,13 @@ def test_findings_are_counted_by_rule() -> None:
     assert run("--statistics").output == "2  P302  method-name-in-path\nChecked 2 files: 2 errors.\n"
 
 
-def test_times_go_to_standard_error() -> None:
+def test_timings_go_to_standard_error() -> None:
     result = run("--stats", "--format", "json")
     json.loads(result.stdout)
     assert "reading" in result.stderr
 
 
-def test_a_baseline_is_written_found_and_grown() -> None:
+def test_baseline_is_written_found_and_extended() -> None:
     assert run("--write-baseline").exit_code == 0
     assert run().output == "Checked 1 file: nothing found. 1 in the baseline.\n"
     assert run("--no-config").exit_code == 1
@@ -190,7 +190,7 @@ def test_a_baseline_is_written_found_and_grown() -> None:
     assert stale.output.startswith("bespeak-baseline.json: D193 [warning] ")
 
 
-def test_a_baseline_has_the_name_it_is_given() -> None:
+def test_baseline_option_names_the_file() -> None:
     assert run("--baseline", "known.json", "--write-baseline").exit_code == 0
     assert run().exit_code == 1
     assert run("--baseline", "known.json").exit_code == 0
@@ -206,7 +206,7 @@ def test_help_does_not_load_the_rules() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_standard_input_that_is_no_text_is_a_finding() -> None:
+def test_standard_input_that_is_not_text_is_a_finding() -> None:
     result = CliRunner().invoke(lint, ["-", "--no-config", "--format", "concise"], input=b"agis: \xff\n")
     assert result.exit_code == 1
     assert result.output.startswith("<stdin>:1:7: D101 ")

@@ -1,4 +1,4 @@
-"""`bespeak lint --fix` and `--diff`, as they are run."""
+"""Test `bespeak lint --fix` and `--diff` from the command line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(*arguments: str, text: str | None = None) -> Result:
     return CliRunner().invoke(lint, ["--select", "P3,D1", *arguments], input=text)
 
 
-def test_files_are_mended_in_place_and_the_rest_is_reported() -> None:
+def test_files_are_fixed_in_place_and_remaining_findings_are_reported() -> None:
     write("other.toml", ENDPOINT.format(path="/room/:id/"))
     result = run("--fix")
     assert result.exit_code == 0
@@ -45,14 +45,14 @@ def test_files_are_mended_in_place_and_the_rest_is_reported() -> None:
     assert result.stderr == "Fixed 2 findings in 2 files; 1 remains.\n"
 
 
-def test_unsafe_repairs_are_made_when_asked_for() -> None:
+def test_unsafe_fixes_are_applied_on_request() -> None:
     write("room.toml", ENDPOINT.format(path="/room/:room_id"))
     assert run("--fix").stderr == "Fixed 0 findings in 0 files; 1 remains.\n"
     assert "Fixed 1 finding in 1 file; 0 remain." in run("--fix", "--unsafe-fixes").stderr
     assert read("room.toml") == ENDPOINT.format(path="/room/{room_id}")
 
 
-def test_the_exit_code_tells_what_remains() -> None:
+def test_exit_code_depends_on_the_remaining_findings() -> None:
     write("bad.toml", ENDPOINT.format(path="/book/"))
     result = run("--fix")
     assert result.exit_code == 1
@@ -61,7 +61,7 @@ def test_the_exit_code_tells_what_remains() -> None:
     assert run("--fix", "--exit-zero").exit_code == 0
 
 
-def test_the_mode_the_byte_order_mark_and_line_ends_stay() -> None:
+def test_file_mode_byte_order_mark_and_line_ends_are_preserved() -> None:
     path = Path("room.toml")
     write("room.toml", "\ufeff" + ENDPOINT.format(path="/room/").replace("\n", "\r\n"))
     path.chmod(0o640)
@@ -70,7 +70,7 @@ def test_the_mode_the_byte_order_mark_and_line_ends_stay() -> None:
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-def test_a_file_that_is_right_is_not_written() -> None:
+def test_file_without_findings_is_not_written() -> None:
     write("room.toml", ENDPOINT.format(path="/room"))
     before = Path("room.toml").stat()
     assert run("--fix").stderr == "Fixed 0 findings in 0 files; 0 remain.\n"
@@ -78,7 +78,7 @@ def test_a_file_that_is_right_is_not_written() -> None:
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
 
 
-def test_a_diff_changes_nothing_and_tells_that_something_would() -> None:
+def test_diff_writes_nothing_and_exits_with_one_if_anything_would_change() -> None:
     result = run("--diff")
     assert result.exit_code == 1
     assert '-path = "/room/"\n+path = "/room"\n' in result.stdout
@@ -90,14 +90,14 @@ def test_a_diff_changes_nothing_and_tells_that_something_would() -> None:
     assert run("--diff", "--exit-zero").exit_code == 0
 
 
-def test_an_empty_diff_is_good() -> None:
+def test_empty_diff_exits_with_zero() -> None:
     write("room.toml", ENDPOINT.format(path="/room"))
     result = run("--diff", "--quiet")
     assert (result.exit_code, result.output) == (0, "")
 
 
 @pytest.mark.parametrize("path", ["/room/", "/room"])
-def test_standard_input_goes_mended_to_the_output(path: str) -> None:
+def test_fixed_standard_input_goes_to_standard_output(path: str) -> None:
     text = ENDPOINT.format(path=path).replace("\n", "\r\n")
     result = run("--fix", "-", "--stdin-filename", "room.toml", text=text)
     assert result.stdout_bytes.decode() == ENDPOINT.format(path="/room").replace("\n", "\r\n")
@@ -110,13 +110,13 @@ def test_a_diff_of_standard_input_is_shown() -> None:
     assert '+path = "/room"' in result.stdout
 
 
-def test_a_report_for_programs_stays_one_document() -> None:
+def test_json_report_stays_one_document() -> None:
     result = run("--fix", "--format", "json")
     assert json.loads(result.stdout)["findings"] == []
     assert "Fixed 1 finding in 1 file" in result.stderr
 
 
-def test_what_is_known_or_ignored_is_not_mended() -> None:
+def test_baselined_and_ignored_findings_are_not_fixed() -> None:
     assert run("--write-baseline").exit_code == 0
     assert run("--fix").stderr.startswith("Fixed 0 findings")
     Path("bespeak-baseline.json").unlink()
@@ -125,7 +125,7 @@ def test_what_is_known_or_ignored_is_not_mended() -> None:
     assert run("--fix").stderr.startswith("Fixed 1 finding")
 
 
-def test_what_is_mended_does_not_get_into_a_new_baseline() -> None:
+def test_fixed_findings_are_not_added_to_a_new_baseline() -> None:
     write("bad.toml", ENDPOINT.format(path="/book/"))
     assert run("--fix", "--write-baseline").exit_code == 0
     rules = [entry["rule"] for entry in json.loads(read("bespeak-baseline.json"))["findings"].values()]
@@ -133,24 +133,24 @@ def test_what_is_mended_does_not_get_into_a_new_baseline() -> None:
     assert "P301" not in rules
 
 
-def test_a_repair_that_would_collide_with_another_file_is_not_made() -> None:
+def test_fix_that_collides_with_another_file_is_not_applied() -> None:
     Path("room.toml").unlink()
     write("endpoints/one.toml", ENDPOINT.format(path="/room"))
     write("endpoints/two.toml", ENDPOINT.format(path="/room/"))
     result = run("--fix")
     assert read("endpoints/two.toml") == ENDPOINT.format(path="/room/")
-    assert "Fixed 0 findings in 0 files; 1 remains. 1 has a repair that cannot be made" in result.stderr
+    assert "Fixed 0 findings in 0 files; 1 remains. 1 fix could not be applied safely" in result.stderr
     assert "can be fixed" not in result.stdout
 
 
-def test_what_the_notation_has_no_place_for_is_told() -> None:
+def test_fix_that_the_notation_cannot_express_is_reported() -> None:
     entry = 'agis: "1.0"\nendpoints:\n  - &one {method: BOOK, path: /room/}\n  - *one\n'
     write("rooms.agis", entry)
     result = run("--fix", "rooms.agis", "--select", "P321")
     assert read("rooms.agis") == entry
-    assert "mend by hand" in result.stderr
+    assert "edit the file by hand" in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [("--unsafe-fixes",), ("--diff", "--write-baseline")])
-def test_options_that_contradict_each_other_are_refused(arguments: tuple[str, ...]) -> None:
+def test_contradicting_options_are_refused(arguments: tuple[str, ...]) -> None:
     assert run(*arguments).exit_code == 2

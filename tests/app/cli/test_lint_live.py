@@ -1,4 +1,4 @@
-"""`bespeak lint https://host`, as it is run against servers on this machine."""
+"""Test `bespeak lint https://host` against local servers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def answers(pages: dict[str, Any], **headers: str) -> Answers:
 
 @contextmanager
 def hosting(known: Answers, *, everything: tuple[int, str] | None = None, tls: bool = False) -> Iterator[str]:
-    """A host with these answers; others are 404, or the same page for all."""
+    """Serve these responses; other paths are 404, or one page for all."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -80,12 +80,12 @@ def hotel() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def bad() -> Iterator[str]:
-    """A host with a page for people wherever it is asked."""
+    """Serve an HTML page at every path."""
     with hosting({}, everything=(200, "text/html")) as url:
         yield url
 
 
-def test_the_example_hotel_has_a_hundred_points(hotel: str) -> None:
+def test_example_hotel_scores_one_hundred(hotel: str) -> None:
     done = bespeak("lint", hotel, "--format", "json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
@@ -96,7 +96,7 @@ def test_the_example_hotel_has_a_hundred_points(hotel: str) -> None:
     assert not [finding for finding in report["findings"] if finding["severity"] == "error"]
 
 
-def test_people_see_findings_with_their_addresses_then_the_score(hotel: str) -> None:
+def test_text_report_shows_findings_with_urls_then_the_score(hotel: str) -> None:
     done = bespeak("lint", hotel)
     assert done.returncode == 0
     assert f"{hotel}: info[W912]" in done.stdout
@@ -104,7 +104,7 @@ def test_people_see_findings_with_their_addresses_then_the_score(hotel: str) -> 
     assert "--fix" not in done.stdout
 
 
-def test_a_host_with_errors_exits_with_one_and_says_what_would_raise_its_score(bad: str) -> None:
+def test_host_with_errors_exits_with_one_and_shows_how_to_raise_the_score(bad: str) -> None:
     done = bespeak("lint", bad)
     assert done.returncode == 1
     assert "error[W911]" in done.stdout
@@ -113,7 +113,7 @@ def test_a_host_with_errors_exits_with_one_and_says_what_would_raise_its_score(b
     assert done.stderr == ""
 
 
-def test_the_report_for_programs_keeps_to_its_schema(bad: str, hotel: str) -> None:
+def test_json_report_matches_its_schema(bad: str, hotel: str) -> None:
     done = bespeak("lint", bad, hotel, "--format", "json")
     report = json.loads(done.stdout)
     jsonschema_rs.validate(json.loads(schema()), report)
@@ -122,7 +122,7 @@ def test_the_report_for_programs_keeps_to_its_schema(bad: str, hotel: str) -> No
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_takes_addresses_for_files(name: str, bad: str) -> None:
+def test_every_format_accepts_urls_as_files(name: str, bad: str) -> None:
     done = bespeak("lint", bad, "--format", name)
     assert done.returncode == 1
     assert "W911" in done.stdout
@@ -140,7 +140,7 @@ def test_files_and_hosts_are_checked_in_one_run(hotel: str, bad: str, tmp_path: 
     assert bespeak("lint", str(file), hotel, "--ignore", "D17").returncode == 0
 
 
-def test_rules_are_selected_and_weighed_as_for_files(bad: str) -> None:
+def test_rules_are_selected_as_for_files(bad: str) -> None:
     assert bespeak("lint", bad, "--select", "W931", "--fail-on", "error").returncode == 0
     assert bespeak("lint", bad, "--select", "W931", "--fail-on", "warning").returncode == 1
     assert bespeak("lint", bad, "--exit-zero").returncode == 0
@@ -154,7 +154,7 @@ def test_hiding_findings_does_not_raise_the_score(bad: str) -> None:
     assert shown == hidden
 
 
-def test_known_findings_of_a_host_go_into_a_baseline(bad: str, tmp_path: Path) -> None:
+def test_known_findings_of_a_host_are_baselined(bad: str, tmp_path: Path) -> None:
     baseline = ["--baseline", str(tmp_path / "known.json")]
     assert bespeak("lint", bad, *baseline, "--write-baseline").returncode == 0
     done = bespeak("lint", bad, *baseline)
@@ -163,13 +163,13 @@ def test_known_findings_of_a_host_go_into_a_baseline(bad: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("option", ["--fix", "--diff"])
-def test_nothing_is_mended_on_a_host(option: str, bad: str) -> None:
+def test_fix_is_refused_for_a_host(option: str, bad: str) -> None:
     done = bespeak("lint", bad, option)
     assert done.returncode == 2
-    assert "live service: nothing can be mended there" in done.stderr
+    assert "live service and cannot be fixed" in done.stderr
 
 
-def test_a_host_that_does_not_answer_exits_with_two_beside_what_others_say(bad: str) -> None:
+def test_unreachable_host_exits_with_two_and_other_hosts_are_reported(bad: str) -> None:
     with hosting({}) as url:
         pass
     done = bespeak("lint", url, bad, "--format", "concise")
@@ -187,20 +187,20 @@ def test_a_host_that_does_not_answer_exits_with_two_beside_what_others_say(bad: 
         ("https://", "names no host"),
     ],
 )
-def test_what_is_no_host_is_wrong_usage(url: str, said: str) -> None:
+def test_url_that_is_not_a_host_is_wrong_usage(url: str, said: str) -> None:
     done = bespeak("lint", url)
     assert done.returncode == 2
     assert said in done.stderr
     assert "secret" not in done.stderr
 
 
-def test_a_path_that_is_not_there_is_wrong_usage_as_before() -> None:
+def test_url_with_one_slash_is_a_missing_path() -> None:
     done = bespeak("lint", "https:/flights.example")
     assert done.returncode == 2
     assert "does not exist" in done.stderr
 
 
-def test_https_needs_a_certificate_that_is_trusted() -> None:
+def test_https_needs_a_trusted_certificate() -> None:
     pages = {path: page for path, page in PAGES.items() if path != "/llms.txt"}
     with hosting(answers(pages), tls=True) as url:
         done = bespeak("lint", url, "--format", "concise")
@@ -212,12 +212,12 @@ def test_https_needs_a_certificate_that_is_trusted() -> None:
     assert "score 100/100" in done.stdout
 
 
-def test_a_host_named_twice_is_asked_once(hotel: str) -> None:
+def test_host_given_twice_is_checked_once(hotel: str) -> None:
     report = json.loads(bespeak("lint", hotel, f"{hotel}{AI_PATH}", "--format", "json").stdout)
     assert len(report["scores"]) == 1
 
 
-def test_a_deployment_where_one_stands_has_no_say_about_a_host(hotel: str) -> None:
+def test_settings_of_the_current_deployment_do_not_apply_to_a_host(hotel: str) -> None:
     done = bespeak("lint", hotel, "--format", "json", cwd=HOTEL)
     assert done.returncode == 0
     assert "examples" not in done.stdout

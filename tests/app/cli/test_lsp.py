@@ -1,4 +1,4 @@
-"""`bespeak lsp`: starting it."""
+"""Test starting `bespeak lsp`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def message(**fields: object) -> bytes:
     return b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
-def test_without_the_extra_it_says_what_to_install() -> None:
+def test_missing_extra_is_reported_with_the_install_command() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "pip install 'bespeak[lsp]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_it_speaks_the_protocol_and_ends_with_0() -> None:
+def test_protocol_session_exits_with_zero() -> None:
     said = (
         message(id=1, method="initialize", params={"capabilities": {}, "processId": None, "rootUri": None})
         + message(method="initialized", params={})
@@ -47,7 +47,7 @@ def test_it_speaks_the_protocol_and_ends_with_0() -> None:
     assert b'"serverInfo"' in done.stdout
 
 
-def test_an_end_without_a_goodbye_is_1() -> None:
+def test_exit_without_shutdown_exits_with_one() -> None:
     said = message(id=1, method="initialize", params={"capabilities": {}, "processId": None, "rootUri": None})
     done = subprocess.run(
         [sys.executable, "-m", "bespeak", "lsp"],
@@ -59,5 +59,5 @@ def test_an_end_without_a_goodbye_is_1() -> None:
     assert done.returncode == 1
 
 
-def test_help_says_what_it_is_for() -> None:
+def test_help_describes_the_command() -> None:
     assert "Language Server Protocol" in bespeak("lsp", "--help").stdout

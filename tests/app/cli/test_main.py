@@ -1,4 +1,4 @@
-"""The command table: help, exit codes, errors people can read."""
+"""Test the command table: help, exit codes and error messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bespeak.app.cli.main import COMMANDS
 pytestmark = pytest.mark.process
 
 
-def test_help_lists_every_command_by_what_it_is_for() -> None:
+def test_help_lists_every_command_by_task() -> None:
     result = bespeak("--help")
     assert result.returncode == 0
     for name, entry in COMMANDS.items():
@@ -24,7 +24,7 @@ def test_help_lists_every_command_by_what_it_is_for() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_explains_itself(name: str) -> None:
+def test_every_command_has_help(name: str) -> None:
     result = bespeak(name, "--help")
     assert result.returncode == 0
     assert "Usage:" in result.stdout
@@ -38,11 +38,11 @@ def test_wrong_usage_is_exit_code_2_without_a_trace(arguments: list[str]) -> Non
     assert result.stderr
 
 
-def test_a_mistyped_command_is_answered_with_the_one_that_may_be_meant() -> None:
+def test_mistyped_command_gets_a_suggestion() -> None:
     assert "Did you mean 'lint'?" in bespeak("lnt", "menu.agis").stderr
 
 
-def test_a_reader_that_goes_away_is_no_error() -> None:
+def test_closed_pipe_is_not_an_error() -> None:
     result = subprocess.run(
         f"{sys.executable} -m bespeak catalog list | head -1", shell=True, capture_output=True, text=True, check=False
     )
@@ -55,7 +55,7 @@ def test_the_version_is_printed() -> None:
 
 @pytest.mark.parametrize("arguments", [["catalog", "list"], ["keys", "new"], ["--help"]])
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_an_output_that_takes_nothing_is_exit_code_2(arguments: list[str], unbuffered: str) -> None:
+def test_full_output_device_exits_with_two(arguments: list[str], unbuffered: str) -> None:
     with Path("/dev/full").open("w") as full:
         result = subprocess.run(
             [sys.executable, "-m", "bespeak", *arguments],
@@ -70,7 +70,7 @@ def test_an_output_that_takes_nothing_is_exit_code_2(arguments: list[str], unbuf
 
 
 @pytest.mark.parametrize("address", ["a..b:1", "127.0.0.1:" + "9" * 5000])
-def test_an_address_that_is_none_is_exit_code_2(address: str) -> None:
+def test_invalid_address_exits_with_two(address: str) -> None:
     result = bespeak("serve", str(HOTEL), "--agtp", address, "--insecure", "--store", "memory")
     assert result.returncode == 2
     assert "internal error" not in result.stderr
@@ -78,7 +78,7 @@ def test_an_address_that_is_none_is_exit_code_2(address: str) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "code"), [("lint - <&-", 1), ("format - <&-", 1), ("lint . >&-", 0)])
-def test_a_closed_stream_is_an_empty_one(tmp_path: Path, arguments: str, code: int) -> None:
+def test_closed_stream_is_treated_as_empty(tmp_path: Path, arguments: str, code: int) -> None:
     command = f"{sys.executable} -m bespeak {arguments}"
     result = subprocess.run(command, shell=True, cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False)
     assert "internal error" not in result.stderr
@@ -86,8 +86,8 @@ def test_a_closed_stream_is_an_empty_one(tmp_path: Path, arguments: str, code: i
 
 
 @pytest.mark.parametrize("arguments", ["lint", "explain P302", "serve ."])
-def test_a_folder_that_has_gone_is_named_as_the_reason(tmp_path: Path, arguments: str) -> None:
+def test_deleted_current_folder_is_reported(tmp_path: Path, arguments: str) -> None:
     command = f"mkdir gone && cd gone && rmdir ../gone && {sys.executable} -m bespeak {arguments}"
     result = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 2
-    assert result.stderr == "bespeak: the folder you are in is no longer there. Change to another one.\n"
+    assert result.stderr == "bespeak: the current folder no longer exists. Change to another one.\n"

@@ -1,4 +1,4 @@
-"""A description from a file or an address: bounded, over TLS, and nowhere a redirect should not lead."""
+"""Test reading descriptions from files and URLs: size limit, TLS, safe redirects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bespeak.errors import ConfigError
 
 
 class Site(BaseHTTPRequestHandler):
-    """Answers by the path that is asked for."""
+    """Respond by request path."""
 
     def do_GET(self) -> None:
         if self.path == "/openapi.json":
@@ -50,7 +50,7 @@ def site() -> Iterator[str]:
     thread.join(10)
 
 
-def test_an_address_that_the_user_typed_is_asked(site: str) -> None:
+def test_url_given_by_the_user_is_fetched(site: str) -> None:
     description, findings = open_description(f"{site}/openapi.json", insecure=False)
     assert description.title == "Acme Notes"
     assert description.source == f"{site}/openapi.json"
@@ -58,12 +58,12 @@ def test_an_address_that_the_user_typed_is_asked(site: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/private", "/loop", "/none"])
-def test_where_nobody_may_go_nothing_is_read(site: str, path: str) -> None:
+def test_forbidden_redirect_loop_or_missing_document_is_refused(site: str, path: str) -> None:
     with pytest.raises(CommandFailedError):
         open_description(f"{site}{path}", insecure=False)
 
 
-def test_plain_http_is_for_this_machine_or_for_who_means_it() -> None:
+def test_plain_http_needs_localhost_or_insecure() -> None:
     with pytest.raises(ConfigError, match="--insecure"):
         open_description("http://notes.invalid/x", insecure=False)
     with pytest.raises(CommandFailedError, match="cannot be resolved"):
@@ -73,19 +73,19 @@ def test_plain_http_is_for_this_machine_or_for_who_means_it() -> None:
 @pytest.mark.parametrize(
     "address", ["ftp://notes.example/x", "file:///etc/passwd", "https://user:pw@notes.example/x", "http://[::1/x"]
 )
-def test_other_addresses_are_mistakes_of_the_user(address: str) -> None:
+def test_other_schemes_are_usage_errors(address: str) -> None:
     with pytest.raises(ConfigError):
         open_description(address, insecure=True)
 
 
-def test_a_file_that_is_none_is_a_mistake_of_the_user(tmp_path: Path) -> None:
+def test_unreadable_file_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError):
         open_description(str(tmp_path / "none.json"), insecure=False)
-    with pytest.raises(ConfigError, match="ordinary file"):
+    with pytest.raises(ConfigError, match="regular file"):
         open_description(str(tmp_path), insecure=False)
 
 
-def test_a_file_that_is_too_large_is_refused_unread(tmp_path: Path) -> None:
+def test_oversized_file_is_refused_before_reading(tmp_path: Path) -> None:
     path = tmp_path / "large.json"
     with path.open("wb") as file:
         file.truncate(41_000_000)

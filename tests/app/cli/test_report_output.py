@@ -1,4 +1,4 @@
-"""Reports on the screen and in files."""
+"""Test reports on the terminal and in files."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_a_workflow_gets_annotations_and_everybody_else_the_full_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_github_workflow_defaults_to_annotations_and_everything_else_to_full(monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_format() == "full"
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     assert default_format() == "github"
 
 
-def test_colours_are_for_terminals_or_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_need_a_terminal_or_force_color(monkeypatch: pytest.MonkeyPatch) -> None:
     assert style() is None
     monkeypatch.setenv("FORCE_COLOR", "1")
     coloured = style()

@@ -1,4 +1,4 @@
-"""`bespeak schema`: what editors need, as it is published."""
+"""Test `bespeak schema`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bespeak.app.cli.schema import schema
 from bespeak.documents.schemas import SCHEMAS, load_schema
 
 
-def test_a_schema_is_printed_as_it_is() -> None:
+def test_schema_is_printed_unchanged() -> None:
     result = CliRunner().invoke(schema, ["agis"])
     assert result.exit_code == 0
     assert json.loads(result.stdout) == load_schema("agis")

@@ -1,4 +1,4 @@
-"""The options of every command that talks to a service: how the caller proves who it is."""
+"""Test the connection options: how the caller authenticates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.process]
 TOKEN = "abc.def.ghi"
 
 
-async def test_a_token_comes_from_a_file_or_else_from_the_environment(tmp_path: Path) -> None:
+async def test_token_is_read_from_a_file_or_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
     async with serving(always(200, {})) as server:
@@ -40,7 +40,7 @@ async def test_a_token_comes_from_a_file_or_else_from_the_environment(tmp_path: 
 
 
 @pytest.mark.parametrize("text", ["two secrets", "secret\nX-Other: 1", ""])
-async def test_a_token_that_cannot_be_sent_is_not_shown(tmp_path: Path, text: str) -> None:
+async def test_invalid_token_is_not_shown(tmp_path: Path, text: str) -> None:
     file = tmp_path / "token"
     file.write_text(text)
     result = await asyncio.to_thread(
@@ -99,7 +99,7 @@ ca = "ca.pem"
 '''
 
 
-def test_a_served_deployment_believes_only_what_is_proven(tmp_path: Path) -> None:
+def test_served_deployment_accepts_only_proven_identities(tmp_path: Path) -> None:
     key, now = new_key(), int(time.time())
     (tmp_path / "proven_rooms.py").write_text(APP)
     (tmp_path / "bespeak.toml").write_text(CONFIGURATION)

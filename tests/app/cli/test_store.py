@@ -1,4 +1,4 @@
-"""`bespeak store`: operators look at, bring up to date, copy out and fill what is kept."""
+"""Test `bespeak store`: operators inspect, migrate, export and import the store."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fill(place: str, rows: int = 3) -> None:
 
 
 def deployment(folder: Path) -> Path:
-    """A folder whose code and endpoints are broken, which is none of the store's business."""
+    """Create a folder with broken code and endpoints, which store commands ignore."""
     folder.mkdir()
     (folder / "bespeak.toml").write_text('[server]\napp = "nothing:here"\n[store]\nplace = "state.db"\n')
     (folder / "endpoints").mkdir()
@@ -47,72 +47,72 @@ def deployment(folder: Path) -> Path:
     return folder
 
 
-def test_a_deployment_is_looked_at_by_what_its_configuration_says(tmp_path: Path) -> None:
+def test_store_is_found_through_the_configuration(tmp_path: Path) -> None:
     result = run("check", deployment(tmp_path / "d"))
     assert result.return_value == 0, result.output
     assert str(tmp_path / "d" / "state.db") in result.output
     assert f"version {CURRENT}\n" in result.output
     assert "nonces                      3  (1 expired)" in result.output
-    assert result.output.endswith("whole\n")
+    assert result.output.endswith("no damage\n")
 
 
-def test_without_a_target_it_is_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_target_is_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(deployment(tmp_path / "d"))
     assert run("check").return_value == 0
 
 
-def test_damage_is_shown_and_the_exit_code_says_so(tmp_path: Path) -> None:
+def test_damage_is_shown_and_exits_with_one(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     fill(str(path), 300)
     path.write_bytes(path.read_bytes()[:8192])
     result = run("check", "--store", path)
     assert result.return_value == 1
     assert "damaged: " in result.output
-    assert "whole" not in result.output
+    assert "no damage" not in result.output
     assert json.loads(run("check", "--store", path, "--json").output)["damage"]
 
 
-def test_a_machine_reads_the_same_as_json(place: str) -> None:
+def test_check_prints_json(place: str) -> None:
     fill(place)
     found = json.loads(run("check", "--store", place, "--json").output)
     assert (found["version"], found["current"], found["damage"]) == (CURRENT, CURRENT, [])
     assert (found["rows"]["nonces"], found["expired"]["nonces"]) == (3, 1)
 
 
-def test_tables_are_brought_up_to_date_and_from_what_to_what_is_said(tmp_path: Path) -> None:
+def test_migrate_reports_old_and_new_version(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     path.touch()
     result = run("check", "--store", path)
     assert result.return_value == 1
     assert "run `bespeak store migrate`" in result.output
-    assert run("migrate", "--store", path).output == f"the tables were of version 0 and are of version {CURRENT} now\n"
-    assert run("migrate", "--store", path).output == f"the tables are of version {CURRENT} already\n"
+    assert run("migrate", "--store", path).output == f"migrated the tables from version 0 to version {CURRENT}\n"
+    assert run("migrate", "--store", path).output == f"the tables are already at version {CURRENT}\n"
 
 
-def test_state_moves_from_one_store_to_another(place: str, tmp_path: Path) -> None:
+def test_export_is_imported_into_another_store(place: str, tmp_path: Path) -> None:
     fill(place)
     file, other = tmp_path / "e.jsonl", tmp_path / "other.db"
     assert run("export", "--store", place, "-o", file).output == f"3 rows written to {file}\n"
     assert file.stat().st_mode & 0o777 == 0o600
     assert run("export", "--store", place).stdout_bytes == file.read_bytes()
-    assert run("import", file, "--store", other).output == f"3 rows taken from {file}\n"
+    assert run("import", file, "--store", other).output == f"3 rows imported from {file}\n"
     assert run("export", "--store", other).stdout_bytes == file.read_bytes()
     again = run("import", file, "--store", other)
     assert isinstance(again.exception, CommandFailedError)
     assert "the store is not empty: nonces has rows" in str(again.exception)
 
 
-def test_a_file_that_cannot_be_taken_is_named_with_its_line(tmp_path: Path) -> None:
+def test_invalid_export_is_reported_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "e.jsonl"
     file.write_text(f'{{"format":"bespeak-store","version":{CURRENT}}}\n{{"table":"nonces"}}\n')
     result = run("import", file, "--store", tmp_path / "s.db")
     assert isinstance(result.exception, CommandFailedError)
     assert str(result.exception).startswith(f"{file}, line 2: ")
-    assert str(result.exception).endswith("Nothing was taken.")
+    assert str(result.exception).endswith("Nothing was imported.")
     assert isinstance(run("import", tmp_path / "none", "--store", tmp_path / "s.db").exception, ConfigError)
 
 
-def test_a_store_that_is_served_from_is_not_filled(tmp_path: Path) -> None:
+def test_import_into_a_served_store_is_refused(tmp_path: Path) -> None:
     server = open_store(str(tmp_path / "s.db"), role="sole")
     file = tmp_path / "e.jsonl"
     file.write_text("")
@@ -124,7 +124,7 @@ def test_a_store_that_is_served_from_is_not_filled(tmp_path: Path) -> None:
         asyncio.run(server.close())
 
 
-def test_an_export_that_fails_leaves_the_file_that_was_there(tmp_path: Path) -> None:
+def test_failed_export_keeps_the_old_file(tmp_path: Path) -> None:
     file = tmp_path / "e.jsonl"
     file.write_text("precious")
     path = tmp_path / "s.db"
@@ -136,7 +136,7 @@ def test_an_export_that_fails_leaves_the_file_that_was_there(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("out", ["missing/e.jsonl", "folder"])
-def test_an_output_that_cannot_be_written_is_a_clear_error(tmp_path: Path, out: str) -> None:
+def test_unwritable_output_is_a_clear_error(tmp_path: Path, out: str) -> None:
     (tmp_path / "folder").mkdir()
     fill(str(tmp_path / "s.db"))
     result = run("export", "--store", tmp_path / "s.db", "-o", tmp_path / out)
@@ -144,7 +144,7 @@ def test_an_output_that_cannot_be_written_is_a_clear_error(tmp_path: Path, out: 
     assert "cannot be written" in str(result.exception)
 
 
-def test_what_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_missing_store_is_not_created(tmp_path: Path) -> None:
     for command in ("check", "migrate", "export"):
         result = run(command, "--store", tmp_path / "s.db")
         assert isinstance(result.exception, ConfigError)

@@ -1,4 +1,4 @@
-"""Stores that commands work on, and files written in one step."""
+"""Test opening stores for commands, and atomic file output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bespeak.errors import ConfigError, StoreError
 from bespeak.state.store.store import Store
 
 
-def test_a_file_is_replaced_whole_and_is_for_its_owner(tmp_path: Path) -> None:
+def test_file_is_replaced_atomically_with_owner_only_permissions(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_text("old")
     with written_in_one_step(path) as write:
@@ -22,7 +22,7 @@ def test_a_file_is_replaced_whole_and_is_for_its_owner(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
+def test_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_text("old")
 
@@ -37,19 +37,19 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_folder_that_is_not_there_is_a_clear_refusal(tmp_path: Path) -> None:
+def test_missing_folder_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be written"), written_in_one_step(tmp_path / "no" / "out"):
         pass
 
 
-def test_a_store_is_not_made_only_to_be_read(tmp_path: Path) -> None:
+def test_store_is_not_created_for_reading(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no store"):
         existing_place(str(tmp_path / "bespeak.db"))
     assert existing_place("postgresql://host/name") == "postgresql://host/name"
 
 
 @pytest.mark.anyio
-async def test_what_is_wrong_with_a_store_is_said_without_a_trace(tmp_path: Path) -> None:
+async def test_store_error_is_reported_without_a_traceback(tmp_path: Path) -> None:
     async def fail(_: Store) -> None:
         raise StoreError("the disk is full")
 

@@ -56,7 +56,7 @@ def test_a_failing_server_exits_with_1_and_shows_why(mini: Any) -> None:
     assert "catalog_versions_supported is []" in result.output
 
 
-def test_the_report_can_be_had_as_json(mini: Any) -> None:
+def test_report_is_printed_as_json(mini: Any) -> None:
     with served(mini) as uri:
         result = CliRunner().invoke(conform, [uri, "--json", "--agent-id", "a" * 64])
     report = json.loads(result.output)
@@ -64,7 +64,7 @@ def test_the_report_can_be_had_as_json(mini: Any) -> None:
     assert report["agent_id"] == "a" * 64
 
 
-def test_a_server_that_is_not_there_is_told_apart_from_one_that_fails() -> None:
+def test_unreachable_server_exits_with_2() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         uri = f"agtp://127.0.0.1:{free.getsockname()[1]}"

@@ -75,14 +75,14 @@ def find(data: Any, pointer: str) -> bool:
 
 
 @pytest.mark.requirement("AGIS-9.3-1", "AGIS-9.3-2", "AGIS-9.3-3")
-def test_bespeak_gets_every_document_right() -> None:
+def test_bespeak_validates_every_document_correctly() -> None:
     results = list(hold(judge, CASES))
     assert len(results) == len(CASES)
     assert [f"{result.case.name} {result.wrong}" for result in results if result.wrong] == []
 
 
 @pytest.mark.requirement("AGIS-9.1-2", "AGIS-9.3-2")
-def test_every_error_says_what_is_wrong_where_and_what_to_do() -> None:
+def test_every_error_has_message_location_and_help() -> None:
     context = Context(catalog=load_bundled())
     for case in INVALID:
         text = text_of(case)
@@ -101,7 +101,7 @@ def test_there_are_enough_documents(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_both_serializations_are_there_in_number(kind: str) -> None:
+def test_both_serializations_are_well_represented(kind: str) -> None:
     texts = [text for case in CASES if case.kind == kind and (text := text_of(case)) is not None]
     json = sum(detect_notation(text) == "json" for text in texts)
     assert len(texts) / 5 < json < len(texts) * 4 / 5
@@ -121,7 +121,7 @@ def domains(case: Case) -> Iterator[str]:
 
 
 @pytest.mark.requirement("AGIS-9.3-2")
-def test_every_error_that_an_agis_document_can_have_is_shown_by_one() -> None:
+def test_every_agis_error_is_covered_by_a_document() -> None:
     # What AGIS asks, what reading a file asks, and the two rules about endpoints beside each other.
     # The rules W9.. are about what a live service sends, which no document can show.
     errors = (rule for rule in all_rules().values() if rule.severity == "error" and rule.is_agis)
@@ -132,7 +132,7 @@ def test_every_error_that_an_agis_document_can_have_is_shown_by_one() -> None:
     assert shown <= possible
 
 
-def test_an_expected_file_says_why_in_words() -> None:
+def test_expected_file_has_a_comment() -> None:
     for case in INVALID:
         about, *lines = case.file.with_suffix(".expected").read_text("utf-8").splitlines()
         assert about.startswith("# "), case.name
@@ -149,7 +149,7 @@ def test_most_invalid_documents_have_one_defect() -> None:
     assert sum(len(case.expected) == 1 for case in INVALID) > 0.9 * len(INVALID)
 
 
-def test_an_invalid_document_is_sound_where_its_defect_is_not() -> None:
+def test_invalid_document_is_valid_apart_from_its_defect() -> None:
     def check(case: Case) -> None:
         rules = {expected.rule for expected in case.expected}
         data = data_of(case)
@@ -170,31 +170,31 @@ def run(*arguments: str) -> Result:
 
 
 @pytest.mark.requirement("AGIS-9.3-1", "AGIS-9.3-2", "AGIS-9.3-3")
-def test_the_command_finds_bespeak_conforming() -> None:
+def test_bespeak_conforms_by_its_own_command() -> None:
     result = run()
     assert result.exit_code == 0, result.output
-    assert result.output.count(" right") == len(KINDS)
+    assert result.output.count(" correct") == len(KINDS)
 
 
 @pytest.mark.process
-def test_a_validator_that_accepts_everything_fails_by_the_invalid_documents() -> None:
+def test_validator_that_accepts_everything_fails_on_invalid_documents() -> None:
     result = run("--validator", "true")
     assert result.exit_code == 1
-    assert f"invalid     0 of {len(INVALID)} right" in result.output
-    assert "invalid/empty-file.agis is accepted, and breaks D128" in result.output
+    assert f"invalid     0 of {len(INVALID)} correct" in result.output
+    assert "invalid/empty-file.agis is accepted but breaks D128" in result.output
     assert "\nvalid/" not in result.output
 
 
 @pytest.mark.process
-def test_a_validator_that_rejects_everything_fails_by_the_others() -> None:
+def test_validator_that_rejects_everything_fails_on_valid_documents() -> None:
     result = run("--validator", "false")
     assert result.exit_code == 1
-    assert f"invalid     {len(INVALID)} of {len(INVALID)} right" in result.output
+    assert f"invalid     {len(INVALID)} of {len(INVALID)} correct" in result.output
     assert "invalid/" not in result.output
 
 
 @pytest.mark.process
-def test_an_installed_bespeak_has_the_set_with_it(tmp_path: Path) -> None:
+def test_installed_package_includes_the_document_set(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, check=True, capture_output=True, cwd=SOURCE.parents[1])
     (wheel,) = tmp_path.glob("*.whl")

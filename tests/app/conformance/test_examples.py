@@ -55,13 +55,13 @@ async def test_the_hotel_conforms_in_every_item(report: Report) -> None:
     assert {item for item in ITEMS if report.verdict(item) not in (Verdict.PASS, Verdict.WARN)} == set(), text
 
 
-async def test_the_only_thing_the_hotel_could_do_better_is_to_sign_its_manifest(report: Report) -> None:
+async def test_unsigned_manifest_is_the_only_warning_for_the_hotel(report: Report) -> None:
     warned = [result.check.id for result in report.results if result.outcome.verdict is Verdict.WARN]
     assert warned == ["13.1-05h"]
 
 
 @pytest.mark.requirement("API-8.10-3")
-async def test_a_hotel_with_a_key_leaves_nothing_to_wish_for() -> None:
+async def test_hotel_with_a_key_has_no_warnings() -> None:
     report = await run(load_target(str(HOTEL)), signing_key=generate_key())
     assert report.conforms
     assert not [result.check.id for result in report.results if result.outcome.verdict is Verdict.WARN]

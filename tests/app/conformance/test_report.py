@@ -35,7 +35,7 @@ def _report(**outcomes: Outcome) -> Report:
 SEEN = Exchanged("QUERY", "/x", b'{"a":1}', 404, "Not Found", {}, b'{"error":{"code":"no"}}', "a" * 64, "a:b")
 
 
-def test_one_failure_is_enough_not_to_conform() -> None:
+def test_one_failure_breaks_conformance() -> None:
     assert _report().conforms
     assert not _report(i03=failed("no")).conforms
 
@@ -61,13 +61,13 @@ def test_a_pass_shows_no_evidence() -> None:
     assert "QUERY /x" not in "\n".join(line for _, line in _report(i03=passed(SEEN)).lines())
 
 
-def test_a_server_cannot_steer_the_terminal() -> None:
+def test_server_cannot_control_the_terminal() -> None:
     nasty = Exchanged("QUERY", "/x", b"", 404, "\x1b[2J", {}, b"\x1b]0;title\x07" + b"\xff" * 9)
     text = "".join(line for _, line in _report(i03=failed("says \x1b[31m", nasty)).lines())
     assert text.isprintable()
 
 
-def test_long_answers_are_cut() -> None:
+def test_long_responses_are_truncated() -> None:
     long = Exchanged("QUERY", "/x", b"", 404, "Not Found", {}, b"x" * 100_000)
     assert len(str(long)) < 400
 
@@ -81,7 +81,7 @@ def test_the_json_form_has_items_and_checks() -> None:
     assert check["evidence"]
 
 
-def test_the_weightiest_verdict_counts() -> None:
+def test_most_severe_verdict_counts() -> None:
     assert all_of([passed(), failed("a"), skipped("b"), failed("c")]) == failed("a; c")
     assert all_of([passed(), skipped("b")]).verdict is Verdict.PASS
     assert all_of([]).verdict is Verdict.NOT_APPLICABLE
@@ -104,11 +104,11 @@ def test_many_faults_are_counted_not_listed() -> None:
         (b"[" * 100_000, None),
     ],
 )
-def test_a_field_is_found_wherever_servers_put_it(body: bytes, expected: str | None) -> None:
+def test_field_is_found_at_any_place_servers_use(body: bytes, expected: str | None) -> None:
     assert Exchanged("QUERY", "/", b"", 400, "", {}, body).field("reason") == expected
 
 
-def test_an_answer_about_who_asks_says_nothing_about_the_question() -> None:
+def test_identity_refusal_skips_the_check() -> None:
     turned_down = Exchanged("QUERY", "/x", b"", 401, "Unauthorized", {}, b"")
     assert accepted(SEEN) == passed(SEEN)
     assert accepted(turned_down).verdict is Verdict.SKIP

@@ -45,7 +45,7 @@ def test_a_sample_has_no_more_than_the_schema_requires(schema: dict[str, Any], e
         {"$ref": "#/$defs/missing"},
     ],
 )
-def test_what_cannot_be_guessed_is_none(schema: dict[str, Any]) -> None:
+def test_sample_that_cannot_be_guessed_is_none(schema: dict[str, Any]) -> None:
     assert sample(schema) is None
 
 

@@ -33,25 +33,25 @@ def test_a_file_that_cannot_be_read_is_rejected(tmp_path: Path) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize(("code", "accepted"), [(0, True), (1, False), (2, False)])
-def test_the_exit_code_of_a_command_is_its_verdict(case: Case, code: int, accepted: bool) -> None:
+def test_exit_code_of_a_command_is_its_result(case: Case, code: int, accepted: bool) -> None:
     verdict = command_validator(f'{sys.executable} -c "import sys; sys.exit({code})"')(case)
     assert (verdict.accepted, verdict.errors) == (accepted, None)
 
 
 @pytest.mark.process
-def test_the_file_stands_in_place_of_the_braces(case: Case) -> None:
+def test_braces_are_replaced_by_the_file(case: Case) -> None:
     script = "import sys; sys.exit(0 if sys.argv[1].endswith('menu.agis') and sys.argv[2] == '--strict' else 1)"
     assert command_validator(f'{sys.executable} -c "{script}" {{}} --strict')(case).accepted
 
 
 @pytest.mark.process
-def test_without_braces_the_file_comes_last(case: Case) -> None:
+def test_file_is_appended_without_braces(case: Case) -> None:
     script = "import sys; sys.exit(0 if sys.argv[-1].endswith('menu.agis') else 1)"
     assert command_validator(f'{sys.executable} -c "{script}"')(case).accepted
 
 
 @pytest.mark.parametrize("command", ["", "'unclosed"])
-def test_what_is_no_command_is_a_configuration_error(command: str) -> None:
+def test_invalid_command_is_a_configuration_error(command: str) -> None:
     with pytest.raises(ConfigError):
         command_validator(command)
 

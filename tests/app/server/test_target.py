@@ -213,7 +213,7 @@ def test_a_document_nothing_is_bound_to_is_refused_with_what_to_write(rooms: Pat
 
 def test_a_folder_whose_configuration_binds_nothing_is_refused_too(rooms: Path) -> None:
     configure(rooms, "")
-    with pytest.raises(ConfigError, match="nothing is bound to answer"):
+    with pytest.raises(ConfigError, match="without handlers"):
         load_target(str(rooms))
 
 

@@ -57,10 +57,10 @@ def test_a_step_that_is_too_small_is_a_finding(
 
 
 def test_advice_speaks_of_the_version_only_where_there_is_one() -> None:
-    assert str(advise(BREAKING, None, None)) == "These changes need a major step of the version."
+    assert str(advise(BREAKING, None, None)) == "These changes need a major version bump."
     assert str(advise([], None, None)) == "Nothing changed."
     assert str(advise([], "1.0.0", "1.1.0")) == "Only the version changed."
-    assert str(advise(SAFE, "1.0.0", "1.1.0")) == "These changes need a minor step; 1.0.0 -> 1.1.0 is a minor step."
+    assert str(advise(SAFE, "1.0.0", "1.1.0")) == "These changes need a minor bump; 1.0.0 -> 1.1.0 is a minor bump."
 
 
 def test_a_step_is_named_by_its_greatest_number() -> None:

@@ -1,4 +1,4 @@
-"""An AGIS document as the contract of a server: checked once, then its endpoints are bound to their handlers."""
+"""An AGIS document as a server contract: check it once, then bind handlers to its endpoints."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ from bespeak.text.source.tree import MAX_BYTES
 
 _OF_ENDPOINT: Final = re.compile(r"/endpoints/[^/]++(?=/|$)")
 _SHOWN: Final = 100
-"""Findings of a document that cannot be served; mending these will change the others. Reading a document stops looking
-at its structure after as many, so that nothing is known about the endpoints behind them."""
+"""Maximum number of findings reported for a document that cannot be served. The reader stops after as many
+structural findings, so the remaining endpoints are unchecked.
+"""
 
 Key = tuple[str, str]
 
 
 def open_agis(path: Path, catalog: Catalog, policies: Policies | None = None) -> AgisContract:
-    """Read and check a document. Raises ContractError for one that no endpoint may be served from."""
+    """Read and check a document. Raises ContractError if none of its endpoints can be served."""
     text = read_text(path, MAX_BYTES)
     if isinstance(text, Diagnostic):
         raise ContractError(f"{path} cannot be served", [text])
@@ -57,39 +58,41 @@ def open_agis(path: Path, catalog: Catalog, policies: Policies | None = None) ->
     fatal = [finding for finding in errors if _endpoint_of(finding) is None]
     unread = len(structure) >= _SHOWN and has_errors(structure)
     if document is None or fatal or unread:
-        raise ContractError(f"{path} is not valid, so that it cannot be served", (fatal or errors)[:_SHOWN])
+        raise ContractError(f"{path} is not valid and cannot be served", (fatal or errors)[:_SHOWN])
     return AgisContract(path, document, catalog, errors)
 
 
 def _endpoint_of(finding: Diagnostic) -> str | None:
-    """The endpoint a finding is about. The vocabulary speaks for the document, wherever it is contradicted."""
+    """Return the endpoint of a finding. Vocabulary findings concern the whole document."""
     found = None if finding.rule.startswith("V") else _OF_ENDPOINT.match(finding.pointer)
     return found[0] if found else None
 
 
 class AgisContract:
-    """The endpoints of a document, each waiting for a handler."""
+    """The endpoints of a document and their handlers."""
 
     def __init__(self, path: Path, document: AgisDocument, catalog: Catalog, errors: Sequence[Diagnostic]) -> None:
-        """`errors` are about endpoints: those are left out."""
+        """Create the contract without handlers. Endpoints with `errors` are skipped."""
         self.path = path
         self.errors = tuple(errors)
         wrong = {_endpoint_of(finding) for finding in errors}
         usable = tuple(entry for entry in document.endpoints if entry.at not in wrong)
         self._declared = {entry.endpoint.key for entry in document.endpoints}
         self.service: Service = agis_service(replace(document, endpoints=usable), catalog)
-        """The service without anybody who answers."""
+        """The service, without handlers."""
         self._usable = {endpoint.key: endpoint for endpoint in self.service.endpoints}
         self._bound: dict[Key, HandlerBinding] = {}
         self._places: dict[Key, Location | None] = {}
 
     def bind(self, method: str, path: str, handler: HandlerBinding, place: Location | None) -> list[Diagnostic]:
-        """Let a handler answer for an endpoint, or say why it cannot. A handler of an endpoint left out is kept."""
+        """Bind a handler to an endpoint; return the findings that prevent it. Handlers of skipped endpoints are
+        accepted.
+        """
         key = (method.upper(), path)
         if key not in self._declared:
             return [self._unknown(key, place)]
         if key in self._bound:
-            message = f"{method} {path} has a handler already, at {self._places[key]}"
+            message = f"{method} {path} already has a handler, at {self._places[key]}"
             return [DUPLICATE.found(message, place, advice="Remove one of them.")]
         found: list[Diagnostic] = []
         endpoint = self._usable.get(key)
@@ -104,7 +107,7 @@ class AgisContract:
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The endpoints somebody answers for."""
+        """The endpoints that have a handler."""
         return tuple(
             replace(endpoint, handler=self._bound[endpoint.key])
             for endpoint in self.service.endpoints
@@ -113,30 +116,30 @@ class AgisContract:
 
     @property
     def findings(self) -> list[Diagnostic]:
-        """Why endpoints of the document are not served: errors in them, or nobody who answers."""
+        """Findings for the endpoints that are not served: errors, or no handler."""
         return [*self.errors, *self._unbound()]
 
     def unserved(self, wrong: Sequence[Diagnostic] = ()) -> BespeakError:
-        """Why nothing of the document can be served, and what to write. `wrong` is about handlers that were given."""
+        """Build the error for a document without servable endpoints. `wrong` has the findings about its handlers."""
         if wrong:
             return ContractError(f"no endpoint of {self.path} has a handler that can be used", wrong)
         if not self.service.endpoints:
             return ContractError(f"{self.path} has no endpoint that can be served", self.errors[:_SHOWN])
         first, count = self.service.endpoints[0], len(self.service.endpoints)
         what = "an endpoint" if count == 1 else f"{count} endpoints"
-        message = f"{self.path} declares {what}, and nothing is bound to answer. For {first}"
+        message = f"{self.path} declares {what} without handlers. For {first},"
         return ConfigError(f"{message} {draft(self.path.name, first)}")
 
     def _unbound(self) -> Iterator[Diagnostic]:
         for endpoint in self.service.endpoints:
             if endpoint.key not in self._bound:
                 advice = f'Write [handlers."{endpoint}"] into bespeak.toml, or @app.handler in Python.'
-                yield NO_HANDLER.at(endpoint, "", "nothing answers for it, so that it is left out", advice)
+                yield NO_HANDLER.at(endpoint, "", "it has no handler and is skipped", advice)
 
     def _unknown(self, key: Key, place: Location | None) -> Diagnostic:
         name = " ".join(key)
         known = [" ".join(declared) for declared in sorted(self._declared)]
         near = get_close_matches(name[:100], known, n=3, cutoff=0.5) or known[:5]
-        message = f"{self.path} declares no {brief(name)[1:-1]}"
-        advice = f"Did you mean {' or '.join(near)}?" if near else "It declares no endpoint at all."
+        message = f"{self.path} does not declare {brief(name)[1:-1]}"
+        advice = f"Did you mean {' or '.join(near)}?" if near else "It declares no endpoints."
         return NO_ENDPOINT.found(message, place, advice=advice)

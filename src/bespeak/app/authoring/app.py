@@ -1,4 +1,4 @@
-"""Services written in Python: decorated functions become endpoints, and mistakes raise while they are declared."""
+"""Services written in Python: decorated functions become endpoints, and mistakes raise at declaration."""
 
 from __future__ import annotations
 
@@ -43,8 +43,7 @@ DEFAULT_CONFIDENCE: Final = 0.9
 """Default confidence of an endpoint. Below 1, because a tested function can still meet a failing resource."""
 
 _NO_DOCSTRING: Final = (
-    "the function has no docstring: its first paragraph is the intent, "
-    "a paragraph `Outcome:` says what is true afterwards"
+    "the function has no docstring: its first paragraph is the intent, and a paragraph `Outcome:` describes the result"
 )
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -96,7 +95,7 @@ class App:
         self._endpoints: list[Endpoint] = []
         self._claims = PathClaims()
         self._readings: dict[int, tuple[Callable[..., Any], Reading]] = {}
-        # By identity, with the function kept beside it: what can be called need not be hashable.
+        # Keyed by identity, with a reference to the function: callables need not be hashable.
         self._redirects: list[Redirect] = []
         self._resources: list[Resource] = []
         self._wildcard: Callable[..., Any] | None = None
@@ -141,8 +140,8 @@ class App:
             name = f"{method} {path}"
             place = locate(function)
             if self.contract is None:
-                text = f"{place}: {name} has no document to be declared in: App.from_agis makes an app of one, "
-                raise ContractError(text + "and `endpoint` declares what stands in none")
+                text = f"{place}: {name} cannot be bound, because the app has no AGIS document. Create the app with "
+                raise ContractError(text + "App.from_agis, or declare the endpoint with `endpoint`.")
             handler = RegisteredFunction(function=_dotted(function), target=function, blocking=blocking)
             _raise_errors(f"{name} cannot be bound", self.contract.bind(method, path, handler, place))
             return function
@@ -201,8 +200,8 @@ class App:
         def declare(function: _Function) -> _Function:
             name = f"{method} {path}"
             for word, rule, given in (("scopes", SCOPE, scopes), ("errors", ERROR_NAME, errors)):
-                if isinstance(given, str):  # a sequence too, of letters, which a type checker lets pass
-                    text = f"{word} is a list of {word}, not the text {brief(given)}; write [{brief(given)}]"
+                if isinstance(given, str):  # a string is a sequence too, so type checkers accept it
+                    text = f"{word} must be a list; got the string {brief(given)}. Write [{brief(given)}]"
                     raise _refusal(name, function, rule, text)
             reading = self._read(function, name)
             prose = reading.prose
@@ -259,7 +258,7 @@ class App:
 
         def declare(items: _Items) -> _Items:
             if any(resource.name == name for resource in self._resources):
-                raise ContractError(f"{locate(items)}: there is a resource {name!r} already")
+                raise ContractError(f"{locate(items)}: resource {name!r} already exists")
             self._resources.append(Resource(name=name, description=description, items=items))
             return items
 
@@ -271,7 +270,7 @@ class App:
         if not self._policies.wildcards_accepted:
             raise ContractError(f"{place}: a wildcard handler needs policies=Policies(wildcards_accepted=True)")
         if self._wildcard is not None:
-            raise ContractError(f"{place}: there is a wildcard handler already, at {locate(self._wildcard)}")
+            raise ContractError(f"{place}: a wildcard handler already exists, at {locate(self._wildcard)}")
         self._wildcard = function
         return function
 

@@ -1,4 +1,4 @@
-"""What only a handler function itself can tell about an endpoint: what it takes, how it waits, how it refuses."""
+"""Checks of a handler function: its parameters, blocking calls and declared errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IN_PYTHON = "Add it to errors={{{name!r}: ...}} or to `Errors:` in the docstring
 
 
 def check_fit(endpoint: Endpoint, function: Callable[..., Any], *, blocking: bool, advice: str) -> Iterator[Diagnostic]:
-    """What keeps a function from answering for an endpoint that was declared without it."""
+    """Check that a function can handle an endpoint that was declared without it."""
     try:
         plan_call(function, endpoint.input_schema)
     except ContractError as error:
@@ -35,7 +35,9 @@ def check_fit(endpoint: Endpoint, function: Callable[..., Any], *, blocking: boo
 
 
 def _check_spelling(endpoint: Endpoint, function: Callable[..., Any], advice: str) -> Iterator[Diagnostic]:
-    """A lone parameter takes the whole input if it names no field of it: hardly meant when it nearly names one."""
+    """Check a single parameter whose name resembles a field: it would receive the whole input, which is likely a
+    typo.
+    """
     fields: Mapping[str, Any] = endpoint.input_schema.get("properties", {})
     signature = read_signature(function, fields)
     if len(signature.parameters) != 1 or signature.parameters[0].name in fields:
@@ -43,16 +45,16 @@ def _check_spelling(endpoint: Endpoint, function: Callable[..., Any], advice: st
     name = signature.parameters[0].name
     near = near_field(name, fields)
     if near is not None:
-        message = f"{signature.name}(): the parameter {name!r} is no field of the input, which has {near!r}"
+        message = f"{signature.name}(): the parameter {name!r} is not a field of the input; did you mean {near!r}?"
         yield SIGNATURE.at(endpoint, "/handler/function", message, advice)
 
 
 def check_behaviour(
     endpoint: Endpoint, refused: Iterable[tuple[str, int]], advice: str, *, waits: bool
 ) -> Iterator[Diagnostic]:
-    """Findings about a coroutine that is called blocking, and about refusals with names that are not declared."""
+    """Find coroutines declared as blocking, and refusals with undeclared error names."""
     if waits:
-        message = "blocking=True is for functions without async; a coroutine waits by itself"
+        message = "blocking=True is not allowed for async functions"
         yield SIGNATURE.at(endpoint, "/handler/function", message)
     for name, line in refused:
         if name not in endpoint.error_names:
@@ -60,6 +62,6 @@ def check_behaviour(
             yield UNDECLARED_ERROR.at(
                 replace(endpoint, location=place),
                 "/errors",
-                f"the handler refuses with {name!r}, which is no declared error",
+                f"the handler refuses with {name!r}, which is not a declared error",
                 advice.format(name=name),
             )

@@ -1,4 +1,4 @@
-"""The first lines of a handler for an endpoint that has none, in TOML and in Python, ready to be copied."""
+"""Handler templates in TOML and Python for an endpoint without a handler."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _ANNOTATIONS: Final = {
 
 
 def draft(document: str, endpoint: Endpoint) -> str:
-    """What to write beside a document to bind an endpoint, in both ways, going on with a sentence."""
+    """Write the TOML and the Python that bind an endpoint of a document. The text continues a sentence."""
     method, path = _quoted(endpoint.method), _quoted(endpoint.path)
     function = _function(endpoint)
     return "\n".join(
         (
-            "write either, beside the document:",
+            "write these files beside the document:",
             "",
             "# bespeak.toml",
             f"document = {_quoted(document)}",
@@ -40,7 +40,7 @@ def draft(document: str, endpoint: Endpoint) -> str:
             f"# {HANDLERS}.py",
             function,
             "",
-            "or, in Python alone, and serve that file:",
+            "or write this file and serve it:",
             "",
             f"# {PurePath(document).stem}.py",
             "from bespeak import App",
@@ -62,7 +62,7 @@ def _function(endpoint: Endpoint) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string that TOML and Python read the same."""
+    """Quote a string in a form that TOML and Python both accept."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -75,7 +75,7 @@ def _parameters(endpoint: Endpoint) -> str:
     if not properties:
         return ""
     if not all(_is_parameter(name) for name in properties):
-        # A name that Python cannot have: the function takes the input as a whole.
+        # A name that is not a Python identifier: the function takes the whole input.
         return f"{whole_input_name(properties)}: dict"
     required = endpoint.input_schema.get("required", ())
     needed = [_declared(name, properties[name]) for name in properties if name in required]

@@ -1,1 +1,1 @@
-"""The command line: one module per command, no logic of its own."""
+"""Define the command line: one module per command, without business logic."""

@@ -1,4 +1,4 @@
-"""`bespeak agents`: register agents with a deployment, look at them, suspend and revoke them."""
+"""`bespeak agents`: register, list, suspend and revoke agents."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ _STYLES: Final = {"active": "green", "suspended": "yellow"}
 
 @click.group()
 def agents() -> None:
-    """Register agents with a deployment, look at them, suspend and revoke them.
+    """Register, list, suspend and revoke the agents of a deployment.
 
-    TARGET is the deployment, whose configuration says where its store is; --store names the store itself. AGENT is a
-    name, an Agent-ID, or the first eight or more digits of one. Running servers notice changes within seconds.
+    TARGET is the deployment, whose configuration names the store; --store overrides it. AGENT is a name, an Agent-ID,
+    or at least the first eight digits of one. Running servers pick up changes within seconds.
     """
 
 
 @agents.command(short_help="Register an agent.")
 @click.argument("words", nargs=-1, metavar="[DOCUMENT] [TARGET]")
 @store_option
-@click.option("--name", help="Make a new agent of this name: letters, digits, - and _.")
-@click.option("--description", default="", help="What the new agent does.")
-@click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="What it may do; may be repeated.")
-@click.option("--key", type=click.Path(path_type=Path), help="Its Ed25519 key, PEM or JWK; the public half suffices.")
-@click.option("--new-key", type=click.Path(path_type=Path), help="Make it a key, and write the private half here.")
-@click.option("--issuer-key", type=click.Path(path_type=Path), help="Sign with this key, not with the server's.")
+@click.option("--name", help="Create an agent with this name: letters, digits, - and _.")
+@click.option("--description", default="", help="Description of the new agent.")
+@click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="Scope to grant; repeatable.")
+@click.option("--key", type=click.Path(path_type=Path), help="Its Ed25519 key (PEM or JWK), private or public.")
+@click.option("--new-key", type=click.Path(path_type=Path), help="Generate a key and write the private key here.")
+@click.option("--issuer-key", type=click.Path(path_type=Path), help="Sign with this key instead of the server's.")
 def add(
     *,
     words: tuple[str, ...],
@@ -65,9 +65,9 @@ def add(
     new_key: Path | None,
     issuer_key: Path | None,
 ) -> None:
-    """Register the agent of an identity DOCUMENT, or make a new one with --name. Prints its Agent-ID.
+    """Register the agent of an identity DOCUMENT, or create one with --name, and print its Agent-ID.
 
-    An agent that is there already gets the new document and keeps its state; one that was revoked stays revoked.
+    An agent that is already registered keeps its status and gets the new document. A revoked agent stays revoked.
 
     \b
     Examples:
@@ -77,7 +77,7 @@ def add(
     given = list(words)
     document = Path(given.pop(0)) if name is None and given else None
     if (document is None) == (name is None) or len(given) > 1:
-        raise click.UsageError("Give either an identity DOCUMENT or --name, and one TARGET at most.")
+        raise click.UsageError("Give either an identity DOCUMENT or --name, and at most one TARGET.")
     target = given[0] if given else "."
     if document is not None:
         text = read_text(document)
@@ -102,7 +102,7 @@ def add(
 
 
 class _KeyChoice(msgspec.Struct, frozen=True):
-    """Which key a new agent gets."""
+    """The key options of a new agent: an existing key file, or a file for a new key."""
 
     given: Path | None
     made: Path | None
@@ -121,10 +121,10 @@ def _make(
     from bespeak.state.identity.key_text import generate_key, private_text, public_jwk  # noqa: PLC0415 - slow to load
 
     if not _NAME.fullmatch(name):
-        raise click.UsageError("--name is 1 to 128 letters, digits, '-' and '_'.")
+        raise click.UsageError("--name must be 1 to 128 letters, digits, '-' or '_'.")
     wrong = next((scope for scope in scopes if not is_scope_token(scope)), None)
     if wrong is not None:
-        raise click.UsageError(f"--scope {wrong!r} is no scope; write domain:action in lower case.")
+        raise click.UsageError(f"--scope {wrong!r} is not a valid scope; write domain:action in lower case.")
     if choice.given is not None and choice.made is not None:
         raise click.UsageError("Give either --key or --new-key.")
     issuer = issuer_of(target, issuer_key)
@@ -142,7 +142,7 @@ def _make(
     text = msgspec.json.encode(made).decode()
     agent = _read(text, name)
     if choice.made is not None and key is not None:
-        # Before the agent is registered: an agent whose key was not written could never prove itself.
+        # Before the agent is registered: without its key it could never authenticate.
         write_secret(choice.made, private_text(key), force=None)
     try:
         _put(target, override, agent, text)
@@ -157,7 +157,7 @@ def _read(text: str, file: str) -> Agent:
     agent, findings = parse_agent(text, file)
     print_findings(findings)
     if agent is None or agent.status == UNREADABLE:
-        raise CommandFailedError(f"{file} describes no agent that could be registered; nothing was changed")
+        raise CommandFailedError(f"{file} is not a valid identity document; nothing was changed")
     return agent
 
 
@@ -170,37 +170,37 @@ def _put(target: str, override: str | None, agent: Agent, text: str) -> None:
     if not isinstance(done, Conflict):
         return
     if done.reason == "agent-retired":
-        raise CommandFailedError(f"the agent {agent.agent_id} was revoked, which is for ever; its id is not used again")
+        raise CommandFailedError(f"agent {agent.agent_id} is revoked, and a revoked Agent-ID cannot be reused")
     raise CommandFailedError(
-        f"the name {agent.name!r} belongs to the agent {done.details['agent_id']}; "
-        "that of a revoked agent can be given again after 90 days"
+        f"the name {agent.name!r} belongs to agent {done.details['agent_id']}; "
+        "the name of a revoked agent can be reused after 90 days"
     )
 
 
 @agents.command("list", short_help="List the agents of a deployment.")
 @store_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(target: str, override: str | None, as_json: bool) -> None:
-    """List the agents of a deployment: those in its store and those in its files."""
+    """List the agents of a deployment, from its store and its files."""
     found = _known(target, override)
     if as_json:
         print_json([_summary(one) for one in found])
         return
     if not found:
-        click.echo("no agent is registered; `bespeak agents add` registers one")
+        click.echo("no agents are registered; add one with `bespeak agents add`")
         return
     print_lines(
         line(f"{one.name:<24} ", (f"{one.status:<11} ", _style(one)), f"{one.place:<6} ", one.agent_id) for one in found
     )
 
 
-@agents.command(short_help="Show an agent and what became of it.")
+@agents.command(short_help="Show an agent and its lifecycle.")
 @click.argument("agent")
 @store_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--id", "only_id", is_flag=True, help="Print the Agent-ID and nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--id", "only_id", is_flag=True, help="Print only the Agent-ID.")
 def show(agent: str, target: str, override: str | None, as_json: bool, only_id: bool) -> None:
-    """Show an agent: its state, its authority, and what became of it so far."""
+    """Show the status, scopes and lifecycle of an agent."""
     one = _find(target, override, agent)
     if only_id:
         click.echo(one.agent_id)
@@ -213,10 +213,10 @@ def show(agent: str, target: str, override: str | None, as_json: bool, only_id: 
     print_lines(_lines(one, events))
 
 
-@agents.command(short_help="Refuse an agent until it is reinstated.")
+@agents.command(short_help="Suspend an agent until it is reinstated.")
 @click.argument("agent")
 @store_options
-@click.option("--reason", default="", help="Why; kept with the change.")
+@click.option("--reason", default="", help="Reason to record with the change.")
 def suspend(agent: str, target: str, override: str | None, reason: str) -> None:
     """Suspend an agent: its requests are refused until it is reinstated."""
     _change(target, override, agent, "DEACTIVATE", reason)
@@ -225,18 +225,18 @@ def suspend(agent: str, target: str, override: str | None, reason: str) -> None:
 @agents.command()
 @click.argument("agent")
 @store_options
-@click.option("--reason", default="", help="Why; kept with the change.")
+@click.option("--reason", default="", help="Reason to record with the change.")
 def reinstate(agent: str, target: str, override: str | None, reason: str) -> None:
-    """Lift the suspension of an agent."""
+    """Reinstate a suspended agent."""
     _change(target, override, agent, "REINSTATE", reason)
 
 
 @agents.command()
 @click.argument("agent")
 @store_options
-@click.option("--reason", required=True, help="Why; kept with the change.")
+@click.option("--reason", required=True, help="Reason to record with the change.")
 def revoke(agent: str, target: str, override: str | None, reason: str) -> None:
-    """Retire an agent for ever. Its id is never used again, and nothing brings it back."""
+    """Revoke an agent permanently. Its Agent-ID cannot be reused."""
     _change(target, override, agent, "REVOKE", reason)
 
 
@@ -260,12 +260,14 @@ def _change(target: str, override: str | None, agent: str, event: str, reason: s
         ),
     )
     if isinstance(done, Conflict):
-        raise CommandFailedError(f"{one.name} is {done.details.get('status', 'unknown')}, so {event} is not possible")
+        raise CommandFailedError(
+            f"{one.name} is {done.details.get('status', 'unknown')}; {event} is not allowed in this state"
+        )
     click.echo(f"{one.name} is {done.status}" + (" already" if done.noop else f", and was {done.previous}"))
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """An agent as the command shows it."""
+    """An agent of the deployment, from its store or its files."""
 
     agent_id: str
     name: str
@@ -274,23 +276,25 @@ class _Known(msgspec.Struct, frozen=True):
     """`store` or `file`."""
     filed: Agent | None = None
     kept: str | None = None
-    """The document in the store, which goes before that of a file."""
+    """The stored document, which takes precedence over the file."""
 
     @property
     def document(self) -> Any:
-        """The identity document; None when there is nothing but a state."""
+        """The identity document; None if only a status is stored."""
         if self.kept is not None:
             return msgspec.json.decode(self.kept)
         return dict(self.filed.document) if self.filed is not None else None
 
     @property
     def agent(self) -> Agent | None:
-        """What the document says. Only for agents that are shown: to verify thousands of them takes seconds."""
+        """The parsed document. Parse it only for agents that are shown: verifying thousands of documents takes
+        seconds.
+        """
         return parse_agent(self.kept, self.agent_id)[0] if self.kept is not None else self.filed
 
 
 def _known(target: str, override: str | None) -> list[_Known]:
-    """All agents, by name; the store has the last word."""
+    """List all agents by name. The store takes precedence over files."""
     filed = {agent.agent_id: agent for agent in filed_agents(target)}
     rows: list[AgentRow] = _ask(target, override, ListAgents()) or []
     found = {
@@ -309,14 +313,14 @@ def _find(target: str, override: str | None, wanted: str) -> _Known:
     if not found and len(wanted) >= _SHORTEST_PREFIX:
         found = [one for one in every if one.agent_id.startswith(wanted)]
     if len(found) > 1:
-        # A name may have had several bearers, of whom one is left.
+        # Retired agents may have had the same name.
         found = [one for one in found if one.status != "retired"] or found
     if len(found) == 1:
         return found[0]
     if not found:
-        raise CommandFailedError(f"no agent {wanted!r} is registered here; `bespeak agents list` shows those there are")
+        raise CommandFailedError(f"agent {wanted!r} is not registered; see `bespeak agents list`")
     raise CommandFailedError(
-        f"{wanted!r} may be any of {', '.join(one.agent_id[:16] for one in found[:5])}; give the Agent-ID"
+        f"{wanted!r} is ambiguous: {', '.join(one.agent_id[:16] for one in found[:5])}; give the full Agent-ID"
     )
 
 
@@ -337,8 +341,8 @@ def _lines(one: _Known, events: Any) -> Iterator[Text]:
     yield line("  status     ", (one.status, _style(one)))
     if agent is not None:
         yield line(f"  scopes     {', '.join(agent.scopes) or 'none'}")
-        yield line(f"  tier       {agent.trust_tier or 'not said'}")
-        yield line(f"  acts for   {agent.principal or agent.principal_id or 'not said'}")
+        yield line(f"  tier       {agent.trust_tier or 'not given'}")
+        yield line(f"  acts for   {agent.principal or agent.principal_id or 'not given'}")
         yield line(f"  key        {agent.public_key['kid'] if agent.public_key else 'none: it cannot sign requests'}")
     for event in events:
         why = f": {event.reason}" if event.reason else ""
@@ -346,7 +350,7 @@ def _lines(one: _Known, events: Any) -> Iterator[Text]:
 
 
 def _ask(target: str, override: str | None, command: Command) -> Any:
-    """The answer of a store that is there; None where a deployment has kept nothing yet."""
+    """Read from the store; return None if it does not exist yet."""
     place = lasting_place(store_place(target, override))
     if override:
         existing_place(place)
@@ -354,7 +358,7 @@ def _ask(target: str, override: str | None, command: Command) -> Any:
 
 
 def _do(target: str, override: str | None, command: Command) -> Any:
-    """The result of a change, or its Conflict."""
+    """Execute a command and return its result or its Conflict."""
     place = lasting_place(store_place(target, override))
     done = asyncio.run(use_store(place, lambda store: store.do(command)))
     return done if isinstance(done, Conflict) else done[0]

@@ -1,4 +1,4 @@
-"""An AGIS document that a command was given: the service it describes, or a refusal with its findings."""
+"""The AGIS document argument of a command: read it, or report its findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bespeak.text.source.tree import MAX_BYTES
 
 
 def open_agis(file: Path) -> Service:
-    """Read the service of a document, without handlers. Raises CommandFailedError if its structure is broken."""
+    """Read the service of a document, without handlers. Raises CommandFailedError if the document has errors."""
     text = read_text(file, MAX_BYTES)
     tree = text if isinstance(text, Diagnostic) else parse_agis(text, str(file))
     if isinstance(tree, Diagnostic):
@@ -25,5 +25,5 @@ def open_agis(file: Path) -> Service:
     document, findings = read_agis(tree)
     print_findings(findings)
     if document is None or has_errors(findings):
-        raise CommandFailedError(f"{file} cannot be used before its errors are mended")
+        raise CommandFailedError(f"{file} has errors; fix them first")
     return agis_service(document)

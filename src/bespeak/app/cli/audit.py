@@ -1,4 +1,4 @@
-"""`bespeak audit`: check, read and copy out the records of what happened."""
+"""`bespeak audit`: verify, show and export the audit trail."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ _ID: Final = re.compile(r"[0-9a-fA-F]{64}")
 _SIGNATURES: Final = {
     "good": "good",
     "unsigned": "none",
-    "unknown-key": "by a key that is not trusted",
-    "bad": "not by the key it names",
-    "unchecked": "not checked: no key is known",
+    "unknown-key": "by an untrusted key",
+    "bad": "invalid for the named key",
+    "unchecked": "not checked: no key is available",
 }
 
 
 @click.group()
 def audit() -> None:
-    """Check, read and copy out the audit trail of a deployment.
+    """Verify, show and export the audit trail of a deployment.
 
-    TARGET is the deployment, whose configuration says where its store is; --store names the store itself.
+    TARGET is the deployment, whose configuration names the store; --store overrides it.
     """
 
 
@@ -60,22 +60,22 @@ def _key_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "key_files",
         multiple=True,
         type=click.Path(path_type=Path),
-        help="Trust this public key (JWK, JWK set or PEM) and no other; repeatable. Without it: the key of TARGET.",
+        help="Trust only this public key (JWK, JWK set or PEM); repeatable.  [default: the key of TARGET]",
     )(command)
 
 
-@audit.command(short_help="Name every record that was tampered with.")
+@audit.command(short_help="Verify the audit trail.")
 @store_options
 @_key_option
-@click.option("--file", type=click.Path(path_type=Path), help="Check this export in place of a store.")
+@click.option("--file", type=click.Path(path_type=Path), help="Verify this export instead of the store.")
 @click.option(
     "--expect",
     "expected",
     multiple=True,
     metavar="ID",
-    help="An Audit-ID or checkpoint that must be there; repeatable.",
+    help="Audit-ID or checkpoint that must exist; repeatable.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def verify(
     *,
     target: str,
@@ -85,10 +85,10 @@ def verify(
     expected: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Read the whole trail and name every record that was changed, removed, moved or added. Exit code 1 if one was.
+    """Verify the whole trail and report every record that was changed, removed, moved or added.
 
-    The end of a trail can be cut off together with the checkpoints that knew it. Note the last checkpoint somewhere
-    else now and then, and name it with --expect.
+    The end of a trail can be cut off together with its checkpoints. To detect this, save the last checkpoint
+    elsewhere from time to time and pass it with --expect. The exit code is 1 if a fault is found.
 
     \b
     Examples:
@@ -111,7 +111,7 @@ def verify(
         for wanted in expected:
             if await trail.find(wanted) is None and await trail.find_checkpoint(wanted) is None:
                 verification.tally.faults += 1
-                tell(TrailFault("removed", "it is expected, and neither a record nor a checkpoint has this id", wanted))
+                tell(TrailFault("removed", "no record or checkpoint has this expected id", wanted))
         return verification.tally
 
     if file is not None:
@@ -127,11 +127,13 @@ def verify(
     return EXIT_REFUSED if tally.faults else EXIT_GOOD
 
 
-@audit.command(short_help="Show a record, or the latest ones.")
+@audit.command(short_help="Show audit records.")
 @click.argument("words", nargs=-1, metavar="[AUDIT-ID] [TARGET]")
 @store_option
-@click.option("--agent", metavar="ID", help="The latest records of this agent; `anonymous` for calls without an id.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="So many at most.")
+@click.option("--agent", metavar="ID", help="Show only this agent's records; `anonymous` for calls without an id.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number of records."
+)
 @_key_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(
@@ -143,7 +145,7 @@ def show(
     key_files: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Show a record, or the latest ones: of one agent, or of all.
+    """Show one record, or the latest records of one agent or of all agents.
 
     \b
     Examples:
@@ -153,11 +155,11 @@ def show(
     ids = [word.lower() for word in words if _ID.fullmatch(word)]
     targets = [word for word in words if not _ID.fullmatch(word)]
     if len(ids) > 1 or len(targets) > 1:
-        raise click.UsageError("Give one AUDIT-ID, of 64 hexadecimal digits, and one TARGET at most.")
+        raise click.UsageError("Give at most one AUDIT-ID (64 hexadecimal digits) and one TARGET.")
     if targets and not ids and not Path(targets[0]).exists() and re.fullmatch(r"[0-9a-fA-F.]+", targets[0]):
-        raise click.UsageError(f"An AUDIT-ID is given whole, 64 hexadecimal digits, not {targets[0]!r}.")
+        raise click.UsageError(f"AUDIT-ID must be 64 hexadecimal digits; got {targets[0]!r}.")
     if agent is not None and agent != "anonymous" and not is_canonical_id(agent):
-        raise click.UsageError(f"--agent takes the 64 hexadecimal digits of an Agent-ID, or anonymous, not {agent!r}.")
+        raise click.UsageError(f"--agent must be 64 hexadecimal digits or `anonymous`; got {agent!r}.")
     target = targets[0] if targets else "."
     keys = _keys(key_files, _configured(target, override))
 
@@ -170,7 +172,7 @@ def show(
 
     records = asyncio.run(use_store(existing_place(store_place(target, override)), read))
     if not records:
-        raise CommandFailedError(f"no record has the id {ids[0]}" if ids else "there is no such record")
+        raise CommandFailedError(f"no record has the id {ids[0]}" if ids else "no records found")
     if as_json:
         shown = [_as_dict(record, keys) for record in records]
         print_json(shown[0] if ids else shown)
@@ -180,13 +182,13 @@ def show(
         print_lines(_summary(record) for record in records)
 
 
-@audit.command(short_help="Write the trail as lines of JSON.")
+@audit.command(short_help="Export the trail as JSON Lines.")
 @store_options
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file, in one step.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file, atomically.")
 def export(target: str, override: str | None, output: Path | None) -> None:
-    """Write the trail as lines of JSON, which `bespeak audit verify --file` checks anywhere.
+    """Export the trail as JSON Lines, for `bespeak audit verify --file`.
 
-    The lines hold no input but that which the configuration names. Keep them as safe as any log.
+    The export contains only those inputs that the configuration selects. Protect it like any log.
     """
     place = existing_place(store_place(target, override))
     if output is None:
@@ -207,12 +209,12 @@ async def _write(store: Store, write: Callable[[bytes], object]) -> int:
 
 
 def _configured(target: str, override: str | None) -> str | None:
-    """The target whose key is meant; the store of another place does not belong to the folder one happens to be in."""
+    """Return the target whose key to use; None if only --store was given, since that store need not belong to "."."""
     return None if override is not None and target == "." else target
 
 
 def _keys(files: tuple[Path, ...], target: str | None) -> TrustedKeys:
-    """The keys that are named; else the key of the deployment and those it has replaced; else none."""
+    """Read the keys of --key; without it, the current and replaced keys of the deployment."""
     found: dict[str, Any] = {}
     for file in files:
         found |= _read_keys(file)
@@ -249,21 +251,21 @@ def _tally_lines(tally: Tally, keys: TrustedKeys) -> Iterator[Text]:
     yield line(f"records      {tally.records:,} of {agents}, in {streams}")
     yield line(f"checkpoints  {tally.checkpoints:,}{last}")
     if tally.behind and tally.checkpoints:
-        yield line(f"             {tally.behind:,} of the latest records are not yet behind one")
+        yield line(f"             {tally.behind:,} of the latest records are not yet covered")
     yield line(f"signatures   {_signatures(tally, keys)}")
     if tally.faults:
         yield line((_plural(tally.faults, "fault"), "bold red"))
     else:
-        yield line("no fault")
+        yield line("no faults")
 
 
 def _signatures(tally: Tally, keys: TrustedKeys) -> str:
     if tally.unchecked:
-        return f"{tally.unchecked:,} not checked, as no key is known: name it with --key"
+        return f"{tally.unchecked:,} not checked: no key is available; give one with --key"
     if not tally.signed and not tally.checkpoints:
-        return "none: whoever could write to the store could have made all of it"
+        return "none: anyone with write access to the store could have forged the trail"
     text = f"{tally.signed:,} good, by {_plural(len(keys), 'trusted key')}"
-    return f"{text}; {tally.unsigned:,} records have none of their own" if tally.unsigned else text
+    return f"{text}; {tally.unsigned:,} records are not signed themselves" if tally.unsigned else text
 
 
 def _plural(count: int, noun: str) -> str:
@@ -281,7 +283,7 @@ def _as_dict(record: KeptRecord, keys: TrustedKeys) -> dict[str, Any]:
 
 def _signature(record: KeptRecord, keys: TrustedKeys) -> str:
     compact = parse_compact(record.jws)
-    return _SIGNATURES[judge(compact, keys)] if compact is not None else "none: this is no record"
+    return _SIGNATURES[judge(compact, keys)] if compact is not None else "none: not a valid record"
 
 
 def _record_lines(record: KeptRecord, keys: TrustedKeys) -> Iterator[Text]:
@@ -292,6 +294,6 @@ def _record_lines(record: KeptRecord, keys: TrustedKeys) -> Iterator[Text]:
 
 
 def _summary(record: KeptRecord) -> Text:
-    told = payload_of(record.jws) or {}
-    what = " ".join(str(told[name]) for name in ("method", "path") if name in told)
-    return line(f"{told.get('issued_at', '?')}  {told.get('status', '?')}  {record.audit_id}  {what}")
+    payload = payload_of(record.jws) or {}
+    what = " ".join(str(payload[name]) for name in ("method", "path") if name in payload)
+    return line(f"{payload.get('issued_at', '?')}  {payload.get('status', '?')}  {record.audit_id}  {what}")

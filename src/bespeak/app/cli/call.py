@@ -1,4 +1,4 @@
-"""`bespeak call`: one call of an endpoint."""
+"""`bespeak call`: call an endpoint."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ from bespeak.text.diagnostics.brief import brief
 @click.argument("method")
 @click.argument("path", required=False)
 @click.argument("given", nargs=-1, metavar="[KEY=VALUE | KEY:=JSON]...")
-@click.option("-d", "--data", metavar="JSON", help="The input as a JSON object; @FILE reads a file, - standard input.")
+@click.option(
+    "-d", "--data", metavar="JSON", help="Input as a JSON object; @FILE reads a file, - reads standard input."
+)
 @click.option("--task-id", help="Task-ID header, echoed by the service.")
-@click.option("--idempotency-key", metavar="KEY", help="Carry this call out once, however often it is sent.")
-@click.option("--fields", metavar="NAME,...", help="Only these fields of the answer, nested by dots: id,owner.name.")
-@click.option("--compact", is_flag=True, help="Leave optional fields that are empty out of the answer.")
-@click.option("--since", metavar="MOMENT", help="Only what has changed after a date or moment (ISO 8601).")
-@click.option("-H", "--header", "headers", multiple=True, metavar="NAME:VALUE", help="Another header; repeatable.")
+@click.option("--idempotency-key", metavar="KEY", help="Execute this call only once, even if it is sent again.")
+@click.option("--fields", metavar="NAME,...", help="Return only these fields, with dots for nesting: id,owner.name.")
+@click.option("--compact", is_flag=True, help="Omit empty optional fields from the response.")
+@click.option("--since", metavar="TIME", help="Return only what changed after this date or time (ISO 8601).")
+@click.option("-H", "--header", "headers", multiple=True, metavar="NAME:VALUE", help="Additional header; repeatable.")
 @service_options
 def call(
     *,
@@ -52,11 +54,11 @@ def call(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Call METHOD on PATH of SERVICE and print what comes back.
+    """Call METHOD on PATH of SERVICE and print the response.
 
-    KEY=VALUE is text, or what the endpoint's schema asks for; KEY:=JSON is any JSON value.
-    What a service on the web offers is also called by its id, in the place of METHOD and PATH.
-    The exit code is 0 when the call was carried out and 1 when the service refused.
+    KEY=VALUE is a string, or is converted to the type in the endpoint's schema; KEY:=JSON is any JSON value.
+    For a web service, the id of a capability can replace METHOD and PATH.
+    The exit code is 0 if the call succeeded and 1 if the service refused it.
 
     Examples:
 
@@ -97,7 +99,7 @@ def call(
 
 
 def _what(method: str, path: str | None, given: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
-    """What was typed: a method and a path, or an id with the fields at once behind it."""
+    """Sort the arguments: either a method and a path, or a capability id followed by its fields."""
     if path is None:
         return method, "", given
     if not path.startswith("/") and "=" in path and "://" not in path.partition("=")[0]:
@@ -115,7 +117,9 @@ async def _with_given(
 def _read_header(header: str) -> tuple[str, str]:
     name, mark, value = header.partition(":")
     if not mark or not is_header_name(name.strip()) or not is_header_value(value.strip()):
-        raise click.BadParameter(f"{brief(header)} is no header; write it like 'Session-ID: 5e1f'", param_hint="-H")
+        raise click.BadParameter(
+            f"{brief(header)} is not a valid header; write NAME:VALUE, like 'Session-ID: 5e1f'", param_hint="-H"
+        )
     return name.strip(), value.strip()
 
 
@@ -128,23 +132,23 @@ def _read_data(data: str | None) -> dict[str, Any] | None:
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise click.BadParameter(f"not JSON: {error}", param_hint="-d") from error
     if not isinstance(value, dict):
-        raise click.BadParameter('the input is a JSON object, like {"beds": 2}', param_hint="-d")
+        raise click.BadParameter('the input must be a JSON object, like {"beds": 2}', param_hint="-d")
     return value
 
 
 def _read_file(name: str) -> str:
     path = Path(name)
     try:
-        # Opening a pipe would last until somebody writes to it.
+        # Opening a pipe blocks until it has a writer.
         if path.exists() and not path.is_file():
-            raise click.BadParameter(f"{name!r} is not an ordinary file", param_hint="-d")
+            raise click.BadParameter(f"{name!r} is not a regular file", param_hint="-d")
         return path.read_text("utf-8")
     except OSError as error:
         raise click.BadParameter(f"{name!r}: {error.strerror}", param_hint="-d") from error
 
 
 def _check_text(*arguments: str) -> None:
-    """Refuse bytes that are no text: Python hands them over as lone surrogates, which no message can hold."""
+    """Reject arguments that are not UTF-8: Python passes them as lone surrogates, which cannot be encoded."""
     for argument in arguments:
         try:
             argument.encode()
@@ -153,7 +157,7 @@ def _check_text(*arguments: str) -> None:
 
 
 async def _property_types(client: ServiceClient, method: str, path: str) -> Mapping[str, Any]:
-    """What the manifest says of the endpoint's properties; nothing when it cannot be read."""
+    """Read the properties of the endpoint's input schema; return none if the manifest cannot be read."""
     described: Endpoint | Capability | None
     try:
         manifest = await client.discover()
@@ -187,7 +191,7 @@ def _print(reply: Reply) -> None:
     if reply.ok:
         print_json(reply.output)
     elif reply.unchanged:
-        console(stderr=True).print(line(("note: nothing has changed since then", "dim")))
+        console(stderr=True).print(line(("note: nothing changed since then", "dim")))
     else:
         _print_refusal(reply)
 
@@ -200,7 +204,7 @@ def _print_notes(reply: Reply) -> None:
         what = "verb" if advisory.about == "catalog" else "endpoint"
         aside.print(line((f"warning: this {what} is {advisory.kind}{successor}{removed}", "yellow")))
     if reply.replayed:
-        aside.print(line(("note: this is the answer to an earlier call with the same key", "dim")))
+        aside.print(line(("note: this is the stored response to an earlier call with the same key", "dim")))
 
 
 def _print_refusal(reply: Reply) -> None:
@@ -218,14 +222,14 @@ def _print_refusal(reply: Reply) -> None:
         aside.print(line(f"details: {msgspec.json.encode(error.details).decode()}"))
     missing = error.members.get("missing_scopes")
     if isinstance(missing, list):
-        aside.print(line(f"help: declare the authority with {' '.join(f'--scope {scope}' for scope in missing)}"))
+        aside.print(line(f"help: declare the scopes with {' '.join(f'--scope {scope}' for scope in missing)}"))
     elif error.code == "scope-claim-invalid":
-        aside.print(line("help: claim less with --scope, or leave it out to use all that is granted"))
+        aside.print(line("help: declare fewer scopes with --scope, or omit it to use all granted scopes"))
     elif error.members.get("type") == "scope-required":
-        aside.print(line("help: declare some authority with --scope DOMAIN:ACTION"))
+        aside.print(line("help: declare a scope with --scope DOMAIN:ACTION"))
     elif error.members.get("modes"):
-        aside.print(line("help: prove who calls with --token-file, --client-cert or --agent-key"))
+        aside.print(line("help: authenticate with --token-file, --client-cert or --agent-key"))
     elif error.members.get("type") == "credentials-missing":
-        aside.print(line("help: say who calls with --agent-id and what may be done with --scope"))
+        aside.print(line("help: identify the agent with --agent-id and declare scopes with --scope"))
     elif error.code == "confirmation-required" and isinstance(given := error.members.get("confirmation_id"), str):
-        aside.print(line(f"help: once it is confirmed, call again with -H 'Confirmation-ID: {given}'"))
+        aside.print(line(f"help: after confirmation, call again with -H 'Confirmation-ID: {given}'"))

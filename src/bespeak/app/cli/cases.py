@@ -1,4 +1,4 @@
-"""`bespeak cases`: see the decisions that wait for somebody, and take them as the operator."""
+"""`bespeak cases`: list open decisions, and accept or reject them as the operator."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ Result = TypeVar("Result")
 
 @click.group()
 def cases() -> None:
-    """See the decisions that wait for somebody, and take them.
+    """List, accept and reject open decisions.
 
-    TARGET is the deployment, whose configuration says where its store is; --store names the store itself.
+    TARGET is the deployment, whose configuration names the store; --store overrides it.
     """
 
 
 def _decision(command: Callable[..., Any]) -> Callable[..., Any]:
-    command = click.option("--by", metavar="NAME", help="Who decides; your login name if not given.")(command)
-    command = click.option("--reason", metavar="TEXT", help="Why; the agent that asked gets to see it.")(command)
+    command = click.option("--by", metavar="NAME", help="Name of the decider.  [default: your login name]")(command)
+    command = click.option("--reason", metavar="TEXT", help="Reason; shown to the requesting agent.")(command)
     return click.argument("case")(store_options(command))
 
 
@@ -61,12 +61,14 @@ def _decision(command: Callable[..., Any]) -> Callable[..., Any]:
     type=click.Choice([_OPEN, *STATES, "all"]),
     default=_OPEN,
     show_default=True,
-    help="Only cases in this state; open ones are pending or deferred.",
+    help="Only cases in this state; open means pending or deferred.",
 )
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="The most to show.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number of cases."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_(target: str, override: str | None, state: str, limit: int, as_json: bool) -> None:
-    """List cases, the oldest first."""
+    """List cases, oldest first."""
 
     async def read(store: Store) -> list[Case]:
         states = {_OPEN: (PENDING, DEFERRED), "all": (None,)}.get(state, (state,))
@@ -79,30 +81,30 @@ def list_(target: str, override: str | None, state: str, limit: int, as_json: bo
     elif found:
         print_lines(_summary(case) for case in found)
     else:
-        click.echo("no case" if state == "all" else f"no case is {state}")
+        click.echo("no cases" if state == "all" else f"no {state} cases")
 
 
 @cases.command()
 @click.argument("case")
 @store_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(case: str, target: str, override: str | None, as_json: bool) -> None:
-    """Show one case: what was asked, by whom, and what was decided."""
+    """Show a case: the request, the agent and the decision."""
     found: Case | None = _visit(target, override, lambda store: store.read(ReadCase(case)))
     if found is None:
-        raise CommandFailedError(f"there is no case {case!r}; `bespeak cases list` shows those there are")
+        raise CommandFailedError(f"case {case!r} not found; see `bespeak cases list`")
     if as_json:
         print_json(_as_dict(found))
         return
     print_lines(_details(found))
-    click.echo("asked")
+    click.echo("request")
     print_json(msgspec.json.decode(found.subject))
 
 
-@cases.command(short_help="Accept a case: the call may run once.")
+@cases.command(short_help="Accept a case.")
 @_decision
 def accept(case: str, target: str, override: str | None, reason: str | None, by: str | None) -> None:
-    """Accept a case: a confirmed call may then run once, an escalated task go on.
+    """Accept a case: a confirmed call may be carried out once, or an escalated task resumes.
 
     \b
     Example:
@@ -111,10 +113,10 @@ def accept(case: str, target: str, override: str | None, reason: str | None, by:
     _decide(ACCEPTED, case, target, override, reason=reason, by=by)
 
 
-@cases.command(short_help="Reject a case: the call does not run.")
+@cases.command(short_help="Reject a case.")
 @_decision
 def reject(case: str, target: str, override: str | None, reason: str | None, by: str | None) -> None:
-    """Reject a case: the call does not run, the escalated task does not go on."""
+    """Reject a case: the call is not carried out, or the escalated task is not resumed."""
     _decide(REJECTED, case, target, override, reason=reason, by=by)
 
 
@@ -122,7 +124,7 @@ def _decide(status: str, case: str, target: str, override: str | None, *, reason
     name = _login() if by is None else by
     for what, text in (("--by", name), ("--reason", reason), ("CASE", case)):
         if text is not None and not (text.strip() and text.isprintable()):
-            raise click.UsageError(f"{what} is a text that can be printed, not {text!r}")
+            raise click.UsageError(f"{what} must be printable text; got {text!r}")
     command = DecideCase(case, status, f"operator:{name}", f"att-{secrets.token_hex(16)}", kinds=KINDS, reason=reason)
     outcome = _visit(target, override, lambda store: store.do(command))
     if isinstance(outcome, Conflict):
@@ -135,21 +137,21 @@ def _explain(case: str, conflict: Conflict) -> str:
     details = conflict.details
     if conflict.reason == "already-decided":
         when = write_instant(details["decided_at"])
-        return f"{case} was {details['status']} by {details['decided_by']} at {when}, and a decision is final"
+        return f"{case} was {details['status']} by {details['decided_by']} at {when}, and decisions are final"
     if conflict.reason == "expired":
-        return f"{case} has expired; the agent has to ask again"
-    return f"there is no case {case!r}; `bespeak cases list` shows those there are"
+        return f"{case} has expired; the agent must ask again"
+    return f"case {case!r} not found; see `bespeak cases list`"
 
 
 def _login() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # nobody of this number is known here
-        raise click.UsageError("your login name is not known here; say who decides with --by NAME") from None
+    except (KeyError, OSError):  # the user id has no name
+        raise click.UsageError("your login name is unknown; give one with --by NAME") from None
 
 
 def _visit(target: str, override: str | None, use: Callable[[Store], Awaitable[Result]]) -> Result:
-    """Do something with the store of a deployment, whether or not a server is at work on it."""
+    """Use the store of a deployment. A server may be running on it."""
     return asyncio.run(use_store(existing_place(store_place(target, override)), use))
 
 
@@ -170,7 +172,7 @@ def _summary(case: Case) -> Text:
     return line(
         (f"{case.state:<9}", _STYLES.get(case.state, "dim")),
         f" {case.case_id}  {write_instant(case.created)}  {case.kind:<12}  {asked[:120]}",
-        (f"  by {case.agent_id[:12] or 'nobody'} to {case.recipient[:64]}", "dim"),
+        (f"  by {case.agent_id[:12] or 'anonymous'} to {case.recipient[:64]}", "dim"),
     )
 
 

@@ -1,4 +1,4 @@
-"""`bespeak catalog`: look verbs up, and compare catalogs."""
+"""`bespeak catalog`: look up verbs and compare catalogs."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _version_option = click.option(
     "reference",
     default=DEFAULT_CATALOG,
     show_default=True,
-    help="A bundled version or the path of a catalog document.",
+    help="Bundled version, or path of a catalog document.",
 )
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()
 def catalog() -> None:
-    """Look up the verbs that methods are made of."""
+    """Look up verbs and compare catalog versions."""
 
 
 catalog.add_command(catalog_diff, "diff")
 
 
 @catalog.command("list")
-@click.option("--category", help="Only the verbs of one category.")
+@click.option("--category", help="Only verbs of this category.")
 @_version_option
 @_json_option
 def list_verbs(category: str | None, reference: str, as_json: bool) -> None:
@@ -40,7 +40,7 @@ def list_verbs(category: str | None, reference: str, as_json: bool) -> None:
     chosen = _open(reference)
     if category is not None and category not in chosen.categories:
         known = ", ".join(chosen.categories)
-        raise click.BadParameter(f"{category!r} is no category; there are {known}.", param_hint="--category")
+        raise click.BadParameter(f"{category!r} is not a valid category; use one of {known}.", param_hint="--category")
     verbs = chosen.verbs.values() if category is None else chosen.verbs_in(category)
     ordered = sorted(verbs, key=lambda verb: verb.name)
     if as_json:
@@ -54,7 +54,7 @@ def list_verbs(category: str | None, reference: str, as_json: bool) -> None:
 @_version_option
 @_json_option
 def show(verb: str, reference: str, as_json: bool) -> None:
-    """Show what the catalog says about VERB."""
+    """Show the catalog entry of VERB."""
     chosen = _open(reference)
     found = chosen.verbs.get(verb.upper())
     if found is None:
@@ -93,7 +93,7 @@ def _show_lines(verb: Verb, version: str, *, embedded: bool) -> Iterator[Text]:
     yield line("categories     ", ", ".join(verb.categories))
     yield line("catalog        ", version)
     if embedded:
-        yield line("floor method   ", "every server supports it")
+        yield line("floor method   ", "supported by every server")
     facts = (
         ("deprecated in  ", verb.deprecated_in),
         ("removed in     ", verb.removed_in),
@@ -105,14 +105,14 @@ def _show_lines(verb: Verb, version: str, *, embedded: bool) -> Iterator[Text]:
 
 
 def _unknown(text: str, chosen: Catalog) -> str:
-    """Why a verb is not there, and which ones are."""
+    """Explain why a verb is unknown, and suggest others."""
     name = text.upper()
     if name in chosen.legacy:
         preferred = chosen.legacy[name].preferred
-        return f"{name} is an HTTP verb, admitted only where a server opts in. Use {preferred}."
-    told = f"{text[:40]!r} is not in catalog {chosen.version}."
+        return f"{name} is an HTTP verb, which servers accept only if they opt in. Use {preferred}."
+    message = f"{text[:40]!r} is not in catalog {chosen.version}."
     elsewhere = versions_with(name)
     if elsewhere:
-        return f"{told} It is in {', '.join(elsewhere)}."
+        return f"{message} It is in {', '.join(elsewhere)}."
     near = chosen.near(text)
-    return f"{told} Did you mean {' or '.join(near)}?" if near else f"{told} See `bespeak catalog list`."
+    return f"{message} Did you mean {' or '.join(near)}?" if near else f"{message} See `bespeak catalog list`."

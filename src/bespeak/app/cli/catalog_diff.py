@@ -1,4 +1,4 @@
-"""`agtp-catalog-diff` and `bespeak catalog diff`: what a catalog upgrade changes, and what it breaks (AGTP-API 4.7)."""
+"""`agtp-catalog-diff` and `bespeak catalog diff`: show what a catalog upgrade changes and breaks (AGTP-API 4.7)."""
 
 from __future__ import annotations
 
@@ -41,23 +41,24 @@ _HEADINGS: Final = {
     "--against-deployment",
     "deployment",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Also tell what of the deployment in this folder would break.",
+    help="Also report what would break in this deployment folder.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def catalog_diff(old: str, new: str, deployment: Path | None, as_json: bool) -> None:
     """Compare two catalogs. OLD and NEW are catalog documents or bundled versions.
 
     \b
+    Examples:
     agtp-catalog-diff 1.0.0 1.1.0
     agtp-catalog-diff old.json new.json --against-deployment deploy/
 
-    Exit codes: 0 nothing of the deployment breaks, 1 something does, 2 a document cannot be read.
+    Exit codes: 0 nothing breaks, 1 the deployment breaks, 2 a document cannot be read.
     """
     click.get_current_context().exit(_compare(old, new, deployment, as_json=as_json))
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script `agtp-catalog-diff`."""
     catalog_diff(prog_name="agtp-catalog-diff")
 
 
@@ -87,20 +88,20 @@ def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[CatalogConflict], l
 
     deployed, findings = read_deployment(deployment)
     if deployed.server.main.app is not None:
-        # Importing an operator's code could do anything; the draft's tool scans documents.
-        told = f"the endpoints of {deployed.server.main.app} are written in Python and not scanned"
-        findings = [*findings, PYTHON_NOT_READ.found(told, Location(str(deployed.root)), severity="warning")]
+        # Importing an operator's code may have side effects; the tool of the draft scans documents only.
+        message = f"the endpoints of {deployed.server.main.app} are written in Python and were not scanned"
+        findings = [*findings, PYTHON_NOT_READ.found(message, Location(str(deployed.root)), severity="warning")]
     endpoints, policies = deployed.endpoints, deployed.policies
     if deployed.server.document is not None:
         described, found = _read_document(deployed.server.document)
         endpoints, findings = (*described, *endpoints), [*findings, *found]
-        # Verbs of a document that no catalog has any more are custom methods from then on (AGIS 1.3).
+        # Verbs of a document that the catalog dropped become custom methods (AGIS 1.3).
         policies = with_custom(policies, (endpoint.method for endpoint in described))
     return scan_deployment(endpoints, deployed.recipes, policies, diff), findings
 
 
 def _read_document(path: Path) -> tuple[tuple[Endpoint, ...], list[Diagnostic]]:
-    """The endpoints of an AGIS document, as far as it can be understood."""
+    """Read the endpoints of an AGIS document, which may have errors."""
     from bespeak.checks.lint.reading import read_subject  # noqa: PLC0415 - a plain diff needs no readers
 
     text = read_text(path, MAX_BYTES)
@@ -156,14 +157,14 @@ def _introduction(verb: Verb) -> str:
 
 
 def _farewell(verb: Verb) -> str:
-    warned = f"deprecated since {verb.deprecated_in}" if verb.deprecated_in else "without a deprecation before"
+    warned = f"deprecated since {verb.deprecated_in}" if verb.deprecated_in else "not deprecated before"
     return f"{warned}; use {verb.successor}" if verb.successor else warned
 
 
 def _fate(verb: Verb) -> str:
     if verb.deprecated_in is None:
         return "not deprecated"
-    end = f"goes in {verb.removed_in}" if verb.removed_in else "no date of removal"
+    end = f"removed in {verb.removed_in}" if verb.removed_in else "no removal planned"
     return f"deprecated in {verb.deprecated_in}, {end}, " + (
         f"use {verb.successor}" if verb.successor else "no successor"
     )
@@ -172,9 +173,9 @@ def _fate(verb: Verb) -> str:
 def _version_line(diff: CatalogDiff) -> Text:
     if diff.needed_bump == "none":
         return line("Nothing changed.") if diff.version_step == "none" else line("Only the version changed.")
-    step = {"none": "no step at all", "backwards": "a step back"}.get(diff.version_step, f"a {diff.version_step} step")
-    told = f"These changes need a {diff.needed_bump} step; {diff.old_version} -> {diff.new_version} is {step}"
-    return line(f"{told}.") if diff.honours_semver else line((f"{told}: too small.", "yellow"))
+    step = {"none": "no bump", "backwards": "a downgrade"}.get(diff.version_step, f"a {diff.version_step} bump")
+    message = f"These changes need a {diff.needed_bump} bump; {diff.old_version} -> {diff.new_version} is {step}"
+    return line(f"{message}.") if diff.honours_semver else line((f"{message}: too small.", "yellow"))
 
 
 def _conflict_lines(conflicts: list[CatalogConflict] | None, deployment: str) -> Iterator[Text]:

@@ -1,4 +1,4 @@
-"""`bespeak conform`: the black-box checks of a server, and the document set for AGIS validators."""
+"""`bespeak conform`: conformance checks for servers, and for AGIS validators."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ _QUIET: Final = "dim"
 
 @click.command()
 @click.argument("uri", required=False)
-@click.option("--agis", is_flag=True, help="Hold a validator to the AGIS documents instead of a server to its checks.")
+@click.option("--agis", is_flag=True, help="Check a validator with the AGIS document set instead of a server.")
 @click.option(
     "--validator",
     metavar="COMMAND",
-    help="With --agis: the validator to run; {} stands for the file, exit code 0 accepts it.  [default: bespeak]",
+    help="With --agis: command to run, where {} is the file and exit code 0 means valid.  [default: bespeak]",
 )
 @click.option(
     "--documents",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="With --agis: a folder with valid, invalid and borderline documents of your own.",
+    help="With --agis: folder with your own valid, invalid and borderline documents.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.option("--insecure", is_flag=True, help="Plain TCP also to a host that is not this machine.")
-@click.option("--tls", is_flag=True, help="TLS also to this machine.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--insecure", is_flag=True, help="Allow plain TCP to other hosts.")
+@click.option("--tls", is_flag=True, help="Use TLS for localhost too.")
 @click.option("--ca-file", type=click.Path(exists=True, dir_okay=False), help="Trust these certificate authorities.")
-@click.option("--agent-id", metavar="ID", help="The agent to ask as; otherwise one the server takes.")
+@click.option("--agent-id", metavar="ID", help="Agent-ID to send.  [default: one the server accepts]")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long a request may take.",
+    help="Timeout for each request.",
 )
 @click.pass_context
 def conform(
@@ -59,13 +59,13 @@ def conform(
     agent_id: str | None,
     timeout: float,
 ) -> None:
-    """Check the server at URI, agtp://HOST[:4480], against every item of AGTP-API 13.1, over the wire only.
+    """Check the server at URI, agtp://HOST[:4480], against AGTP-API 13.1.
 
-    Nothing is changed on the server: each request must be refused, or goes to an endpoint that only informs.
-    Exits with 0 if no check fails, with 1 if one does, with 2 if the server cannot be reached.
+    The checks are black-box and do not change the server: each request must be refused, or goes to an informational
+    endpoint. Exit codes: 0 all checks passed, 1 a check failed, 2 the server cannot be reached.
 
-    With --agis there is no server: every document of the AGIS conformance set goes through a validator, which must
-    accept the valid ones, reject the invalid ones and have no error for the borderline ones (AGIS 9.3).
+    With --agis, a validator is checked with the AGIS conformance documents: it must accept the valid ones, reject the
+    invalid ones and report no errors for the borderline ones (AGIS 9.3).
 
     \b
     Examples:
@@ -75,12 +75,12 @@ def conform(
     """
     if agis:
         if uri is not None:
-            raise click.UsageError("--agis checks a validator and takes no URI")
+            raise click.UsageError("--agis checks a validator; do not give a URI")
         context.exit(0 if _conform_agis(validator, documents, as_json=as_json) else 1)
     if uri is None:
-        raise click.UsageError("name the server to check, or give --agis")
+        raise click.UsageError("give the URI of the server to check, or --agis")
     if validator is not None or documents is not None:
-        raise click.UsageError("--validator and --documents go with --agis")
+        raise click.UsageError("--validator and --documents require --agis")
     report = asyncio.run(
         run_conformance(uri, agent_id=agent_id, tls=tls, ca_file=ca_file, insecure=insecure, timeout=timeout)
     )
@@ -92,7 +92,7 @@ def conform(
 
 
 def _conform_agis(validator: str | None, documents: Path | None, *, as_json: bool) -> bool:
-    """Hold a validator to the document set; whether it got every document right."""
+    """Run a validator on the document set; return True if every result is correct."""
     from bespeak.app.conformance.document_set import KINDS, find_cases, hold  # noqa: PLC0415 - servers do not need them
     from bespeak.app.conformance.validator import command_validator, own_validator  # noqa: PLC0415
 
@@ -107,7 +107,7 @@ def _conform_agis(validator: str | None, documents: Path | None, *, as_json: boo
         out.print(Text(f"{result.case.name} {result.wrong}"))
     for kind in KINDS:
         of_kind = [result for result in results if result.case.kind == kind]
-        out.print(Text(f"{kind:<11} {sum(not each.wrong for each in of_kind)} of {len(of_kind)} right"))
+        out.print(Text(f"{kind:<11} {sum(not each.wrong for each in of_kind)} of {len(of_kind)} correct"))
     return not wrong
 
 

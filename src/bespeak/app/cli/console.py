@@ -1,4 +1,4 @@
-"""What people see: the same text on a terminal, where it has colours, and in a pipe, where it has none."""
+"""Terminal output: coloured on a terminal, plain in a pipe."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from bespeak.text.diagnostics.printable import printable
 from bespeak.text.diagnostics.text import full
 
 _CONTROLS: Final = {code: f"\\u{code:04x}" for code in range(0x7F, 0xA0)}
-"""Controls that JSON does not make anyone escape, though terminals obey them."""
+"""Control characters that JSON leaves unescaped but terminals interpret."""
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that never cuts or folds: lines stay lines for whoever reads them next."""
+    """Create a console that never truncates or wraps lines, so that other programs can read them."""
     return Console(stderr=stderr, highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
-    """A value as indented JSON, coloured on a terminal."""
+    """Print a value as indented JSON, coloured on a terminal."""
     text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode().translate(_CONTROLS)
     out = console()
     if out.is_terminal:
@@ -36,19 +36,19 @@ def print_json(value: Any) -> None:
 
 
 def print_findings(findings: Iterable[Diagnostic]) -> None:
-    """Findings on the error stream, each with the line it is about and what to do."""
+    """Print findings to standard error, each with its source line and help text."""
     text = full(with_positions(findings))
     if text:
         click.echo(text + "\n", err=True)
 
 
 def print_lines(lines: Iterable[Text]) -> None:
-    """Styled lines: coloured in a terminal, plain text in a pipe, never cut or wrapped to a width."""
+    """Print styled lines: coloured on a terminal, plain in a pipe, never truncated or wrapped."""
     console().print(Text("\n").join(lines))
 
 
 def line(*parts: str | tuple[str, str]) -> Text:
-    """One line of texts and (text, style) pairs, without what could steer a terminal."""
+    """Build a line from texts and (text, style) pairs; escape terminal control characters."""
     return Text.assemble(
         *(printable(part) if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts)
     )

@@ -1,4 +1,4 @@
-"""What `bespeak diff` compares: a document, a folder, an app, a revision or a live server becomes a Contract."""
+"""Read the arguments of `bespeak diff`: a document, folder, app, Git revision or live server becomes a Contract."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from bespeak.text.source.span import Location
 from bespeak.text.source.tree import MAX_BYTES
 
 GIT: Final = "git:"
-_PATIENCE: Final = 120
-"""Seconds for an app to be imported and asked for its manifest."""
+_TIMEOUT: Final = 120
+"""Timeout in seconds for importing an app and reading its manifest."""
 
 Locate = Callable[[ContractChange], Location | None]
 
 
 @dataclass(frozen=True, slots=True)
 class ContractSource:
-    """A contract, and where its parts stand if it came from a file."""
+    """A contract, with the locations of its parts if it was read from a file."""
 
     contract: Contract
     locate: Locate = lambda change: change.location
 
     def place(self, changes: Iterable[ContractChange]) -> list[ContractChange]:
-        """The changes with the lines they are about."""
+        """Add source locations to the changes."""
         located = [replace(change, location=self.locate(change)) for change in changes]
         placed = with_positions(change.diagnostic() for change in located)
         return [replace(change, location=found.location) for change, found in zip(located, placed, strict=True)]
@@ -55,9 +55,9 @@ class ContractSource:
 def contract_of(
     target: str, other: str, options: Mapping[str, Any], open_files: ExitStack, *, tolerant: bool = False
 ) -> ContractSource:
-    """The contract of what was typed. `other` is the other side: `git:REV` alone means the same path at REV.
+    """Read the contract that an argument names. `other` is the other argument: `git:REV` alone means its path at REV.
 
-    A tolerant reading takes an AGIS document that breaks rules as far as it is understood. Raises BespeakError.
+    With `tolerant`, an AGIS document may have errors. Raises BespeakError.
     """
     if target.startswith(GIT):
         return _at_revision(target, other, open_files, tolerant=tolerant)
@@ -65,7 +65,7 @@ def contract_of(
         return ContractSource(asyncio.run(_live(target, options)))
     if "://" in target:
         raise ConfigError(
-            f"{target!r} is no service that can be reached: give agtp://HOST[:PORT], https://HOST, a folder or a file"
+            f"{target!r} is not a supported URI: give agtp://HOST[:PORT], https://HOST, a folder or a file"
         )
     return _local(target, Path.cwd(), tolerant=tolerant)
 
@@ -76,20 +76,20 @@ def _at_revision(target: str, other: str, open_files: ExitStack, *, tolerant: bo
     if path.startswith(GIT):
         path = path.removeprefix(GIT).partition(":")[2]
     if not path or "://" in path:
-        raise ConfigError(f"{target} names no path, and {other} is none; write git:{revision}:PATH")
+        raise ConfigError(f"{target} has no path, and {other} is not a path; write git:{revision}:PATH")
     into = Path(open_files.enter_context(TemporaryDirectory(prefix="bespeak-")))
     if _is_module(path):
         here = Path.cwd()
-        return _forgotten(path, check_out(revision, here, into), tolerant=tolerant, into=into, name=target)
+        return _read_temporary(path, check_out(revision, here, into), tolerant=tolerant, into=into, name=target)
     place = Path(path)
-    # A configuration and a module speak of their neighbours.
+    # A configuration and a module may refer to files beside them.
     around = place.parent if place.suffix in (".py", ".toml") else None
     found = check_out(revision, place, into, surroundings=around)
-    return _forgotten(str(found), into, tolerant=tolerant, into=into, name=target)
+    return _read_temporary(str(found), into, tolerant=tolerant, into=into, name=target)
 
 
-def _forgotten(path: str, base: Path, *, tolerant: bool, into: Path, name: str) -> ContractSource:
-    """A contract from a place that will not last: nothing of that place is shown."""
+def _read_temporary(path: str, base: Path, *, tolerant: bool, into: Path, name: str) -> ContractSource:
+    """Read a contract from a temporary folder, and hide that folder in locations and messages."""
     try:
         return ContractSource(_local(path, base, tolerant=tolerant).contract, lambda _: None)
     except ContractError as error:
@@ -112,7 +112,7 @@ def _local(target: str, base: Path, *, tolerant: bool) -> ContractSource:
         return _deployment(path, base)
     if not target or not path.exists():
         raise ConfigError(
-            f"there is nothing to compare at {target!r}: give an .agis document, a .toml or .py file, a folder, "
+            f"{target!r} not found: give an .agis document, a .toml or .py file, a folder, "
             "a manifest, module:app, agtp://HOST, https://HOST, or git:REVISION"
         )
     return _document(path, tolerant=tolerant)
@@ -136,9 +136,9 @@ def _document(path: Path, *, tolerant: bool) -> ContractSource:
             raise ContractError(f"{path} cannot be compared", findings)
         return ContractSource(manifest_contract(manifest))
     if subject.agis is None:
-        raise ContractError(f"{path} is no contract that can be compared", subject.found)
+        raise ContractError(f"{path} is not a contract", subject.found)
     if not tolerant and has_errors(subject.found):
-        raise ContractError(f"{path} must be mended first", subject.found)
+        raise ContractError(f"{path} has errors; fix them first", subject.found)
     return ContractSource(_agis_contract(subject), _locator(subject))
 
 
@@ -168,7 +168,7 @@ def _locator(subject: Subject) -> Locate:
 def _deployment(path: Path, base: Path) -> ContractSource:
     deployment, findings = read_deployment(path)
     if has_errors(findings):
-        raise ContractError(f"{path} must be mended first", with_positions(findings))
+        raise ContractError(f"{path} has errors; fix them first", with_positions(findings))
     if deployment.server.main.app is not None:
         return ContractSource(_imported(str(path), base))
     if not path.is_dir() and path.name not in CONFIGURATIONS and deployment.server.identity is None:
@@ -176,7 +176,7 @@ def _deployment(path: Path, base: Path) -> ContractSource:
     service = deployment.service()
     catalog, found = open_catalog(service.catalog, deployment.root)
     if catalog is None:
-        raise ContractError(f"{path} must be mended first", found)
+        raise ContractError(f"{path} has errors; fix them first", found)
     if deployment.server.document is not None:
         from bespeak.app.authoring.agis_contract import open_agis  # noqa: PLC0415 - a folder seldom has a document
 
@@ -184,7 +184,7 @@ def _deployment(path: Path, base: Path) -> ContractSource:
         service = with_document(service, described, deployment.server)
     policies, found = effective_policies(service.policies, catalog)
     if has_errors(found):
-        raise ContractError(f"{path} must be mended first", found)
+        raise ContractError(f"{path} has errors; fix them first", found)
     contract = replace(service_contract(service, policies), catalog_version=catalog.version)
     configuration = next((path / name for name in CONFIGURATIONS if (path / name).is_file()), None)
     return ContractSource(
@@ -196,20 +196,22 @@ def _deployment(path: Path, base: Path) -> ContractSource:
 
 
 def _imported(target: str, base: Path) -> Contract:
-    """The contract of an app, asked for in a process of its own: two revisions of one module must not meet."""
+    """Read the contract of an app in a separate process, since two revisions of a module cannot be imported
+    together.
+    """
     command = [sys.executable, "-m", "bespeak", "discover", target, "--json"]
     try:
         done = subprocess.run(  # noqa: S603 - ourselves
-            command, capture_output=True, check=False, cwd=base, timeout=_PATIENCE, stdin=subprocess.DEVNULL
+            command, capture_output=True, check=False, cwd=base, timeout=_TIMEOUT, stdin=subprocess.DEVNULL
         )
     except subprocess.TimeoutExpired:
-        raise ConfigError(f"{target} did not give its contract within {_PATIENCE} seconds") from None
+        raise ConfigError(f"{target} did not return its contract within {_TIMEOUT} seconds") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().removeprefix("bespeak: ")
         raise ConfigError(f"{target} cannot be compared: {said}")
     manifest, findings = parse_manifest(done.stdout)
     if manifest is None:
-        raise ContractError(f"{target} prints something else than its manifest", findings)
+        raise ContractError(f"{target} did not print a valid manifest", findings)
     return manifest_contract(manifest)
 
 

@@ -1,4 +1,4 @@
-"""`bespeak diff OLD NEW`: what changed between two contracts, and whether it breaks the clients of the old one."""
+"""`bespeak diff OLD NEW`: show what changed between two contracts and whether it breaks clients."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ _QUIET: Final = "dim"
     type=click.Choice([name.lower() for name in CATEGORIES]),
     default="contract",
     show_default=True,
-    help="What to look at: what goes over the wire, also what agents judge by, also the words.",
+    help="Changes to compare: the wire format; contract adds semantics, prose adds texts.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(_FAIL_ON),
     default="breaking",
     show_default=True,
-    help="What makes the exit code 1; `bump` is a version step that is too small for the changes.",
+    help="Changes that make the exit code 1; `bump` is a version bump too small for the changes.",
 )
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="How to print.")
+@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="Output format.")
 @click.option(
     "--approvals",
     type=click.Path(dir_okay=False, path_type=Path),
-    help=f"The list of approved changes; {APPROVALS} if it is there.",
+    help=f"File with approved changes.  [default: {APPROVALS}, if it exists]",
 )
-@click.option("--approve", "approving", is_flag=True, help="Add the changes that fail now to the list of approvals.")
-@click.option("--reason", help="Why they are approved; --approve needs one.")
-@click.option("--expires", type=click.DateTime(["%Y-%m-%d"]), help="The last day the new approvals count.")
+@click.option("--approve", "approving", is_flag=True, help="Approve the changes that fail now.")
+@click.option("--reason", help="Reason for the approval; required with --approve.")
+@click.option("--expires", type=click.DateTime(["%Y-%m-%d"]), help="Last day the new approvals are valid.")
 @service_options
 def diff(
     old: str,
@@ -74,20 +74,20 @@ def diff(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Show what changed from contract OLD to contract NEW, and what of it breaks clients.
+    """Compare contract OLD with contract NEW and report breaking changes.
 
-    Each is an .agis document, an endpoint file, a folder, a .py file, module:app, a manifest in JSON, or
-    agtp://HOST[:4480]. git:REV is the other one's path at that revision, git:REV:PATH any path.
-    What is written in Python is imported, in a process of its own.
+    OLD and NEW are .agis documents, endpoint files, folders, .py files, module:app, JSON manifests, agtp://HOST[:4480]
+    or https://HOST. git:REV is the path of the other argument at that revision; git:REV:PATH is any path.
+    Python code is imported in a separate process.
 
     Examples:
 
     \b
     bespeak diff git:HEAD~1 examples/hotel
     bespeak diff agtp://rooms.example rooms.agis --format markdown
-    bespeak diff git:main rooms.agis --approve --reason "Nobody calls it; see ticket 71."
+    bespeak diff git:main rooms.agis --approve --reason "No callers; see ticket 71."
 
-    Exit codes: 0 nothing that fails, 1 changes that fail, 2 a contract cannot be read.
+    Exit codes: 0 no failing changes, 1 failing changes, 2 a contract cannot be read.
     """
     if approving and not (reason and reason.strip()):
         raise click.UsageError('--approve needs --reason "..."')
@@ -111,7 +111,7 @@ def _compare(
         everything = diff_contracts(before.contract, after.contract)
         changes = after.place(within(everything, category))
     judgement = judge(everything, known, datetime.now().astimezone().date())
-    # Words never ask for more than a patch, so that they count for the version whatever is looked at.
+    # Prose changes need at most a patch bump, so they count for the version in every category.
     counted = [*changes, *(change for change in everything if change.category == "PROSE")]
     version = advise(counted, before.contract.version, after.contract.version)
     too_small = version.finding()
@@ -133,10 +133,10 @@ def _read_approvals(path: Path, *, wanted: bool) -> list[Approval]:
         return []
     text = read_text(path)
     if isinstance(text, Diagnostic):
-        raise ContractError("the list of approvals cannot be read", [text])
+        raise ContractError("the approvals file cannot be read", [text])
     approvals, findings = parse_approvals(text, str(path))
     if has_errors(findings):
-        raise ContractError("the list of approvals cannot be used", findings)
+        raise ContractError("the approvals file has errors", findings)
     return approvals
 
 
@@ -147,7 +147,7 @@ def _append(path: Path, added: list[Approval]) -> None:
         text = path.read_text("utf-8") if path.exists() else ""
         replace_text(path, with_entries(text, added), create=True)
     except OSError as error:
-        raise ConfigError(f"the approvals cannot be written to {path}: {error.strerror or error}") from error
+        raise ConfigError(f"cannot write the approvals to {path}: {error.strerror or error}") from error
     click.echo(f"{len(added)} approved in {path}", err=True)
 
 

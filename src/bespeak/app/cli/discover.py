@@ -1,4 +1,4 @@
-"""`bespeak discover`: what a service offers."""
+"""`bespeak discover`: show the endpoints of a service."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.text.diagnostics.printable import printable
 
 _IN_SUMMARY = (CONTENT_USAGE.id,)
-"""Findings that the summary tells in its own words."""
+"""Rules whose findings the summary already covers."""
 _METHOD = "bold cyan"
 _QUIET = "dim"
 _WIDEST = 60
-"""Of a column. One long path must not pad every row."""
+"""Maximum width of a column, so that one long path does not pad every row."""
 
 
 @click.command()
 @click.argument("service")
-@click.option("--methods", is_flag=True, help="Only the compact inventory of DISCOVER /methods.")
+@click.option("--methods", is_flag=True, help="Show only the compact list from DISCOVER /methods.")
 @click.option(
     "--all",
     "everything",
     is_flag=True,
-    help=f"Take more than {MOST_CAPABILITIES} capabilities of a document of the web.",
+    help=f"Show more than {MOST_CAPABILITIES} capabilities of a web document.",
 )
 @service_options
 def discover(service: str, methods: bool, everything: bool, as_json: bool, **options: Any) -> int:
-    """Show what SERVICE offers: its manifest, or with --methods the list of its endpoints.
+    """Show the manifest of SERVICE, or with --methods the list of its endpoints.
 
-    SERVICE is agtp://HOST[:4480], or a folder, a file or module:app that is read without being served;
-    what is wrong with it is shown, and the exit code is 1 if an endpoint had to be left out.
+    SERVICE is agtp://HOST[:4480], or a folder, a file or module:app, which is loaded without being served.
+    Its findings are shown, and the exit code is 1 if an endpoint is skipped.
 
-    Of https://HOST its documents are read: /.well-known/ai, the AGIS summary and document, an OpenAPI
-    description; robots.txt is kept to. The exit code is 1 if nothing is found, and 2 if nobody answers.
+    For https://HOST, discovery reads /.well-known/ai, the AGIS summary and document, and an OpenAPI description,
+    and respects robots.txt. The exit code is 1 if nothing is found and 2 if the host does not respond.
 
     Examples:
 
@@ -73,7 +73,7 @@ def discover(service: str, methods: bool, everything: bool, as_json: bool, **opt
 
 
 def _print_web(discovered: Discovered, as_json: bool) -> None:
-    """What was found on the web. For programs the findings are in the document."""
+    """Print the discovered documents. The JSON form includes the findings."""
     from bespeak.app.cli.discover_web import capability_lines, web_json, web_lines  # noqa: PLC0415 - AGTP does without
 
     if as_json:
@@ -91,7 +91,7 @@ async def _discover(service: str, methods: bool, as_json: bool, options: dict[st
         if client.discovered is not None and not methods:
             discovered = client.discovered
             if discovered.kind == "agtp" and discovered.manifest is None:
-                # Whoever must prove who they are first could not be shown it before.
+                # Discovery has no manifest if the service requires authentication for it.
                 discovered = replace(discovered, manifest=await client.discover())
             _print_web(discovered, as_json)
             if as_json or discovered.kind not in ("agtp", "agis"):

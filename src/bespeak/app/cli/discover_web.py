@@ -1,4 +1,4 @@
-"""What was found on the web, for people and for programs."""
+"""Text and JSON output for services discovered on the web."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ _KINDS: Final = {
 
 
 def web_lines(discovered: Discovered) -> Iterator[Text]:
-    """A summary: what was found where, and what can be called how."""
+    """Summarize the documents that were fetched and how the service is called."""
     yield line((discovered.name or str(discovered.address.origin), "bold"), f"  {discovered.description}")
     yield line(f"called by {_KINDS[discovered.kind]}")
     for step in discovered.steps:
         if step.what == FACE.what:
-            continue  # only asked to know whom to ask
+            continue  # a probe, not a document
         yield line((f"  {step.final_url}  {_outcome(step)}", "" if step.ok else _QUIET))
     if discovered.ai is not None:
         yield from _ai_lines(discovered)
     if discovered.agtp is not None:
         yield line(f"also at {discovered.agtp}")
     for name, value in discovered.preferences.items():
-        yield line((f"use of content: {name}: {value}", "yellow"))
+        yield line((f"content usage: {name}: {value}", "yellow"))
     wrong = sum(finding.severity == "error" for step in discovered.steps for finding in check_producer(step))
     if wrong:
-        yield line((f"its documents break {wrong} rules for producers; bespeak lint shows them", _QUIET))
+        yield line((f"its documents break {wrong} producer rules; run bespeak lint for details", _QUIET))
 
 
 def capability_lines(discovered: Discovered) -> Iterator[Text]:
-    """Each capability with its parameters."""
+    """List each capability with its parameters."""
     widest = min(max((len(each.id) for each in discovered.capabilities), default=0), _WIDEST)
     for capability in discovered.capabilities:
-        gone = "  [deprecated]" if capability.deprecated else ""
+        mark = "  [deprecated]" if capability.deprecated else ""
         yield line(
             (f"{capability.id:<{widest}}", _METHOD),
-            f"  {capability.method} {capability.path}  {capability.description}{gone}",
+            f"  {capability.method} {capability.path}  {capability.description}{mark}",
         )
         for name, text in _params(capability):
             yield line((f"    {name}: {text}", _QUIET))
 
 
 def web_json(discovered: Discovered) -> dict[str, Any]:
-    """The same as data."""
+    """Build the JSON form of the summary."""
     return {
         "kind": discovered.kind,
         "url": str(discovered.address),
@@ -95,13 +95,13 @@ def _ai_lines(discovered: Discovered) -> Iterator[Text]:
     assert document is not None
     auth = _auth(discovered)
     if auth is None:
-        yield line("authentication not said; some may be needed")
+        yield line("authentication not specified; it may be required")
     else:
         header = f" in {auth['header']}" if auth["header"] else ""
         docs = f", see {auth['docs']}" if auth["docs"] else ""
         yield line(f"authentication {auth['type']}{header}{docs}")
     if document.requests_per_minute is not None:
-        yield line(f"{document.requests_per_minute} requests a minute")
+        yield line(f"{document.requests_per_minute} requests per minute")
 
 
 def _auth(discovered: Discovered) -> dict[str, str | None] | None:
@@ -112,7 +112,7 @@ def _auth(discovered: Discovered) -> dict[str, str | None] | None:
 
 
 def _params(capability: Capability) -> Iterator[tuple[str, str]]:
-    """What to say of each parameter: the words of the document, or what its schema says."""
+    """Describe each parameter, by the document's text or by its schema."""
     properties = capability.input_schema.get("properties")
     required = capability.input_schema.get("required", ())
     for name, schema in properties.items() if isinstance(properties, dict) else ():
@@ -125,9 +125,9 @@ def _params(capability: Capability) -> Iterator[tuple[str, str]]:
 def _outcome(step: Fetched) -> str:
     if step.fault is not None:
         return step.fault.message if not step.is_missing or step.source == "cache" else str(step.status)
-    came = {"network": "", "cache": ", kept", "revalidated": ", unchanged"}[step.source]
+    source = {"network": "", "cache": ", cached", "revalidated": ", unchanged"}[step.source]
     moved = f", after {len(step.hops)} redirects" if step.hops else ""
-    return f"{step.status}, {len(step.body)} bytes{came}{moved}"
+    return f"{step.status}, {len(step.body)} bytes{source}{moved}"
 
 
 def _step(step: Fetched) -> dict[str, Any]:

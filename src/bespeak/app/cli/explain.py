@@ -1,4 +1,4 @@
-"""`bespeak explain`: what a rule asks and why, and how it is set here."""
+"""`bespeak explain`: explain a rule and show its settings."""
 
 from __future__ import annotations
 
@@ -16,18 +16,26 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("rule", required=False)
-@click.option("--format", "format_name", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
 def explain(rule: str | None, format_name: str) -> None:
-    """Say what RULE asks, why, and how it is set in this folder. RULE is an id or a name; without it all are listed.
+    """Explain RULE and show its settings in the current folder.
 
-    Of a change that `bespeak diff` tells, C129 for example, it says what it does to callers.
+    RULE is the id or name of a lint rule, or of a change that `bespeak diff` reports, like C129. Without RULE, all
+    lint rules are listed.
 
     \b
     Examples:
       bespeak explain P302
       bespeak explain method-name-in-path --format json
     """
-    from bespeak.checks.lint.config import Configs  # noqa: PLC0415 - `--help` does without the rules
+    from bespeak.checks.lint.config import Configs  # noqa: PLC0415 - `--help` does not need the rules
     from bespeak.checks.lint.judge import Judge  # noqa: PLC0415
     from bespeak.checks.lint.registry import all_rules, find_rule, near_rules  # noqa: PLC0415
 
@@ -47,8 +55,8 @@ def explain(rule: str | None, format_name: str) -> None:
     found = find_rule(rule)
     if found is None:
         near = near_rules(rule)
-        hint = f" Did you mean {' or '.join(near)}?" if near else " `bespeak explain` lists all rules."
-        raise click.UsageError(f"There is no rule {rule!r}.{hint}")
+        hint = f" Did you mean {' or '.join(near)}?" if near else " See `bespeak explain` for all rules."
+        raise click.UsageError(f"Rule {rule!r} not found.{hint}")
     if as_json:
         _print_json(_data(found, judge))
     else:
@@ -73,7 +81,7 @@ def _page(rule: Rule, judge: Judge) -> Iterator[str]:
 
 
 def _change(rule: str) -> dict[str, str] | None:
-    """What `bespeak diff` reports under an id or a name, as data."""
+    """Find a change rule of `bespeak diff` by id or name."""
     from bespeak.checks.evolution.change_rules import FINDINGS, FINDINGS_WHY, RULES, WHY  # noqa: PLC0415
 
     asked = rule.strip()
@@ -109,19 +117,19 @@ def _listing(judge: Judge) -> Iterator[str]:
     width = max(len(rule.name) for rule in all_rules().values())
     for number, rules in sorted(groups.items()):
         name = names.get(rules[0].id)
-        yield f"Pass {number}: {name}" if name else "AGTP-API, and files as they are read"
+        yield f"Pass {number}: {name}" if name else "AGTP-API and file reading"
         for rule in rules:
             severity = _severity(rule, judge) if judge.is_on(rule.id) else "off"
             yield f"  {rule.id}  {severity:<8} {rule.name:<{width}}  {rule.summary}"
         yield ""
-    yield "`bespeak explain RULE` says more, also of the changes (C1xx) that `bespeak diff` tells."
+    yield "Run `bespeak explain RULE` for details, also for the changes (C1xx) of `bespeak diff`."
 
 
 def _here(rule: Rule, judge: Judge) -> str:
     where = str(judge.config.file) if judge.config.file else "no settings"
     if not judge.is_on(rule.id):
         return f"off ({where})"
-    hidden = "; no ignore hides it" if judge.stands(rule.id) else ""
+    hidden = "; cannot be ignored" if judge.stands(rule.id) else ""
     return f"{_severity(rule, judge)} ({where}){hidden}"
 
 
@@ -130,7 +138,7 @@ def _severity(rule: Rule, judge: Judge) -> str:
 
 
 def _passes() -> dict[str, str]:
-    """The name of the pass of each rule that belongs to one."""
+    """Map each rule to the name of its pass."""
     from bespeak.checks.lint.passes import PASSES, pass_of  # noqa: PLC0415
     from bespeak.checks.lint.registry import all_rules  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`bespeak export`: a service in the words of other documents."""
+"""`bespeak export`: write a service in another document format."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from bespeak.errors import ConfigError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_URL = click.option("--url", metavar="URL", help="Where the service is on HTTP, if its configuration does not say it.")
+_URL = click.option("--url", metavar="URL", help="HTTP address of the service.  [default: from its configuration]")
 
 
 def _form(default: str) -> Callable[[Command], Command]:
     return click.option(
-        "--to", type=click.Choice(["yaml", "json"]), default=default, show_default=True, help="The form to write."
+        "--to", type=click.Choice(["yaml", "json"]), default=default, show_default=True, help="Output format."
     )
 
 
 def _output(command: Command) -> Command:
-    """The options of every document that is written somewhere."""
+    """Add the options for the output file."""
     place = click.Path(path_type=Path)
     command = click.option("--force", is_flag=True, help="Replace an existing file.")(command)
-    return click.option("-o", "--output", type=place, help="Write to this file and not to standard output.")(command)
+    return click.option("-o", "--output", type=place, help="Write to this file instead of standard output.")(command)
 
 
 @click.group()
 def export() -> None:
-    """Write a service as another kind of document."""
+    """Export a service in another document format."""
 
 
 @export.command()
@@ -49,10 +49,10 @@ def export() -> None:
 @_form("yaml")
 @connection_options
 def agis(service: str, output: Path | None, force: bool, to: str, **options: Any) -> None:
-    """Write SERVICE as an AGIS document.
+    """Export SERVICE as an AGIS document.
 
-    SERVICE is agtp://HOST[:4480], a folder, an .agis, .toml or .py file, or module:app. Of an AGIS document nothing
-    needs to be bound. The document of a live service has no descriptions of errors, because its manifest has none.
+    SERVICE is agtp://HOST[:4480], a folder, an .agis, .toml or .py file, or module:app. An AGIS document does not need
+    handlers. For a live service the error descriptions are missing, because its manifest has none.
 
     \b
     Examples:
@@ -61,21 +61,21 @@ def agis(service: str, output: Path | None, force: bool, to: str, **options: Any
     """
     found = asyncio.run(_live(service, options)) if "://" in service else _local(service)
     if all(endpoint.builtin for endpoint in found.endpoints):
-        raise CommandFailedError(f"{service} has no endpoints of its own, and an AGIS document has at least one")
+        raise CommandFailedError(f"{service} has no endpoints of its own; an AGIS document needs at least one")
     _write(_text(project_agis(found), to), output, force=force)
 
 
-@export.command()
+@export.command(short_help="Export SERVICE as an OpenAPI 3.1 document.")
 @click.argument("service")
 @_output
 @_form("json")
 @_URL
 @connection_options
 def openapi(service: str, output: Path | None, force: bool, to: str, url: str | None, **options: Any) -> None:
-    """Write the HTTP face of SERVICE as an OpenAPI 3.1 document.
+    """Export the HTTP API of SERVICE as an OpenAPI 3.1 document, as served at /openapi.json.
 
-    SERVICE is agtp://HOST[:4480], a folder, an .agis, .toml or .py file, or module:app. It is what the service has at
-    /openapi.json. The document of a live service says nothing of credentials and limits, because its manifest does not.
+    SERVICE is agtp://HOST[:4480], a folder, an .agis, .toml or .py file, or module:app. For a live service the
+    authentication and the rate limits are missing, because its manifest has none.
 
     \b
     Examples:
@@ -97,14 +97,14 @@ def openapi(service: str, output: Path | None, force: bool, to: str, url: str | 
     _write(_text(document, to), output, force=force)
 
 
-@export.command()
+@export.command(short_help="Export SERVICE as an ai-discovery document.")
 @click.argument("service")
-@click.option("--part", metavar="NAME", help="Write this one of the documents that a large service is divided into.")
+@click.option("--part", metavar="NAME", help="Write this part of a large service's document.")
 @_output
 @_URL
 @connection_options
 def ai(service: str, part: str | None, output: Path | None, force: bool, url: str | None, **options: Any) -> None:
-    """Write what SERVICE has at /.well-known/ai.
+    """Export SERVICE as an ai-discovery document, as served at /.well-known/ai.
 
     SERVICE is agtp://HOST[:4480], a folder, an .agis, .toml or .py file, or module:app.
 
@@ -119,22 +119,24 @@ def ai(service: str, part: str | None, output: Path | None, force: bool, url: st
     documents = project_ai(found.service, found.service.endpoints, found.http, found.auth.modes, updated=found.updated)
     assert documents is not None, "there is an endpoint"
     if part is not None and part not in documents.parts:
-        advice = f"it has {', '.join(documents.parts)}" if documents.parts else "one document has all of it"
+        advice = f"use one of {', '.join(documents.parts)}" if documents.parts else "it is a single document"
         raise ConfigError(f"{service} has no part {part!r}; {advice}")
     content = documents.main if part is None else documents.parts[part]
     _write(content.decode() + "\n", output, force=force)
     if documents.parts and part is None:
         names = ", ".join(documents.parts)
-        click.echo(f"bespeak: what does not fit is at {PATH}/NAME: {names} (--part NAME writes one)", err=True)
+        click.echo(
+            f"bespeak: the document is split; the other parts are at {PATH}/NAME: {names} (use --part NAME)", err=True
+        )
 
 
-@export.command(short_help="Write SERVICE as an llms.txt.")
+@export.command(short_help="Export SERVICE as llms.txt.")
 @click.argument("service")
 @_output
 @_URL
 @connection_options
 def llms(service: str, output: Path | None, force: bool, url: str | None, **options: Any) -> None:
-    """Write SERVICE as an llms.txt: its endpoints in a page for language models.
+    """Export SERVICE as llms.txt, a page for language models.
 
     SERVICE is agtp://HOST[:4480], a folder, an .agis, .toml or .py file, or module:app.
 
@@ -161,7 +163,7 @@ def _write(text: str, output: Path | None, *, force: bool) -> None:
         with output.open("w" if force else "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise ConfigError(f"{output} exists already. Use --force to replace it.") from None
+        raise ConfigError(f"{output} already exists. Use --force to replace it.") from None
     except OSError as error:
         raise ConfigError(f"{output} cannot be written: {error.strerror or error}") from error
 

@@ -1,4 +1,4 @@
-"""What `bespeak export` was given: a service, and how it is served as far as documents tell."""
+"""The service argument of `bespeak export`, with the settings its documents need."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.documents.projections.agtp_manifest import project_manifest
 from bespeak.state.identity.settings import AuthSettings
 
-_UNTOLD = AuthSettings(modes=())
-"""No manifest says how callers prove who they are."""
+_NO_AUTH = AuthSettings(modes=())
+"""Empty authentication settings: a manifest does not describe authentication."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """A service with what its documents on the web need to know; its endpoints are those that would be served."""
+    """A service with the settings its web documents need. Its endpoints are those that would be served."""
 
     service: Service
     version: str
@@ -40,15 +40,15 @@ class Exported:
 
 
 def open_exported(target: str, options: Mapping[str, Any], *, url: str | None = None) -> Exported:
-    """A folder, a file, `module:app`, or a live service by its manifest. `url` is where it is on HTTP."""
+    """Open a folder, a file, `module:app`, or a live service through its manifest. `url` is its HTTP address."""
     if "://" in target:
         found = asyncio.run(_live(target, options))
     elif target.endswith(".agis"):
-        found = _alone(open_agis(Path(target)), now())
+        found = _with_defaults(open_agis(Path(target)), now())
     else:
         found = _local(target)
     if not any(endpoint.is_listed for endpoint in found.service.endpoints):
-        raise CommandFailedError(f"{target} has no endpoints of its own, and such a document has at least one")
+        raise CommandFailedError(f"{target} has no endpoints of its own; the document needs at least one")
     return found if url is None else replace(found, http=replace(found.http, url=url.rstrip("/")))
 
 
@@ -57,11 +57,11 @@ def live_service(client: ServiceClient, manifest: ManifestDocument, uri: str) ->
     web = client.discovered
     if web is not None and web.kind not in ("agtp", "agis"):
         raise CommandFailedError(
-            f"{client.locator} has no contract of AGTP, and the methods of HTTP say nothing of what is meant. "
-            "`bespeak import openapi` makes a facade of such a service, which can be exported."
+            f"{client.locator} has no AGTP contract, and HTTP methods do not express intent. "
+            "Create a facade with `bespeak import openapi` and export that."
         )
     return Service(
-        # No manifest has the name that people know the service by; documents of the web do.
+        # Only web documents have the display name of the service; manifests do not.
         identity=manifest.server if web is None else replace(manifest.server, name=web.name),
         description="" if web is None else web.description,
         endpoints=manifest.own_endpoints,
@@ -79,7 +79,7 @@ def _local(target: str) -> Exported:
     warned = {method: registrar.catalog.warns_of(method) for method, _ in registrar.endpoints}
     service = replace(registrar.service, endpoints=tuple(registrar.endpoints.values()), policies=registrar.policies)
     return replace(
-        _alone(service, assembled.updated, registrar.catalog.version),
+        _with_defaults(service, assembled.updated, registrar.catalog.version),
         http=document.http,
         auth=document.auth,
         keys_required=document.idempotency.require,
@@ -87,8 +87,8 @@ def _local(target: str) -> Exported:
     )
 
 
-def _alone(service: Service, updated: str, catalog: str | None = None) -> Exported:
-    """A service of which nothing else is known."""
+def _with_defaults(service: Service, updated: str, catalog: str | None = None) -> Exported:
+    """Wrap a service with default settings."""
     manifest = project_manifest(
         service, service.endpoints, service.policies, catalog or service.catalog, updated=updated
     )
@@ -99,5 +99,5 @@ async def _live(uri: str, options: Mapping[str, Any]) -> Exported:
     async with open_service(uri, **options) as client:
         manifest = await client.discover()
         service = live_service(client, manifest, uri)
-    found = _alone(service, manifest.updated or now(), manifest.catalog_version)
-    return replace(found, auth=_UNTOLD, http=HttpSettings(url=client.locator.web))
+    found = _with_defaults(service, manifest.updated or now(), manifest.catalog_version)
+    return replace(found, auth=_NO_AUTH, http=HttpSettings(url=client.locator.web))

@@ -1,4 +1,4 @@
-"""`bespeak format`: AGIS documents in their canonical form."""
+"""`bespeak format`: write AGIS documents in canonical form."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from bespeak.text.source.tree import MAX_BYTES
 
 _STDIN = "-"
 _MOST_LINES: Final = 20_000
-"""Up to so many the differences are looked for; that takes quadratic time."""
+"""Maximum number of lines for a minimal diff, which takes quadratic time."""
 
 
 @click.command("format")
 @click.argument("paths", nargs=-1, required=True, metavar="PATHS...")
-@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
-@click.option("--diff", is_flag=True, help="Change nothing; show what would change.")
-@click.option("--to", type=click.Choice(["yaml", "json"]), help="Write this form.  [default: the form a file has]")
-@click.option("--drop-comments", is_flag=True, help="Format also what has comments that cannot be kept.")
-@click.option("--stdin-filename", default="stdin.agis", metavar="NAME", help="What findings call the text of `-`.")
+@click.option("--check", is_flag=True, help="Do not write files; exit with 1 if a file would change.")
+@click.option("--diff", is_flag=True, help="Do not write files; print a diff.")
+@click.option("--to", type=click.Choice(["yaml", "json"]), help="Output format.  [default: the format of the file]")
+@click.option("--drop-comments", is_flag=True, help="Also format files whose comments would be lost.")
+@click.option("--stdin-filename", default="stdin.agis", metavar="NAME", help="Name for standard input in findings.")
 def format_documents(
     *, paths: tuple[str, ...], check: bool, diff: bool, to: Form | None, drop_comments: bool, stdin_filename: str
 ) -> int:
-    """Bring AGIS documents into canonical form: one order of keys, one style, the same meaning.
+    """Format AGIS documents: canonical key order and style, same meaning.
 
-    PATHS are files, folders (every .agis file below them), or `-` for standard input, which goes to standard output.
-    Comments in YAML stay with what they are about; brace notation becomes YAML.
+    PATHS are files, folders (all .agis files in them), or `-` to read standard input and write standard output.
+    YAML comments are kept; brace notation is converted to YAML.
 
     Examples:
 
@@ -48,7 +48,7 @@ def format_documents(
     bespeak format --to json - < menu.agis
     """
     if paths.count(_STDIN) > 1:
-        raise click.UsageError("- stands for standard input, which can be read once.")
+        raise click.UsageError("Standard input (-) can be given only once.")
     findings: list[Diagnostic] = []
     unwritten: list[str] = []
     changed = unchanged = 0
@@ -79,7 +79,7 @@ def format_documents(
 
 
 def _files(paths: tuple[str, ...], findings: list[Diagnostic]) -> Iterator[tuple[str, Path | None]]:
-    """Every file once, with the name it is known by; None stands for standard input."""
+    """List every file once, with its display name; None stands for standard input."""
     seen: set[Path] = set()
     for text in paths:
         path = Path(text)
@@ -93,7 +93,7 @@ def _files(paths: tuple[str, ...], findings: list[Diagnostic]) -> Iterator[tuple
 
 
 def _write(path: Path, text: str) -> str | None:
-    """Replace a file, or say why that is not possible: the others are to be formatted nevertheless."""
+    """Replace a file. Return the reason on failure, so that the other files are still formatted."""
     try:
         replace_text(path, text)
     except OSError as error:
@@ -109,7 +109,7 @@ def _show(before: str, after: str, name: str) -> None:
 
 
 def _whole_diff(old: list[str], new: list[str], old_name: str, new_name: str, lineterm: str) -> Iterator[str]:
-    """One hunk from the first line that differs to the last."""
+    """Write one hunk from the first differing line to the last."""
     shorter = min(len(old), len(new))
     head = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     tail = next((at for at in range(shorter - head) if old[-1 - at] != new[-1 - at]), shorter - head)
@@ -122,14 +122,14 @@ def _whole_diff(old: list[str], new: list[str], old_name: str, new_name: str, li
 
 
 def _extent(start: int, lines: list[str]) -> str:
-    """Where a hunk is; one without lines is named after the line before it."""
+    """Format the range of a hunk; an empty one starts at the line before it."""
     return f"{start + bool(lines)},{len(lines)}"
 
 
 def _summary(changed: int, unchanged: int, failed: int, *, would: bool) -> str:
     parts = [
         f"{_files_of(changed)} {'would be formatted' if would else 'formatted'}" if changed else "",
-        f"{_files_of(unchanged)} left as {'it is' if unchanged == 1 else 'they are'}" if unchanged else "",
+        f"{_files_of(unchanged)} unchanged" if unchanged else "",
         f"{_files_of(failed)} not formatted" if failed else "",
     ]
     return ", ".join(part for part in parts if part) or "no AGIS documents found"

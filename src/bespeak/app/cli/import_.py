@@ -1,4 +1,4 @@
-"""`bespeak import`: a deployment made of another kind of document."""
+"""`bespeak import`: create a deployment from another document format."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 @click.group("import")
 def import_() -> None:
-    """Make a deployment folder of another kind of document."""
+    """Create a deployment folder from another document format."""
 
 
-@import_.command(short_help="Make a deployment of an AGIS document.")
+@import_.command(short_help="Create a deployment from an AGIS document.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder to write.")
-@click.option("--force", is_flag=True, help="Replace files that exist.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Output folder.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 def agis(file: Path, output: Path, force: bool) -> int:
-    """Make a deployment of the AGIS document FILE: bespeak.toml, endpoints/*.toml and handlers.py.
+    """Create a deployment from the AGIS document FILE: bespeak.toml, endpoints/*.toml and handlers.py.
 
-    No document says who answers: the functions in handlers.py refuse every call until they are written.
+    The functions in handlers.py are placeholders that refuse every call until you implement them.
 
     \b
     Example:
@@ -51,38 +51,37 @@ def agis(file: Path, output: Path, force: bool) -> int:
             null = find_null(dict(schema))
             if null is not None:
                 raise CommandFailedError(
-                    f"{endpoint}: the {name} has null at {null}, which an endpoint file cannot say"
+                    f"{endpoint}: the {name} schema has null at {null}, which TOML cannot represent"
                 )
     _write(output, deployment_files(service), force=force)
     count = len(service.endpoints)
-    click.echo(
-        f"{printable(str(output))}: {count} endpoint{'' if count == 1 else 's'}; write the functions in {HANDLERS}.py"
-    )
+    endpoints = f"{count} endpoint{'' if count == 1 else 's'}"
+    click.echo(f"{printable(str(output))}: {endpoints}; implement the functions in {HANDLERS}.py")
     left = _left_out(service)
     if left:
         kept = printable(str(file))
-        click.echo(f"bespeak.toml has no place for {', '.join(left)}: keep {kept} beside it.", err=True)
+        click.echo(f"bespeak.toml cannot hold {', '.join(left)}; keep {kept}.", err=True)
     return 0
 
 
-@import_.command(short_help="Make a facade for an HTTP API of its OpenAPI description.")
+@import_.command(short_help="Create a facade for an HTTP API from OpenAPI.")
 @click.argument("source", metavar="FILE|URL")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder to write.")
-@click.option("--force", is_flag=True, help="Replace what an earlier import wrote; other files stay.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Output folder.")
+@click.option("--force", is_flag=True, help="Replace the files of an earlier import; others are kept.")
 @click.option(
     "--include",
     multiple=True,
     metavar="PATTERN",
-    help="Only operations with such a tag, path or operationId; `*` for anything. Repeatable.",
+    help="Import only operations whose tag, path or operationId matches (`*` is a wildcard); repeatable.",
 )
 @click.option(
     "--exclude",
     multiple=True,
     metavar="PATTERN",
-    help="No operations with such a tag, path or operationId. Repeatable.",
+    help="Skip operations whose tag, path or operationId matches; repeatable.",
 )
-@click.option("--server", metavar="URL", help="Where the API is, for descriptions that do not say.")
-@click.option("--insecure", is_flag=True, help="Plain http also from a host that is not this machine.")
+@click.option("--server", metavar="URL", help="Base URL of the API, if the description has none.")
+@click.option("--insecure", is_flag=True, help="Allow plain HTTP from other hosts.")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def openapi(  # noqa: PLR0917 - click passes them all by name
     source: str,
@@ -94,11 +93,10 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     insecure: bool,
     as_json: bool,
 ) -> int:
-    """Make a deployment of an OpenAPI description (2.0, 3.0, 3.1; JSON or YAML): an endpoint for each operation, which
-    calls the HTTP API behind it.
+    """Create a deployment from an OpenAPI description (2.0, 3.0 or 3.1; JSON or YAML).
 
-    What no description says is guessed on the safe side. Each guess is a comment in its file, and REVIEW.md lists them
-    all, the gravest first.
+    Each operation becomes an endpoint that calls the HTTP API. Missing information is guessed conservatively: each
+    guess is a comment in its file, and REVIEW.md lists all guesses, the riskiest first.
 
     \b
     Example:
@@ -114,7 +112,7 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     _check_free(output, force=force)
     description, findings = open_description(source, insecure=insecure)
     if server is not None:
-        # What is said about missing servers is answered.
+        # --server resolves the findings about missing servers.
         findings = [finding for finding in findings if finding.rule != UNCLEAR_SERVER.id or finding.severity == "info"]
     if not as_json:
         print_findings(finding for finding in findings if finding.severity != "info")
@@ -126,13 +124,13 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
         imported = import_description(description, notes)
     if not imported.facades:
         reason = next((f": {entry.why}" for entry in (*imported.left_out, *imported.notes)), "")
-        raise CommandFailedError(f"{source} has no operation that can be called{reason}")
+        raise CommandFailedError(f"{source} has no operations that can be called{reason}")
     _check_own(output, imported.files)
     _write(output, imported.files, force=force, outdated=_outdated(output, imported.files))
     if as_json:
         print_json(_summary(output, imported))
     else:
-        _tell(output, imported)
+        _print_summary(output, imported)
     return 0
 
 
@@ -147,29 +145,31 @@ def _check_server(server: str | None) -> None:
         usable = False
     else:
         if "@" in parts.netloc:
-            raise ConfigError("--server has a user or a password in it. Send credentials as a header of the handlers.")
+            raise ConfigError(
+                "--server must not contain a user or password. Send credentials in a header of the handlers."
+            )
     if not usable:
-        raise ConfigError(f"--server is {server[:200]!r}, which is no address. Write it like https://api.acme.example.")
+        raise ConfigError(f"--server must be a URL like https://api.acme.example; got {server[:200]!r}.")
 
 
 def _check_free(output: Path, *, force: bool) -> None:
-    """Refuse early what would be refused after the work."""
+    """Check the output folder before the work is done."""
     if output.exists() and not output.is_dir():
-        raise ConfigError(f"{output} is a file. Name a folder.")
+        raise ConfigError(f"{output} is a file. Give a folder.")
     if not force and output.is_dir() and any(output.iterdir()):
-        raise ConfigError(f"{output} exists and is not empty. Use --force to replace what an earlier import wrote.")
+        raise ConfigError(f"{output} is not empty. Use --force to replace the files of an earlier import.")
 
 
 def _check_own(output: Path, files: Collection[str]) -> None:
-    """Refuse to replace what somebody else wrote, with --force too."""
+    """Refuse to replace files that this command did not write, even with --force."""
     for name in files:
         path = output / name
         if path.exists() and not _is_ours(path):
-            raise ConfigError(f"{path} was not written by this command, and is not replaced. Name another folder.")
+            raise ConfigError(f"{path} was not written by this command and will not be replaced. Give another folder.")
 
 
 def _outdated(output: Path, files: Collection[str]) -> list[str]:
-    """Endpoint files of an earlier import that this one has no operation for."""
+    """List endpoint files of an earlier import whose operation no longer exists."""
     found = (f"endpoints/{path.name}" for path in sorted((output / "endpoints").glob("*.toml")) if _is_ours(path))
     return [name for name in found if name not in files]
 
@@ -196,17 +196,17 @@ def _summary(output: Path, imported: Imported) -> dict[str, object]:
     }
 
 
-def _tell(output: Path, imported: Imported) -> None:
+def _print_summary(output: Path, imported: Imported) -> None:
     shown = printable(str(output))
     count = len(imported.facades)
     guesses = ", ".join(f"{number} {risk}" for risk, number in imported.guesses.items())
     noted = f", {len(imported.notes)} notes on the description" if len(imported.notes) > 1 else ""
     noted = ", one note on the description" if len(imported.notes) == 1 else noted
     click.echo(f"{shown}: {count} endpoint{'' if count == 1 else 's'}, {len(imported.left_out)} left out{noted}")
-    click.echo(f"Guesses by risk: {guesses}. Look at {shown}/REVIEW.md first.")
+    click.echo(f"Guesses by risk: {guesses}. Review {shown}/REVIEW.md first.")
     if imported.variables:
         names = ", ".join(variable.name for variable in imported.variables)
-        click.echo(f"Set {names} before you serve it.")
+        click.echo(f"Set {names} before serving.")
     click.echo(f"Then: bespeak lint {shown}; bespeak serve {shown}")
 
 
@@ -215,11 +215,11 @@ def _write(folder: Path, files: dict[str, str], *, force: bool, outdated: Collec
     try:
         write_folder(folder, files, force=force, outdated=outdated)
     except FolderTakenError as error:
-        raise ConfigError(f"{folder} has {error} already. Use --force to replace them.") from error
+        raise ConfigError(f"{folder} already contains {error}. Use --force to replace them.") from error
     except OSError as error:
         raise ConfigError(f"{folder} cannot be written: {error.strerror or error}") from error
 
 
 def _left_out(service: Service) -> list[str]:
-    parts = {"shared schemas, which each endpoint has its own copy of": service.schemas}
+    parts = {"shared schemas (each endpoint has its own copy)": service.schemas}
     return [name for name, value in parts.items() if value]

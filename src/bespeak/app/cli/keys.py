@@ -1,4 +1,4 @@
-"""`bespeak keys`: make, show and replace the Ed25519 keys that sign manifests, records and requests."""
+"""`bespeak keys`: create, show and rotate the Ed25519 keys that sign manifests, records and requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FOR_ALL = 0o644
 
 @click.group()
 def keys() -> None:
-    """Make, show and replace keys that sign."""
+    """Create, show and rotate signing keys."""
 
 
 @keys.command()
@@ -35,11 +35,14 @@ def keys() -> None:
     "--out",
     "out",
     type=click.Path(path_type=Path),
-    help="Write the private key here instead of printing it.",
+    help="Write the private key to this file instead of printing it.",
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 def new(out: Path | None, force: bool) -> None:
-    """Make a key. The private half goes to --output, readable by its owner only; its id and public half are printed."""
+    """Create a key pair.
+
+    Prints the key id and the public key. The private key is written to --output, readable by its owner only.
+    """
     key = generate_key()
     if out is None:
         click.echo(private_text(key), nl=False)
@@ -49,10 +52,10 @@ def new(out: Path | None, force: bool) -> None:
     _print_public(key)
 
 
-@keys.command(short_help="Print the id and public half of a key.")
+@keys.command(short_help="Print the id and public key of a key file.")
 @click.argument("file", type=click.Path(path_type=Path))
 def show(file: Path) -> None:
-    """Print the id and the public half of a key in PEM or JWK form, and of those it has replaced."""
+    """Print the id and the public key of a PEM or JWK file, and those of the keys it replaced."""
     text = _read(file)
     found = parse_history(text)
     if isinstance(found, Fault):
@@ -69,28 +72,26 @@ def show(file: Path) -> None:
 @keys.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def rotate(file: Path) -> None:
-    """Replace the private key in FILE by a new one.
+    """Replace the private key in FILE with a new one.
 
-    The public half of the old one is kept in FILE.keys.json, a JWK set, so that what it has signed can still be
-    verified. The old private half is gone. Whoever has pinned or registered the old key needs the new public half;
-    a server reads its key when it starts.
+    The old public key is kept in FILE.keys.json, a JWK set, so that its signatures can still be verified. The old
+    private key is deleted. Clients that pinned or registered the old key need the new public key. Restart the server to
+    use the new key.
     """
     old = read_key(file)
     if isinstance(old, Fault):
         raise ConfigError(f"{file}: {old.message}")
     if not old.is_private:
-        raise ConfigError(
-            f"{file} holds a public key, and there is nothing to replace: give the file of the private one."
-        )
+        raise ConfigError(f"{file} holds a public key; give the private key file.")
     fresh = generate_key()
     earlier = [old, *_history(file, old)]
     try:
         like = file.stat()
-        # The set first: if anything fails between the two, no key is lost, and one is listed that was never used.
+        # Write the JWK set first: a failure in between then loses no key; it only lists one that was never used.
         _replace(history_path(file), history_text([fresh, *earlier]), mode=_FOR_ALL)
         _replace(file, private_text(fresh), mode=stat.S_IMODE(like.st_mode), owner=(like.st_uid, like.st_gid))
     except OSError as error:
-        raise ConfigError(f"{file} is not replaced, and the old key still counts: {error}") from error
+        raise ConfigError(f"cannot replace {file}; the old key is still in use: {error}") from error
     click.echo(f"private key  {file}")
     click.echo(f"earlier keys {history_path(file)}")
     _print_public(fresh)
@@ -104,11 +105,11 @@ def _read(file: Path) -> str:
 
 
 def _history(file: Path, key: OKPKey) -> list[OKPKey]:
-    """The keys this one has replaced, and any that was never used."""
+    """Read the replaced keys, including any that was never used."""
     found = read_history(file)
     if isinstance(found, Fault):
         raise ConfigError(
-            f"{found.message}. Repair or remove it; without it, what earlier keys signed is not verified."
+            f"{found.message}. Repair or delete it; without it, signatures of earlier keys cannot be verified."
         )
     return [one for one in found if key_id(one) != key_id(key)]
 
@@ -119,7 +120,7 @@ def _print_public(key: OKPKey) -> None:
 
 
 def write_secret(path: Path, text: str, *, force: bool | None) -> None:
-    """Write a secret, to a file that is at no time readable by others; `force` is None where there is no --force."""
+    """Write a secret to a file that others can never read. `force` is None if the command has no --force option."""
     or_force = "" if force is None else ", or replace it with --force"
     try:
         if force:
@@ -128,15 +129,15 @@ def write_secret(path: Path, text: str, *, force: bool | None) -> None:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "w", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise ConfigError(f"{path} exists already, and may be a key in use. Name another file{or_force}.") from error
+        raise ConfigError(f"{path} already exists and may be a key in use. Give another file{or_force}.") from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _replace(path: Path, text: str, *, mode: int, owner: tuple[int, int] | None = None) -> None:
-    """Put a new file in the place of an old one, in one step that a loss of power does not undo by half."""
+    """Replace a file atomically, even if the power fails."""
     if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
-        raise ConfigError(f"{path} is not an ordinary file, and is not replaced.")
+        raise ConfigError(f"{path} is not a regular file and will not be replaced.")
     descriptor, name = tempfile.mkstemp(prefix=".bespeak-", dir=path.parent)
     beside = Path(name)
     try:
@@ -155,7 +156,7 @@ def _replace(path: Path, text: str, *, mode: int, owner: tuple[int, int] | None 
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name durable, where folders can be opened."""
+    """Make the new name durable, on systems where folders can be opened."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""`bespeak lint`: what is wrong with contracts, in files and folders, for people, editors and CI."""
+"""`bespeak lint`: check contracts in files, folders and live services."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 _STDIN: Final = "-"
 _WEB: Final = ("https://", "http://")
 _WITH_EDITS: Final = frozenset({"json", "jsonl", "sarif"})
-"""The formats that carry repairs as text."""
+"""The report formats that include fixes as edits."""
 _WITH_VERSION: Final = frozenset({"json", "sarif"})
-"""The formats that say which bespeak wrote them. To look it up takes a tenth of the time of a short run."""
+"""The report formats that include the version of bespeak. Looking it up takes a tenth of a short run."""
 
 
 class _PathOrAddress(click.Path):
-    """A path that exists, or the address of a live service."""
+    """An existing path, or the URL of a live service."""
 
     name = "path or address"
 
@@ -44,7 +44,7 @@ class _PathOrAddress(click.Path):
 def _selectors(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     given = tuple(part.strip() for value in values for part in value.split(",") if part.strip())
     if given:
-        from bespeak.checks.lint.config import unknown_selector  # noqa: PLC0415 - only who selects pays for it
+        from bespeak.checks.lint.config import unknown_selector  # noqa: PLC0415 - only needed with selectors
 
         for selector in given:
             if wrong := unknown_selector(selector):
@@ -53,15 +53,15 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
 
 
 @click.command(
-    epilog="Exit codes: 0 nothing as grave as --fail-on, 1 findings, 2 wrong usage, settings, a host that does not "
-    "answer, or a defect."
+    epilog="Exit codes: 0 no findings at or above --fail-on, 1 findings, 2 usage, configuration, connection or "
+    "internal error."
 )
 @click.argument("paths", nargs=-1, type=_PathOrAddress(exists=True, allow_dash=True, path_type=Path))
 @click.option(
     "--format",
     "format_name",
     type=click.Choice(list(FORMATS)),
-    help="How findings are printed; full, or github in a GitHub workflow.",
+    help="Output format.  [default: full, or github in a GitHub workflow]",
 )
 @click.option(
     "--output",
@@ -69,52 +69,54 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
     multiple=True,
     callback=parse_outputs,
     metavar="FORMAT=FILE",
-    help="Write a report to a file as well; repeatable.",
+    help="Also write a report to this file; repeatable.",
 )
 @click.option(
     "--select",
     multiple=True,
     callback=_selectors,
     metavar="RULES",
-    help="Only these rules: ids (S450), their beginnings (S4), names or ALL, with commas between.",
+    help="Enable only these rules: ids (S450), prefixes (S4), names or ALL, separated by commas.",
 )
 @click.option(
     "--extend-select",
     multiple=True,
     callback=_selectors,
     metavar="RULES",
-    help="These rules as well as those that are set.",
+    help="Enable these rules in addition to the configured ones.",
 )
-@click.option("--ignore", multiple=True, callback=_selectors, metavar="RULES", help="Not these rules.")
+@click.option("--ignore", multiple=True, callback=_selectors, metavar="RULES", help="Disable these rules.")
 @click.option(
-    "--level", type=click.IntRange(1, 2), help="The conformance level of AGIS 3.3 aimed at.  [default: as set, else 1]"
+    "--level",
+    type=click.IntRange(1, 2),
+    help="Target conformance level (AGIS 3.3).  [default: from the settings, else 1]",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(SEVERITIES),
-    help="The lightest finding to exit with 1 for.  [default: as set, else error]",
+    help="Lowest severity that makes the exit code 1.  [default: from the settings, else error]",
 )
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
-@click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Take these settings.")
-@click.option("--no-config", is_flag=True, help="Take no settings and no baseline but those given here.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
+@click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Use this settings file.")
+@click.option("--no-config", is_flag=True, help="Ignore settings files and baselines that are not given as options.")
 @click.option(
     "--baseline",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Show only what is not in this list of known findings.",
+    help="Hide the known findings in this file.",
 )
-@click.option("--write-baseline", is_flag=True, help="Take everything that is found now as known.")
-@click.option("--fix", is_flag=True, help="Repair what has a safe repair, in place; standard input goes to the output.")
-@click.option("--unsafe-fixes", is_flag=True, help="Make also repairs that want a look; with --fix or --diff.")
+@click.option("--write-baseline", is_flag=True, help="Add all current findings to the baseline.")
+@click.option("--fix", is_flag=True, help="Apply safe fixes in place; fixed standard input goes to standard output.")
+@click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that need review; with --fix or --diff.")
 @click.option(
-    "--diff", is_flag=True, help="Change nothing; show what --fix would, and exit with 1 if that is anything."
+    "--diff", is_flag=True, help="Do not write files; print what --fix would change and exit with 1 if anything."
 )
-@click.option("--max-findings", type=click.IntRange(min=0), metavar="N", help="Show no more than these.")
+@click.option("--max-findings", type=click.IntRange(min=0), metavar="N", help="Show at most N findings.")
 @click.option("--statistics", is_flag=True, help="Count findings by rule instead of showing them.")
-@click.option("--stats", is_flag=True, help="Say on standard error how long each pass took.")
-@click.option("--quiet", "-q", is_flag=True, help="Leave the summary out.")
-@click.option("--stdin-filename", type=click.Path(path_type=Path), help="The name of what is read from -.")
-@click.option("--insecure", is_flag=True, help="Plain http also to a host that is not this machine.")
-@click.option("--allow-private", is_flag=True, help="Follow redirects of a live service into private networks, too.")
+@click.option("--stats", is_flag=True, help="Print the time of each pass to standard error.")
+@click.option("--quiet", "-q", is_flag=True, help="Skip the summary.")
+@click.option("--stdin-filename", type=click.Path(path_type=Path), help="File name for standard input.")
+@click.option("--insecure", is_flag=True, help="Allow plain HTTP to other hosts.")
+@click.option("--allow-private", is_flag=True, help="Allow redirects of a live service into private networks.")
 @click.option(
     "--ca-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -124,11 +126,11 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
 def lint(paths: tuple[Path | str, ...], schema: bool, **options: Any) -> None:
     """Check contracts: .agis documents, endpoint files, bespeak.toml, recipes, manifests, /.well-known/ai documents.
 
-    PATHS are files, folders, or - for standard input; without any, the folder you are in. Of a folder every .agis file
-    is checked, and those TOML and JSON files that are contracts, settings or manifests by what stands in them.
+    PATHS are files, folders, or - for standard input; the default is the current folder. In a folder, all .agis files
+    are checked, and those TOML and JSON files whose content is a contract, settings or a manifest.
 
-    Of https://HOST the documents are checked as it serves them, with their headers and beside each other, and a score
-    says how good they are. Only documents are asked for; nothing is called.
+    For https://HOST, the documents are checked as served, including their headers and their consistency, and the
+    service gets a score. Only documents are requested; no endpoints are called.
 
     \b
     Examples:
@@ -143,9 +145,9 @@ def lint(paths: tuple[Path | str, ...], schema: bool, **options: Any) -> None:
 
         click.echo(text(), nl=False)
         return
-    from bespeak.app.server.collector import collector_paused  # noqa: PLC0415 - `--help` does without
+    from bespeak.app.server.collector import collector_paused  # noqa: PLC0415 - `--help` does not need it
 
-    # A run leaves no garbage but what goes by itself; to look for some takes as long as the rules.
+    # A run leaves almost no cyclic garbage; collecting it would take as long as the rules.
     with collector_paused():
         code = _run(paths, **options)
     click.get_current_context().exit(code)
@@ -181,9 +183,9 @@ def _run(
     files = tuple(path for path in paths if isinstance(path, Path))
     urls = tuple(path for path in paths if isinstance(path, str))
     if urls and (fix or diff):
-        raise click.UsageError(f"{urls[0]} is a live service: nothing can be mended there. Give --fix for its files.")
+        raise click.UsageError(f"{urls[0]} is a live service and cannot be fixed. Use --fix on its files.")
     _refuse_contradiction(fix=fix, unsafe_fixes=unsafe_fixes, diff=diff, write_baseline=write_baseline)
-    from bespeak.checks.lint.config import Configs  # noqa: PLC0415 - `--help` does without the rules
+    from bespeak.checks.lint.config import Configs  # noqa: PLC0415 - `--help` does not need the rules
     from bespeak.checks.lint.project import Options, Project  # noqa: PLC0415
 
     configs = Configs(Path.cwd(), file=config, isolated=no_config)
@@ -201,7 +203,7 @@ def _run(
     given = _add(project, files, stdin_filename) if files or not urls else None
     live: Live | None = None
     if urls:
-        from bespeak.app.cli.lint_live import LiveOptions, check_services  # noqa: PLC0415 - files do without the web
+        from bespeak.app.cli.lint_live import LiveOptions, check_services  # noqa: PLC0415 - only needed for live services
 
         asked = LiveOptions(insecure=insecure, allow_private=allow_private, ca_file=ca_file)
         live = check_services(project, urls, asked)
@@ -241,30 +243,30 @@ def _run(
 
 def _refuse_contradiction(*, fix: bool, unsafe_fixes: bool, diff: bool, write_baseline: bool) -> None:
     if unsafe_fixes and not (fix or diff):
-        raise click.UsageError("--unsafe-fixes says which repairs to make: give --fix or --diff as well.")
+        raise click.UsageError("--unsafe-fixes requires --fix or --diff.")
     if diff and write_baseline:
-        raise click.UsageError("--diff changes nothing, and --write-baseline writes a file: give one of them.")
+        raise click.UsageError("--diff and --write-baseline cannot be combined.")
 
 
 def _add(project: Project, paths: tuple[Path, ...], stdin_filename: Path | None) -> str | None:
-    """Look at what was named; the text of standard input, if that was."""
+    """Add the paths to the project; return the text of standard input if it was read."""
     from bespeak.text.reading.text_file import read_stream  # noqa: PLC0415
     from bespeak.text.source.tree import MAX_BYTES  # noqa: PLC0415
 
     if Path(_STDIN) not in paths:
         if stdin_filename is not None:
-            raise click.UsageError("--stdin-filename is for a text on standard input: give - as the path.")
+            raise click.UsageError("--stdin-filename requires - as the path.")
         project.add(paths or (Path(),))
         return None
     if len(paths) > 1:
-        raise click.UsageError("- stands for standard input, and cannot stand beside other paths.")
+        raise click.UsageError("Standard input (-) cannot be combined with other paths.")
     text = read_stream(sys.stdin.buffer, stdin_filename or Path(_STDIN), MAX_BYTES)
     project.add_text(text, stdin_filename)
     return text if isinstance(text, str) else ""
 
 
 def _baseline(project: Project, given: Path | None, *, isolated: bool, writing: bool) -> Baseline | None:
-    """What is known already, from a file that was named or found, and with what is found now if it is to be written."""
+    """Read the baseline that was given or found; with `writing`, update it with the current findings."""
     from bespeak.checks.lint.baseline import NAME, Baseline, read_baseline  # noqa: PLC0415
 
     found = None if isolated else next((path for path in project.baselines() if path.is_file()), None)
@@ -275,7 +277,7 @@ def _baseline(project: Project, given: Path | None, *, isolated: bool, writing: 
     old = read_baseline(path) if path.is_file() else Baseline(path, {})
     new = project.new_baseline(old)
     new.write()
-    click.echo(f"{len(new.entries)} known findings are in {path}.", err=True)
+    click.echo(f"Wrote {len(new.entries)} known findings to {path}.", err=True)
     return new
 
 

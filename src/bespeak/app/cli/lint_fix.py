@@ -1,4 +1,4 @@
-"""Repairs of `bespeak lint`: written to their files, printed, or only shown."""
+"""The fixes of `bespeak lint`: written to files, printed, or shown as a diff."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MARK: Final = codecs.BOM_UTF8.decode()
 
 
 class Fixes:
-    """What a run has mended. `given` is the text of standard input, if that is what was looked at."""
+    """The fixes of a run. `given` is the text of standard input, if that was checked."""
 
     def __init__(self, mended: Sequence[Mended], given: str | None = None) -> None:
         self._given = given
@@ -31,7 +31,7 @@ class Fixes:
         self._stuck = {_name(finding) for one in mended for finding in one.result.stuck}
 
     def show(self, *, quiet: bool) -> bool:
-        """Print what would change, and tell whether anything would."""
+        """Print a diff; return True if anything would change."""
         for one in self._changed:
             lines = unified_diff(
                 one.before.splitlines(), one.result.text.splitlines(), one.shown, f"{one.shown} (fixed)", lineterm=""
@@ -42,11 +42,11 @@ class Fixes:
         return bool(self._changed)
 
     def write(self) -> None:
-        """Put the mended texts in the places of the old ones; what came from standard input goes to the output."""
+        """Write the fixed files. The fixed text of standard input goes to standard output."""
         if self._given is not None:
             text = next((one.result.text for one in self._changed), self._given)
             sys.stdout.flush()
-            sys.stdout.buffer.write(text.encode())  # as it is: a text stream may write line ends of its own
+            sys.stdout.buffer.write(text.encode())  # bytes: a text stream may translate line ends
             sys.stdout.buffer.flush()
             return
         for one in self._changed:
@@ -56,7 +56,7 @@ class Fixes:
                 raise ConfigError(f"{one.path} cannot be written: {error.strerror or error}") from error
 
     def without_stuck(self, findings: Sequence[Finding]) -> list[Finding]:
-        """The findings, without repairs that have been tried in vain."""
+        """Remove the fixes that could not be applied from the findings."""
         return [
             replace(finding, diagnostic=replace(finding.diagnostic, fix=None), edits=())
             if _name(finding.diagnostic) in self._stuck
@@ -65,7 +65,7 @@ class Fixes:
         ]
 
     def summary(self, left: int) -> str:
-        """What was mended, and what was not."""
+        """Summarize the applied fixes and the remaining findings."""
         return self._counted("Fixed", f"; {left} remain{'s' * (left == 1)}")
 
     def _counted(self, did: str, more: str = "") -> str:
@@ -75,8 +75,8 @@ class Fixes:
         if not self._stuck:
             return text
         stuck = len(self._stuck)
-        which = "1 has a repair" if stuck == 1 else f"{stuck} have repairs"
-        return f"{text} {which} that cannot be made as the text is written, or would break something: mend by hand."
+        which = "1 fix" if stuck == 1 else f"{stuck} fixes"
+        return f"{text} {which} could not be applied safely: edit the file by hand."
 
 
 def _name(finding: Diagnostic) -> tuple[str, str, str, str]:
@@ -84,6 +84,6 @@ def _name(finding: Diagnostic) -> tuple[str, str, str, str]:
 
 
 def _mark(path: Path) -> str:
-    """The byte order mark, if the file has one: readers leave it out."""
+    """Read the byte order mark of a file, which text readers strip."""
     with path.open("rb") as file:
         return _MARK if file.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else ""

@@ -1,4 +1,4 @@
-"""The live services among what `bespeak lint` is to check: asked one after the other, their findings beside files'."""
+"""The live services of a `bespeak lint` run: checked one after the other, reported together with files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveOptions:
-    """How live services are asked."""
+    """Connection options for live services."""
 
     insecure: bool = False
     allow_private: bool = False
@@ -34,16 +34,16 @@ class LiveOptions:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What came of it beside the findings."""
+    """The result of checking live services, except the findings."""
 
     scores: tuple[Score, ...] = ()
     all_reached: bool = True
 
 
 def check_services(project: Project, urls: Sequence[str], options: LiveOptions) -> Live:
-    """Examine each host and add what is found to the run. Raises UsageError for what is no address of a host."""
+    """Check each host and add its findings to the run. Raises UsageError if a URL is not a host address."""
     addresses = [_address(url, options) for url in dict.fromkeys(urls)]
-    # Under one name a host is asked once, however it was typed.
+    # Each host is checked once, however its URL was written.
     hosts = {address.origin: address for address in addresses}
     checks = asyncio.run(_check_all(project, list(hosts.values()), options))
     for check in checks:
@@ -69,7 +69,7 @@ async def _check_all(project: Project, addresses: Sequence[WebAddress], options:
 async def _check_one(address: WebAddress, options: LiveOptions, context: Context) -> LiveCheck:
     guard = AddressGuard((address.origin.host,), allow_private=options.allow_private)
     tls = trust(options.ca_file) if options.ca_file is not None else None
-    # Nothing is kept, and nothing asked twice: what counts is how the host answers now.
+    # No cache and no retries: the check is about the current responses.
     fetcher = Fetcher(guard, tls=tls, insecure=options.insecure, retries=0)
     try:
         return await check_live(address, Examiner(fetcher), context)

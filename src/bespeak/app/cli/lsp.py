@@ -1,4 +1,4 @@
-"""`bespeak lsp`: the language server that editors start."""
+"""`bespeak lsp`: the language server."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from bespeak.errors import ConfigError
 
 
 @click.command()
-@click.option("--stdio", is_flag=True, help="Speak over standard input and output, which is what it always does.")
+@click.option("--stdio", is_flag=True, help="Accepted for compatibility; standard input and output are always used.")
 def lsp(stdio: bool) -> int:
-    """Show findings, repairs, completions and explanations in an editor, by the Language Server Protocol.
+    """Run the language server: diagnostics, fixes, completion and hover in editors.
 
-    Editors start it and speak with it over standard input and output. It finds what `bespeak lint` finds, with the
-    same settings, ignores and baseline.
+    Editors start it and speak the Language Server Protocol over standard input and output. It reports
+    the same findings as `bespeak lint`, with the same settings, ignores and baseline.
     """
     try:
-        from bespeak.app.lsp.features import serve  # noqa: PLC0415 - needs the extra
+        from bespeak.app.lsp.features import serve  # noqa: PLC0415 - needs the lsp extra
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise

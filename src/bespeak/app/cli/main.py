@@ -21,15 +21,15 @@ EXIT_UNUSABLE: Final = 2
 
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
-"""What a write meets. Without the name of a file, it was a write to standard output."""
+"""Error codes of a failed write. If the error has no file name, the write was to standard output."""
 
 
 class CommandFailedError(BespeakError):
-    """A command could not do what it was asked; its exit code is 1."""
+    """A command failed; the exit code is 1."""
 
 
 class Entry(NamedTuple):
-    """Where a command lives. The module is imported only when the command runs, so that start-up stays short."""
+    """The location of a command. Its module is imported only when the command runs, to keep start-up fast."""
 
     module: str
     attribute: str
@@ -39,30 +39,28 @@ class Entry(NamedTuple):
 
 COMMANDS: Final[dict[str, Entry]] = {
     "serve": Entry("serve", "serve", "Run a service", "Serve a contract over AGTP and HTTP."),
-    "agents": Entry("agents", "agents", "Run a service", "Register agents, suspend and revoke them."),
-    "keys": Entry("keys", "keys", "Run a service", "Make, show and replace keys that sign."),
-    "cases": Entry("cases", "cases", "Run a service", "See decisions that wait, and take them."),
-    "audit": Entry("audit", "audit", "Run a service", "Check, read and copy out what was recorded."),
-    "store": Entry("store", "store", "Run a service", "Look at, copy out and fill what is kept."),
-    "format": Entry("format", "format_documents", "Write a contract", "Put AGIS documents into canonical form."),
-    "import": Entry("import_", "import_", "Write a contract", "Make a service of an AGIS document or an HTTP API."),
-    "export": Entry("export", "export", "Write a contract", "Write a service as AGIS, OpenAPI, ai or llms.txt."),
-    "schema": Entry("schema", "schema", "Write a contract", "Print the JSON Schemas of documents."),
-    "discover": Entry("discover", "discover", "Use a service", "Show what a service offers."),
+    "agents": Entry("agents", "agents", "Run a service", "Register, list, suspend and revoke agents."),
+    "keys": Entry("keys", "keys", "Run a service", "Create, show and rotate signing keys."),
+    "cases": Entry("cases", "cases", "Run a service", "List, accept and reject open decisions."),
+    "audit": Entry("audit", "audit", "Run a service", "Verify, show and export the audit trail."),
+    "store": Entry("store", "store", "Run a service", "Inspect, export and import the store."),
+    "format": Entry("format", "format_documents", "Write a contract", "Format AGIS documents."),
+    "import": Entry("import_", "import_", "Write a contract", "Create a service from an AGIS document or OpenAPI."),
+    "export": Entry("export", "export", "Write a contract", "Export a service as AGIS, OpenAPI, ai or llms.txt."),
+    "schema": Entry("schema", "schema", "Write a contract", "Print the JSON Schema of a document format."),
+    "discover": Entry("discover", "discover", "Use a service", "Show the endpoints of a service."),
     "call": Entry("call", "call", "Use a service", "Call an endpoint of a service."),
-    "lint": Entry("lint", "lint", "Check a contract", "Find what is wrong with contracts, and what would read better."),
-    "explain": Entry("explain", "explain", "Check a contract", "Say what a rule asks, why, and how it is set here."),
-    "catalog": Entry("catalog", "catalog", "Check a contract", "Look up verbs, compare catalogs."),
-    "diff": Entry("diff", "diff", "Check a contract", "Show what changed between two contracts, and what it breaks."),
-    "lsp": Entry("lsp", "lsp", "Check a contract", "Show findings and repairs in an editor."),
-    "conform": Entry(
-        "conform", "conform", "Check a contract", "Check a server against AGTP-API, or a validator against AGIS."
-    ),
+    "lint": Entry("lint", "lint", "Check a contract", "Check contracts for errors and style."),
+    "explain": Entry("explain", "explain", "Check a contract", "Explain a rule."),
+    "catalog": Entry("catalog", "catalog", "Check a contract", "Look up verbs and compare catalogs."),
+    "diff": Entry("diff", "diff", "Check a contract", "Compare two contracts and find breaking changes."),
+    "lsp": Entry("lsp", "lsp", "Check a contract", "Run the language server for editors."),
+    "conform": Entry("conform", "conform", "Check a contract", "Run the AGTP-API or AGIS conformance checks."),
 }
 
 
 class CommandTable(click.Group):
-    """Commands that are imported when they are asked for, listed by what a person wants to do."""
+    """Commands that are imported on demand and listed by task."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -95,15 +93,15 @@ class CommandTable(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="A TARGET is a folder, an .agis, .toml or .py file, or module:app. "
     "A SERVICE is agtp://HOST[:4480], https://HOST or a TARGET.\n\n"
-    "Exit codes: 0 good, 1 findings or a refusal, 2 wrong usage, configuration or an internal error.",
+    "Exit codes: 0 success, 1 findings or a refusal, 2 usage, configuration or internal error.",
 )
 @click.version_option(package_name="bespeak")
 def bespeak() -> None:
-    """Write an agent-facing contract once; serve it, prove it, publish it."""
+    """Write an agent-facing contract once; serve it, check it and publish it."""
 
 
 def main() -> NoReturn:
-    """The console script. Turns every foreseen error into one clear message and an exit code."""
+    """Run the console script. Turn every expected error into one message and an exit code."""
     _open_streams()
     try:
         sys.exit(bespeak.main(standalone_mode=False) or EXIT_GOOD)
@@ -113,7 +111,7 @@ def main() -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output has gone, as `| head` does; nothing is left to say.
+        # The reader closed the pipe, as `| head` does.
         _drop_output()
         sys.exit(EXIT_GOOD)
     except CommandFailedError as error:
@@ -128,17 +126,21 @@ def main() -> NoReturn:
             _drop_output()
             sys.exit(EXIT_UNUSABLE)
         if isinstance(error, FileNotFoundError) and error.filename is None and not _has_folder():
-            _complain("the folder you are in is no longer there. Change to another one.")
+            _complain("the current folder no longer exists. Change to another one.")
             sys.exit(EXIT_UNUSABLE)
         if os.environ.get("BESPEAK_DEBUG"):
             raise
         _complain(f"internal error: {type(error).__name__}: {error}")
-        click.echo("This is a defect of bespeak. BESPEAK_DEBUG=1 shows the trace to report it with.", err=True)
+        click.echo(
+            "This is a bug in bespeak. Please report it with the traceback that BESPEAK_DEBUG=1 prints.", err=True
+        )
         sys.exit(EXIT_UNUSABLE)
 
 
 def _open_streams() -> None:
-    """Where a stream was closed before the start (`<&-`, `>&-`), Python has None: read nothing, write nowhere."""
+    """Replace streams that were closed before the start (`<&-`, `>&-`) with the null device; Python sets them to
+    None.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - open to the end
@@ -153,19 +155,19 @@ def _has_folder() -> bool:
 
 
 def _complain(text: str) -> None:
-    """Say what is wrong. Part of it may be a server's words: no line of it steers the terminal."""
+    """Print an error. It may quote a server: escape terminal control characters."""
     from bespeak.text.diagnostics.printable import printable  # noqa: PLC0415 - only an error needs it
 
     click.echo("bespeak: " + "\n".join(printable(line) for line in text.split("\n")), err=True)
 
 
 def _drop_output() -> None:
-    """Nobody takes the rest of the output; the interpreter must not fail on it at its end."""
+    """Discard the remaining output, so that the interpreter does not fail when it flushes it at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _explained(error: Exception) -> str:
-    """The error in words; what is wrong with a contract is shown where it stands."""
+    """Format an error. The findings of a contract are shown with their source lines."""
     from bespeak.text.diagnostics.diagnostic import Diagnostic  # noqa: PLC0415 - only an error needs them
     from bespeak.text.diagnostics.text import full  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""An OpenAPI description that a command was given: a file, or an address that is asked once."""
+"""The OpenAPI argument of a command: a file, or a URL that is fetched once."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from bespeak.agent.discovery.fetched import Fetched
     from bespeak.agent.discovery.web_address import WebAddress
 
-_SECONDS: Final = 60.0
-"""For a document of forty megabytes over an ordinary line."""
+_TIMEOUT: Final = 60.0
+"""Timeout for a document of forty megabytes over an ordinary connection."""
 
 
 def open_description(source: str, *, insecure: bool) -> tuple[Description, list[Diagnostic]]:
-    """Read the description at a path or an address. Raises CommandFailedError if it cannot be used."""
+    """Read the description at a path or a URL. Raises CommandFailedError if it cannot be used."""
     from bespeak.documents.openapi.reader import read_description  # noqa: PLC0415 - slow to load
 
     text, name = _fetch(source, insecure=insecure) if "://" in source else (_read(source), source)
@@ -39,16 +39,16 @@ def _read(source: str) -> bytes:
     path = Path(source)
     try:
         if path.exists() and not path.is_file():
-            raise ConfigError(f"{path} is not an ordinary file. Give a description in JSON or YAML.")
+            raise ConfigError(f"{path} is not a regular file. Give a JSON or YAML file.")
         if path.stat().st_size > OPENAPI.most:
-            raise CommandFailedError(f"{path} has more than {OPENAPI.most // 1_000_000} MB. Split the description.")
+            raise CommandFailedError(f"{path} is larger than {OPENAPI.most // 1_000_000} MB. Split the description.")
         return path.read_bytes()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _fetch(source: str, *, insecure: bool) -> tuple[bytes, str]:
-    """The bytes at an address, and the address they came from."""
+    """Fetch a URL; return the bytes and the final URL."""
     from bespeak.agent.discovery.web_address import AddressFault, parse_address  # noqa: PLC0415 - slow to load
 
     address = parse_address(source, insecure=insecure)
@@ -65,8 +65,8 @@ async def _get(address: WebAddress, *, insecure: bool) -> Fetched:
     from bespeak.agent.discovery.document_kind import OPENAPI  # noqa: PLC0415
     from bespeak.agent.discovery.fetcher import Fetcher  # noqa: PLC0415
 
-    # The user typed this host: it may be anywhere. Where a redirect leads to may not.
-    fetcher = Fetcher(AddressGuard([address.origin.host]), insecure=insecure, deadline=_SECONDS)
+    # The user chose this host, so it may be in any network; redirect targets may not.
+    fetcher = Fetcher(AddressGuard([address.origin.host]), insecure=insecure, deadline=_TIMEOUT)
     try:
         return await fetcher.get(str(address), OPENAPI, robots=False)
     finally:

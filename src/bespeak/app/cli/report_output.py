@@ -1,4 +1,4 @@
-"""Reports on the screen and in files: which format, with or without colours."""
+"""Reports on the terminal and in files: choose the format and the colours."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _COLOURS: Final[dict[str, dict[str, Any]]] = {
 
 
 def default_format() -> str:
-    """What suits whoever reads: annotations in a GitHub workflow, else the format for people."""
+    """Choose annotations in a GitHub workflow, else the full text format."""
     in_workflow = os.environ.get("GITHUB_ACTIONS") == "true" and not sys.stdout.isatty()
     return "github" if in_workflow else "full"
 
 
 def style() -> Style | None:
-    """The looks of a text on a terminal; none in a pipe, unless FORCE_COLOR asks for them, or with NO_COLOR."""
+    """Return the terminal style; None in a pipe unless FORCE_COLOR is set, and None if NO_COLOR is set."""
     if os.environ.get("NO_COLOR") or not (os.environ.get("FORCE_COLOR") or sys.stdout.isatty()):
         return None
     return lambda text, role: click.style(text, **_COLOURS[role])
 
 
 def print_report(report: Report, name: str, *, quiet: bool = False, err: bool = False) -> None:
-    """The report on standard output, or on standard error where the other one has another use."""
+    """Print the report to standard output, or to standard error with `err`."""
     if name == "full":
-        from bespeak.text.diagnostics.reporters.full import render as full  # noqa: PLC0415 - one format is used in a run
+        from bespeak.text.diagnostics.reporters.full import render as full  # noqa: PLC0415 - a run uses one format
 
         text = full(report, style(), quiet=quiet)
     elif name == "concise":
@@ -49,12 +49,12 @@ def print_report(report: Report, name: str, *, quiet: bool = False, err: bool = 
         text = concise(report, quiet=quiet)
     else:
         text = reporter(name)(report)
-    # Written as it is: click would take colours out of a pipe although FORCE_COLOR asks for them.
+    # color=True: click would strip colours in a pipe even with FORCE_COLOR.
     click.echo(text, nl=False, color=True, err=err)
 
 
 def write_report(report: Report, name: str, file: Path) -> None:
-    """The report in a file."""
+    """Write the report to a file."""
     try:
         file.write_text(reporter(name)(report), "utf-8")
     except OSError as error:
@@ -64,11 +64,11 @@ def write_report(report: Report, name: str, file: Path) -> None:
 def parse_outputs(
     _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
 ) -> list[tuple[str, Path]]:
-    """The values of `--output FORMAT=FILE`, for click."""
+    """Parse the values of `--output FORMAT=FILE` for click."""
     pairs: list[tuple[str, Path]] = []
     for value in values:
         name, _, file = value.partition("=")
         if not file or name not in FORMATS:
-            raise click.BadParameter(f"{value!r} is not FORMAT=FILE with one of {', '.join(FORMATS)}")
+            raise click.BadParameter(f"{value!r} is not FORMAT=FILE; FORMAT is one of {', '.join(FORMATS)}")
         pairs.append((name, Path(file)))
     return pairs

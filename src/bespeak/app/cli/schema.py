@@ -1,4 +1,4 @@
-"""`bespeak schema`: the JSON Schemas of documents, for editors and other tools."""
+"""`bespeak schema`: print the JSON Schemas of document formats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bespeak.documents.schemas import SCHEMAS, schema_text
 @click.command()
 @click.argument("name", type=click.Choice(list(SCHEMAS)), metavar="[NAME]", required=False)
 def schema(name: str | None) -> None:
-    """Print the JSON Schema of a kind of document, for editors and other tools; without NAME, list the kinds.
+    """Print the JSON Schema of a document format. Without NAME, list the formats.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`bespeak serve`: a contract, live."""
+"""`bespeak serve`: run a server."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from bespeak.app.server.target import load_target
 
 @click.command()
 @click.argument("target")
-@click.option("--agtp", "address", metavar="HOST:PORT", help="Where to speak AGTP.  [default: 127.0.0.1:4480]")
-@click.option("--http", metavar="HOST:PORT", help="Where to speak HTTP as well; without a port, 8080.")
-@click.option("--workers", type=int, help="Processes that share the ports.  [default: 1]")
+@click.option("--agtp", "address", metavar="HOST:PORT", help="Address for AGTP.  [default: 127.0.0.1:4480]")
+@click.option("--http", metavar="HOST:PORT", help="Address for HTTP; the default port is 8080.")
+@click.option("--workers", type=int, help="Number of worker processes.  [default: 1]")
 @click.option("--cert", "certificate", type=click.Path(path_type=Path), help="Certificate chain (PEM), for TLS 1.3.")
 @click.option("--key", type=click.Path(path_type=Path), help="Private key of the certificate (PEM).")
 @click.option(
     "--store",
     metavar="PLACE",
-    help="Where state is kept: a file, memory, or postgresql://...  [default: bespeak.db beside TARGET]",
+    help="Store: a file, memory, or postgresql://...  [default: bespeak.db beside TARGET]",
 )
-@click.option("--insecure", is_flag=True, help="Allow plain TCP and unproven identities beyond this machine.")
+@click.option("--insecure", is_flag=True, help="Allow plain TCP and unauthenticated agents from other hosts.")
 @click.option(
     "--log",
     "level",
     type=click.Choice(LEVELS),
     default="warning",
     show_default=True,
-    help="What goes to standard error; info has every refusal, debug every answer.",
+    help="Log level on standard error; info logs refusals, debug logs all responses.",
 )
 @click.option(
     "--log-format",
     type=click.Choice(FORMATS),
     default="text",
     show_default=True,
-    help="Lines for people, or one JSON object a line.",
+    help="Log format: text, or one JSON object per line.",
 )
-@click.option("--strict", is_flag=True, help="Do not start when an endpoint is not valid.")
+@click.option("--strict", is_flag=True, help="Do not start if an endpoint is invalid.")
 def serve(target: str, level: str, log_format: str, **options: Any) -> int:
-    """Serve TARGET over AGTP, and over HTTP if asked to, until SIGTERM or Ctrl-C.
+    """Serve TARGET over AGTP, and optionally HTTP, until SIGTERM or Ctrl-C.
 
     TARGET is a folder (bespeak.toml, endpoints/*.toml), an .agis, .toml or .py file, or module:app.
-    An AGIS document is bound to its handlers by a bespeak.toml beside it, or by a module of its name.
-    Endpoints that are not valid, or that nothing answers for, are left out and reported; --strict refuses to
-    start then. Beyond this machine, TLS and the [auth] of a bespeak.toml are needed.
+    The handlers of an AGIS document are configured in a bespeak.toml beside it, or are in a module of the same name.
+    Endpoints that are invalid or have no handler are reported and skipped; with --strict the server does not start.
+    To accept other hosts, TLS and [auth] in bespeak.toml are required.
 
     Examples:
 
@@ -69,7 +69,7 @@ def serve(target: str, level: str, log_format: str, **options: Any) -> int:
 
 
 def _announce(assembled: Assembled, settings: Settings) -> None:
-    """One line for each face, once it accepts connections."""
+    """Print one line for each transport once it accepts connections."""
     secured = settings.certificate is not None
     own = sum(not endpoint.builtin for endpoint in assembled.registrar.endpoints.values())
     click.echo(
@@ -81,8 +81,8 @@ def _announce(assembled: Assembled, settings: Settings) -> None:
         here = f"{scheme}://{settings.http}"
         registrar = assembled.registrar
         described = is_described(registrar.policies, registrar.endpoints.values())
-        told = ["described at /.well-known/ai" if described else "in no public document"]
+        notes = ["described at /.well-known/ai" if described else "no public documents"]
         if settings.web.url and settings.web.url != here:
-            told.append(f"known as {settings.web.url}")
-        click.echo(f"HTTP  {here}  {', '.join(told)}")
+            notes.append(f"public URL {settings.web.url}")
+        click.echo(f"HTTP  {here}  {', '.join(notes)}")
     sys.stdout.flush()

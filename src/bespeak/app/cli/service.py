@@ -1,4 +1,4 @@
-"""The service a command talks to: its options, and the way from what was typed to an open client."""
+"""The service argument of a command: its connection options and its client."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from bespeak.text.reading.text_file import read_text
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 VARIABLE = "BESPEAK_TOKEN"
-"""The token itself is no option: whoever lists the processes of a machine could read it."""
+"""Environment variable of the token. There is no option for it, because process lists show command lines."""
 
 _OPTIONS = (
-    click.option("--agent-id", metavar="ID", help="Who asks: an agent, by its 64 hexadecimal digits."),
-    click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="Authority to declare; repeatable."),
-    click.option("--tls", is_flag=True, help="TLS also to this machine."),
+    click.option("--agent-id", metavar="ID", help="Agent-ID of the caller: 64 hexadecimal digits."),
+    click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="Scope to declare; repeatable."),
+    click.option("--tls", is_flag=True, help="Use TLS for localhost too."),
     click.option(
         "--ca-file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -41,38 +41,38 @@ _OPTIONS = (
     click.option(
         "--signing-key",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Public key (PEM or JWK) the manifest should be signed with.",
+        help="Public key (PEM or JWK) that must have signed the manifest.",
     ),
     click.option(
         "--token-file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help=f"File with the bearer token that proves who asks; without it the variable {VARIABLE}.",
+        help=f"File with the bearer token.  [default: the environment variable {VARIABLE}]",
     ),
     click.option(
         "--client-cert",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Certificate (PEM) that proves who asks.",
+        help="Client certificate (PEM).",
     ),
     click.option(
         "--client-key",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Private key (PEM) of that certificate, if it is not in the same file.",
+        help="Private key (PEM) of the client certificate, if it is in another file.",
     ),
     click.option(
         "--agent-key",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Private key (PEM or JWK) of the agent, to sign requests with.",
+        help="Private key (PEM or JWK) of the agent, to sign requests.",
     ),
-    click.option("--server-id", metavar="ID", help="The server that signatures are for, if not named like its host."),
-    click.option("--insecure", is_flag=True, help="Plain TCP or http also to a host that is not this machine."),
-    click.option("--allow-private", is_flag=True, help="Follow documents of the web into private networks, too."),
-    click.option("--refresh", is_flag=True, help="Ask for documents of the web again that are kept."),
+    click.option("--server-id", metavar="ID", help="Server id that signatures are for.  [default: the host name]"),
+    click.option("--insecure", is_flag=True, help="Allow plain TCP or HTTP to other hosts."),
+    click.option("--allow-private", is_flag=True, help="Allow web discovery in private networks."),
+    click.option("--refresh", is_flag=True, help="Fetch web documents again instead of using the cache."),
     click.option(
         "--trust-host",
         "trusted_hosts",
         multiple=True,
         metavar="HOST",
-        help="Send the token also to this host if something is offered there; repeatable.",
+        help="Also send the token to this host; repeatable.",
     ),
     click.option(
         "--timeout",
@@ -80,26 +80,26 @@ _OPTIONS = (
         default=30.0,
         show_default=True,
         metavar="SECONDS",
-        help="How long a request may take.",
+        help="Timeout for each request.",
     ),
 )
 
 
 def connection_options(command: Command) -> Command:
-    """The options of every command that talks to a service."""
+    """Add the options of a command that connects to a service."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def service_options(command: Command) -> Command:
-    """The options of a command that shows what a service says."""
-    return connection_options(click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command))
+    """Add the connection options and --json."""
+    return connection_options(click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command))
 
 
 @contextmanager
-def _without_advice() -> Iterator[None]:
-    """`discover` says what a signature is worth; a log line about it on every call would only be in the way."""
+def _quiet_client_log() -> Iterator[None]:
+    """Silence the client's log: `discover` reports the signature state, and repeating it on every call is noise."""
     logger = logging.getLogger("bespeak.agent.client")
     before = logger.level
     logger.setLevel(logging.ERROR)
@@ -131,8 +131,8 @@ async def open_service(
     timeout: float,  # noqa: ASYNC109 - the deadline of each call
     report: Callable[[list[Diagnostic]], None] = print_findings,
 ) -> AsyncIterator[ServiceClient]:
-    """A live service by its URI, or one that is put together here from a folder, a file or module:app."""
-    with _without_advice():
+    """Connect to a live service by its URI, or load one from a folder, a file or module:app."""
+    with _quiet_client_log():
         trusted = _read_key(signing_key) if signing_key else None
         token = read_token(token_file) if token_file else os.environ.get(VARIABLE, "").strip() or None
         tokens = [token for text in scopes for token in text.replace(",", " ").split()]
@@ -159,15 +159,16 @@ async def open_service(
                 ),
             ) as client:
                 if trusted is not None:
-                    await _insist_on_signature(client)
+                    await _require_signature(client)
                 yield client
         elif "://" in service:
             raise ConfigError(
-                f"{service!r} is no service that can be reached: "
-                "give agtp://HOST[:PORT], https://HOST, a folder or a file"
+                f"{service!r} is not a supported URI: give agtp://HOST[:PORT], https://HOST, a folder or a file"
             )
         elif trusted is not None:
-            raise ConfigError(f"--signing-key is for a live service; {service!r} is read here, and nobody signs it")
+            raise ConfigError(
+                f"--signing-key requires a live service; {service!r} is loaded locally and has no signature"
+            )
         else:
             yield connect_local(
                 service,
@@ -187,10 +188,10 @@ def _read_key(path: Path) -> str:
     return text
 
 
-async def _insist_on_signature(client: ServiceClient) -> None:
-    """Whoever names the key wants nothing from a service that does not sign with it."""
+async def _require_signature(client: ServiceClient) -> None:
+    """Refuse a service whose manifest is not signed with the key of --signing-key."""
     await client.discover()
     verdict = client.signature
     if verdict is None or not verdict.trusted:
-        reason = verdict.reason if verdict else "there is no manifest"
-        raise CommandFailedError(f"{client.locator} is not called: {reason}.")
+        reason = verdict.reason if verdict else "it has no manifest"
+        raise CommandFailedError(f"{client.locator} was not called: {reason}.")

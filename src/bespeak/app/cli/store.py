@@ -1,4 +1,4 @@
-"""`bespeak store`: look at, bring up to date, copy out and fill what must outlive requests."""
+"""`bespeak store`: inspect, migrate, export and import the store."""
 
 from __future__ import annotations
 
@@ -24,17 +24,20 @@ from bespeak.state.store.transfer import export_store, import_store
 
 @click.group()
 def store() -> None:
-    """Look at, bring up to date, copy out and fill the store of a deployment.
+    """Inspect, migrate, export and import the store of a deployment.
 
-    TARGET is the deployment, whose configuration says where its store is; --store names the store itself.
+    TARGET is the deployment, whose configuration names the store; --store overrides it.
     """
 
 
 @store.command()
 @store_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(target: str, override: str | None, as_json: bool) -> int:
-    """Look through the whole store: damage, version, rows. Nothing is changed; the exit code is 1 on damage."""
+    """Check the store for damage, and show its version and row counts.
+
+    Nothing is changed. The exit code is 1 if the store is damaged or its tables are out of date.
+    """
     found = asyncio.run(examine(store_place(target, override)))
     if as_json:
         print_json({**_as_dict(found), "current": CURRENT})
@@ -46,21 +49,24 @@ def check(target: str, override: str | None, as_json: bool) -> int:
 @store.command()
 @store_options
 def migrate(target: str, override: str | None) -> None:
-    """Bring the tables up to date. A server does the same when it starts; stop it before."""
+    """Migrate the tables to the current version.
+
+    A server does the same when it starts. Stop the server first.
+    """
     before = asyncio.run(upgrade(store_place(target, override)))
     if before == CURRENT:
-        click.echo(f"the tables are of version {CURRENT} already")
+        click.echo(f"the tables are already at version {CURRENT}")
     else:
-        click.echo(f"the tables were of version {before} and are of version {CURRENT} now")
+        click.echo(f"migrated the tables from version {before} to version {CURRENT}")
 
 
-@store.command(short_help="Write every row as a line of JSON.")
+@store.command(short_help="Export the store as JSON Lines.")
 @store_options
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file, in one step.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file, atomically.")
 def export(target: str, override: str | None, output: Path | None) -> None:
-    """Write every row as a line of JSON: the state of one moment, while servers go on.
+    """Export every row as JSON Lines: a consistent snapshot, even while servers are running.
 
-    The lines hold all that the store does, answers and records among them. Keep them as safe as the store.
+    The export contains everything in the store, including responses and audit records. Protect it like the store.
 
     \b
     Examples:
@@ -77,25 +83,28 @@ def export(target: str, override: str | None, output: Path | None) -> None:
     click.echo(f"{rows} row{'' if rows == 1 else 's'} written to {output}")
 
 
-@store.command("import", short_help="Fill an empty store from an export.")
+@store.command("import", short_help="Import an export into an empty store.")
 @click.argument("file", type=click.Path(path_type=Path))
 @store_options
 def import_(file: Path, target: str, override: str | None) -> None:
-    """Fill an empty store from FILE, which `bespeak store export` wrote: the whole of it, or nothing."""
+    """Import an export of `bespeak store export` into an empty store.
+
+    Either every row of FILE is imported or none.
+    """
     if not file.is_file():
-        raise ConfigError(f"there is no file {file}")
+        raise ConfigError(f"file not found: {file}")
     place = store_place(target, override)
     outcome = asyncio.run(use_store(place, lambda opened: import_store(opened, file), role="sole"))
     if not isinstance(outcome, Conflict):
-        click.echo(f"{outcome} row{'' if outcome == 1 else 's'} taken from {file}")
+        click.echo(f"{outcome} row{'' if outcome == 1 else 's'} imported from {file}")
         return
     details = outcome.details
     if outcome.reason == "not-empty":
         raise CommandFailedError(
-            f"the store is not empty: {details['table']} has rows. Import into a new one; nothing was changed."
+            f"the store is not empty: {details['table']} has rows. Import into a new store; nothing was changed."
         )
     where = f"{file}, line {details['line']}" if details["line"] else str(file)
-    raise CommandFailedError(f"{where}: {details['message']}. Nothing was taken.")
+    raise CommandFailedError(f"{where}: {details['message']}. Nothing was imported.")
 
 
 def _as_dict(found: Examination) -> dict[str, Any]:
@@ -113,4 +122,4 @@ def _lines(found: Examination) -> Iterator[Text]:
     for fault in found.damage:
         yield line(("damaged: ", "bold red"), fault)
     if not found.damage:
-        yield line("whole")
+        yield line("no damage")

@@ -1,4 +1,4 @@
-"""The store that a command works on, and files that it writes whole or not at all."""
+"""The store argument of a command, and atomic file output."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from bespeak.state.store.store import Store
 Result = TypeVar("Result")
 
 
-store_option = click.option("--store", "override", metavar="PLACE", help="A file, or postgresql://...")
+store_option = click.option("--store", "override", metavar="PLACE", help="Store: a file, or postgresql://...")
 
 
 def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What a command that works on a store takes last: a TARGET, or the store itself."""
+    """Add the TARGET argument and the --store option."""
     return click.argument("target", default=".")(store_option(command))
 
 
 async def use_store(place: str, use: Callable[[Store], Awaitable[Result]], *, role: Role = "visitor") -> Result:
-    """Open the store, do something with it, and let go of it."""
+    """Open the store, use it and close it."""
     opened = open_store(place, role=role)
     try:
         await opened.start()
@@ -40,27 +40,27 @@ async def use_store(place: str, use: Callable[[Store], Awaitable[Result]], *, ro
 
 
 def existing_place(place: str) -> str:
-    """A place where a store is: one that is only made to be read is a slip of the pen."""
+    """Return `place` if it has a store, so that a read-only command does not create one at a mistyped place."""
     if not is_there(lasting_place(place)):
-        raise ConfigError(f"there is no store at {place}; name it with --store, if the server was given another")
+        raise ConfigError(f"no store at {place}; give its place with --store")
     return place
 
 
 def lasting_place(place: str) -> str:
-    """A place that other processes can look at."""
+    """Return `place` if other processes can open it."""
     if place == MEMORY:
-        raise ConfigError("the store `memory` is the server's own and ends with it; keep state in a file or database")
+        raise ConfigError("the store `memory` exists only inside the server process; use a file or a database")
     return place
 
 
 def is_there(place: str) -> bool:
-    """Whether a store is at a place; of a database its server knows."""
+    """Return True if a store may exist at `place`. Databases are assumed to exist."""
     return "://" in place or Path(place).is_file()
 
 
 @contextmanager
 def written_in_one_step(path: Path) -> Iterator[Callable[[bytes], object]]:
-    """Write beside a file and put the whole in its place, for its owner only; a failure leaves what was there."""
+    """Write a file atomically, readable by its owner only; on failure the old file stays."""
     try:
         descriptor, name = tempfile.mkstemp(prefix=".bespeak-", dir=path.parent)
     except OSError as error:

@@ -59,7 +59,7 @@ class Check:
 
 
 def passed(*evidence: Exchanged) -> Outcome:
-    """Report that the server does what the draft requires."""
+    """Report that the server meets the requirement."""
     return Outcome(Verdict.PASS, "", evidence)
 
 
@@ -80,7 +80,7 @@ def skipped(note: str, *evidence: Exchanged) -> Outcome:
 
 def turned_down(seen: Exchanged) -> Outcome:
     """Report that the server refused our identity before it looked at the request."""
-    return skipped(f"the server turned the caller down with {seen.status}; give --agent-id", seen)
+    return skipped(f"the server rejected the caller with {seen.status}; give --agent-id", seen)
 
 
 def not_applicable(note: str) -> Outcome:

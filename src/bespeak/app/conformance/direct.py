@@ -22,7 +22,7 @@ def direct_sender(host: str, port: int, *, tls: ssl.SSLContext | None, timeout: 
     async def send(method: str, target: str, headers: Mapping[str, str], body: bytes) -> Exchanged:
         if not f"{method}{target}".isprintable() or " " in method + target:
             # Both may come from the server's own manifest.
-            raise LocalProtocolError(f"{method[:40]!a} {target[:80]!a} cannot stand on a request line.")
+            raise LocalProtocolError(f"{method[:40]!a} {target[:80]!a} cannot be sent on a request line.")
         lines = [f"AGTP/1.0 {method} {target}", *(f"{name}: {value}" for name, value in headers.items())]
         head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""])
         async with asyncio.timeout(timeout):
@@ -65,5 +65,5 @@ async def _read(incoming: asyncio.StreamReader) -> ResponseMessage:
             raise RemoteProtocolError(event.message)
         data = await incoming.read(_CHUNK)
         if not data:
-            raise RemoteProtocolError("the server closed the connection before its answer was whole")
+            raise RemoteProtocolError("the server closed the connection before the response was complete")
         reader.receive_data(data)

@@ -45,7 +45,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What a validator said: whether it accepts the document, and which errors it has, if it can tell."""
+    """The result of a validator: True if the document is accepted, and its errors if the validator lists them."""
 
     accepted: bool
     errors: tuple[Expected, ...] | None = None
@@ -87,7 +87,7 @@ def _cases(folder: Path, kind: Kind) -> Iterator[Case]:
         beside = file.with_suffix(".expected")
         expected = _read_expected(beside) if kind == "invalid" else ()
         if kind == "invalid" and not expected:
-            raise ConfigError(f"{beside} names no finding, and an invalid document has at least one")
+            raise ConfigError(f"{beside} lists no findings; an invalid document needs at least one")
         yield Case(kind, file, expected)
 
 
@@ -105,7 +105,7 @@ def _wrong(case: Case, verdict: Validation) -> str:
         errors = ", ".join(str(error) for error in verdict.errors or ())
         return "" if verdict.accepted else f"is rejected{f' for {errors}' if errors else ''}{verdict.note}"
     if verdict.accepted:
-        return f"is accepted, and breaks {', '.join(str(expected) for expected in case.expected)}"
+        return f"is accepted but breaks {', '.join(str(expected) for expected in case.expected)}"
     if verdict.errors is None:
         return ""
     missing = [str(expected) for expected in case.expected if expected not in verdict.errors]
@@ -114,7 +114,7 @@ def _wrong(case: Case, verdict: Validation) -> str:
         part
         for part in (
             f"lacks {', '.join(missing)}" if missing else "",
-            f"has {', '.join(more)}, which it does not break" if more else "",
+            f"has unexpected {', '.join(more)}" if more else "",
         )
         if part
     )

@@ -74,7 +74,7 @@ class Report:
     def lines(self) -> Iterator[tuple[Verdict | None, str]]:
         """Format the report as lines of text, each with its verdict."""
         yield None, f"{self.uri}  AGTP-API {printable(str(self.manifest.get('agtp_api_version', 'unknown')))}"
-        yield None, f"asked as {f'agent {self.agent_id}' if self.agent_id else 'nobody (no Agent-ID)'}"
+        yield None, f"asked as {f'agent {self.agent_id}' if self.agent_id else 'anonymous (no Agent-ID)'}"
         for item, title in ITEMS.items():
             yield None, ""
             yield self.verdict(item), f"{item:<9} {self.verdict(item):<15} {title}"

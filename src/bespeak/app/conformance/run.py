@@ -82,12 +82,12 @@ async def _run(check: Check, subject: Subject) -> Outcome:
     except (BespeakError, OSError) as error:
         return failed(f"no answer: {_reason(error)}")
     except RecursionError:
-        return failed("an answer is nested too deeply to be read")
+        return failed("a response is nested too deeply to be parsed")
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
-        return "it takes too long"
+        return "timeout"
     if isinstance(error, ConnectionRefusedError):
-        return "nothing listens there"
+        return "connection refused"
     return str(error) or type(error).__name__

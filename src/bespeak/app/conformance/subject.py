@@ -46,7 +46,7 @@ class Subject:
         if subject.manifest_answer.status == 200 and isinstance(document, dict):
             subject.manifest = document
         hosted = [agent.get("agent_id") for agent in objects(subject.manifest.get("hosted_agents"))]
-        # A server may believe any well-formed id, only those it hosts, or ask for none at all.
+        # A server may accept any well-formed id, only the ids it hosts, or need no id.
         others = [PROBE_AGENT, *(name for name in hosted[:_HOSTED_TRIED] if isinstance(name, str)), None]
         for candidate in [agent_id] if agent_id else others:
             subject.agent_id = candidate

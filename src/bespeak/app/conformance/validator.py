@@ -37,9 +37,9 @@ def command_validator(command: str) -> Validator:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise ConfigError(f"the validator {command!r} is no command: {error}") from error
+        raise ConfigError(f"the validator {command!r} is not a valid command: {error}") from error
     if not words:
-        raise ConfigError("the validator is empty; name a command, such as 'agis-validate {}'")
+        raise ConfigError("the validator is empty; give a command, such as 'agis-validate {}'")
     if not any(_PLACE in word for word in words):
         words.append(_PLACE)
 
@@ -48,7 +48,7 @@ def command_validator(command: str) -> Validator:
         try:
             done = subprocess.run(line, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - the user's own command
         except subprocess.TimeoutExpired:
-            return Validation(False, note=f" after {_SECONDS} seconds without an answer")
+            return Validation(False, note=f" after {_SECONDS} seconds without a result")
         except OSError as error:
             raise ConfigError(f"the validator cannot be run: {words[0]}: {error.strerror or error}") from error
         return Validation(done.returncode == 0)

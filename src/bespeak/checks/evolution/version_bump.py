@@ -71,16 +71,16 @@ class VersionAdvice:
         if self.needed == "none":
             return "Nothing changed." if self.step in (None, "none") else "Only the version changed."
         if self.step is None:
-            return f"These changes need a {self.needed} step of the version."
-        step = {"none": "no step at all", "backwards": "a step back"}.get(self.step, f"a {self.step} step")
-        told = f"These changes need a {self.needed} step; {self.old} -> {self.new} is {step}"
-        return f"{told}: too small." if self.too_small else f"{told}."
+            return f"These changes need a {self.needed} version bump."
+        step = {"none": "no bump", "backwards": "a downgrade"}.get(self.step, f"a {self.step} bump")
+        message = f"These changes need a {self.needed} bump; {self.old} -> {self.new} is {step}"
+        return f"{message}: too small." if self.too_small else f"{message}."
 
     def finding(self) -> Diagnostic | None:
         """Return the finding for a bump that is too small."""
         if not self.too_small:
             return None
-        advice = f"Declare a version that is a {self.needed} step."
+        advice = f"Declare a version with a {self.needed} bump."
         return Diagnostic("C195", "warning", str(self).removesuffix("."), help=advice)
 
     def to_json(self) -> dict[str, object]:

@@ -25,7 +25,7 @@ def read_text(path: Path, most: int = MAX_BYTES) -> str | Diagnostic:
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                return _unreadable(path, "is not an ordinary file")
+                return _unreadable(path, "is not a regular file")
             if status.st_size > most:
                 return _too_long(path, f"{status.st_size} bytes, more than {most}")
             return decode_text(os.read(descriptor, status.st_size), path)

@@ -50,7 +50,7 @@ async def _endpoint_warning(subject: Subject) -> Outcome:
             found.append(turned_down(seen))
         else:
             found.append(failed(f"AGTP-Endpoint-Warning is {warning!r}, expected {expected!r}", seen))
-    return all_of(found) if found else skipped("no deprecated endpoint can be asked without harm")
+    return all_of(found) if found else skipped("no deprecated endpoint can be called without side effects")
 
 
 async def _seen_catalog_warnings(subject: Subject) -> Outcome:
@@ -74,7 +74,7 @@ async def _seen_catalog_warnings(subject: Subject) -> Outcome:
 async def _known_deprecated_verbs(subject: Subject) -> Outcome:
     version = subject.manifest.get("catalog_version")
     if version not in bundled_versions():
-        return not_applicable(f"the catalog {version!r} is not known here")
+        return not_applicable(f"the catalog {version!r} is unknown to bespeak")
     deprecated = [verb for verb in load_bundled(version).verbs.values() if verb.warning is not None]
     found = []
     for verb in deprecated[:_TRIED]:
@@ -85,8 +85,8 @@ async def _known_deprecated_verbs(subject: Subject) -> Outcome:
         elif seen.refuses_identity:
             found.append(turned_down(seen))
         else:
-            # Another publisher's catalog may have the same version, so this is no proof.
-            found.append(warned(f"the catalog {version} bespeak has says {verb.warning!r} of {verb.name}", seen))
+            # Another publisher's catalog may have the same version, so this is only a warning.
+            found.append(warned(f"bespeak's catalog {version} has {verb.warning!r} for {verb.name}", seen))
     return all_of(found) if found else not_applicable(f"no verb of catalog {version} is deprecated")
 
 

@@ -26,7 +26,7 @@ _READ_ONLY: Final = ("SUMMARIZE", "DESCRIBE", "PLAN", "QUERY")
 
 async def _not_found(subject: Subject) -> Outcome:
     if subject.policies.get("wildcards_accepted") is True:
-        return not_applicable("this server takes undeclared paths")
+        return not_applicable("this server accepts undeclared paths")
     return expect(await subject.ask("QUERY", "/zz-no-such-thing"), 404)
 
 
@@ -41,21 +41,21 @@ async def _tells_how_to_go_on(subject: Subject) -> Outcome:
         return found
     endpoint, seen = found
     if seen.status != 405:
-        return skipped("there was no 405", seen)
+        return skipped("no 405 was returned", seen)
     allowed, redirects = seen.field("allowed_methods_for_path"), seen.field("redirects_for_path")
     wrong = []
     if not isinstance(allowed, list):
-        wrong.append("allowed_methods_for_path is no list")
+        wrong.append("allowed_methods_for_path is not a list")
     elif endpoint["method"] not in allowed and endpoint["method"] not in strings(subject.method_policy.get("disallow")):
         wrong.append(f"allowed_methods_for_path lacks {endpoint['method']}")
     if not isinstance(redirects, dict):
-        wrong.append("redirects_for_path is no map")
+        wrong.append("redirects_for_path is not an object")
     return faults(wrong, seen)
 
 
 async def _provoke_405(subject: Subject) -> tuple[Mapping[str, Any], Exchanged] | Outcome:
     if subject.policies.get("wildcards_accepted") is True:
-        return not_applicable("this server takes undeclared methods")
+        return not_applicable("this server accepts undeclared methods")
     redirected = {entry.get("from_method") for entry in objects(subject.method_policy.get("redirects"))}
     for endpoint in subject.endpoints:
         path = endpoint["path"]
@@ -77,14 +77,14 @@ def _scoped(subject: Subject) -> Mapping[str, Any] | None:
 async def _scope_violation(subject: Subject) -> Outcome:
     endpoint = _scoped(subject)
     if endpoint is None:
-        return not_applicable("no endpoint asks for scopes")
+        return not_applicable("no endpoint requires scopes")
     seen = await subject.send(
         endpoint["method"], concrete_path(endpoint), {PROBE_FIELD: True}, agent_id=subject.agent_id, scope=PROBE_SCOPE
     )
     if seen.status == 262:  # our claim is wider than the agent's grant; without a claim the grant itself counts
         seen = await subject.ask(endpoint["method"], concrete_path(endpoint), {PROBE_FIELD: True})
     if seen.status == 262 and seen.field("type") == "scope-required":
-        return warned("answered 262 scope-required as in the base protocol; AGTP-API asks for 455", seen)
+        return warned("answered 262 scope-required as in the base protocol; AGTP-API requires 455", seen)
     if seen.status == 422 and subject.agent_id is not None:
         return skipped("the agent holds the scopes; give --agent-id of one that does not", seen)
     return expect(seen, 455)
@@ -93,10 +93,10 @@ async def _scope_violation(subject: Subject) -> Outcome:
 async def _credentials_missing(subject: Subject) -> Outcome:
     endpoint = _scoped(subject)
     if endpoint is None:
-        return not_applicable("no endpoint asks for scopes")
+        return not_applicable("no endpoint requires scopes")
     seen = await subject.send(endpoint["method"], concrete_path(endpoint), {PROBE_FIELD: True})
     if seen.status == 262:
-        return passed(seen) if isinstance(seen.field("type"), str) else failed("the 262 does not tell its type", seen)
+        return passed(seen) if isinstance(seen.field("type"), str) else failed("the 262 response has no type", seen)
     if seen.status in (400, 401, 403, 455):
         return Outcome(Verdict.NOT_APPLICABLE, f"a call without identity is answered with {seen.status}", (seen,))
     return failed(f"a call without identity is answered with {seen.status}", seen)
@@ -104,7 +104,7 @@ async def _credentials_missing(subject: Subject) -> Outcome:
 
 async def _wildcards_required(subject: Subject) -> Outcome:
     if subject.policies.get("wildcards_accepted") is not True:
-        return not_applicable("this server takes no undeclared methods")
+        return not_applicable("this server does not accept undeclared methods")
     seen = await subject.send("QUERY", "/zz-no-such-thing", {PROBE_FIELD: True})
     if seen.status == 262 and seen.field("type") == "wildcards-required":
         return passed(seen)
@@ -114,7 +114,7 @@ async def _wildcards_required(subject: Subject) -> Outcome:
 CHECKS: Final = (
     Check("13.1-08a", "an unknown path is answered with 404", "5.4, 11", _not_found),
     Check("13.1-08b", "a method that the path does not offer is answered with 405", "11", _not_allowed),
-    Check("13.1-08c", "a 405 tells the allowed methods and the redirects", "11", _tells_how_to_go_on),
+    Check("13.1-08c", "a 405 lists the allowed methods and the redirects", "11", _tells_how_to_go_on),
     Check("13.1-08d", "insufficient scope is answered with 455", "6.3, 13.2", _scope_violation),
     Check("13.1-08e", "a missing credential is answered with 262 and its type", "11", _credentials_missing),
     Check(

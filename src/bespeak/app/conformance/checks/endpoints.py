@@ -41,7 +41,7 @@ async def _is_complete(subject: Subject) -> Outcome:
     published = subject.manifest.get("endpoints")
     if not isinstance(published, list):
         return failed("the manifest has no `endpoints` array")
-    wrong = [f"entry {at} is no object" for at, entry in enumerate(published) if not isinstance(entry, dict)]
+    wrong = [f"entry {at} is not an object" for at, entry in enumerate(published) if not isinstance(entry, dict)]
     for endpoint in objects(published):
         wrong += [
             f"{_named(endpoint)} has no {name} of type {kind.__name__}"
@@ -73,7 +73,7 @@ def _name_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
         yield fault.message
     for name, count in Counter(path_parameters(endpoint)).items():
         if count > 1:
-            yield f"the parameter {name} stands twice"
+            yield f"the parameter {name} occurs twice"
 
 
 def _input_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
@@ -88,7 +88,7 @@ def _input_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
     for which in ("input_schema", "output_schema"):
         compiled = compile_schema(mapping(endpoint.get(which)))
         if isinstance(compiled, Fault):
-            yield f"{which} is no usable JSON Schema: {compiled.message}"
+            yield f"{which} is not a valid JSON Schema: {compiled.message}"
 
 
 def _output_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
@@ -136,7 +136,7 @@ CHECKS: Final = (
         _each(_input_faults),
     ),
     Check("13.1-01d", "output schemas are open", "6.3", _each(_output_faults), "SHOULD"),
-    Check("13.1-01e", "errors has what the handler type demands", "6.3, 12.3", _each(_error_faults)),
+    Check("13.1-01e", "errors has the entries required by the handler type", "6.3, 12.3", _each(_error_faults)),
     Check("13.1-01f", "each pair of method and path is published once", "6.1", _pairs_are_unique),
     Check("13.1-09a", "every semantic block is complete and has valid values", "7.1", _each(_semantic_faults)),
 )

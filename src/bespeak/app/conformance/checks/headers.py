@@ -12,8 +12,8 @@ async def _server_id(subject: Subject) -> Outcome:
     expected = mapping(subject.manifest.get("server")).get("server_id")
     bare = [seen for seen in subject.exchanges if not seen.header("Server-ID")]
     other = [seen for seen in subject.exchanges if expected and seen.header("Server-ID") not in (None, expected)]
-    wrong = [f"{len(bare)} of {len(subject.exchanges)} answers have none"] if bare else []
-    wrong += [f"{len(other)} answers have another one than the manifest's {expected!r}"] if other else []
+    wrong = [f"{len(bare)} of {len(subject.exchanges)} responses have no Server-ID"] if bare else []
+    wrong += [f"{len(other)} responses have a Server-ID other than the manifest's {expected!r}"] if other else []
     return faults(wrong, *(bare + other)[:2])
 
 

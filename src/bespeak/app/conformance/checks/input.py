@@ -20,7 +20,7 @@ from bespeak.app.conformance.subject import (
     strings,
 )
 
-_NOTHING: Final = "no endpoint can be asked this without harm"
+_NOTHING: Final = "no endpoint can be probed without side effects"
 
 
 def _first(subject: Subject, fits: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:
@@ -50,7 +50,7 @@ def _valid_input(endpoint: Mapping[str, Any]) -> dict[str, Any] | None:
 def _reports(seen: Exchanged, name: str) -> Outcome:
     outcome = expect(seen, 422)
     if outcome.verdict is Verdict.PASS and not seen.mentions(name):
-        return warned(f"the report of the 422 does not name {name}", seen)
+        return warned(f"the 422 response does not name {name}", seen)
     return outcome
 
 
@@ -114,7 +114,7 @@ async def _values_are_decoded(subject: Subject) -> Outcome:
     )
     if encoded.status != plain.status:
         return failed(
-            f"percent-encoded it is answered with {encoded.status}, plain with {plain.status}", plain, encoded
+            f"percent-encoded input is answered with {encoded.status}, plain input with {plain.status}", plain, encoded
         )
     return accepted(encoded)
 
@@ -129,7 +129,7 @@ async def _body_wins(subject: Subject) -> Outcome:
     alone = await subject.call(endpoint, body)
     both = await subject.call(endpoint, body, query=f"{name}=~")
     if both.status != alone.status:
-        return failed(f"with another value in the query it is answered with {both.status}", alone, both)
+        return failed(f"with a different query value the answer is {both.status}", alone, both)
     return accepted(both)
 
 

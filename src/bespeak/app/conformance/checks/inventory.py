@@ -15,17 +15,17 @@ async def _is_exposed(subject: Subject) -> Outcome:
 async def _is_an_array(subject: Subject) -> Outcome:
     seen = subject.inventory_answer
     if seen.status != 200:
-        return skipped("there is no inventory")
+        return skipped("no inventory was returned")
     if isinstance(seen.json, list):
         return passed(seen)
-    return failed("the body is no JSON array", seen)
+    return failed("the body is not a JSON array", seen)
 
 
 async def _is_complete(subject: Subject) -> Outcome:
     seen = subject.inventory_answer
     if seen.status != 200:
-        return skipped("there is no inventory")
-    # The object form of the reference implementation is judged by the check before this one.
+        return skipped("no inventory was returned")
+    # The object form of the reference implementation is reported by the previous check.
     entries = list(objects(seen.json if isinstance(seen.json, list) else mapping(seen.json).get("methods")))
     wrong = [
         f"an entry has no {name}"
@@ -34,7 +34,7 @@ async def _is_complete(subject: Subject) -> Outcome:
     ]
     listed = {(entry.get("method"), entry.get("path")) for entry in entries}
     published = {(endpoint["method"], endpoint["path"]) for endpoint in subject.endpoints}
-    wrong += [f"it lacks {method} {path}" for method, path in sorted({*published, ("DISCOVER", "/methods")} - listed)]
+    wrong += [f"{method} {path} is missing" for method, path in sorted({*published, ("DISCOVER", "/methods")} - listed)]
     return faults(wrong, seen)
 
 

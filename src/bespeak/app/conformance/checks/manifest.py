@@ -29,9 +29,9 @@ _TOGGLES: Final = ("wildcards_accepted", "anonymous_discovery", "scope_required_
 async def _is_retrievable(subject: Subject) -> Outcome:
     seen = subject.manifest_answer
     if seen.status == 262 and seen.field("type") == "anonymous-discovery-disabled":
-        return skipped("the server tells its manifest to no anonymous caller; every other check knows less", seen)
+        return skipped("the server does not return its manifest to anonymous callers; other checks are limited", seen)
     if seen.status == 200 and not subject.manifest:
-        return failed("the answer is no JSON object", seen)
+        return failed("the response is not a JSON object", seen)
     return expect(seen, 200)
 
 
@@ -73,7 +73,7 @@ def _structure_faults(manifest: Mapping[str, Any]) -> Iterator[str]:
             yield f"server.{name} is {server.get(name)!r}"
     for name in ("embedded_methods", "endpoints", "hosted_agents"):
         if not isinstance(manifest.get(name), list):
-            yield f"{name} is no array"
+            yield f"{name} is not an array"
     if manifest.get("agent_disclosure") not in DISCLOSURES:
         yield f"agent_disclosure is {manifest.get('agent_disclosure')!r}"
     if manifest.get("agent_disclosure") == "private" and manifest.get("hosted_agents"):
@@ -140,6 +140,6 @@ CHECKS: Final = (
     Check("13.1-05f", "embedded_methods lists the floor", "8.4", _embeds_the_floor),
     Check("13.1-05g", "the manifest can be cached", "8.11", _is_cacheable, "SHOULD"),
     Check("13.1-05h", "the manifest is signed", "8.8", _is_signed, "SHOULD"),
-    Check("13.1-05i", "DISCOVER with Agent-ID is a question about agents", "8.10", _is_only_for_the_server),
+    Check("13.1-05i", "DISCOVER with Agent-ID does not return the server manifest", "8.10", _is_only_for_the_server),
     Check("13.1-06a", "the manifest shows handler.type and nothing else of a handler", "8.9", _shows_no_binding),
 )

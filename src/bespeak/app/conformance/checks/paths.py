@@ -21,7 +21,7 @@ async def _disguised_leak(subject: Subject) -> Outcome:
 async def _names_the_segment(subject: Subject) -> Outcome:
     seen = await subject.ask("QUERY", "/things/disc-over")
     if seen.status != 460:
-        return skipped("there was no 460", seen)
+        return skipped("no 460 was returned", seen)
     return (
         passed(seen)
         if seen.field("segment") == "disc-over" or seen.mentions("disc-over")
@@ -37,7 +37,7 @@ async def _query_is_no_path(subject: Subject) -> Outcome:
     seen = await subject.ask("QUERY", "/zz-no-such-thing?next=/query/")
     if seen.status == 460:
         return failed("path rules were applied to the query", seen)
-    # A server that takes undeclared paths asks for consent to them instead of denying them.
+    # A server that accepts undeclared paths asks for consent instead of returning 404.
     return expect(seen, 404, 262) if subject.policies.get("wildcards_accepted") is True else expect(seen, 404)
 
 

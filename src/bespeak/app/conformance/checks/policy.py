@@ -33,7 +33,7 @@ async def _is_published(subject: Subject) -> Outcome:
 
 
 async def _disallowed(subject: Subject) -> Outcome:
-    # A legacy verb in `disallow` may as well be 459: nobody opted into it.
+    # A disallowed legacy verb may also be 459, since it is not opted in.
     methods = [name for name in strings(subject.method_policy.get("disallow")) if name not in LEGACY_VERBS]
     if not methods:
         return not_applicable("the policy disallows nothing")
@@ -46,7 +46,7 @@ async def _not_listed(subject: Subject) -> Outcome:
     allow = subject.method_policy.get("allow", "*")
     if not isinstance(allow, list):
         return not_applicable("the policy allows every method")
-    # A method that is bound all the same shows the policy at work; any other could be refused for want of a route.
+    # Prefer a method that has an endpoint: any other could be refused because it has no route.
     bound = [endpoint["method"] for endpoint in subject.endpoints if is_safe(endpoint)]
     admitted = {*strings(allow), *FLOOR_METHODS, *strings(subject.manifest.get("custom_methods"))}
     verb = next((name for name in [*bound, *_CATALOG_VERBS] if name not in admitted), None)
@@ -80,7 +80,7 @@ async def _redirected(subject: Subject) -> Outcome:
             if seen.status == direct.status
             else failed(f"answered {seen.status}, but its target answers {direct.status}", seen, direct)
         )
-    return all_of(found) if found else not_applicable("no redirect can be tried without harm")
+    return all_of(found) if found else not_applicable("no redirect can be tried without side effects")
 
 
 def _path_of(subject: Subject, method: str) -> str:

@@ -22,14 +22,14 @@ async def _unknown_verb(subject: Subject) -> Outcome:
 async def _names_the_method(subject: Subject) -> Outcome:
     seen = await subject.ask(_NO_VERB, "/")
     if seen.status != 459:
-        return skipped("there was no 459", seen)
+        return skipped("no 459 was returned", seen)
     return passed(seen) if seen.mentions(_NO_VERB) else failed("the body does not name the unknown method", seen)
 
 
 async def _cites_the_catalog(subject: Subject) -> Outcome:
     seen = await subject.ask(_NO_VERB, "/")
     if seen.status != 459:
-        return skipped("there was no 459", seen)
+        return skipped("no 459 was returned", seen)
     declared = subject.manifest.get("catalog_version")
     if seen.field("catalog_version") == declared:
         return passed(seen)
@@ -37,7 +37,7 @@ async def _cites_the_catalog(subject: Subject) -> Outcome:
 
 
 async def _lexical_rule(subject: Subject) -> Outcome:
-    # 400 is as good: such a request line is malformed by the wire grammar already.
+    # 400 is fine too: such a request line violates the wire grammar.
     return all_of([expect(await subject.ask(method, "/"), 459, 400) for method in ("zzyzxq", "ZZ", "Z" * 33)])
 
 
