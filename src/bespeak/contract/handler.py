@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
+
+from bespeak.text.diagnostics.brief import brief
+from bespeak.text.reading.rules import WRONG_VALUE
+from bespeak.text.reading.setting import Setting, setting
+from bespeak.text.reading.table import Table
 
 COMPOSITION_FAILED: Final = "composition_failed"
 """Error that every composition endpoint declares (AGTP-API 12.1)."""
@@ -48,15 +53,51 @@ _RESERVED_HEADERS: Final = frozenset(
 _RESERVED_PREFIXES: Final = ("agtp-", "content-", "proxy-", "sec-", "x-forwarded-")
 
 
+def _read_upstream_method(block: Table, key: str) -> str | None:
+    method = block.value(key)
+    if isinstance(method, str) and method.upper() in UPSTREAM_METHODS:
+        return method.upper()
+    block.choice(key, UPSTREAM_METHODS)
+    return method if isinstance(method, str) else None
+
+
+def _read_timeout(block: Table, key: str) -> float | None:
+    seconds = block.positive(key)
+    return None if seconds is None else float(seconds)
+
+
+def _read_error_map(block: Table, key: str) -> dict[str, str]:
+    error_map = block.text_map(key)
+    for status in error_map:
+        if not is_upstream_status(status):
+            message = f"each key of `{key}` must be an HTTP status; got {brief(status)}"
+            advice = 'Write three digits, "404", or "4XX" or "5XX" for all others of their kind.'
+            block.findings.error(WRONG_VALUE, message, block.pointer(key), advice)
+    return error_map
+
+
+def _read_lists(block: Table, key: str) -> dict[str, str]:
+    styles = block.table(key)
+    if styles is None:
+        return {}
+    chosen = {name: styles.choice(name, LIST_STYLES) for name in styles.data}
+    return {name: style for name, style in chosen.items() if style is not None}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredFunction:
     """A Python callable: a dotted path in a file, or the object itself if the contract is written in Python."""
 
     type: ClassVar[str] = "registered_function"
-    function: str
+    function: str = setting(
+        "",
+        "The dotted path of a function, imported when the server starts.",
+        required=True,
+        old="reference",
+        advice='A dotted path, function = "module.function".',
+    )
     target: Callable[..., Any] | None = None
-    blocking: bool = False
-    """True to run the function in a thread, because it blocks."""
+    blocking: bool = setting(False, "Run the function in a thread, because it blocks.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +105,7 @@ class Composition:
     """A named recipe over other endpoints of the same server."""
 
     type: ClassVar[str] = "composition"
-    recipe: str
+    recipe: str = setting("", "The name of a recipe.", required=True, old="reference", advice="The name of a recipe.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,44 +118,61 @@ class ExternalService:
     """
 
     type: ClassVar[str] = "external_service"
-    url: str
-    """HTTPS URL, with `{field}` for values in the path, also as a part of a segment."""
-    method: str
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Headers of every request; `${VAR}` in a value is read from the environment when the server starts."""
-    query_credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Query parameters with this server's credentials, `{"api_key": "${VAR}"}`."""
-    cookie_credentials: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Cookies with this server's credentials, `{"session": "${VAR}"}`."""
-    input_transform: Mapping[str, str] = field(default_factory=dict)
-    """Contract field names and the upstream's, in the query, a form or a body."""
-    output_transform: Mapping[str, str] = field(default_factory=dict)
-    """Contract field names and the upstream's, in an answer."""
-    error_map: Mapping[str, str] = field(default_factory=dict)
-    """Errors by status: `404` first, then `4XX` or `5XX`, which extend the draft."""
-    timeout_seconds: float = 30.0
-    query: tuple[str, ...] = ()
-    """Fields that go into the query whatever the method."""
-    lists: Mapping[str, str] = field(default_factory=dict)
-    """Notation of lists and objects in the query or a form, one of LIST_STYLES by field. The default is `repeat` in
-    a form and for fields named in `query`, and `json` for fields in the query because there is no body.
-    """
-    header_fields: Mapping[str, str] = field(default_factory=dict)
-    """Fields that become headers, with the header names. Several values are joined by commas."""
-    cookie_fields: Mapping[str, str] = field(default_factory=dict)
-    """Fields that become cookies, with the cookie names."""
-    body: str | None = None
-    """Encoding of the remaining fields, one of BODY_FORMS; None to follow the method."""
-    body_field: str | None = None
-    """Field whose value is the JSON body, for upstreams whose body is not an object. The remaining fields then go
-    into the query.
-    """
-    files: tuple[str, ...] = ()
-    """File fields of a multipart body, given as base64."""
-    answer: str = "json"
-    """Form of the upstream's answer, one of ANSWER_FORMS."""
-    output_field: str | None = None
-    """Output field for an answer that is text, or JSON but not an object."""
+    url: str = setting(
+        "",
+        "The https:// URL of the upstream, with `{field}` for values in the path, also as a part of a segment.",
+        required=True,
+        old="reference",
+        advice="The https:// URL of the upstream.",
+    )
+    method: str = setting(
+        "",
+        "The HTTP method of the upstream.",
+        required=True,
+        choices=UPSTREAM_METHODS,
+        read=_read_upstream_method,
+        advice=f"The HTTP method of the upstream: one of {', '.join(UPSTREAM_METHODS)}.",
+    )
+    headers: Mapping[str, str] = setting(
+        {}, "Headers of every request; `${VAR}` is read from the environment when the server starts.", shown=False
+    )
+    query_credentials: Mapping[str, str] = setting(
+        {}, "Query parameters with this server's credentials: `api_key = ${VAR}`.", shown=False
+    )
+    cookie_credentials: Mapping[str, str] = setting(
+        {}, "Cookies with this server's credentials: `session = ${VAR}`.", shown=False
+    )
+    input_transform: Mapping[str, str] = setting(
+        {}, "Contract field = the upstream's name for it, in the query, a form or a body.", old="input_map"
+    )
+    output_transform: Mapping[str, str] = setting(
+        {}, "Contract field = the upstream's name for it, in an answer.", old="output_map"
+    )
+    error_map: Mapping[str, str] = setting(
+        {}, "Status of the upstream, `4XX` or `5XX` = a declared error. An exact status wins.", read=_read_error_map
+    )
+    timeout_seconds: float = setting(30.0, "Seconds an upstream may take.", kind="seconds", read=_read_timeout)
+    query: tuple[str, ...] = setting((), "Fields that go into the query whatever the method.", read=Table.texts)
+    lists: Mapping[str, str] = setting(
+        {},
+        "Field = the notation of lists and objects in the query or a form. Without it: `repeat` in a form and for "
+        "fields named in `query`, `json` for fields in the query because there is no body.",
+        read=_read_lists,
+        values=Setting(meaning="The notation.", choices=LIST_STYLES),
+    )
+    header_fields: Mapping[str, str] = setting(
+        {}, "Field = the header that it becomes. Several values are joined by commas."
+    )
+    cookie_fields: Mapping[str, str] = setting({}, "Field = the cookie that it becomes.")
+    body: str | None = setting(
+        None, "The encoding of the remaining fields. Without it, the method decides.", choices=BODY_FORMS
+    )
+    body_field: str | None = setting(
+        None, "The field whose value is the JSON body, for upstreams whose body is not an object."
+    )
+    files: tuple[str, ...] = setting((), "File fields of a multipart body, given as base64.", read=Table.texts)
+    answer: str = setting("json", "The form of the upstream's answer.", choices=ANSWER_FORMS)
+    output_field: str | None = setting(None, "The output field for an answer that is text, or JSON but not an object.")
 
     @property
     def body_form(self) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
+
+from bespeak.text.reading.setting import setting
+from bespeak.text.reading.table import Table
 
 Capability = Literal[
     "discovery",
@@ -25,24 +28,27 @@ IMPACTS: Final[tuple[str, ...]] = get_args(Impact)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Semantic:
-    """Seven required fields of AGTP-API 7.1, and four that only AGIS documents carry."""
+    """What the endpoint is for: seven fields of AGTP-API 7.1, and four that only AGIS documents carry."""
 
-    intent: str
-    actor: str
-    outcome: str
-    capability: str
-    """One of CAPABILITIES; empty to inherit the category of the method at registration (AGTP-API 7.1)."""
-    confidence: float
-    """How sure the server is of the outcome. Not AGIS's `confidence_guidance`."""
-    impact: str
-    is_idempotent: bool
-
-    confidence_guidance: float | None = None
-    """AGIS: how sure the agent should be before acting alone."""
-    parameter_hints: Mapping[str, Any] = field(default_factory=dict)
-    state_transition: Mapping[str, str] = field(default_factory=dict)
-    """AGIS: what changes, each field with `FROM -> TO`."""
-    mcp_tool_name: str | None = None
+    intent: str = setting("", "What the caller wants done, in one sentence.", required=True)
+    actor: str = setting("", "Who should call.", required=True, suggested=("agent", "user", "system"))
+    outcome: str = setting("", "What is true afterwards and can be verified, in one sentence.", required=True)
+    capability: str = setting(
+        "", "The category of the endpoint. Without it: the first category of the verb.", choices=CAPABILITIES
+    )
+    confidence: float = setting(
+        0.0, "How sure the server is of the outcome, 0 to 1.", required=True, old="confidence_guidance"
+    )
+    impact: str = setting(
+        "", "How far the consequences of a call go.", required=True, choices=IMPACTS, old="impact_tier"
+    )
+    is_idempotent: bool = setting(False, "True if calling twice does no more than calling once.", required=True)
+    confidence_guidance: float | None = setting(
+        None, "AGIS: how sure an agent should be before it acts alone, 0 to 1.", kind="number"
+    )
+    parameter_hints: Mapping[str, Any] = setting({}, "AGIS: phrases that people use for a parameter.", read=Table.json)
+    state_transition: Mapping[str, str] = setting({}, "AGIS: what changes, each field with `FROM -> TO`.")
+    mcp_tool_name: str | None = setting(None, "The name of the endpoint as an MCP tool.")
 
     def to_json(self) -> dict[str, Any]:
         """Return the block of a manifest; AGIS-only fields appear if they are set."""

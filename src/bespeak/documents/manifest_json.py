@@ -17,7 +17,6 @@ from bespeak.documents.deployment.endpoint_shape import (
     read_errors,
     read_input_schema,
     read_output_schema,
-    read_semantic,
 )
 from bespeak.documents.rules import UNUSABLE_ENDPOINT
 from bespeak.text.diagnostics.brief import brief
@@ -177,7 +176,7 @@ def _read_endpoint(entry: Table) -> Endpoint | None:
 def _read_semantic(block: Table | None) -> Semantic:
     if block is None:
         return _UNSAID
-    semantic = read_semantic(block)
+    semantic = read_settings(Semantic, block)
     return semantic if semantic.impact else replace(semantic, impact=_UNSAID.impact)
 
 

@@ -72,7 +72,7 @@ def test_verbs_are_offered_in_declared_verbs() -> None:
         ("data_manifest:\n  available_data:\n    - sensitivity: h|", "a.agis", ["high"]),
         ('{"agis": "1.0", "endpoints": [{"semantic": {"actor": "|', "a.json", ["agent", "user", "system"]),
         ("[endpoint.semantic]\nis_idempotent = |", "a.toml", ["true", "false"]),
-        ("[endpoint.handler]\ntype = |", "a.toml", ["registered_function", "external_service", "composition"]),
+        ("[endpoint.handler]\ntype = |", "a.toml", ["registered_function", "composition", "external_service"]),
         ("BOOK /room {\n  semantic {\n    actor: |", "a.agis", ["agent", "user", "system"]),
         ("endpoints:\n  - input:\n      type: o|", "a.agis", ["object"]),
     ],

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from bespeak.checks.lint.config import Config
 from bespeak.checks.lint.subject import Kind
-from bespeak.contract.handler import ANSWER_FORMS, BODY_FORMS
+from bespeak.contract.handler import HANDLER_TYPES, Composition, ExternalService, RegisteredFunction
 from bespeak.contract.policy import Policies
-from bespeak.contract.semantic import CAPABILITIES, IMPACTS
+from bespeak.contract.semantic import Semantic
 from bespeak.documents.ai.document import AUTH_TYPES
 from bespeak.documents.ai.document import METHODS as HTTP_METHODS
+from bespeak.documents.deployment.endpoint_shape import TYPES
 from bespeak.documents.deployment.server_settings import ServerSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.budget import UNITS
@@ -52,9 +53,7 @@ def _verb(about: str) -> Outline:
 
 _FIELD: Final = {
     "name": _text("The name of the field."),
-    "type": _text(
-        "Its type.", enum=["string", "integer", "number", "boolean", "array", "object", "uuid", "date", "date-time"]
-    ),
+    "type": _text("Its type.", enum=list(TYPES)),
     "format": _text("A closer look at a string.", enum=["uuid", "date", "date-time", "time", "uri", "email"]),
     "description": _text("What it means, for people."),
     "default": {"description": "What holds if the caller says nothing."},
@@ -66,21 +65,6 @@ _FIELD: Final = {
     "items": {"type": "object", "description": "The schema of the items of an array.", "format": SCHEMA},
 }
 
-_SEMANTIC: Final = _table(
-    "What the endpoint is for, so that an agent can judge it before calling.",
-    intent=_text("What the caller wants done, in one sentence."),
-    actor=_text("Who should call.", enum=["agent", "user", "system"]),
-    outcome=_text("What is true afterwards and can be verified, in one sentence."),
-    capability=_text("A category of the catalog; else the first one of the verb.", enum=list(CAPABILITIES)),
-    confidence=_number("How sure the server is of the outcome, 0 to 1."),
-    impact=_text("How far the consequences of a call go.", enum=list(IMPACTS)),
-    is_idempotent=_flag("Whether calling twice does no more than calling once."),
-    confidence_guidance=_number("How sure an agent should be before it acts alone, 0 to 1."),
-    parameter_hints=_table("Phrases by which people speak of a parameter."),
-    state_transition=_table("What changes: each field with FROM -> TO."),
-    mcp_tool_name=_text("The name of the endpoint as an MCP tool."),
-)
-
 _DEPRECATED: Final = _table(
     "When the endpoint became deprecated; every response then warns.",
     deprecated_in=_text("The version it is deprecated since."),
@@ -89,29 +73,11 @@ _DEPRECATED: Final = _table(
 )
 
 _HANDLER: Final = _table(
-    "Who answers.",
-    type=_text("The kind of handler.", enum=["registered_function", "external_service", "composition"]),
-    function=_text("A dotted path, imported when the server starts."),
-    blocking=_flag("Whether it runs in a thread, for functions that wait without `async`."),
-    url=_text("The https:// address of an upstream."),
-    method=_text("The HTTP method of an upstream.", enum=["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]),
-    headers=_table("Headers for the upstream; ${VAR} is taken from the environment."),
-    query_credentials=_table("Parameters of the upstream's query that hold a credential: api_key = ${VAR}."),
-    cookie_credentials=_table("Cookies for the upstream that hold a credential: session = ${VAR}."),
-    input_transform=_table("Our name of a parameter = the upstream's name."),
-    output_transform=_table("Our name of a field = the upstream's name."),
-    error_map=_table("A status of the upstream, or 4XX or 5XX = a declared error."),
-    timeout_seconds=_number("How long an upstream may take; 30 by default."),
-    query=_texts("Parameters that go into the upstream's query whatever the method."),
-    lists=_table("How a list or an object is written in a query or a form: repeat, comma, space, pipe, deep or json."),
-    header_fields=_table("A parameter = the header for the upstream that it becomes."),
-    cookie_fields=_table("A parameter = the cookie for the upstream that it becomes."),
-    body=_text("How the remaining parameters are sent to an upstream.", enum=list(BODY_FORMS)),
-    body_field=_text("The one parameter that is the whole JSON body for the upstream."),
-    files=_texts("Parameters of a multipart body that are files, given as base64."),
-    answer=_text("What the upstream answers with; json by default.", enum=list(ANSWER_FORMS)),
-    output_field=_text("The field of the result that a text, or JSON which is no object, becomes."),
-    recipe=_text("The recipe of a composition."),
+    "The handler of the endpoint.",
+    type=_text("The kind of handler.", enum=list(HANDLER_TYPES)),
+    **properties_of(RegisteredFunction),
+    **properties_of(ExternalService),
+    **properties_of(Composition),
 )
 
 _ENDPOINT: Final = {
@@ -120,7 +86,7 @@ _ENDPOINT: Final = {
     "description": _text("One sentence for people."),
     "namespace": _text("Groups endpoints in the manifest."),
     "required_scopes": _texts("The authority a caller must declare, as domain:action."),
-    "semantic": _SEMANTIC,
+    "semantic": outline_of(Semantic),
     "input_schema": {"type": "object", "description": "The JSON Schema of the parameters.", "format": SCHEMA},
     "output_schema": {"type": "object", "description": "The JSON Schema of the result.", "format": SCHEMA},
     "confirm": _flag("Whether a call needs a confirmation by somebody else, whatever the policies say."),

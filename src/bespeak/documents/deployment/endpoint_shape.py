@@ -9,13 +9,13 @@ from bespeak.contract.deprecation import Deprecation
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.rules import COST
 from bespeak.contract.schema.compile import DIALECT
-from bespeak.contract.semantic import CAPABILITIES, IMPACTS, Semantic
 from bespeak.documents.rules import ASSUMED_DEFAULT
 from bespeak.text.diagnostics.brief import brief
 from bespeak.text.reading.rules import DUPLICATE
 from bespeak.text.reading.table import Table
 
-_TYPES: Final = ("string", "integer", "number", "boolean", "object", "array", "null")
+TYPES: Final = ("string", "integer", "number", "boolean", "object", "array", "null")
+"""Values of `type` in an entry of a parameter list."""
 
 _KEYWORDS: Final = frozenset(
     {
@@ -27,30 +27,6 @@ _KEYWORDS: Final = frozenset(
     }
 )
 """JSON Schema keywords allowed in an entry of a parameter list."""
-
-
-def read_semantic(block: Table) -> Semantic:
-    """Read the semantic block (AGTP-API 7.1). A missing capability stays empty; registration inherits it."""
-    confidence = block.either("confidence", "confidence_guidance")
-    impact = block.either("impact", "impact_tier")
-    for key in (confidence, impact, "is_idempotent"):
-        if not block.has(key):
-            block.missing(key)
-    semantic = Semantic(
-        intent=block.need_text("intent"),
-        actor=block.need_text("actor"),
-        outcome=block.need_text("outcome"),
-        capability=block.choice("capability", CAPABILITIES) or "",
-        confidence=block.number(confidence) or 0.0,
-        impact=block.choice(impact, IMPACTS) or "",
-        is_idempotent=block.boolean("is_idempotent") or False,
-        confidence_guidance=block.number("confidence_guidance"),
-        parameter_hints=block.json("parameter_hints"),
-        state_transition=block.text_map("state_transition"),
-        mcp_tool_name=block.text("mcp_tool_name"),
-    )
-    block.finish()
-    return semantic
 
 
 def read_input_schema(endpoint: Table) -> dict[str, Any]:
@@ -106,9 +82,9 @@ def _property(entry: Table) -> dict[str, Any]:
     full = entry.json("schema")
     kind = entry.value("type")
     if isinstance(kind, str):
-        entry.choice("type", _TYPES)
+        entry.choice("type", TYPES)
     elif kind is None and not full:
-        entry.missing("type", f"One of {', '.join(_TYPES)}.")
+        entry.missing("type", f"One of {', '.join(TYPES)}.")
     short: dict[str, Any] = {}
     for key in entry.data:
         if key in _KEYWORDS:

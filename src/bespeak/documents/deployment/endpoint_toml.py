@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import TypeVar
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.semantic import Semantic
 from bespeak.documents.deployment.endpoint_shape import (
     read_cost_block,
     read_deprecation,
     read_errors,
     read_input_schema,
     read_output_schema,
-    read_semantic,
 )
 from bespeak.documents.deployment.handler_shape import read_handler
 from bespeak.documents.rules import LOWERCASE_METHOD
@@ -22,6 +22,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.fix import Fix
 from bespeak.text.reading.findings import Findings
 from bespeak.text.reading.rules import UNKNOWN_KEY
+from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Table
 from bespeak.text.source.change import Change
 from bespeak.text.source.span import Location
@@ -51,7 +52,7 @@ def declared_endpoint(root: Table, file: str) -> Endpoint | None:
 
 def _read(block: Table, file: str) -> Endpoint | None:
     """Read every part before giving up, so that all findings are reported at once."""
-    semantic = _part(block, "semantic", read_semantic, "Every endpoint has [endpoint.semantic] (AGTP-API 7.1).")
+    semantic = _part(block, "semantic", _read_semantic, "Every endpoint has [endpoint.semantic] (AGTP-API 7.1).")
     handler = _part(block, "handler", read_handler, "Every endpoint has [endpoint.handler] (AGTP-API 12).")
     method, path = _read_method(block), block.need_text("path")
     description = block.need_text("description", "One sentence for people who read the manifest (AGTP-API 6.2).")
@@ -82,6 +83,10 @@ def _read(block: Table, file: str) -> Endpoint | None:
         since=since,
         location=Location(file),
     )
+
+
+def _read_semantic(block: Table) -> Semantic:
+    return read_settings(Semantic, block)
 
 
 def _refuse_unread_scopes(findings: Findings) -> None:

@@ -54,9 +54,8 @@ def written(value: Any) -> str:
 
 def _outline(setting: Setting) -> Outline:
     about = describe(setting)
-    strings = ({"enum": list(setting.choices)} if setting.choices else {}) | (
-        {"format": setting.format} if setting.format else {}
-    )
+    offered = setting.choices or setting.suggested
+    strings = ({"enum": list(offered)} if offered else {}) | ({"format": setting.format} if setting.format else {})
     if setting.kind == "table":
         return outline_of(setting.of) | {"description": about}
     if setting.kind == "tables":

@@ -23,6 +23,7 @@ _KINDS: Final[tuple[tuple[type, Kind], ...]] = (
     (int, "count"),
     (float, "number"),
     (tuple, "strings"),
+    (dict, "map"),
 )
 _T = TypeVar("_T")
 
@@ -38,6 +39,8 @@ class Setting:
     bounds: tuple[float, float] | None = None
     """The smallest and the largest number."""
     choices: tuple[Any, ...] = ()
+    suggested: tuple[str, ...] = ()
+    """Values that editors offer; others are valid too."""
     parse: Callable[[str], Any] | None = None
     """Converts a string, or each string of an array; returns None for an invalid one."""
     form: str = ""
@@ -61,24 +64,25 @@ class Setting:
     format: str = ""
     """What the strings are, for editors: `VERB` or `RULE`."""
     required: bool = False
-    """True for a string that must be written; a missing one is reported and gets the default."""
+    """True for a key that must be written. A missing one is reported, and its default is used."""
     security: bool = False
     """True if SECURITY.md names the key."""
     default: Any = None
 
 
-def setting(default: _T, meaning: str, *, kind: Kind | None = None, **more: Any) -> _T:
+def setting(default: _T, meaning: str, *, kind: Kind | None = None, shown: bool = True, **more: Any) -> _T:
     """Declare a key as a field of a settings dataclass. Without `kind`, it follows from the default.
 
-    `more` are fields of `Setting`. The declared type is that of the default, so that a field reads like any other.
+    `shown` is False for values that the repr must not contain. `more` are fields of `Setting`. The type is that of the
+    default, so that a field reads like any other.
     """
     guess: Kind = next((name for type_, name in _KINDS if isinstance(default, type_)), "string")
     metadata = {_DECLARED: Setting(meaning=meaning, kind=kind or guess, default=default, **more)}
     if more.get("required"):
-        return field(metadata=metadata)  # type: ignore[no-any-return]
+        return field(metadata=metadata, repr=shown)  # type: ignore[no-any-return]
     if isinstance(default, dict):
-        return field(default_factory=dict, metadata=metadata)  # type: ignore[return-value]
-    return field(default=default, metadata=metadata)
+        return field(default_factory=dict, metadata=metadata, repr=shown)  # type: ignore[return-value]
+    return field(default=default, metadata=metadata, repr=shown)
 
 
 def table(of: type[_T], **more: Any) -> _T:

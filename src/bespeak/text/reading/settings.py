@@ -34,11 +34,14 @@ def read_settings(of: type[_T], table: Table, resolve: Resolve = str, known: Ite
     for name, key, setting in declared(of):
         for other in setting.also:
             table.has(other)
-        value = _read(setting, table, table.either(key, setting.old) if setting.old else key, resolve)
+        used = table.either(key, setting.old) if setting.old else key
+        value = _read(setting, table, used, resolve)
         if value is not None:
             values[name] = value
         elif setting.required:
             values[name] = setting.default
+            if not table.has(used):
+                table.missing(used, setting.advice)
     for key in known:
         table.has(key)
     settings = of(**values)
@@ -87,7 +90,7 @@ def _read_number(setting: Setting, table: Table, key: str) -> float | None:
 def _read_string(setting: Setting, table: Table, key: str) -> Any:
     if setting.choices:
         return table.choice(key, setting.choices)
-    text = table.need_text(key, setting.advice) if setting.required else table.text(key)
+    text = table.text(key)
     if text is None or setting.parse is None:
         return text
     value = setting.parse(text)
