@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, Final, Literal, TypeVar
 
 from bespeak.text.diagnostics.rule import Rule
@@ -103,12 +104,15 @@ def tables(of: type[_T], **more: Any) -> tuple[_T, ...]:
     return field(default=(), metadata={_DECLARED: declared})
 
 
-def declared(of: Any) -> Iterator[tuple[str, str, Setting]]:
-    """Yield the field, the key and the declaration of each setting of a type."""
-    for one in fields(of):
-        found: Setting | None = one.metadata.get(_DECLARED)
-        if found is not None:
-            yield one.name, found.key or one.name, found
+def declared(of: Any) -> tuple[tuple[str, str, Setting], ...]:
+    """Return the field, the key and the declaration of each setting of a type."""
+    return _declared(of)
+
+
+@cache
+def _declared(of: Any) -> tuple[tuple[str, str, Setting], ...]:
+    found = ((one.name, one.metadata.get(_DECLARED)) for one in fields(of))
+    return tuple((name, setting.key or name, setting) for name, setting in found if setting is not None)
 
 
 def nested_tables(of: Any, outer: str = "") -> Iterator[tuple[str, Setting]]:
